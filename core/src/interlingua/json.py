@@ -193,16 +193,18 @@ def freeze(value: Any) -> Any:
 
 def _freeze(value: Any, levels: int) -> Any:
     kind = type(value)
-    if kind in _UNCHANGED or (kind is int and LEAST < value < MOST):
+    if kind in _UNCHANGED or ((kind is int or kind is float) and LEAST < value < MOST):
         return value
     if kind is str:
         return value if value.isascii() else whole_text(value)
     if levels and (kind is dict or (kind is not list and isinstance(value, Mapping))):
-        return FrozenDict({
-            key if type(key) is str and key.isascii() else _freeze_key(key):
-            item if (type(item) is str and item.isascii()) or type(item) in _UNCHANGED else _freeze(item, levels - 1)
-            for key, item in value.items()
-        })  # fmt: skip
+        frozen = FrozenDict(value)  # copied at once; what changes is then put in its place
+        for key, item in value.items():
+            if type(key) is not str or not key.isascii():
+                return FrozenDict({_freeze_key(key): _freeze(item, levels - 1) for key, item in value.items()})
+            if not ((type(item) is str and item.isascii()) or type(item) in _UNCHANGED):
+                dict.__setitem__(frozen, key, _freeze(item, levels - 1))
+        return frozen
     if levels and isinstance(value, (list, tuple, set, frozenset)):
         return FrozenList([_freeze(item, levels - 1) for item in value])
     if isinstance(value, str):
@@ -211,7 +213,7 @@ def _freeze(value: Any, levels: int) -> Any:
         if not LEAST < value < MOST:
             got = value if isinstance(value, float) else "a number of over 4,300 digits"
             raise FieldProblem(f"expected JSON, got {got}")
-        return value if kind is float else int(value) if isinstance(value, int) else float(value)  # of numpy
+        return int(value) if isinstance(value, int) else float(value)  # of numpy
     if not levels and isinstance(value, Iterable):
         raise FieldProblem(f"nested too deeply: at most {MAX_DEPTH} levels")
     return refuse("JSON", value)

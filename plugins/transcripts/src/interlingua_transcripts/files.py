@@ -163,7 +163,7 @@ def open_source(source: str | Path | bytes | IO[bytes]) -> IO[bytes]:
     elif (gathered := _gather(path)) is not None:
         file = BytesIO(gathered)
     else:
-        file = path.open("rb")
+        file = path.open("rb", buffering=1 << 17)  # lines are longer than the usual 8 KB
         if not file.seekable():  # a pipe
             with file:
                 file = BytesIO(file.read())

@@ -178,8 +178,15 @@ def cost_parts(cost: Mapping[str, Any], *, read: str, write: str) -> CostParts |
         read: the name of the part for cached reads.
         write: the name of the part for cache writes.
     """
-    given, made = usd_of(cost.get("input")), usd_of(cost.get("output"))
-    cached, written = usd_of(cost.get(read)), usd_of(cost.get(write))
+    try:
+        return _parts(cost.get("input"), cost.get("output"), cost.get(read), cost.get(write))
+    except TypeError:  # a list or an object, which no cache can look up
+        return None
+
+
+@lru_cache(maxsize=4096, typed=True)  # in many files every cost is zero
+def _parts(*amounts: Any) -> CostParts | None:
+    given, made, cached, written = map(usd_of, amounts)
     if given is None or made is None or cached is None or written is None:
         return None
     return CostParts(input=given, output=made, cached_read=cached, cache_write=written)

@@ -28,10 +28,10 @@ class FileEntries(Sequence[bytes]):
         """Yield each line while its place is noted; blank ones are left out."""
         at = 0
         for line in self._file:
-            if line.strip():
+            if not line.isspace():
                 self._starts.append(at)
                 self._lengths.append(len(line))
-                yield line.removesuffix(b"\n")
+                yield line
             at += len(line)
 
     def append(self, entry: bytes) -> None:

@@ -37,10 +37,10 @@ _KINDS = {
 }  # fmt: skip
 _OWN = ("uuid", "sessionId", "leafUuid", "messageId", "parentUuid")  # camelCase: what the program prints has snake_case
 _TITLES = {"custom-title": "customTitle", "agent-name": "agentName", "ai-title": "aiTitle", "summary": "summary"}
-_PLANNED = (
+_PLANNED = {
     "type", "uuid", "parentUuid", "logicalParentUuid", "leafUuid", "isSidechain", "sessionId", "session_id", "version",
     "cwd", "subtype", *_TITLES.values(),
-)  # fmt: skip  # what a plan needs of an entry, besides its message's ids
+}  # fmt: skip  # what a plan needs of an entry, besides its message's ids
 _STOPS = {
     "end_turn": StopReason.END_TURN,
     "max_tokens": StopReason.MAX_TOKENS,
@@ -51,6 +51,7 @@ _STOPS = {
 }
 _SYNTHETIC = "<synthetic>"  # made by the program; no model was asked
 _RESULTS = "tool_result"
+_LINKED = ("tool_use", _RESULTS)  # blocks of one id belong together
 _VERSION = "2.1.0"  # of the program, as new files say it
 
 
@@ -94,10 +95,13 @@ class ClaudeCode(System):
         """Return an entry's links, and the ids of its message and blocks."""
         if not isinstance(value, dict):
             return value
-        small = pick(value, *_PLANNED)
+        small = {name: item for name, item in value.items() if name in _PLANNED}
         if isinstance(message := value.get("message"), dict):
-            blocks = [pick(raw, "type", "id", "tool_use_id") for raw in _raw_blocks(message.get("content"))]
-            small["message"] = {**pick(message, "id"), "content": blocks}
+            blocks = [raw for raw in _raw_blocks(message.get("content")) if raw.get("type") in _LINKED]
+            small["message"] = {
+                "id": message.get("id"),
+                "content": [pick(raw, "type", "id", "tool_use_id") for raw in blocks],
+            }
         if _queued(value):
             small["attachment"] = value["attachment"]
         return small
@@ -262,7 +266,7 @@ def _ids_of(entry: Mapping[str, Any]) -> Iterator[str]:
     if entry.get("type") == "assistant" and (own := str(message.get("id") or "")):
         yield f"message {own}"
     for raw in _raw_blocks(_content(entry)):
-        if raw.get("type") in ("tool_use", _RESULTS):
+        if raw.get("type") in _LINKED:
             yield f"call {raw.get('id') or raw.get('tool_use_id')}"
 
 
