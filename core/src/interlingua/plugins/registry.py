@@ -135,52 +135,10 @@ def register(manager: pluggy.PluginManager, plugin: Any, name: str) -> None:
         raise PluginError(f"plugin {name!r} breaks the hook specs: {error}") from error
 
 
-def provider_manager(plugin: Any, key: str, where: str, plugins: Iterable[Any]) -> pluggy.PluginManager:
-    """Make the manager of one provider, with every general plugin around it.
-
-    Raises:
-        PluginError: it was written for another contract version, or lacks a required hook.
-    """
-    wanted = getattr(plugin, "contract_version", CONTRACT_VERSION)
-    if wanted != CONTRACT_VERSION:
-        raise PluginError(
-            f"provider {key!r} from {where} is written for contract version {wanted}; this core has {CONTRACT_VERSION}"
-        )
-    manager = new_manager(plugins)
-    register(manager, plugin, f"{key} ({where})")
-    missing = [name for name in REQUIRED if not _answers(manager, name, plugin)]
-    if missing:
-        raise PluginError(f"provider {key!r} from {where} lacks the hook(s) {', '.join(missing)}")
-    return manager
-
-
-def chained_callers(manager: pluggy.PluginManager, hook: str) -> list[Any]:
-    """Return one caller per plugin that answers a hook, in pluggy's order, so that each may see the result so far."""
-    answering = [implementation.plugin for implementation in reversed(getattr(manager.hook, hook).get_hookimpls())]
-    others = manager.get_plugins()
-    return [manager.subset_hook_caller(hook, others - {plugin}) for plugin in answering]
-
-
-def check_general(plugin: Any, name: str) -> bool:
-    """Check a general plugin: it may wrap a provider's hooks, never answer them. Return whether it has any hook.
-
-    Raises:
-        PluginError: it answers one, for every provider at once.
-    """
-    manager = new_manager()
-    register(manager, plugin, name)
-    for hook in sorted(PROVIDER_HOOKS):
-        for implementation in getattr(manager.hook, hook).get_hookimpls():
-            if not (implementation.wrapper or implementation.hookwrapper):
-                raise PluginError(
-                    f"plugin {name!r} answers {hook}; only a provider may, a plugin wraps it (wrapper=True). "
-                    "Install a provider's distribution, or name it with its key: KEY=MODULE:OBJECT"
-                )
-    return bool(manager.get_hookcallers(plugin))
-
-
-def _answers(manager: pluggy.PluginManager, name: str, plugin: Any) -> bool:
-    return any(implementation.plugin is plugin for implementation in getattr(manager.hook, name).get_hookimpls())
+def _answering(manager: pluggy.PluginManager, hook: str, *, wrapping: bool = True) -> list[Any]:
+    """Return the plugins that answer a hook, in the order of registering."""
+    found = getattr(manager.hook, hook).get_hookimpls()
+    return [one.plugin for one in found if wrapping or not (one.wrapper or one.hookwrapper)]
 
 
 class Activity:
@@ -370,7 +328,15 @@ class Registry:
         Raises:
             PluginError: it breaks the rules for plugins.
         """
-        if not check_general(plugin, name):
+        alone = new_manager()
+        register(alone, plugin, name)
+        for hook in sorted(PROVIDER_HOOKS):
+            if _answering(alone, hook, wrapping=False):
+                raise PluginError(
+                    f"plugin {name!r} answers {hook}; only a provider may, a plugin wraps it (wrapper=True). "
+                    "Install a provider's distribution, or name it with its key: KEY=MODULE:OBJECT"
+                )
+        if not alone.get_hookcallers(plugin):
             _log.warning("plugin %r answers and wraps no hook; one that is an object is named MODULE:OBJECT", name)
         self._hook = new_manager([*self.plugins, plugin]).hook
         self.observes = bool(self._hook.observe.get_hookimpls())
@@ -416,8 +382,19 @@ class Registry:
         except Exception as error:
             why = f"{type(error).__name__}: {error}"
             raise PluginError(f"provider {key!r} from {where} cannot be loaded: {why}") from error
-        manager = provider_manager(plugin, key, where, self.plugins)
-        return Provider(key, manager.hook, found.distribution, prepare=chained_callers(manager, "prepare_request"))
+        wanted = getattr(plugin, "contract_version", CONTRACT_VERSION)
+        if wanted != CONTRACT_VERSION:
+            written = f"is written for contract version {wanted}; this core has {CONTRACT_VERSION}"
+            raise PluginError(f"provider {key!r} from {where} {written}")
+        manager = new_manager(self.plugins)
+        register(manager, plugin, f"{key} ({where})")
+        answers = {name: _answering(manager, name) for name in (*REQUIRED, "prepare_request")}
+        if missing := [name for name in REQUIRED if plugin not in answers[name]]:
+            raise PluginError(f"provider {key!r} from {where} lacks the hook(s) {', '.join(missing)}")
+        # one caller for each plugin that changes requests, in pluggy's order, so that it sees the result so far
+        others = [manager.get_plugins() - {one} for one in reversed(answers["prepare_request"])]
+        prepare = [manager.subset_hook_caller("prepare_request", without) for without in others]
+        return Provider(key, manager.hook, found.distribution, prepare=prepare)
 
     def _add_isolated(self, entry: importlib.metadata.EntryPoint) -> None:
         """Add an installed plugin; a broken one is left out with one warning."""

@@ -21,7 +21,7 @@ from interlingua.plugins.provider import Provider, Target
 from interlingua.plugins.registry import Registry
 from interlingua.pricing import lost_cache
 from interlingua.request.media import MessageMedia, find_media
-from interlingua.request.project import Projection
+from interlingua.request.project import Projection, project_conversation
 from interlingua.request.rules import Violation, check_message, is_plain, locate_violations
 from interlingua.types.messages import Message, Role
 from interlingua.types.options import AdapterOptions
@@ -183,8 +183,17 @@ class PrefixWatch:
             "cost_usd": None,
             "cost_note": "this adapter estimates no tokens",
         }
+        target = sent.provider.target(options)
+
+        def count(messages: Sequence[Message]) -> int:
+            projected = project_conversation(messages, target)[0]
+            return sent.provider.estimate_input_tokens(projected, sent.tools, options) if messages else 0
+
         with suppress(InterlinguaError):  # the request is not held back for an estimate
-            fields |= _cost_of_change(before, kept, sent, options, info)
+            still, every = count(sent.messages[:kept]), count(sent.messages)
+            lost = lost_cache(before.messages, every, info, datetime.now(UTC), count, still=still)
+            cost = None if lost.cost_usd is None else f"{lost.cost_usd:f}"
+            fields |= {"tokens": lost.tokens, "cost_usd": cost, "cost_note": lost.cost_note}
         if fields["tokens"] == 0:
             return  # what was edited had not been cached
         _log.warning(
@@ -206,22 +215,3 @@ def _are_one_conversation(early: Sequence[Message], late: Sequence[Message]) -> 
         return True
     recent = {message.id for message in early[-_RECENT:] if message.role is not Role.SYSTEM}
     return any(message.id in recent for message in late[-2 * _RECENT :])
-
-
-def _cost_of_change(
-    before: _Sent, kept: int, sent: _Sent, options: AdapterOptions, info: ModelInfo | None
-) -> dict[str, Any]:
-    def count(messages: Sequence[Message]) -> int:
-        if not messages:
-            return 0
-        projection = Projection(sent.provider.target(options))
-        projection.extend(messages)
-        return sent.provider.estimate_input_tokens(projection.result()[0], sent.tools, options)
-
-    still = count(sent.messages[:kept])
-    lost = lost_cache(before.messages, count(sent.messages), info, datetime.now(UTC), count, still=still)
-    return {
-        "tokens": lost.tokens,
-        "cost_usd": None if lost.cost_usd is None else f"{lost.cost_usd:f}",
-        "cost_note": lost.cost_note,
-    }

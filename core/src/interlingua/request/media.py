@@ -294,10 +294,9 @@ def _passed_limit(image: ImageBlock, side: int, can: AdapterCapabilities) -> tup
     size = size_of(image)
     if 0 < can.max_image_bytes < size:
         return "max_image_bytes", f"the image has {size:,} bytes of {{limit}}"
-    if image.source.kind != "base64" or not 0 < side < longest_side_of(image):
-        return ()
+    longest = _longest_side(image.source.data[:_HEAD]) if side and image.source.kind == "base64" else 0
     name = "max_image_side" if side == can.max_image_side else "many_images_side"
-    return name, f"the image is {longest_side_of(image):,} pixels long on a side of {{limit}}"
+    return (name, f"the image is {longest:,} pixels long on a side of {{limit}}") if 0 < side < longest else ()
 
 
 def _with_smaller_images(message: Message, media: MessageMedia, large: set[int], side: int, most: int) -> Message:
@@ -320,13 +319,9 @@ def _too_much(target: Target, place: _Place, name: str, what: str) -> Capability
     return CapabilityError(f"{text}{hint}", path=place.path, provider=target.provider, model=target.model)
 
 
-def longest_side_of(image: ImageBlock) -> int:
-    """Return the longer side of an embedded image in pixels; 0 where its header does not tell."""
-    return _longest(image.source.data[:_HEAD])
-
-
 @lru_cache(maxsize=256)
-def _longest(head: str) -> int:
+def _longest_side(head: str) -> int:
+    """Return the longer side in pixels of an image in base64; 0 where its header does not tell."""
     import imagesize  # type: ignore[import-untyped]  # noqa: PLC0415  only for media
 
     width, height = imagesize.get(io.BytesIO(_decoded(head)))
@@ -366,20 +361,15 @@ def downscale_image(image: ImageBlock, *, side: int | None, max_bytes: int | Non
     form = read.format or "PNG"
     picture = ImageOps.exif_transpose(read)  # what says which way is up does not survive
     scale = min(1.0, side / max(picture.size)) if side else 1.0
+    quality = {"quality": _QUALITY} if form in ("JPEG", "WEBP") else {}
+    width, height = picture.size
     for _ in range(_STEPS):
-        data = _written(picture, form, scale)
+        size = (max(1, int(width * scale)), max(1, int(height * scale)))
+        buffer = io.BytesIO()
+        (picture.resize(size) if scale < 1.0 else picture).save(buffer, format=form, **quality)
+        data = buffer.getvalue()
         if max_bytes is None or len(data) <= max_bytes:
             source = ImageSource(kind="base64", data=base64.b64encode(data).decode("ascii"))
             return ImageBlock(source=source, media_type=image.media_type, detail=image.detail, cache=image.cache)
         scale *= (max_bytes / len(data)) ** 0.5 * _MARGIN
     raise CapabilityError(f"the image cannot be made smaller than {max_bytes:,} bytes")
-
-
-def _written(picture: Any, form: str, scale: float) -> bytes:
-    small = picture
-    if scale < 1.0:
-        width, height = picture.size
-        small = picture.resize((max(1, int(width * scale)), max(1, int(height * scale))))
-    buffer = io.BytesIO()
-    small.save(buffer, format=form, **({"quality": _QUALITY} if form in ("JPEG", "WEBP") else {}))
-    return buffer.getvalue()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -54,8 +55,13 @@ def read_options(
     Raises:
         CallerError: an option has no such name (the message lists near ones), or its value is of another kind.
     """
-    if not given.keys() <= _NAMES:
-        raise _unknown_option(next(name for name in given if name not in _NAMES))
+    if unknown := [name for name in given if name not in _NAMES]:
+        from difflib import get_close_matches  # noqa: PLC0415  only for a mistake
+
+        name = unknown[0]
+        near = " or ".join(get_close_matches(name, _NAMES, n=3, cutoff=0.5))
+        hint = f"did you mean {near}?" if near else f"there are: {', '.join(sorted(_NAMES))}"
+        raise CallerError(f"unknown option {name!r}: {_HINTS.get(name, hint)}")
     given = {**given, "headers": {**headers, **(given.get("headers") or {})}} if headers else given
     given = given if given.get("api") is not None else {**given, "api": settings.get("api")}
     fixed["connection"] = settings.get("options") or EMPTY
@@ -63,16 +69,6 @@ def read_options(
         return AdapterOptions(**fixed, **{name: value for name, value in given.items() if value is not None})
     except CallerError as error:
         raise CallerError(error.message.replace("AdapterOptions.", "option ", 1)) from None
-
-
-def _unknown_option(name: str) -> CallerError:
-    from difflib import get_close_matches  # noqa: PLC0415  only for a mistake
-
-    hint = _HINTS.get(name)
-    if hint is None:
-        near = get_close_matches(name, _NAMES, n=3, cutoff=0.5)
-        hint = f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(sorted(_NAMES))}"
-    return CallerError(f"unknown option {name!r}: {hint}")
 
 
 def read_messages(given: str | Message | Sequence[Message]) -> Sequence[Message]:
@@ -104,21 +100,18 @@ def read_tools(given: Sequence[Any], options: AdapterOptions) -> Sequence[ToolDe
         raise CallerError(f"tools are a sequence of ToolDefinition values, not {type(given).__name__}")
     for tool in given:
         if not isinstance(tool, ToolDefinition):
-            raise CallerError(_no_definition(tool))
+            text = f"a tool is a ToolDefinition, not {type(tool).__name__}; from_wire_tool(...) reads a wire's"
+            if isinstance(getattr(tool, "definition", None), ToolDefinition):
+                text = (
+                    f"{tool.definition.name!r} is a tool with its function, and one request runs no functions: give its"
+                    " `definition` to offer it, or run it with AgentLoop of interlingua-agents"
+                )
+            raise CallerError(text)
     forced = options.tool_choice
     if isinstance(forced, ToolChoice) and all(tool.name != forced.name for tool in given):
         names = ", ".join(tool.name for tool in given) or "none"
         raise CallerError(f"tool_choice names the tool {forced.name!r}; those given are: {names}")
     return given
-
-
-def _no_definition(tool: Any) -> str:
-    if isinstance(getattr(tool, "definition", None), ToolDefinition):
-        return (
-            f"{tool.definition.name!r} is a tool with its function, and one request runs no functions: give its"
-            " `definition` to offer it, or run it with AgentLoop of interlingua-agents"
-        )
-    return f"a tool is a ToolDefinition, not {type(tool).__name__}; from_wire_tool(...) reads a wire's"
 
 
 class PreparedRequest:
@@ -223,12 +216,8 @@ class PreparedRequest:
             (options.stream, can.supports_streaming, "streaming"),
         ):
             if wanted and not able:
-                raise CapabilityError(
-                    f"{self.provider.key}:{options.model} does not support {what}",
-                    path=what,
-                    provider=self.provider.key,
-                    model=options.model,
-                )
+                key, model = self.provider.key, options.model
+                raise CapabilityError(f"{key}:{model} does not support {what}", path=what, provider=key, model=model)
 
 
 def write_request(
@@ -305,7 +294,6 @@ def _id_after(last: str) -> str:
     made = new_ulid()
     if made > last:
         return made
-    try:
+    with suppress(CallerError):  # an imported history may use other ids
         return new_ulid(after=last)
-    except CallerError:  # an imported history may use other ids
-        return made
+    return made

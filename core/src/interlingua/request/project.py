@@ -169,7 +169,8 @@ class Projection:
                 reason = f"call {call.wire_id} of {call.name} has no result; an error result was filled in"
                 losses.append(message_loss(call.at, reason, assistant.id, block_type="tool_use"))
         if moved := [block for call in self._open for block in call.moved]:
-            out.append(_media_message(assistant, moved))
+            lead = TextBlock(text="Media from the tool results above:")
+            out.append(replace(assistant, role=Role.USER, content=(lead, *moved), metadata=MessageMetadata()))
         return out + self._later, losses
 
     # -- one message ----------------------------------------------------------------------------------------------
@@ -381,12 +382,6 @@ def _system_as_user(message: Message) -> Message:
     text = f"<system>\n{message.text_content()}\n</system>"
     block = TextBlock(text=text, cache=hints[-1] if hints else None)
     return replace(message, role=Role.USER, content=(block,))
-
-
-def _media_message(assistant: Message, media: Sequence[ContentBlock]) -> Message:
-    """Return media of results as a user message behind them, where the target's results hold text only."""
-    lead = TextBlock(text="Media from the tool results above:")
-    return replace(assistant, role=Role.USER, content=(lead, *media), metadata=MessageMetadata())
 
 
 _PATH = re.compile(r"messages\[(\d+)\](?:\.content\[(\d+)\])?")
