@@ -40,6 +40,14 @@ from interlingua.types import (
 
 _ASSISTANT, _SYSTEM = Role.ASSISTANT, Role.SYSTEM  # an enum's member is found by a slow call before Python 3.12
 MAX_MARKS = 4
+_BETAS = {
+    "advisor_tool_result": "advisor-tool-2026-03-01",
+    "compaction": "compact-2026-01-12",
+    "fallback": "server-side-fallback-2026-07-01",
+    "mcp_tool_use": "mcp-client-2025-11-20",
+    "mcp_tool_result": "mcp-client-2025-11-20",
+    "mcp_tool_listing": "mcp-client-2026-09-15",
+}
 _FIRST_USER = b'{"type":"text","text":"(The conversation begins with the assistant.)"}'
 _NO_ANSWER = b'{"type":"text","text":"(No answer.)"}'
 _OPEN = {role: b'{"role":"%s","content":[' % role.encode() for role in ("user", "assistant", "system")}
@@ -65,12 +73,14 @@ class Notes(NamedTuple):
         marks: cache hints, not written yet.
         parts: each element by itself, where there are marks or a trimmed end.
         trimmed: the last element without the white space at its end, which cannot always stand there.
+        betas: the beta features that blocks are from (WIRE.md, Server tools).
     """
 
     rows: tuple[BlockLoss, ...] = ()
     marks: tuple[Mark, ...] = ()
     parts: tuple[bytes, ...] = ()
     trimmed: bytes = b""
+    betas: tuple[str, ...] = ()
 
 
 class Elements(NamedTuple):
@@ -99,6 +109,7 @@ class Turns(NamedTuple):
     losses: tuple[Loss, ...]
     ends_with: str | None
     prefix: str
+    betas: tuple[str, ...]
 
 
 class SpentMarks(NamedTuple):
@@ -145,9 +156,10 @@ def _elements(message: Message, *, without: str | None) -> Elements:
     elements: list[Any] = []
     rows: list[BlockLoss] = []
     marks: list[Mark] = []
+    betas: list[str] = []
     element: Any
     for index, block in enumerate(message.content):
-        if isinstance(block, TextBlock):
+        if type(block) is TextBlock:
             text, hint = block.text, block.cache
             if text and not block.citations and not text.isspace():
                 element = {"type": "text", "text": text}
@@ -163,7 +175,7 @@ def _elements(message: Message, *, without: str | None) -> Elements:
             if without is not None:
                 rows.append(BlockLoss(index, block.type, "dropped", without))
         else:
-            element, hint = _other(block, index, rows, message), getattr(block, "cache", None)
+            element, hint = _other(block, index, rows, message, betas), getattr(block, "cache", None)
         if element is None:
             continue
         if hint is not None:
@@ -174,8 +186,8 @@ def _elements(message: Message, *, without: str | None) -> Elements:
     trimmed = _trimmed_end(message, elements) if by_model else b""
     if marks or trimmed:
         parts = tuple([dumps_exact(element) for element in elements])
-        return Elements(role, b",".join(parts), Notes(tuple(rows), tuple(marks), parts, trimmed))
-    notes = Notes(tuple(rows)) if rows or role == "system" else None
+        return Elements(role, b",".join(parts), Notes(tuple(rows), tuple(marks), parts, trimmed, tuple(betas)))
+    notes = Notes(tuple(rows), betas=tuple(betas)) if rows or betas or role == "system" else None
     return Elements(role, dumps(elements)[1:-1], notes)
 
 
@@ -254,10 +266,12 @@ def _thinking(block: ThinkingBlock | RedactedThinkingBlock) -> dict[str, Any]:
     return {"type": "thinking", "thinking": block.text, "signature": block.signature or ""}
 
 
-def _other(block: Any, index: int, rows: list[BlockLoss], message: Message) -> Any:
+def _other(block: Any, index: int, rows: list[BlockLoss], message: Message, betas: list[str]) -> Any:
     """Return the element of an opaque block or of media, or None where this wire cannot have it here."""
     by_model = message.role is _ASSISTANT
     if type(block) is OpaqueBlock:
+        if block.kind in _BETAS:
+            betas.append(_BETAS[block.kind])
         reason = _opaque_refusal(block, message)
         if reason is None:
             data = block.data if by_model else _without_citations(block.data)
@@ -397,10 +411,12 @@ def to_wire_turns(
     leading = next((at for at, piece in enumerate(pieces) if piece.role != "system"), len(pieces))
     losses: list[Loss] = []
     marked: list[int] = []
+    betas: list[str] = []
     for at, piece in enumerate(pieces):
         notes = piece.notes
         if notes is None:
             continue
+        betas += notes.betas
         if notes.trimmed and was_answered(messages, at):
             pieces[at] = _with_trimmed_end(piece.role, notes, messages[at])
         elif piece.role == "system" and at >= leading:
@@ -432,7 +448,7 @@ def to_wire_turns(
         body += (_NEXT[role] if last else _OPEN[role], joined)
         last = role
     body.append(b"]}]" if last else b"]")
-    return Turns(b"[" + system + b"]" if system else None, body, tuple(losses), last, prefix)
+    return Turns(b"[" + system + b"]" if system else None, body, tuple(losses), last, prefix, tuple(betas))
 
 
 def _drop_stale_thinking(messages: Sequence[Message], pieces: list[Elements], head: bytes) -> str:

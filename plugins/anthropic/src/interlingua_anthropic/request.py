@@ -27,7 +27,6 @@ from interlingua.types import (
     DocumentBlock,
     ImageBlock,
     Message,
-    OpaqueBlock,
     StopReason,
     ToolChoice,
     ToolDefinition,
@@ -38,6 +37,7 @@ from interlingua_anthropic.messages import (
     THINKING,
     Elements,
     SpentMarks,
+    Turns,
     cache_control,
     encode_messages,
     to_wire_turns,
@@ -60,14 +60,6 @@ _HEADERS = {
     "betas": "anthropic-beta",
     "workspace_id": "anthropic-workspace-id",
     "user_profile_id": "anthropic-user-profile-id",
-}
-_BETAS = {
-    "advisor_tool_result": "advisor-tool-2026-03-01",
-    "compaction": "compact-2026-01-12",
-    "fallback": "server-side-fallback-2026-07-01",
-    "mcp_tool_use": "mcp-client-2025-11-20",
-    "mcp_tool_result": "mcp-client-2025-11-20",
-    "mcp_tool_listing": "mcp-client-2026-09-15",
 }
 _CHOICES = {"auto": "auto", "none": "none", "required": "any"}
 MIN_BUDGET = 1024
@@ -96,12 +88,13 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
     facts = facts_of(options.model)
     losses: list[Loss] = []
     extra: dict[str, Any] = dict(options.provider_options)
-    headers = _headers(extra, messages)
+    headers = _headers(extra)
     max_tokens = _max_tokens(options)
     fields: dict[str, Json] = {"model": dumps(options.model), "max_tokens": dumps(max_tokens)}
     lost: list[Loss] = []
     thinking, effort, bare = _thinking(messages, options, max_tokens, lost)
-    prefix = _conversation(messages, tools, extra.pop("tools", None) or (), options, fields, losses, bare=bare)
+    turns = _conversation(messages, tools, extra.pop("tools", None) or (), options, fields, losses, bare=bare)
+    _add_betas(headers, turns.betas)
     losses += lost
     _output(thinking, effort, options, fields, losses)
     thinks = thinking["type"] != "disabled" if thinking else facts.get("thinking_omitted") in ("always", "on")
@@ -119,7 +112,7 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
         losses=tuple(losses),
         api=API,
         stream=options.stream,
-        echo={"prefix": prefix} if prefix else {},
+        echo={"prefix": turns.prefix} if turns.prefix else {},
     )
 
 
@@ -132,8 +125,8 @@ def _conversation(
     losses: list[Loss],
     *,
     bare: Sequence[int],
-) -> str:
-    """Write tools, system, messages and the choice; return the digest of the prefix where thinking is bound to it."""
+) -> Turns:
+    """Write tools, system, messages and the choice."""
     facts = facts_of(options.model)
     if tools or service_tools:
         written = to_wire_tools(tools, losses) if tools else None
@@ -160,24 +153,26 @@ def _conversation(
         choice = to_wire_tool_choice(options, facts, losses) if tools or service_tools else {"type": "none"}
         if choice is not None:
             fields["tool_choice"] = dumps(choice)
-    return turns.prefix
+    return turns
 
 
-def _headers(extra: dict[str, Any], messages: Sequence[Message]) -> dict[str, str]:
+def _headers(extra: dict[str, Any]) -> dict[str, str]:
     headers = {"content-type": "application/json"}
     for option, header in _HEADERS.items():
         if (value := extra.pop(option, None)) is not None:
             headers[header] = value if isinstance(value, str) else ",".join(value)
-    # the beta features that blocks are from (WIRE.md, Server tools)
-    kinds = [block.kind for message in messages for block in message.content if type(block) is OpaqueBlock]
-    if needed := dict.fromkeys([_BETAS[kind] for kind in kinds if kind in _BETAS]):
-        given = list(filter(None, headers.get("anthropic-beta", "").split(",")))
-        features = {beta[: -len("-2026-01-01")] for beta in given}
-        more = [beta for beta in needed if beta[: -len("-2026-01-01")] not in features]
-        headers["anthropic-beta"] = ",".join(given + more)
     if not extra.keys().isdisjoint(_SAMPLING):
         headers.setdefault("anthropic-version", SAMPLING_VERSION)
     return headers
+
+
+def _add_betas(headers: dict[str, str], betas: Sequence[str]) -> None:
+    """Ask for the beta features that blocks are from, unless the caller does; their dates are not compared."""
+    if betas:
+        given = list(filter(None, headers.get("anthropic-beta", "").split(",")))
+        features = {beta[: -len("-2026-01-01")] for beta in given}
+        more = [beta for beta in dict.fromkeys(betas) if beta[: -len("-2026-01-01")] not in features]
+        headers["anthropic-beta"] = ",".join(given + more)
 
 
 def _max_tokens(options: AdapterOptions) -> int:
