@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -96,7 +96,7 @@ class _MessageList(DocumentSystem):
 
     def to_messages(self, group: Group, values: Sequence[Any], plan: Plan, ids: ImportedIds) -> list[Message]:
         """Return the message, and one for each result."""
-        return list(read_chat_message(values[0], ids))
+        return read_chat_message(values[0], ids)
 
 
 class SweAgent(_MessageList):
@@ -142,7 +142,7 @@ class ChatList(DocumentSystem):
 
     def to_messages(self, group: Group, values: Sequence[Any], plan: Plan, ids: ImportedIds) -> list[Message]:
         """Return the message, and one for each result."""
-        return list(read_chat_message(values[0], ids))
+        return read_chat_message(values[0], ids)
 
 
 class ChatLines(System):
@@ -169,7 +169,7 @@ class ChatLines(System):
 
     def to_messages(self, group: Group, values: Sequence[Any], plan: Plan, ids: ImportedIds) -> list[Message]:
         """Return the message, and one for each result."""
-        return list(read_chat_message(values[0], ids))
+        return read_chat_message(values[0], ids)
 
 
 class InspectAi(DocumentSystem):
@@ -233,19 +233,18 @@ def _is_conversation(value: Any) -> bool:
 
 
 def read_chat_message(
-    raw: Mapping[str, Any], ids: ImportedIds, *, provider: str = "", model: str = "", at: Any = EPOCH
-) -> Iterator[Message]:
-    """Yield the canonical messages of one in the Chat Completions form, whatever extra members it has.
+    raw: Mapping[str, Any], ids: ImportedIds, *, provider: str = "", model: str = "", at: datetime = EPOCH
+) -> list[Message]:
+    """Return the canonical message of one in the Chat Completions form, whatever extra members it has; none if empty.
 
     Args:
         raw: the message.
         ids: gives canonical ids.
         provider: of an answer, "" where it is unknown.
         model: of an answer; a message's own `model` wins.
-        at: when it was said.
+        at: when it was said, unless it says so itself.
     """
     role = str(raw.get("role"))
-    when: datetime = time_of(raw.get("timestamp"), time_of(at))
     facts: dict[str, Any] = {}
     kind = _ROLES.get(role, _USER)
     if role in ("tool", "function"):
@@ -267,8 +266,7 @@ def read_chat_message(
         blocks = [*_thinking(raw), *_parts(raw.get("content")), *calls]
         if kind is _ASSISTANT:
             facts = _answer_facts(raw, provider, model)
-    if blocks:
-        yield ids.make_message(kind, blocks, when, facts)
+    return [ids.make_message(kind, blocks, time_of(raw.get("timestamp"), at), facts)] if blocks else []
 
 
 def _thinking(raw: Mapping[str, Any]) -> list[ContentBlock]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from interlingua.types import (
@@ -22,6 +23,7 @@ from interlingua_transcripts.system import DocumentSystem
 from interlingua_transcripts.systems.chat_shaped import read_chat_message
 from interlingua_transcripts.transcript import Group, Plan
 
+_USER, _ASSISTANT, _TOOL = Role.USER, Role.ASSISTANT, Role.TOOL
 _STOPS = {"stop": StopReason.END_TURN, "tool-calls": StopReason.TOOL_USE, "length": StopReason.MAX_TOKENS}
 _UNSAID = {"step-start", "step-finish", "snapshot", "patch"}
 _DONE = {"completed", "error"}
@@ -68,27 +70,25 @@ class OpenCode(DocumentSystem):
         by_model = info.get("role") == "assistant"
         facts = _answer_facts(info) if by_model else {}
         made: list[Message] = []
-
-        def message(role: Role, content: Sequence[ContentBlock], **known: Any) -> None:
-            made.append(ids.make_message(role, content, at, known))
-
         blocks: list[ContentBlock] = []
         results: list[ToolResultBlock] = []
         for part in raw["parts"]:
-            if part.get("type") == "step-start" and results:
-                message(Role.ASSISTANT, blocks, **facts)
-                for result in results:
-                    message(Role.TOOL, [result], parent_tool_use_id=result.tool_use_id)
+            kind = part.get("type")
+            if kind == "step-start" and results:
+                made.append(ids.make_message(_ASSISTANT, blocks, at, facts))
+                made += _answers(results, at, ids)
                 blocks, results = [], []
-            if part.get("type") not in _UNSAID:
+            if kind not in _UNSAID:
                 blocks.append(_block(part, ids))
-            if part.get("type") == "tool" and part["state"].get("status") in _DONE:
+            if kind == "tool" and part["state"].get("status") in _DONE:
                 results.append(_result(part, ids))
         if blocks:
-            message(Role.ASSISTANT if by_model else Role.USER, blocks, **facts)
-        for result in results:
-            message(Role.TOOL, [result], parent_tool_use_id=result.tool_use_id)
-        return made
+            made.append(ids.make_message(_ASSISTANT if by_model else _USER, blocks, at, facts))
+        return [*made, *_answers(results, at, ids)]
+
+
+def _answers(results: Sequence[ToolResultBlock], at: datetime, ids: ImportedIds) -> list[Message]:
+    return [ids.make_message(_TOOL, [one], at, {"parent_tool_use_id": one.tool_use_id}) for one in results]
 
 
 def _block(part: Mapping[str, Any], ids: ImportedIds) -> ContentBlock:
@@ -186,20 +186,20 @@ class OpenHands(DocumentSystem):
     def to_messages(self, group: Group, values: Sequence[Any], plan: Plan, ids: ImportedIds) -> list[Message]:
         """Return what was said: the answer as the service gave it, a result, or a text."""
         event = values[0]
-        at = event.get("timestamp")
+        at = time_of(event.get("timestamp"))
         answer = _response(event)
         if answer is not None and "action" in event:
             choice = answer["choices"][0]
             raw = {**choice["message"], "finish_reason": choice.get("finish_reason"), "usage": answer.get("usage")}
-            return list(read_chat_message(raw, ids, model=str(answer.get("model") or ""), at=at))
+            return read_chat_message(raw, ids, model=str(answer.get("model") or ""), at=at)
         if answer is not None:
             about = event["tool_call_metadata"]
             raw = {"role": "tool", "tool_call_id": about["tool_call_id"], "content": str(event.get("content") or "")}
-            return list(read_chat_message({**raw, "name": about.get("function_name")}, ids, at=at))
+            return read_chat_message({**raw, "name": about.get("function_name")}, ids, at=at)
         role = "user" if event.get("source") == "user" else "assistant"
         role = "system" if event.get("action") == "system" else role
         text = (event.get("args") or {}).get("content") or event.get("message") or ""
-        return list(read_chat_message({"role": role, "content": text}, ids, at=at))
+        return read_chat_message({"role": role, "content": text}, ids, at=at)
 
 
 def _response(event: Mapping[str, Any]) -> Mapping[str, Any] | None:
