@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from interlingua import Client
-from interlingua.errors import InvalidOutputError
+from interlingua_output import InvalidOutputError
 
 
 @dataclass

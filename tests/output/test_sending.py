@@ -30,9 +30,8 @@ from interlingua.errors import (
     APITimeoutError,
     CapabilityError,
     ContentRefusedError,
-    InvalidOutputError,
-    OutputTruncatedError,
 )
+from interlingua_output import InvalidOutputError, OutputTruncatedError
 from tests.output.scripted import MODEL, Service, said, streamed
 
 READ = ToolDefinition(

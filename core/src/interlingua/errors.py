@@ -154,31 +154,6 @@ class ServerError(ProviderError):
     default_retryable = True
 
 
-class InvalidOutputError(InterlinguaError):
-    """No answer fits the type asked for; the message names places, never what the model wrote.
-
-    Attributes:
-        errors: what is wrong with the last answer, each with `path` and `message`.
-        attempts: every answer, with its errors.
-        usage: of all attempts together; None where nothing was sent.
-    """
-
-    def __init__(self, message: str, *, errors: Sequence[Any] = (), **facts: Any) -> None:
-        super().__init__(message, **facts)
-        self.errors = tuple(errors)
-        self.attempts: tuple[Any, ...] = ()
-        self.usage: Any = None
-
-    @property
-    def cost_usd(self) -> Any:
-        """What the attempts cost in USD; None where that is not known."""
-        return self.usage and self.usage.cost_usd
-
-
-class OutputTruncatedError(InvalidOutputError):
-    """The answer was cut off at a limit of tokens; it is not asked for again."""
-
-
 class WireError(InterlinguaError):
     """The protocol broke."""
 

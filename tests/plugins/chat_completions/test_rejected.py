@@ -11,8 +11,9 @@ import httpx
 import pytest
 
 from interlingua import AsyncClient, Client, Output
-from interlingua.errors import BadRequestError, InvalidOutputError, RejectedAnswerError
+from interlingua.errors import BadRequestError, RejectedAnswerError
 from interlingua_agents import Agent
+from interlingua_output import InvalidOutputError
 from tests.support.quiet import quiet_ledger
 
 MODEL = "groq:openai/gpt-oss-120b"

@@ -53,6 +53,10 @@ class PreparedConversation:
         self._lock.acquire()
         self.release = self._lock.release  # lets others use this
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A message is pickled and copied without it."""
+        return type(None), ()
+
     def check(self) -> list[Violation]:
         """Return what forbids sending the messages that were not checked before; where nothing does, note their media.
 

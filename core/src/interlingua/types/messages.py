@@ -359,16 +359,7 @@ class Message:
         """Return the thinking blocks in order."""
         return [block for block in self.content if type(block) is ThinkingBlock]
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in _FIELDS}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        for name in _FIELDS:
-            object.__setattr__(self, name, state[name])
-        object.__setattr__(self, "_prepared", None)
-
-
-_FIELDS = ("id", "session_id", "role", "content", "metadata", "created_at", "schema_version")
 Conversation = Sequence[Message]
 
 TRACE_LIMIT = 65_536

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
@@ -13,7 +12,7 @@ import attrs
 
 from interlingua.errors import CallerError, UnsupportedSchemaError
 from interlingua.frozen import ALWAYS, checked
-from interlingua.json import EMPTY, FrozenDict, dumps, freeze, freeze_object, loads
+from interlingua.json import EMPTY, FieldProblem, FrozenDict, dumps, freeze, freeze_object, loads
 from interlingua.types.blocks import CacheHint
 
 
@@ -117,12 +116,12 @@ def json_pointer(path: str, *tokens: Any) -> str:
     return path + "".join("/" + str(token).replace("~", "~0").replace("/", "~1") for token in tokens)
 
 
-def _is_json(value: Any, levels: int = SCHEMA_MAX_DEPTH) -> bool:
-    if isinstance(value, Mapping):
-        return levels > 0 and all(isinstance(key, str) and _is_json(item, levels - 1) for key, item in value.items())
-    if isinstance(value, list):
-        return levels > 0 and all(_is_json(item, levels - 1) for item in value)
-    return math.isfinite(value) if isinstance(value, float) else value is None or isinstance(value, (str, int))
+def _is_json(value: Any) -> bool:
+    try:
+        freeze(value)
+    except FieldProblem:
+        return False
+    return True
 
 
 def _has_names(value: Any) -> bool:

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from interlingua_output.answers import Answer, Attempt, Output, OutputMode, OutputProblem, Partial
+from interlingua_output.answers import (
+    Answer,
+    Attempt,
+    InvalidOutputError,
+    Output,
+    OutputMode,
+    OutputProblem,
+    OutputTruncatedError,
+    Partial,
+)
 from interlingua_output.partial import PartialReader
 from interlingua_output.plan import OutputAttempts, OutputPlan
 
@@ -24,12 +33,14 @@ __all__ = [
     "Answer",
     "AsyncOutputStream",
     "Attempt",
+    "InvalidOutputError",
     "Output",
     "OutputAttempts",
     "OutputMode",
     "OutputPlan",
     "OutputProblem",
     "OutputStream",
+    "OutputTruncatedError",
     "Partial",
     "PartialReader",
 ]

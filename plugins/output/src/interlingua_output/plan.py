@@ -9,13 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import attrs
 
-from interlingua.errors import (
-    CallerError,
-    CapabilityError,
-    ContentRefusedError,
-    InvalidOutputError,
-    OutputTruncatedError,
-)
+from interlingua.errors import CallerError, CapabilityError, ContentRefusedError
 from interlingua.plugins import Loss, dumps, loads, option_loss, read_messages
 from interlingua.types import (
     AdapterCapabilities,
@@ -34,7 +28,15 @@ from interlingua.types import (
     tool_result,
     user,
 )
-from interlingua_output.answers import Answer, Attempt, Output, OutputMode, OutputProblem
+from interlingua_output.answers import (
+    Answer,
+    Attempt,
+    InvalidOutputError,
+    Output,
+    OutputMode,
+    OutputProblem,
+    OutputTruncatedError,
+)
 from interlingua_output.partial import PartialReader
 from interlingua_output.schema import OutputType, child_schemas, project_schema
 
