@@ -82,6 +82,16 @@ def test_what_has_arrived_is_one_piece() -> None:
     assert read([body[:50], body[50:]], joined=True)[0] != [whole]  # nothing waits for more
 
 
+def test_no_more_is_joined_than_a_stream_should_hold() -> None:
+    """The events of one piece are in memory together."""
+    pieces = [b"%04d" % number * 25 for number in range(600)]
+    data = read([chunked(*pieces)], joined=True)[0]
+
+    assert b"".join(data) == b"".join(pieces)
+    assert max(map(len, data)) <= 16 * 1024
+    assert len(data) <= 6
+
+
 def test_a_large_chunk_is_given_as_it_arrives() -> None:
     body = chunked(b"a", b"b" * 1000, b"c")
 

@@ -14,6 +14,7 @@ import httpx
 import pytest
 
 import interlingua as il
+from interlingua.http.transport import DirectClient
 from tests.support.fake_provider import Got, Reply, Server, registry, served
 
 Ask = Callable[..., None]
@@ -94,3 +95,16 @@ def test_who_watches_httpx_at_its_transports_sees_the_requests(monkeypatch: pyte
         (got,) = server.got
     assert isinstance(got, Got)
     assert seen == [("POST", got.body)]
+
+
+@pytest.mark.parametrize("content", [None, b"", b"{}", b"x" * 5000])
+@pytest.mark.parametrize("url", ["http://h.test/a?b=%20c", "https://h.test:8443/", "http://[::1]:1/x"])
+def test_requests_are_those_of_httpx(url: str, content: bytes | None) -> None:
+    ours = DirectClient(blocking=True)
+    with httpx.Client(headers={"accept-encoding": "gzip, deflate"}) as client:
+        for headers in ({"x-a": "1", "content-type": "text/plain"}, {"x-a": "2"}, {"x-a": "2"}):
+            made = ours.build_request("POST", url, content=content, headers=headers, extensions=None)
+            wanted = client.build_request("POST", url, content=content, headers=headers)
+            assert (made.method, made.url, made.content) == (wanted.method, wanted.url, wanted.content)
+            assert dict(made.headers) == dict(wanted.headers)
+            assert made.headers["host"] == wanted.headers["host"]

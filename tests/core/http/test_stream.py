@@ -8,7 +8,9 @@ The wire is the made-up one of tests/support.
 
 from __future__ import annotations
 
+import asyncio
 import json
+import sys
 from threading import Timer
 
 import pytest
@@ -197,3 +199,36 @@ def test_a_stream_must_be_entered() -> None:
     with served(Reply(body=STREAM)) as server, client(server) as c:
         with pytest.raises(il.CallerError, match="with statement"):
             list(c.stream("hi"))
+
+
+def test_a_blocking_client_inside_an_event_loop_leaves_the_loop_no_generator() -> None:
+    seen: list[object] = []
+
+    async def main(server: Server) -> il.Message:
+        before = sys.get_asyncgen_hooks()
+        sys.set_asyncgen_hooks(firstiter=seen.append)
+        try:
+            with client(server) as c:
+                assert c.send("hi").text_content() == "hello"
+                with c.stream("hi") as left:
+                    next(iter(left))
+                with c.stream("hi") as stream:
+                    return stream.message
+        finally:
+            sys.set_asyncgen_hooks(*before)
+
+    with served(Reply(), Reply(body=STREAM), Reply(body=STREAM)) as server:
+        assert asyncio.run(main(server)).text_content() == "hello"
+    assert not seen
+
+
+def test_cancel_while_the_first_event_is_awaited_keeps_a_cancelled_message() -> None:
+    with served(Reply(body=[5.0, *STREAM])) as server, client(server) as c:
+        stream = c.stream("hi")
+        timer = Timer(0.2, stream.cancel)
+        timer.start()
+        with stream:
+            assert list(stream) == []
+        timer.join()
+    assert stream.message.metadata.status is il.MessageStatus.CANCELLED
+    assert len(server.got) == 1

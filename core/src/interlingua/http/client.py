@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -180,12 +179,13 @@ class BaseClient:
 
     async def _load(self, function: Callable[..., _Result], *arguments: Any) -> _Result:
         """Call a function that may load modules or a catalogue; in a thread, for an event loop should not wait."""
-        return function(*arguments) if self._blocking else await asyncio.to_thread(function, *arguments)
+        return function(*arguments) if self._blocking else await self._transport.loops.to_thread(function, *arguments)
 
     async def _wait(self, seconds: float) -> None:
-        waiting = self._sleep(seconds)
-        if not self._blocking:
-            await waiting
+        if self._blocking:
+            self._sleep(seconds)
+        else:
+            await self._sleep(seconds)
 
 
 class Client(BaseClient):
@@ -343,7 +343,9 @@ class AsyncClient(BaseClient):
     """
 
     _blocking = False
-    _sleep = staticmethod(asyncio.sleep)
+
+    async def _sleep(self, seconds: float) -> None:
+        await self._transport.loops.sleep(seconds)
 
     @overload
     async def send(

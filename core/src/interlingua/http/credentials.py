@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Iterator
+from collections.abc import Awaitable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from inspect import isawaitable
 from threading import Lock
@@ -36,51 +35,36 @@ class SecretStore:
         return stale or self._secret is None or self._secret is refused
 
     async def read(self, refused: Any, error: ProviderError | None, *, blocking: bool) -> Any:
-        """Return the secret; where this may not block, the source, which may, is called in a thread.
+        """Return the secret: another one where the service refused the one it had, with this error.
 
-        Args:
-            refused: the secret that the service refused, if any.
-            error: how.
-            blocking: it may block, and so never waits in an event loop.
-
-        Raises:
-            AuthenticationError: it cannot be had; or what the source raised of the library's errors.
+        Where this may not block an event loop, the source, which may, is called in a thread.
         """
-        if not self._lacks(refused):
-            return self._secret
-        if blocking:
-            with self._lock, _typed_errors():
+        if self._lacks(refused) and blocking:
+            with self._lock:
                 if self._lacks(refused):
-                    self._secret = _check(_wait(self._source(error)))
-            return self._secret
-        async with self._locks.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
-            with _typed_errors():
+                    self._secret = await self._ask(error, blocking=True)
+        elif self._lacks(refused):
+            async with self._locks.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
                 if self._lacks(refused):
-                    made = await asyncio.to_thread(self._source, error)
-                    self._secret = _check(await made if isawaitable(made) else made)
+                    self._secret = await self._ask(error, blocking=False)
         return self._secret
 
-
-@contextmanager
-def _typed_errors() -> Iterator[None]:
-    try:
-        yield
-    except InterlinguaError:
-        raise
-    except Exception as error:
-        raise secret_failure("getting the credentials", error) from None
-
-
-def _check(secret: Any) -> Any:
-    if secret is None:
-        raise AuthenticationError("the credentials gave no secret", retryable=False)
-    return secret
-
-
-def _wait(made: Any) -> Any:
-    """Return a value, waited for in a thread with a loop of its own: the caller's may be running."""
-    if not isawaitable(made):
+    async def _ask(self, refusal: ProviderError | None, *, blocking: bool) -> Any:
+        try:
+            made = self._source(refusal) if blocking else await asyncio.to_thread(self._source, refusal)
+            if isawaitable(made):
+                made = _wait(made) if blocking else await made
+        except InterlinguaError:
+            raise
+        except Exception as error:
+            raise secret_failure("getting the credentials", error) from None
+        if made is None:
+            raise AuthenticationError("the credentials gave no secret", retryable=False)
         return made
+
+
+def _wait(made: Awaitable[Any]) -> Any:
+    """Return what is awaited in a thread with a loop of its own: the caller's may be running."""
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(asyncio.run, _await(made)).result()
 

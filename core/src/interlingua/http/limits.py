@@ -51,12 +51,7 @@ class Timeout:
 
 
 class Deadline:
-    """A `Timeout` with the moment its call began.
-
-    Args:
-        timeout: the limits; None leaves the limits of the HTTP client as they are.
-        clock: seconds, monotonic.
-    """
+    """A `Timeout` with the moment its call began; None leaves the limits of the HTTP client as they are."""
 
     __slots__ = ("_clock", "deadline", "timeout")
 
@@ -67,11 +62,7 @@ class Deadline:
         self.deadline = None if total is None else clock() + total
 
     def left(self) -> float | None:
-        """Return the seconds left of the total, None without one.
-
-        Raises:
-            APITimeoutError: none are left.
-        """
+        """Return the seconds left of the total, None without one; raise APITimeoutError where none are left."""
         if self.deadline is None:
             return None
         left = self.deadline - self._clock()
@@ -157,13 +148,9 @@ class Retry:
 
 
 def error_for_failure(error: Exception, deadline: Deadline, *, in_body: bool, url: str = "") -> Exception:
-    """Return the typed error for what an HTTP client raised; what is not about the exchange (a bug) as it is.
+    """Return the typed error for what an HTTP client raised, before the answer's headers had arrived or `in_body`.
 
-    Args:
-        error: the exception.
-        deadline: the limits of the call, to name the one that was broken.
-        in_body: True once the answer's headers had arrived.
-        url: where the request was to go, for the message, which tells its host only.
+    It names the limit that was broken, or the host. What is not about the exchange (a bug) is returned as it is.
     """
     names = {kind.__name__ for kind in type(error).__mro__}
     typed: InterlinguaError | None = None

@@ -18,7 +18,6 @@ import attrs
 from interlingua import load_output
 from interlingua.catalogue import ModelInfo
 from interlingua.errors import AuthenticationError, CallerError, InterlinguaError, ProviderError
-from interlingua.http.credentials import SecretStore
 from interlingua.http.limits import Deadline, Retry, Timeout
 from interlingua.http.transport import Response, Transport, no_key, outgoing
 from interlingua.ids import ModelId
@@ -46,6 +45,7 @@ from interlingua.types.options import Effort, ToolChoiceOption
 from interlingua.types.tools import ToolDefinition
 
 if TYPE_CHECKING:
+    from interlingua.http.credentials import SecretStore
     from interlingua_output import OutputPlan
 
 _log = logging.getLogger("interlingua")
@@ -147,12 +147,7 @@ class SharedState:
             raise CallerError("api_key and base_url belong to the provider of model=; without one, use settings=")
 
     def resolve_model(self, model: str | None) -> ResolvedModel:
-        """Return the provider and id of a model the caller named, or of the default one.
-
-        Raises:
-            CallerError: there is no default, or the name is no model id.
-            UnknownProviderError, PluginError: its provider cannot be had.
-        """
+        """Return the provider and id of a model the caller named, or of the default one."""
         found = self.resolved.get(model)
         if found is None:
             name = model or self.model
@@ -190,6 +185,8 @@ class SharedState:
 
     def secret_store(self, key: str, source: Credentials) -> SecretStore:
         """Return what keeps a provider's secret."""
+        from interlingua.http.credentials import SecretStore  # noqa: PLC0415  loads asyncio; most have a fixed key
+
         return self._secrets.setdefault(key, SecretStore(source))
 
     def model_info(self, provider: Provider, name: str) -> ModelInfo | None:
@@ -207,21 +204,11 @@ class SharedState:
         return self._infos[key]
 
     def begin_exchange(
-        self,
-        messages: Given,
-        options: Mapping[str, Any],
-        *,
-        stream: bool = False,
-        output: Any = None,
+        self, messages: Given, options: Mapping[str, Any], *, stream: bool = False, output: Any = None
     ) -> Exchange:
         """Read a caller's arguments into an exchange; its image URLs are still to be fetched and its bytes written.
 
         The plan of a typed answer adds its words, tools, options and rows of the ledger.
-
-        Raises:
-            CallerError: an option or the conversation cannot be read; anything `resolve_model` raises.
-            CapabilityError: the target cannot do what was asked.
-            InvalidConversationError: the conversation breaks a rule that projection cannot repair.
         """
         given = dict(options)
         resolved = self.resolve_model(given.pop("model", None))
@@ -241,7 +228,7 @@ class SharedState:
         return Exchange(self, request, plan)
 
     def plan_output(self, output: Any, options: Mapping[str, Any], *, stream: bool = False) -> OutputPlan[Any]:
-        """Decide how a typed answer is asked for, unless that is given; raises as `begin_exchange` and `OutputPlan`."""
+        """Decide how a typed answer is asked for, unless that is given."""
         try:
             plan_class: type[OutputPlan[Any]] = load_output().OutputPlan
         except ImportError as error:
@@ -292,15 +279,12 @@ class Exchange(_Attempts):
     """One request and the attempts to have it answered.
 
     Attributes:
-        request: what is sent.
-        response: reads its answers.
         headers: of the last answer to an attempt, names in lower case.
         plan: how its typed answer is asked for and read, if it has one.
         kind: what decides which of the provider's modules take part.
-        deadline: time limits, counted from the first attempt.
     """
 
-    deadline: Deadline
+    deadline: Deadline  # counted from the first attempt
 
     def __init__(self, shared: SharedState, request: PreparedRequest, plan: OutputPlan[Any] | None) -> None:
         self.request = request
@@ -342,22 +326,13 @@ class Exchange(_Attempts):
                 raise
 
     def write(self, fetched: Mapping[str, Fetched] | None) -> Exchange:
-        """Write the request, given what its image URLs hold; None where it is only to be looked at.
-
-        Raises:
-            CapabilityError, CallerError: as `PreparedRequest.write`.
-        """
+        """Write the request, given what its image URLs hold; None where it is only to be looked at."""
         shared = self._shared
         self.request.write(fetched, workspace=shared.workspace, watch=shared.prefix_watch, model_info=self._model_info)
         return self
 
     async def send(self, transport: Transport) -> Response:
-        """Begin the next attempt, signed now, and return its answer when the headers are there.
-
-        Raises:
-            AuthenticationError: a key or a secret is needed and there is none.
-            WireError, CallerError: as `Transport.open`.
-        """
+        """Begin the next attempt, signed now, and return its answer when the headers are there."""
         response, request = self.response, self.request
         response.attempts += 1
         if response.attempts == 1:
@@ -378,11 +353,7 @@ class Exchange(_Attempts):
         return StreamReader(self.response, self.connection.framing, answer.status, answer.headers, limit)
 
     def retry_delay(self, error: InterlinguaError) -> float:
-        """Return the seconds to wait before the next attempt.
-
-        Raises:
-            InterlinguaError: the same error, when there is to be none.
-        """
+        """Return the seconds to wait before the next attempt; where there is to be none, raise the error again."""
         error.provider = error.provider or self.request.provider.key
         error.model = error.model or self.request.options.model
         if self._may_replace_secret(error):
@@ -396,14 +367,7 @@ class Exchange(_Attempts):
 
 
 class AuxiliaryExchange(_Attempts):
-    """One exchange that is no conversation: a model list, a token count, a reported cost.
-
-    Attributes:
-        deadline: time limits, counted from now.
-
-    Raises:
-        CapabilityError: the provider does not offer it.
-    """
+    """One exchange that is no conversation: a model list, a token count, a reported cost."""
 
     def __init__(self, shared: SharedState, provider: str | None, kind: str, arguments: Mapping[str, Any]) -> None:
         self._shared, self._provider, self._kind = shared, shared.resolve_provider(provider), kind
@@ -411,7 +375,7 @@ class AuxiliaryExchange(_Attempts):
         self.deadline = Deadline(shared.timeout)
 
     async def send(self, transport: Transport) -> Response:
-        """Send the request, signed, and return its answer; raises as `Exchange.send`."""
+        """Send the request, signed, and return its answer when the headers are there."""
         signed = await self._sign(self._request, self._shared.headers, blocking=transport.blocking)
         return await transport.open(signed, self.deadline)
 
@@ -421,12 +385,7 @@ class AuxiliaryExchange(_Attempts):
             raise error
 
     def read(self, response: WireResponse) -> Any:
-        """Return what was asked for.
-
-        Raises:
-            ProviderError: the service answered with a failure.
-            MalformedResponseError: the answer cannot be read.
-        """
+        """Return what was asked for, or raise what the answer says."""
         if response.status >= FAILED:
             context = RequestContext(origin=Origin(self._provider.key, self._request.api, ""))
             error = self._provider.from_wire_error(response, context)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import re
 import socket
 import zlib
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import AbstractContextManager, suppress
 from datetime import UTC, datetime
+from functools import partial
 from inspect import iscoroutinefunction
-from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.request import getproxies
-from weakref import WeakKeyDictionary
 
 import httpx
 
@@ -48,18 +46,7 @@ _CHUNK_SIZE = re.compile(rb"\r\n(0*[1-9A-Fa-f][0-9A-Fa-f]{0,7})\r\n")  # after t
 
 
 def outgoing(connection: Connection, request: WireRequest, headers: Mapping[str, str], secret: Any = None) -> Outgoing:
-    """Make the HTTP request; later sources of a header win: connection, wire, caller, auth, signature. Lists add up.
-
-    Args:
-        connection: where to, and the signer.
-        request: what.
-        headers: the caller's own.
-        secret: what the connection's credentials gave.
-
-    Raises:
-        AuthenticationError: the connection's code failed.
-        CallerError: the URL cannot be sent.
-    """
+    """Make the HTTP request; later sources of a header win: connection, wire, caller, auth, signature. Lists add up."""
     try:
         merged = {"content-type": "application/json"}
         for source in (connection.headers, request.headers, headers, connection.auth(request)):
@@ -102,11 +89,7 @@ def _joined(known: str | None, more: str) -> str:
 
 
 def check_client(http_client: Any, transport: Any, *, blocking: bool) -> bool:
-    """Look at the HTTP client or the name of a transport that a caller gave; true: somebody chose its time limits.
-
-    Raises:
-        CallerError: it is neither, both are given, or the client is of the other kind.
-    """
+    """Check the HTTP client or the name of a transport that a caller gave; true: somebody chose its time limits."""
     if transport is not None and (http_client is not None or not isinstance(transport, str)):
         raise CallerError("transport= is a name, such as 'httpx', and http_client= a client: give one of them")
     if http_client is None:
@@ -133,11 +116,7 @@ class _Inflater:
         self._begun = False
 
     def pieces(self, data: bytes) -> Iterator[bytes]:
-        """Yield what these bytes hold.
-
-        Raises:
-            APIConnectionError: they are not compressed as the headers say.
-        """
+        """Yield what these bytes hold."""
         piece = b""
         while data or len(piece) == _PIECE:
             try:
@@ -216,11 +195,7 @@ class DirectClient:
 
 
 def new_client(name: str | None, *, blocking: bool) -> Any:
-    """Make a client: httpx's, or of the transport of that name.
-
-    Raises:
-        CallerError: the environment names a proxy or a certificate that cannot be used, or there is no such transport.
-    """
+    """Make a client: httpx's, or of the transport of that name."""
     if name not in (None, "httpx"):
         return _other_client(name, blocking=blocking)
     proxied = any(getproxies().get(name) for name in ("http", "https", "all"))
@@ -244,13 +219,6 @@ def _other_client(name: str, *, blocking: bool) -> Any:
         return found[name].load()(blocking=blocking)
     except Exception as error:
         raise error_for_no_client(error) from None
-
-
-def _load_async_client(name: str | None) -> Any:
-    import anyio  # noqa: PLC0415  only the asynchronous client needs it
-
-    anyio.run(anyio.sleep, 0)  # loads what would be loaded in the event loop, with its first connection
-    return new_client(name, blocking=False)
 
 
 class Response:
@@ -288,12 +256,7 @@ class Response:
         return self
 
     async def __anext__(self) -> bytes:
-        """Return the next piece of the body as it arrives.
-
-        Raises:
-            APITimeoutError: a limit was passed; the message names it.
-            APIConnectionError: the connection broke.
-        """
+        """Return the next piece of the body as it arrives."""
         try:
             if self._body is None:
                 self._body = self._begin_body()
@@ -311,11 +274,7 @@ class Response:
         return piece
 
     async def read(self) -> WireResponse:
-        """Read the whole body, and give the connection back.
-
-        Raises:
-            MalformedResponseError: it is larger than the limit; or as reading its pieces.
-        """
+        """Read the whole body, and give the connection back."""
         body = bytearray()
         try:
             async for piece in self:
@@ -361,29 +320,21 @@ class Transport:
     ) -> None:
         self.limit, self.blocking = limit, blocking
         self.own_limits = check_client(http_client, transport, blocking=blocking)
-        self._http = http_client  # of all loops
-        self._own: Any = None
-        if http_client is None and blocking:
-            self._http = self._own = new_client(transport, blocking=True)
+        self._given, self._http = http_client, http_client
+        self.loops: Any = None
+        if not blocking:
+            from interlingua.http.loops import EventLoops  # noqa: PLC0415  asyncio is large, and a script needs none
+
+            self.loops = EventLoops(partial(new_client, transport, blocking=False))
         elif http_client is None:
-            self._own = _LoopClients(transport)
+            self._http = new_client(transport, blocking=True)
 
     async def prepare(self) -> Any:
-        """Return the HTTP client.
-
-        Raises:
-            CallerError: as `new_client`.
-        """
-        return await self._own.client() if self._http is None else self._http
+        """Return the HTTP client."""
+        return await self.loops.client() if self._http is None else self._http
 
     async def open(self, request: Outgoing, deadline: Deadline) -> Response:
-        """Send, and return when the answer's headers are there.
-
-        Raises:
-            APITimeoutError: a limit was passed; the message names it.
-            APIConnectionError: no answer could be had.
-            CallerError: the URL or a header cannot be sent.
-        """
+        """Send, and return when the answer's headers are there; what fails is a typed error."""
         timeouts = deadline.for_headers()
         http = await self.prepare() if self._http is None else self._http
         try:
@@ -397,53 +348,10 @@ class Transport:
 
     async def close(self) -> None:
         """Close the HTTP client that was made here, of the running loop; other loops close theirs when they end."""
-        if self._own is not None:
-            closed = self._own.close()
-            if not self.blocking:
-                await closed
-
-
-class _LoopClients:
-    """Asynchronous HTTP clients, one per event loop; a loop's connections are closed with it."""
-
-    def __init__(self, name: str | None) -> None:
-        self._name = name
-        self._lock = Lock()
-        self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncGenerator[Any, None]] = WeakKeyDictionary()
-        self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, Any] = WeakKeyDictionary()
-        self._making: dict[asyncio.AbstractEventLoop, asyncio.Task[Any]] = {}
-
-    async def client(self) -> Any:
-        """Return this loop's HTTP client; it is made in a thread, for loading certificates takes long."""
-        loop = asyncio.get_running_loop()
-        client = self._clients.get(loop)
-        if client is None:
-            if loop not in self._making:
-                self._making[loop] = loop.create_task(self._make(loop))
-            client = await asyncio.shield(self._making[loop])
-        return client
-
-    async def _make(self, loop: asyncio.AbstractEventLoop) -> Any:
-        try:
-            keeper = _keep(await asyncio.to_thread(_load_async_client, self._name))
-            client = await anext(keeper)
-        finally:
-            del self._making[loop]
-        with self._lock:
-            # a client holds its loop by its sockets: without this the weak key would never go
-            for old in [old for old in self._loops if old.is_closed()]:
-                del self._loops[old], self._clients[old]
-            self._loops[loop], self._clients[loop] = keeper, client
-        return client
-
-    async def close(self) -> None:
-        """Close the running loop's client."""
-        loop = asyncio.get_running_loop()
-        with self._lock:
-            self._clients.pop(loop, None)
-            keeper = self._loops.pop(loop, None)
-        if keeper is not None:
-            await keeper.aclose()
+        if self.loops is not None:
+            await self.loops.close_client()
+        elif self._given is None:
+            self._http.close()
 
 
 def run_blocking(work: Coroutine[Any, Any, _T]) -> _T:
@@ -454,11 +362,3 @@ def run_blocking(work: Coroutine[Any, Any, _T]) -> _T:
         value: _T = done.value
         return value
     raise AssertionError("a blocking transport waited")
-
-
-async def _keep(client: Any) -> AsyncGenerator[Any, None]:
-    """Hold a client until its loop shuts its asynchronous generators down, as `asyncio.run` does at its end."""
-    try:
-        yield client
-    finally:
-        await client.aclose()

@@ -300,6 +300,7 @@ class StreamDecoder:
         self._batch = batch
         try:
             wanted = self._resume(None)
+            self._batch = None  # what was read is not kept until more comes
         except StopIteration:
             self._done = True
         except (InterlinguaError, *UNREADABLE) as error:

@@ -59,6 +59,7 @@ def message_to_events(message: Message) -> list[StreamEvent]:
     return events
 
 
+_KEPT = 4096  # bytes of a stream of events that its error may show
 _BLANK = b"\xef\xbb\xbf \t\r\n"
 
 
@@ -105,8 +106,9 @@ class StreamReader:
         if self._begin in b"{[<":
             self.feed = self._hold
             return []
-        self.feed = self._decoder.feed
-        return self._decoder.feed(bytes(self._held))
+        self.feed, held = self._decoder.feed, bytes(self._held)
+        del self._held[_KEPT:]
+        return self._decoder.feed(held)
 
     def _hold(self, data: bytes) -> list[StreamEvent]:
         self._held += data
