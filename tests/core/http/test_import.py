@@ -32,6 +32,10 @@ def test_values_load_no_client_and_a_client_no_codec_or_validator() -> None:
     assert run(code) == "[]"
 
 
+def test_a_blocking_client_loads_no_asyncio() -> None:
+    assert run("import sys, interlingua; interlingua.Client(); print('asyncio' in sys.modules)") == "False"
+
+
 def test_a_typed_answers_type_loads_no_client() -> None:
     code = "import sys, interlingua; interlingua.Output; print([n for n in ('httpx', 'cattrs') if n in sys.modules])"
     assert run(code) == "[]"
