@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 import click
+import pytest
 from click.testing import CliRunner
 
 from interlingua_cli.root import cli
@@ -37,6 +39,39 @@ def test_each_command_has_its_heading() -> None:
     headings = re.findall(r"^## `(\S+)`$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
 
     assert headings == COMMANDS
+
+
+def commands(group: click.Group, *above: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """Yield each command below a group and the words that call it."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if command is not None:
+            yield (*above, name), command
+            if isinstance(command, click.Group):
+                yield from commands(command, *above, name)
+
+
+ALL = dict(commands(cli))
+
+
+@pytest.mark.parametrize("words", [words for words, command in ALL.items() if isinstance(command, click.Group)])
+def test_the_commands_that_a_summary_lists_exist(words: tuple[str, ...]) -> None:
+    """A group's summary may list its commands behind a colon: `Kept sessions: list, show, send.`"""
+    _, _, listed = (ALL[words].help or "").partition("\n")[0].partition(": ")
+    named = [each.split()[0].rstrip(".") for each in listed.split(", ") if each]
+    assert [name for name in named if (*words, name) not in ALL] == []
+
+
+@pytest.mark.parametrize("words", ALL)
+def test_the_commands_that_a_help_text_names_exist(words: tuple[str, ...]) -> None:
+    for named in re.findall(r"`(?:interlingua )?([a-z-]+(?: [a-z-]+)*)", help_text(*words).replace("\n", " ")):
+        called = tuple(named.split())
+        group = ALL.get(called[:1])
+        if isinstance(group, click.Group) and len(called) > 1:
+            assert called[:2] in ALL, named
+        elif f"`interlingua {named}" in help_text(*words):
+            assert group is not None, named
 
 
 def write() -> None:

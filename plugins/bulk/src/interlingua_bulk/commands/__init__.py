@@ -41,4 +41,4 @@ class Group(click.Group):
 
 @click.group(cls=Group)
 def bulk() -> None:
-    """Files of many requests: send, resume, submit as batches."""
+    """Files of many requests: run, retry, submit as batches."""

@@ -44,4 +44,4 @@ class Group(click.Group):
 
 @click.group(cls=Group)
 def session() -> None:
-    """Conversations that stay: list, show, continue, switch, check, move."""
+    """Conversations that stay: list, show, send, switch, verify, export, import."""

@@ -47,4 +47,4 @@ class Group(click.Group):
 
 @click.group(cls=Group)
 def transcript() -> None:
-    """Other agents' sessions: find, show, import, resume, convert, check."""
+    """Other agents' sessions: list, show, import, resume, export, convert, check."""
