@@ -107,6 +107,74 @@ def test_a_foreign_line_far_down_is_named_and_kept() -> None:
     assert found.after[-1].text.encode() + b"\n" == theirs
 
 
+ACME = """
+from interlingua_transcripts import DocumentSystem, System
+
+class Lines(System):
+    name, title = "acme", "Acme"
+
+    def detect(self, head):
+        return "1" if "acme" in head[0] else None
+
+class Document(DocumentSystem):
+    name, title, items = "acme-log", "Acme Log", "said"
+
+    def detect(self, head):
+        return "1" if len(head) == 1 and "said" in head[0] else None
+
+lines, document = Lines(), Document()
+"""
+ENTRY_POINTS = "[interlingua.transcripts]\nbroken = acme:nothing\nacme = acme:lines\nacme-log = acme:document\n"
+
+
+@pytest.fixture
+def third_party(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Install a distribution that brings session files of its own."""
+    place = tmp_path / "site"
+    made = {
+        "acme.py": ACME,
+        "acme-1.dist-info/METADATA": "Metadata-Version: 2.1\nName: acme\nVersion: 1\n",
+        "acme-1.dist-info/entry_points.txt": ENTRY_POINTS,
+    }
+    for name, text in made.items():
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        (place / name).write_text(text, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(place))
+
+
+@pytest.mark.usefixtures("third_party")
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("doctor", "f.jsonl"),
+        ("explain", "f.jsonl", "--to", "compatible:m"),
+        ("wire", "f.jsonl", "--to", "compatible:m"),
+        ("chat", "compatible:m", "--resume", "f.jsonl"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ('{"acme":"user","x":"Hi"}\n{"acme":"assistant","x":"Hello"}\n', "Acme"),
+        ('{\n  "said": [\n    {"x": "Hi"}\n  ]\n}\n', "Acme Log"),
+    ],
+)
+def test_a_format_that_a_distribution_adds_is_named(run: Run, command: tuple[str, ...], text: str, title: str) -> None:
+    Path("f.jsonl").write_text(text, encoding="utf-8")
+    result = run(*command)
+    assert result.exit_code == 1
+    assert f"f.jsonl looks like a session file of {title}, not like interlingua messages" in result.stderr
+    assert "`interlingua transcript import f.jsonl` makes a conversation of it" in result.stderr
+    assert Path("f.jsonl").read_text(encoding="utf-8") == text
+
+
+@pytest.mark.usefixtures("third_party")
+def test_messages_of_ours_are_never_an_added_format() -> None:
+    line = {**encode_message(user("hi")), "acme": "user"}
+    assert recognise_format([line]) is None
+    assert not examine([json.dumps(line).encode()]).findings
+
+
 SAMPLES = os.environ.get("INTERLINGUA_TRANSCRIPTS", "")
 NAMES = {
     "pi": PI, "openclaw": PI, "claude-code": CLAUDE, "codex": CODEX, "gemini": "a Gemini CLI session",

@@ -146,11 +146,36 @@ def refuse_foreign(lines: Sequence[bytes | str], file: str = "the file", *, allo
     Raises:
         DecodeError: it is one; the message names it and says what to do.
     """
-    found = recognise_format(_read_values(lines))
+    values = list(_read_values(lines))
+    found = recognise_format(values) or _installed_format(lines, values)
     if found is not None and found is not allowed:
         can_import = entry_points(group="interlingua.commands", name="transcript")
         how = found.remedy or (_IMPORT.format(file) if can_import else _MAKE_MESSAGES)
         raise DecodeError(f"{file} looks like {found.name}, not like interlingua messages; {how}")
+
+
+def _installed_format(lines: Sequence[bytes | str], values: Sequence[Any]) -> Format | None:
+    """Return the format of session files that a distribution besides ours reads, by its entry points."""
+    ours = {point.dist.name for point in entry_points(group="interlingua.commands", name="transcript") if point.dist}
+    points = [
+        point for point in entry_points(group="interlingua.transcripts") if point.dist and point.dist.name not in ours
+    ]
+    if not points or any(isinstance(value, Mapping) and value.keys() >= _CANONICAL for value in values):
+        return None
+    document = _read_value(_joined(lines))
+    heads = [head for head in (values, [] if document is None else [document]) if head]
+    for point in points:
+        try:
+            system = point.load()
+            if any(system.detect(head) is not None for head in heads):
+                return Format(f"a session file of {system.title}", lambda _: True)
+        except Exception:  # noqa: S112  a fault of what was installed is none of the file
+            continue
+    return None
+
+
+def _joined(lines: Sequence[bytes | str]) -> bytes:
+    return b"".join(line if isinstance(line, bytes) else line.encode() for line in lines)
 
 
 def _read_values(lines: Sequence[bytes | str]) -> Iterator[Any]:
@@ -158,7 +183,7 @@ def _read_values(lines: Sequence[bytes | str]) -> Iterator[Any]:
     filled = [line for line in lines if line.strip()]
     values = list(filter(None, map(_read_value, islice(filled, _LOOKED_AT))))
     if filled and not isinstance(next(iter(values), None), dict):
-        whole = _read_value(b"".join(line if isinstance(line, bytes) else line.encode() for line in lines))
+        whole = _read_value(_joined(lines))
         values = whole[:_LOOKED_AT] if isinstance(whole, list) else [whole]
     yield from values
 
