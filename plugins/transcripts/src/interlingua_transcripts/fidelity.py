@@ -21,7 +21,7 @@ import attrs
 
 from interlingua_transcripts.entries import KeptMessages, open_messages
 from interlingua_transcripts.files import kind_of
-from interlingua_transcripts.lazy import index_messages, temporary_entries
+from interlingua_transcripts.lazy import MessagesInOrder, index_messages, temporary_entries
 from interlingua_transcripts.opened import OpenTranscript, open_entries
 from interlingua_transcripts.system import System, load_entry, system_of
 from interlingua_transcripts.transcript import Conversation, Note, Transcript
@@ -234,11 +234,12 @@ def _written_anew(system: System, read: Transcript) -> Iterator[tuple[Any, Any]]
     begin: dict[int, list[int]] = {}  # index of an entry -> the groups that it begins
     for number, group in enumerate(read.groups if system.writable else ()):
         begin.setdefault(group.entries[0], []).append(number)
+    messages = MessagesInOrder(read.messages)
     values: dict[int, Any] = {}
     found: dict[int, Any] = {}
     for index, entry in enumerate(read.entries):
         for number in begin.get(index, ()):
-            part = read.messages[starts[number] : starts[number + 1]]
+            part = messages.take(starts[number], starts[number + 1])
             if not part:
                 continue
             made = [one.value for one in system.write(attrs.evolve(whole, messages=part)) if one.messages]

@@ -140,6 +140,23 @@ class LazyMessages(Sequence[Message]):
         return self.one(range(len(self))[index])
 
 
+class MessagesInOrder:
+    """Reads messages here and there; going through them once is enough where that is in their order."""
+
+    def __init__(self, messages: Sequence[Message]) -> None:
+        self._messages = messages
+        self._rest = iter(messages)
+        self._reached = 0
+
+    def take(self, start: int, end: int) -> Sequence[Message]:
+        """Return the messages from one index up to another."""
+        if start < self._reached:
+            return self._messages[start:end]
+        found = list(islice(self._rest, start - self._reached, end - self._reached))
+        self._reached = end
+        return found
+
+
 def index_messages(messages: Sequence[Message]) -> MessageIndex:
     """Return what going through messages once finds; lazy ones remember it."""
     return messages.overview if isinstance(messages, LazyMessages) else _indexed(messages)

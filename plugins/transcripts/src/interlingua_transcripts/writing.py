@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice, zip_longest
+from itertools import zip_longest
 from typing import Any
 
 import attrs
@@ -13,7 +13,7 @@ import orjson
 from interlingua.types import Message, Role
 from interlingua_transcripts.files import kind_of
 from interlingua_transcripts.imported import EPOCH
-from interlingua_transcripts.lazy import EntryValues, LazyCalls, index_messages
+from interlingua_transcripts.lazy import EntryValues, LazyCalls, MessagesInOrder, index_messages
 from interlingua_transcripts.opened import OpenTranscript, open_entries
 from interlingua_transcripts.system import System, load_entry, system_of
 from interlingua_transcripts.transcript import Conversation, Transcript
@@ -118,18 +118,10 @@ def _different(messages: Sequence[Message], before: Sequence[Message], ids: Sequ
     """Return the ids of the messages that are other than before; both are gone through once where the order is kept."""
     places = {own: at for at, own in enumerate(ids)}
     found = set()
-    rest = iter(before)
-    reached = 0  # as far as `rest` came
+    old = MessagesInOrder(before)
     for message in messages:
         place = places.get(message.id)
-        if place is None:
-            continue
-        if place < reached:
-            old = before[place]
-        else:
-            old = next(islice(rest, place - reached, None))
-            reached = place + 1
-        if old != message:
+        if place is not None and old.take(place, place + 1)[0] != message:
             found.add(message.id)
     return found
 
