@@ -13,8 +13,8 @@ from interlingua.plugins import write_request
 from interlingua.plugins.hookspecs import hookimpl
 from interlingua.plugins.provider import Provider, Target
 from interlingua.plugins.registry import new_manager
-from interlingua.plugins.wire import WireRequest
-from interlingua.request.project import MISSING_RESULT, project_conversation
+from interlingua.plugins.wire import Loss, WireRequest
+from interlingua.request.project import MISSING_RESULT, locate_losses, project_conversation
 from interlingua.types.blocks import (
     AudioBlock,
     CacheHint,
@@ -165,6 +165,19 @@ def test_the_ledger_and_critical_indexes_point_into_the_message_as_it_was() -> N
     _, losses = project(user("hi"), made(a, b), both, target=blind)
 
     assert [(loss.path, loss.verdict) for loss in losses] == [("messages[2].content[1]", "rewritten")]
+
+
+@pytest.mark.parametrize("provider_id", [None, "own_b"])
+def test_an_adapters_row_about_one_result_of_several_points_at_it(provider_id: str | None) -> None:
+    """The result goes by itself, under the id that the provider gave its call."""
+    calls = made(call("tu_a", provider_id and "own_a"), call("tu_b", provider_id))
+    results = [ToolResultBlock(tool_use_id=each.id, content=[TextBlock(text=each.id)]) for each in calls.tool_calls()]
+    history = [user("hi"), calls, Message(role=Role.TOOL, content=results)]
+    projected, before = project(*history)
+    row = Loss(path="messages[3].content[0].is_error", block_type="tool_result", verdict="rewritten", reason="so")
+
+    (located,) = locate_losses([row], projected, history, before)
+    assert (located.path, located.message_id) == ("messages[2].content[1].is_error", history[2].id)
 
 
 def test_case_10_duplicate_ids_over_turns_stay_apart_and_stable() -> None:

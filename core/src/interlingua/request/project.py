@@ -325,7 +325,9 @@ class Projection:
         self._moved = []
         for part in block.content:
             if type(part) is not TextBlock or not part.text:
-                changes["content"] = [made for each in block.content if (made := self._result_part(each)) is not None]
+                parts = [made for each in block.content if (made := self._result_part(each)) is not None]
+                if len(parts) != len(block.content) or not all(map(is_, parts, block.content)):
+                    changes["content"] = parts
                 break
         return self._without_cache(replace(block, **changes) if changes else block)
 
@@ -416,7 +418,13 @@ def _locate_block(given: Message, message: Message, path: str, at: str | None, g
     if at is None or (given.role is not message.role and message.role is not _SYSTEM):
         return None
     content = message.content
-    if given.role is _TOOL and len(given.content) == 1 < len(content):  # one result of several
-        return next((place for place, block in enumerate(content) if block is given.content[0]), int(at))
+    if given.role is _TOOL and len(given.content) == 1 < len(content):  # one result of several, its id perhaps another
+        made: Any = given.content[0]
+        same = [place for place, block in enumerate(content) if block is made] or [
+            place
+            for place, block in enumerate(content)
+            if type(block) is ToolResultBlock and block.content is made.content
+        ]
+        return same[0] if len(same) == 1 else int(at)
     kept = [place for place in range(len(content)) if f"{path}.content[{place}]" not in gone]
     return kept[int(at)] if int(at) < len(kept) else int(at)
