@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cache
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
@@ -26,27 +27,19 @@ __all__ = [
 
 
 @cache
-def _reading() -> ModuleType:
-    from interlingua.codec import reading  # noqa: PLC0415  loads cattrs, with the first value that is read
-
-    return reading
-
-
-@cache
-def _writing() -> ModuleType:
-    from interlingua.codec import writing  # noqa: PLC0415  loads cattrs, with the first value that is written
-
-    return writing
+def _load(name: str) -> ModuleType:
+    """Import `reading` or `writing` with the first value that is read or written: they load cattrs."""
+    return import_module(f"interlingua.codec.{name}")
 
 
 def encode_message(message: Message) -> dict[str, Any]:
     """Return the stored form of a message; frozen JSON inside is shared with it.
 
     Raises:
-        CallerError: it holds what cannot be stored (a time without zone, a hand-made block that would not come back).
+        CallerError: it is nested too deeply.
     """
     try:
-        data: dict[str, Any] = _writing().write_message(message)
+        data: dict[str, Any] = _load("writing").write_message(message)
     except RecursionError as error:
         raise CallerError("the message is nested too deeply to be stored") from error
     return data
@@ -61,8 +54,8 @@ def decode_message(data: Any) -> Message:
         DecodeError: with the exact `path`, such as `content[0].text`.
     """
     newer: set[str] = set()
-    message: Message = _reading().read_message(data, newer, encode_message)
-    _reading().warn_of_newer(newer)
+    message: Message = _load("reading").read_message(data, newer, encode_message)
+    _load("reading").warn_of_newer(newer)
     return message
 
 
@@ -80,9 +73,9 @@ def decode_messages(data: Any) -> list[Message]:
     if not isinstance(data, (list, tuple, Iterator)):
         raise DecodeError(f"expected array, got {type(data).__name__}", path="messages")
     newer: set[str] = set()
-    read = _reading().read_message
+    read = _load("reading").read_message
     messages = [read(each, newer, encode_message, index=index) for index, each in enumerate(data)]
-    _reading().warn_of_newer(newer)
+    _load("reading").warn_of_newer(newer)
     return messages
 
 
@@ -125,14 +118,14 @@ def read_jsonl(lines: Iterable[str | bytes]) -> Iterator[Message]:
                     data = loads(line)
                 except ValueError as error:
                     raise DecodeError(f"line {number}: not JSON: {line_fault(error)}") from error
-                yield _reading().read_message(data, newer, encode_message, line=number)
+                yield _load("reading").read_message(data, newer, encode_message, line=number)
     finally:
-        _reading().warn_of_newer(newer)
+        _load("reading").warn_of_newer(newer)
 
 
 def encode_tool(tool: ToolDefinition) -> dict[str, Any]:
     """Return the stored form of a tool definition."""
-    data: dict[str, Any] = _writing().write_value(tool)
+    data: dict[str, Any] = _load("writing").write_value(tool)
     return data
 
 
@@ -142,5 +135,5 @@ def decode_tool(data: Any) -> ToolDefinition:
     Raises:
         DecodeError: with the exact `path`, such as `input_schema/properties/a/oneOf`.
     """
-    tool: ToolDefinition = _reading().read_tool(data)
+    tool: ToolDefinition = _load("reading").read_tool(data)
     return tool

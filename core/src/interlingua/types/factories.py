@@ -279,31 +279,23 @@ def split_tool_results(message: Message) -> list[Message]:
     Some APIs send results inside a user's message. They go in front of what else it holds, which keeps the message's id
     and metadata; an assistant's message, and one that needs no splitting, come back as they are.
     """
-    places = [at for at, block in enumerate(message.content) if type(block) is ToolResultBlock]
-    count, is_tool = len(places), message.role is Role.TOOL
-    if not places or message.role is Role.ASSISTANT or (is_tool and count == len(message.content) == 1):
+    results = [at for at, block in enumerate(message.content) if type(block) is ToolResultBlock]
+    is_tool = message.role is Role.TOOL
+    if not results or message.role is Role.ASSISTANT or (is_tool and len(message.content) == 1):
         return [message]
-    rest = [at for at in range(len(message.content)) if at not in places]
-    metadata, parts = message.metadata, []
-    for steps, at in enumerate(reversed(places), bool(rest)):
-        block: Any = message.content[at]
-        about = _at_places(metadata, [at], parent_tool_use_id=block.tool_use_id)
-        parts.append(
-            attrs.evolve(message, id=_id_before(message.id, steps), role=Role.TOOL, content=(block,), metadata=about)
-        )
-    parts.reverse()
-    if rest:
-        content = tuple(message.content[at] for at in rest)
-        about = _at_places(metadata, rest, parent_tool_use_id=None)
-        parts.append(
-            attrs.evolve(message, role=Role.USER if is_tool else message.role, content=content, metadata=about)
-        )
-    return parts
-
-
-def _at_places(metadata: MessageMetadata, places: list[int], **changes: Any) -> MessageMetadata:
-    critical = [places.index(at) for at in metadata.critical if at in places]
-    return attrs.evolve(metadata, critical=critical, **changes)
+    rest = [at for at in range(len(message.content)) if at not in results]
+    groups = [*([at] for at in results), *([rest] if rest else ())]
+    parts = []
+    for steps, places in enumerate(reversed(groups)):
+        content: Any = [message.content[at] for at in places]
+        role, call = (Role.USER if is_tool else message.role), None
+        if places is not rest:
+            role, call = Role.TOOL, content[0].tool_use_id
+        critical = [places.index(at) for at in message.metadata.critical if at in places]
+        about = attrs.evolve(message.metadata, critical=critical, parent_tool_use_id=call)
+        message_id = _id_before(message.id, steps)
+        parts.append(attrs.evolve(message, id=message_id, role=role, content=content, metadata=about))
+    return parts[::-1]
 
 
 def _id_before(message_id: str, steps: int) -> str:
