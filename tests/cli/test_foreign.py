@@ -107,6 +107,25 @@ def test_a_foreign_line_far_down_is_named_and_kept() -> None:
     assert found.after[-1].text.encode() + b"\n" == theirs
 
 
+@pytest.mark.parametrize("command", [("doctor", "f.gz"), ("explain", "f.gz", "--to", "compatible:m")])
+def test_a_compressed_file_is_named(run: Run, command: tuple[str, ...]) -> None:
+    theirs = "".join(f"{json.dumps(line)}\n" for name, line in LINES if name == PI).encode()
+    ours = dumps_message(user("hi")).encode()
+    for data, said in [
+        (
+            gzip.compress(theirs),
+            f"looks like {PI}, not like interlingua messages; `interlingua transcript import f.gz`",
+        ),
+        (gzip.compress(ours), "is compressed by gzip; unpack it first (`gzip -d`)"),
+        (gzip.compress(ours)[:12] + b"\xff" * 9, "is compressed by gzip; unpack it first (`gzip -d`)"),
+    ]:
+        Path("f.gz").write_bytes(data)
+        result = run(*command)
+        assert result.exit_code == 1
+        assert f"f.gz {said}" in result.stderr
+        assert not result.stdout
+
+
 ACME = """
 from interlingua_transcripts import DocumentSystem, System
 

@@ -18,7 +18,8 @@ from interlingua_transcripts.commands import move, shared
 from interlingua_transcripts.secrets import SecretSearch
 from tests.cli.conftest import Run
 from tests.cli.local import LocalServer
-from tests.transcripts.test_files import CALL, FILE
+from tests.support.terminal import at_terminal
+from tests.transcripts.test_files import CALL, FILE, HEADER, entry, lines
 
 pytestmark = pytest.mark.usefixtures("place")
 KEY = "sk-ant-" + "a1b2c3d4" * 5
@@ -99,6 +100,22 @@ def test_an_interrupted_conversion_leaves_the_old_file(run: Run, file: Path, mon
     result = run("transcript", "convert", "s.jsonl", "--to", "pi", "--out", "made.jsonl", "--force")
     assert result.exit_code != 0
     assert made.read_bytes() == b"old"
+    assert sorted(Path().iterdir()) == before
+
+
+def test_reading_a_large_file_is_shown_at_a_terminal_and_interrupted() -> None:
+    path, parent = Path("large.jsonl"), None
+    with path.open("wb") as large:
+        large.write(lines(HEADER))
+        for number in range(20_000):
+            own = f"{number:08x}"
+            large.write(lines(entry(own, parent, role="user", content=f"{number} {'x' * 1_000}")))
+            parent = own
+    before = sorted(Path().iterdir())
+    shown, code = at_terminal([(b"%", b"\x03")], "transcript", "check", "large.jsonl")
+    assert b"large.jsonl" in shown
+    assert b"checking was interrupted: 0 of 1 files were done" in shown
+    assert code == 1
     assert sorted(Path().iterdir()) == before
 
 

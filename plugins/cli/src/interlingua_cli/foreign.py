@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import entry_points
 from itertools import islice
 from typing import Any
+from zlib import MAX_WBITS, decompressobj
+from zlib import error as ZlibError  # noqa: N812  a class of errors
 
 import attrs
 
@@ -13,6 +15,8 @@ from interlingua.errors import DecodeError
 from interlingua.json import loads
 
 _Object = Mapping[str, Any]
+_GZIP = b"\x1f\x8b"
+_HEAD_BYTES = 16 << 20  # of a compressed file
 _LOOKED_AT = 50  # lines that hold anything; a file shows what it is long before
 _CANONICAL = {"id", "session_id", "role", "content", "metadata", "created_at"}
 
@@ -144,14 +148,27 @@ def refuse_foreign(lines: Sequence[bytes | str], file: str = "the file", *, allo
         allowed: a format that is not refused.
 
     Raises:
-        DecodeError: it is one; the message names it and says what to do.
+        DecodeError: it is one, or compressed; the message names it and says what to do.
     """
+    packed = _joined(lines[:1]).startswith(_GZIP)
+    if packed:
+        lines = _unpacked(lines)
     values = list(_read_values(lines))
     found = recognise_format(values) or _installed_format(lines, values)
     if found is not None and found is not allowed:
         can_import = entry_points(group="interlingua.commands", name="transcript")
         how = found.remedy or (_IMPORT.format(file) if can_import else _MAKE_MESSAGES)
         raise DecodeError(f"{file} looks like {found.name}, not like interlingua messages; {how}")
+    if packed:
+        raise DecodeError(f"{file} is compressed by gzip; unpack it first (`gzip -d`)")
+
+
+def _unpacked(lines: Sequence[bytes | str]) -> list[bytes]:
+    """Return the first lines of what a gzip file holds; none where it is damaged."""
+    try:
+        return decompressobj(wbits=MAX_WBITS | 16).decompress(_joined(lines), _HEAD_BYTES).splitlines(keepends=True)
+    except ZlibError:
+        return []
 
 
 def _installed_format(lines: Sequence[bytes | str], values: Sequence[Any]) -> Format | None:
