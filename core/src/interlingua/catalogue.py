@@ -224,11 +224,7 @@ def _read_price(row: Any, path: str) -> Price:
 
 
 def _make(cls: Callable[..., _T], row: Any, path: str) -> _T:
-    """Make a value of an object in the file, where null stands for a default; its class checks the fields.
-
-    Raises:
-        DecodeError: it is no object, or its fields are not those of the class.
-    """
+    """Make a value of an object in the file, or raise a DecodeError; null stands for a default."""
     try:
         given = row if isinstance(row, dict) else refuse("object", row)
         return cls(**{name: value for name, value in given.items() if value is not None})

@@ -63,9 +63,6 @@ def checked(cls: type[T]) -> type[T]:
 
     It is written when the first value is made: the types of the fields may be defined after the class. What is not
     of a field's type goes to its own converter before the check. A subclass keeps the `__init__` that attrs gives it.
-
-    Raises:
-        TypeError: a field has a validator or an alias.
     """
     for field in attrs.fields(cls):  # type: ignore[arg-type]
         if field.validator is not None or (field.init and field.alias not in (field.name, None)):

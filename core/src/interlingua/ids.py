@@ -41,9 +41,8 @@ class UlidMinter:
     def mint(self, after: str | None = None) -> str:
         """Return a new ULID, greater than every earlier one of this minter that was minted without `after`.
 
-        Args:
-            after: a stored ULID that the new one is to be greater than. Where it is ahead of this minter, only the new
-                one is: a session whose clock was ahead must not push every other.
+        It is greater than `after`, a stored ULID, too. Where that is ahead of this minter, only the new one is: a
+        session whose clock was ahead must not push every other.
         """
         stamp = self._clock() // 1_000_000
         with self._lock:

@@ -243,11 +243,7 @@ def freeze_optional(value: Mapping[str, Any] | None) -> FrozenDict | None:
 
 
 def as_tuple(value: Iterable[_T]) -> tuple[_T, ...]:
-    """Return an array as a tuple; a text and an object are none (an attrs converter).
-
-    Raises:
-        FieldProblem: it is no array.
-    """
+    """Return an array as a tuple; a text and an object are none (an attrs converter)."""
     if isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping)):
         return tuple(value)
     return refuse("array", value)

@@ -263,11 +263,7 @@ def read_message(
 
 
 def read_tool(data: Any) -> ToolDefinition:
-    """Read a tool definition; unknown fields are dropped, with a warning.
-
-    Raises:
-        DecodeError: the data is not a tool definition.
-    """
+    """Read a tool definition, or raise a DecodeError; unknown fields are dropped, with a warning."""
     try:
         tool, unknown = _read(data, ToolDefinition)
     except FieldProblem as problem:
@@ -279,11 +275,7 @@ def read_tool(data: Any) -> ToolDefinition:
 
 
 def _read(data: Any, cls: type[T]) -> tuple[T, dict[str, dict[Any, Any]]]:
-    """Return the value, and the unknown fields of every object in it by path.
-
-    Raises:
-        FieldProblem: the data is not such a value.
-    """
+    """Return the value, and the unknown fields of every object in it by path, or raise a FieldProblem."""
     structure = _hook(cls)  # type: ignore[arg-type]
     try:
         try:

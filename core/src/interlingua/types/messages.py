@@ -366,7 +366,7 @@ TRACE_LIMIT = 65_536
 """Bytes of JSON that the trace of one message may take, by default."""
 
 
-def capped_trace(trace: Mapping[str, Any], limit: int = TRACE_LIMIT) -> Mapping[str, Any]:
-    """Return the trace, or, where it is larger than `limit` bytes of JSON, a note of its size in its place."""
+def capped_trace(trace: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the trace, or, where it is larger than TRACE_LIMIT, a note of its size in its place."""
     size = len(dumps(trace)) if trace else 0
-    return trace if size <= limit else {"trimmed_bytes": size}
+    return trace if size <= TRACE_LIMIT else {"trimmed_bytes": size}
