@@ -104,3 +104,13 @@ def test_importing_the_core_loads_neither_an_http_client_nor_a_plugin() -> None:
 
 def test_ci_run_is_executable() -> None:
     assert (tree.ROOT / ".ci" / "run").stat().st_mode & 0o111
+
+
+def test_the_top_level_holds_what_it_should() -> None:
+    tracked = subprocess.run(["git", "ls-files"], cwd=tree.ROOT, capture_output=True, text=True, check=False).stdout
+    names = {name.partition("/")[0] for name in tracked.splitlines()}
+    more = {name for name in names if not name.startswith(".")} - {
+        *("core", "plugins", "cassettes", "tests", "docs"),
+        *("pyproject.toml", "README.md", "Makefile", "LICENSE", "CHANGELOG.md", "constraints.txt", "mkdocs.yml"),
+    }
+    assert not more
