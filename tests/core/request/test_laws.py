@@ -40,14 +40,9 @@ def _fresh(messages: list[Message], target: Target) -> tuple[list[Message], obje
 
 def _remembered(messages: list[Message], target: Target) -> tuple[list[Message], object]:
     """Project as a request does: what is known of these messages is used, and what is new is kept."""
-    conversation = claim_conversation(messages)
-    try:
+    with claim_conversation(messages) as conversation:
         conversation.check()
-        result = conversation.project(target, messages).result()
-        conversation.keep()
-    finally:
-        conversation.release()
-    return result
+        return conversation.project(target, messages).result()
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -155,7 +155,8 @@ def test_provider_raw_is_not_part_of_equality_or_hash() -> None:
 @settings(max_examples=examples(100), deadline=None)
 @given(values.messages)
 def test_messages_pickle_copy_and_hash(message: Message) -> None:
-    claim_conversation([message]).keep()  # what was prepared of it stays behind
+    with claim_conversation([message]):
+        pass  # what was prepared of it stays behind
     assert message._prepared is not None
     for back in (pickle.loads(pickle.dumps(message)), copy.deepcopy(message)):  # noqa: S301
         assert back == message

@@ -89,14 +89,18 @@ class PreparedConversation:
             del self._projections[next(iter(self._projections))]
         return projection
 
-    def keep(self) -> None:
-        """Leave this with the newest message, where the next request finds it."""
-        if self.messages:
+    def __enter__(self) -> PreparedConversation:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Let others use this; where nothing failed it is left where the next request looks, at the newest message."""
+        if kind is None and self.messages:
             _keep(self.messages[-1], self)
+        self.release()
 
 
 def claim_conversation(messages: Sequence[Message]) -> PreparedConversation:
-    """Return what is known of these messages, for the caller alone until `release`.
+    """Return what is known of these messages, for the caller alone until `release` or the end of its `with`.
 
     Nothing waits: where another request has it, all but resolved media is worked out anew. A conversation that was
     edited, forked or cut gets its own, which begins with what was written of the same messages.

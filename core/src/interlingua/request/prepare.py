@@ -169,8 +169,7 @@ class PreparedRequest:
             CapabilityError: a critical block cannot be carried, or the target takes no media so many or so large.
             CallerError: a reference cannot be resolved.
         """
-        conversation = self._conversation
-        try:
+        with self._conversation as conversation:
             messages: Sequence[Message] = conversation.messages
             lost = self._losses
             if lost:
@@ -185,9 +184,6 @@ class PreparedRequest:
                 self.provider.log_losses(smaller, messages[0].session_id)
                 lost += smaller + unfetched
             self.wire = _write(self.provider, self.target, conversation, messages, self.tools, self.options, lost)
-            conversation.keep()
-        finally:
-            conversation.release()
         if watch is not None:
             watch.check(conversation, self.provider, self.tools, self.options, model_info)
         newest = self.messages[-1]
@@ -230,26 +226,19 @@ def write_request(
     Raises:
         CapabilityError: a critical block cannot be carried, or an option cannot be expressed.
     """
-    conversation = claim_conversation(messages)
-    try:
-        target = provider.target(options)
-        request = _write(provider, target, conversation, conversation.messages, tools, options, ())
-        conversation.keep()
-    finally:
-        conversation.release()
-    return request
+    target = provider.target(options)
+    with claim_conversation(messages) as conversation:
+        return _write(provider, target, conversation, conversation.messages, tools, options, ())
 
 
 def estimate_input_tokens(
     provider: Provider, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions
 ) -> int:
     """Estimate the input tokens of a request."""
-    conversation = claim_conversation(messages)
-    try:
-        projected, _ = conversation.project(provider.target(options), conversation.messages).result()
+    target = provider.target(options)
+    with claim_conversation(messages) as conversation:
+        projected, _ = conversation.project(target, conversation.messages).result()
         return provider.estimate_input_tokens(projected, tools, options)
-    finally:
-        conversation.release()
 
 
 def _write(
