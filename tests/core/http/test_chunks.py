@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from collections import deque
 from typing import Any
 
 import h11
@@ -32,9 +33,11 @@ def read(reads: list[bytes], *, joined: bool) -> tuple[list[bytes], list[str], b
     connection.send(h11.EndOfMessage())
     connection.receive_data(HEAD)
     assert isinstance(connection.next_event(), h11.Response)
+    hidden: Any = connection
+    rest: deque[bytes] = deque()
     if joined:
-        hidden: Any = connection
         hidden._reader = ChunkReader(hidden._reader)
+        rest = hidden._reader.rest
     data: list[bytes] = []
     said: list[str] = []
     try:
@@ -42,7 +45,8 @@ def read(reads: list[bytes], *, joined: bool) -> tuple[list[bytes], list[str], b
             connection.receive_data(one)
             while (event := connection.next_event()) not in (h11.NEED_DATA, h11.PAUSED):
                 if isinstance(event, h11.Data):
-                    data.append(bytes(event.data))
+                    data += bytes(event.data), *rest
+                    rest.clear()
                 else:
                     said.append(type(event).__name__)
                     if isinstance(event, h11.EndOfMessage):

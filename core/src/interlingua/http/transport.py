@@ -6,6 +6,7 @@ import logging
 import re
 import socket
 import zlib
+from collections import deque
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import AbstractContextManager, suppress
 from datetime import UTC, datetime
@@ -41,7 +42,7 @@ _LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=None)
 _ACCEPT = {"accept-encoding": "gzip, deflate"}  # what can be decompressed piece by piece
 _COMPRESSED = frozenset(("gzip", "x-gzip", "deflate"))
 _PIECE = 256 * 1024
-_JOINED = 16 * 1024  # bytes of chunks joined to one piece: its events are in memory at once
+_AT_ONCE = 16 * 1024  # bytes whose events are in memory at once
 _CHUNK_SIZE = re.compile(rb"\r\n(0*[1-9A-Fa-f][0-9A-Fa-f]{0,7})\r\n")  # after the end of the chunk before
 
 
@@ -133,27 +134,33 @@ class _Inflater:
 
 
 class ChunkReader:
-    """Reads a chunked body in place of h11's reader: the chunks that have arrived whole are one piece.
+    """Reads a chunked body in place of h11's reader: the chunks that have arrived whole are taken at once.
 
     A service sends a model's delta as a chunk, and h11 and httpx spend more on each than all the rest that is done.
+
+    Attributes:
+        rest: what follows the data of the last event, in pieces.
     """
 
     def __init__(self, reader: Any) -> None:
+        self.rest: deque[bytes] = deque()
         self._read = reader  # reads the first chunk, one that is cut off, the last one, and what is no chunk
         self.read_eof = reader.read_eof
 
     def __call__(self, buffer: Any) -> Any:
-        """Return what h11's reader returns, with the data of the further chunks that the buffer holds whole."""
+        """Return what h11's reader returns; data goes on with the further chunks that the buffer holds whole."""
         event = self._read(buffer)
         if not getattr(event, "chunk_end", False):
             return event
-        data, at, pieces = bytes(buffer)[:_JOINED], 0, [event.data]
+        data, at, pieces = bytes(buffer), 0, [event.data]
         while (size := _CHUNK_SIZE.match(data, at)) and (end := size.end() + int(size[1], 16)) <= len(data):
             pieces.append(data[size.end() : end])
             at = end
         if at:
             buffer.maybe_extract_at_most(at)
-        return type(event)(data=b"".join(pieces))
+        joined = b"".join(pieces)
+        self.rest.extend(joined[at : at + _AT_ONCE] for at in range(_AT_ONCE, len(joined), _AT_ONCE))
+        return type(event)(data=joined[:_AT_ONCE])
 
 
 class DirectClient:
@@ -230,6 +237,7 @@ class Response:
         self._body: Any = None
         self._inflate: Callable[[bytes], Iterator[bytes]] | None = None
         self._pieces: Iterator[bytes] = iter(())
+        self._arrived: deque[bytes] = deque()
         self.status: int = response.status_code
         # the library's mapping decodes all headers again for each name
         self.headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers.raw}
@@ -250,6 +258,7 @@ class Response:
         reader = getattr(h11, "_reader", None)
         if type(reader).__name__ == "ChunkedReader":
             h11._reader = ChunkReader(reader)
+            self._arrived = h11._reader.rest
         return iter(body) if self._blocking else aiter(body)
 
     def __aiter__(self) -> Response:
@@ -263,7 +272,10 @@ class Response:
             elif self._deadline.deadline is not None:
                 self._deadline.left()
             while (piece := next(self._pieces, None)) is None:
-                piece = next(self._body, None) if self._blocking else await anext(self._body, None)
+                if self._arrived:
+                    piece = self._arrived.popleft()
+                else:
+                    piece = next(self._body, None) if self._blocking else await anext(self._body, None)
                 if piece is None or self._inflate is None:
                     break
                 self._pieces = self._inflate(piece)
