@@ -71,6 +71,8 @@ class Projection:
         self.target = target
         self.sources: list[Message] = []
         self.written: dict[Hashable, tuple[list[Message], list[Any]]] = {}
+        self._changed: dict[int, tuple[Message, Message]] = {}  # by its id: a message, which this holds, and its change
+        self._earlier = {} if earlier is None else earlier._changed
         if earlier is not None:
             self.written = {key: (list(seen), list(made)) for key, (seen, made) in earlier.written.items()}
         self._can = target.capabilities
@@ -204,11 +206,16 @@ class Projection:
         """Return the message with this content, and without what another provider keeps in it; None for no content."""
         if metadata.provider_raw is not None and not self._is_own(metadata):
             metadata = replace(metadata, provider_raw=None)
-        if metadata is not message.metadata:
-            return replace(message, content=content, metadata=metadata) if content else None
-        if content is message.content:
+        if not content or (content is message.content and metadata is message.metadata):
             return message if content else None
-        return replace(message, content=content) if content else None
+        made = replace(message, content=content)
+        if metadata is not message.metadata:
+            made = replace(made, metadata=metadata)
+        known = self._earlier.get(id(message))
+        if known is not None and known[1] == made:  # `provider_raw` too, for it is of the same message and target
+            made = known[1]  # the very object that adapters wrote
+        self._changed[id(message)] = (message, made)
+        return made
 
     def _is_own(self, metadata: MessageMetadata) -> bool:
         """Return True when this target's provider made the message, with whatever api or model."""
