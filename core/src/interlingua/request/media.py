@@ -140,7 +140,6 @@ def urls_to_fetch(media: Iterable[MessageMedia]) -> list[str]:
 def resolve_references(
     messages: Sequence[Message],
     media: Mapping[int, MessageMedia],
-    *,
     inline_urls: bool,
     workspace: str | Path | None,
     fetched: Mapping[str, Fetched] | None,

@@ -175,10 +175,7 @@ class PreparedRequest:
             if lost:
                 self.provider.log_losses(lost, messages[0].session_id)
             if media := conversation.media:
-                inlines = self._inlines_urls
-                messages, unfetched = resolve_references(
-                    messages, media, inline_urls=inlines, workspace=workspace, fetched=fetched
-                )
+                messages, unfetched = resolve_references(messages, media, self._inlines_urls, workspace, fetched)
                 downscale = self.options.downscale_images
                 messages, smaller = enforce_media_limits(messages, media, self.target, downscale=downscale)
                 self.provider.log_losses(smaller, messages[0].session_id)

@@ -102,7 +102,10 @@ class Projection:
                 self._add_system(message)
             else:
                 if self._open:
-                    self._close_calls()
+                    results, losses = self._answer_calls()
+                    self._out += results
+                    self._losses += losses
+                    self._open, self._later = [], []
                 self._only_system = False
                 made = self._project(message)
                 if made is not None:
@@ -153,12 +156,6 @@ class Projection:
                 metadata = replace(metadata, critical=(0,) if self._at in metadata.critical else ())
             call.result = self._rebuild(message, content if made is block and len(content) == 1 else (made,), metadata)
             call.moved, self._moved = self._moved, []
-
-    def _close_calls(self) -> None:
-        results, losses = self._answer_calls()
-        self._out += results
-        self._losses += losses
-        self._open, self._later = [], []
 
     def _answer_calls(self) -> tuple[list[Message], list[Loss]]:
         """Return a result for every open call, in the calls' order; media that results cannot hold follow them."""
@@ -227,8 +224,9 @@ class Projection:
         if verdict == "dropped" and self._at in message.metadata.critical:
             verdict = "blocked"
         path = f"messages[{len(self.sources) - 1}].content[{self._at}]"
-        row = Loss(path=path, block_type=block_type, verdict=verdict, reason=reason, message_id=message.id)
-        self._losses.append(row)
+        self._losses.append(
+            Loss(path=path, block_type=block_type, verdict=verdict, reason=reason, message_id=message.id)
+        )
 
     # -- one block: each returns what the target gets in its place, None for nothing ----------------------------------
 
@@ -427,11 +425,8 @@ def _locate_block(given: Message, message: Message, path: str, at: str | None, g
     content = message.content
     if given.role is _TOOL and len(given.content) == 1 < len(content):  # one result of several, its id perhaps another
         made: Any = given.content[0]
-        same = [place for place, block in enumerate(content) if block is made] or [
-            place
-            for place, block in enumerate(content)
-            if type(block) is ToolResultBlock and block.content is made.content
-        ]
+        same = [place for place, block in enumerate(content) if block is made]
+        same = same or [place for place, b in enumerate(content) if getattr(b, "content", None) is made.content]
         return same[0] if len(same) == 1 else int(at)
     kept = [place for place in range(len(content)) if f"{path}.content[{place}]" not in gone]
     return kept[int(at)] if int(at) < len(kept) else int(at)
