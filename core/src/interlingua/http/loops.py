@@ -12,11 +12,7 @@ import anyio
 
 
 class EventLoops:
-    """Asynchronous HTTP clients, one per event loop, whose connections are closed with it.
-
-    Args:
-        new_client: makes one.
-    """
+    """Asynchronous HTTP clients, one per event loop, whose connections are closed with it."""
 
     sleep: Any = staticmethod(asyncio.sleep)
     to_thread: Any = staticmethod(asyncio.to_thread)

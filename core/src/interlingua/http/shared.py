@@ -103,12 +103,7 @@ class ResolvedModel:
 
 
 class SharedState:
-    """Settings and findings of one client; safe for use from several threads.
-
-    Attributes:
-        resolved: the models that were named so far.
-        answered: kinds of requests that were answered (`Exchange.kind`).
-    """
+    """Settings and findings of one client; safe for use from several threads."""
 
     def __init__(
         self,
@@ -134,8 +129,8 @@ class SharedState:
         self._environ = os.environ if environ is None else environ
         self._settings = {self.registry.entry(key).key: _check_settings(key, value)
                           for key, value in (settings or {}).items()}  # fmt: skip
-        self.resolved: dict[str | None, ResolvedModel] = {}
-        self.answered: set[tuple[object, ...]] = set()
+        self.resolved: dict[str | None, ResolvedModel] = {}  # the models that were named so far
+        self.answered: set[tuple[object, ...]] = set()  # kinds of requests that were answered (`Exchange.kind`)
         self._connections: dict[tuple[str, str | None], Connection] = {}
         self._secrets: dict[str, SecretStore] = {}
         self._infos: dict[tuple[str, str], ModelInfo | None] = {}
@@ -276,25 +271,20 @@ class _Attempts:
 
 
 class Exchange(_Attempts):
-    """One request and the attempts to have it answered.
-
-    Attributes:
-        headers: of the last answer to an attempt, names in lower case.
-        plan: how its typed answer is asked for and read, if it has one.
-        kind: what decides which of the provider's modules take part.
-    """
+    """One request and the attempts to have it answered."""
 
     deadline: Deadline  # counted from the first attempt
 
     def __init__(self, shared: SharedState, request: PreparedRequest, plan: OutputPlan[Any] | None) -> None:
         self.request = request
-        self.plan: Any = plan
+        self.plan: Any = plan  # how its typed answer is asked for and read, if it has one
         self._shared, self._provider, self._api = shared, request.provider, request.options.api
         self._model_info = partial(shared.model_info, request.provider, request.options.model)
+        # what decides which of the provider's modules take part
         self.kind = (request.provider.key, request.options.api, request.options.stream)
         self.response = ResponseReader(request, shared.registry, self._model_info)
         self.response.typed = plan is not None and not request.options.stream
-        self.headers: Mapping[str, str] = EMPTY
+        self.headers: Mapping[str, str] = EMPTY  # of the last answer to an attempt, names in lower case
 
     @property
     def around(self) -> AbstractContextManager[None]:

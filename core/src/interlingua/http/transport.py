@@ -137,13 +137,10 @@ class ChunkReader:
     """Reads a chunked body in place of h11's reader: the chunks that have arrived whole are taken at once.
 
     A service sends a model's delta as a chunk, and h11 and httpx spend more on each than all the rest that is done.
-
-    Attributes:
-        rest: what follows the data of the last event, in pieces.
     """
 
     def __init__(self, reader: Any) -> None:
-        self.rest: deque[bytes] = deque()
+        self.rest: deque[bytes] = deque()  # what follows the data of the last event, in pieces
         self._read = reader  # reads the first chunk, one that is cut off, the last one, and what is no chunk
         self.read_eof = reader.read_eof
 
@@ -318,13 +315,9 @@ class Response:
 
 
 class Transport:
-    """Opens answers; safe for use from several threads, and from several event loops, as it is `blocking` or not.
+    """Opens answers, by the HTTP client that was given, or by its own (one for each event loop), which `close` closes.
 
-    Args:
-        http_client: used as it is, and left open; None makes one (for each loop), which `close` closes.
-        limit: bytes that a whole body may have, decompressed.
-        transport: name of the transport that makes one; None is httpx.
-        blocking: whether its coroutines block, and so never wait (`run_blocking`), or wait in an event loop.
+    Safe for use from several threads and event loops. If `blocking`, its coroutines never wait (`run_blocking`).
     """
 
     def __init__(
