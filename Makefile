@@ -20,7 +20,7 @@ test: $(VENV)/.dev ## Run the tests on every CPU (ARGS="tests/core -k name" to c
 	$(BIN)/python -m pytest $(WORKERS) $(ARGS)
 
 docs: $(VENV)/.docs ## Build the documentation site into site/, strictly: a broken link fails (ARGS=--help for options)
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build $(ARGS)
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --config-file .mkdocs.yml $(ARGS)
 	@echo "site/index.html: $(BIN)/python -m http.server --directory site --bind 127.0.0.1 8000"
 
 ray: $(VENV)/.dev ## Install Ray beside .venv and run the tests of bulk on it

@@ -1,4 +1,4 @@
-"""What MkDocs is told beyond mkdocs.yml: the navigation, the API reference, and other files that documents link to.
+"""What MkDocs is told beyond .mkdocs.yml: the navigation, the API reference, and other files that documents link to.
 
 The documents link to each other as they lie in the repository. Links to documents outside docs/ and to code lead to a
 copy on the site, below repository/: a document as it is, code as a page that shows it.
