@@ -72,8 +72,7 @@ class PreparedConversation:
             return found
         for index in special:
             message = self.messages[index]
-            media = self._known_media.get(id(message)) or find_media(message)
-            if media is not None:
+            if media := self._known_media.get(id(message)) or find_media(message):
                 self.media[index] = media
         self._checked = len(self.messages)
         return found
