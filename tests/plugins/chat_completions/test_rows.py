@@ -77,7 +77,7 @@ def test_a_call_turn_without_reasoning_says_so_where_that_is_asked(key: str, sai
     ({"dialect": {"tool_choices": ["maybe"]}}, "dialect.tool_choices may hold"),
     ({"capabilities": {"supports_magic": True}}, "capabilities.supports_magic is no field"),
     ({"models": "groq.json"}, "models must be a list"),
-    ({"models": [{"id": 3}]}, "models a model is an object with an id"),
+    ({"models": [{"id": 3}]}, "models wrong in a catalogue: expected str, got int .at /models/0/id"),
 ])  # fmt: skip
 def test_mistakes_name_the_row_and_the_field(table: dict[str, Any], named: str) -> None:
     with pytest.raises(PluginError, match="row 'acme': " + named):
