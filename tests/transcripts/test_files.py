@@ -15,7 +15,7 @@ import orjson
 import pytest
 
 import interlingua
-from interlingua.types import Role, TextBlock, ToolUseBlock
+from interlingua.types import OpaqueBlock, Role, TextBlock, ToolUseBlock
 from interlingua_transcripts import (
     System,
     TranscriptError,
@@ -25,6 +25,7 @@ from interlingua_transcripts import (
     open_transcript,
     read_transcript,
     system_of,
+    transcript_of,
     with_entries,
     write_transcript,
 )
@@ -361,3 +362,25 @@ def test_every_message_of_a_long_line_has_an_id_of_its_own() -> None:
     lines = b"\n".join(orjson.dumps({"messages": said}) for _ in range(2))
     messages = read_transcript(lines, "chat-ft").messages
     assert len({message.id for message in messages}) == len(messages) == 1200
+
+
+def test_several_marks_before_a_document_are_passed_over() -> None:
+    data = BOM_UTF8 * 2 + own_file(system_of("atif"))
+    assert read_transcript(data, "atif").messages == read_transcript(data).messages
+
+
+@pytest.mark.parametrize("system", writable_systems(), ids=lambda system: system.name)
+def test_a_number_of_any_size_is_written(system: System) -> None:
+    call = ToolUseBlock(id="tu_1", name="count", input={"to": 10**30})
+    data = write_transcript(transcript_of([interlingua.user("hi"), interlingua.assistant([call])], system.name, "s1"))
+    assert b"0" * 30 in data or system.suffix == ".json"
+
+
+@pytest.mark.parametrize(
+    ("name", "provider"), [("claude-code", "anthropic"), ("codex", "openai"), ("atif", "atif"), ("operator-use",) * 2]
+)
+def test_a_block_that_names_no_type_is_written_as_it_is(name: str, provider: str) -> None:
+    block = OpaqueBlock(provider=provider, kind="None", data={"strange": 1})
+    call = ToolUseBlock(id="tu_1", name="look")
+    said = [interlingua.user([block]), interlingua.assistant([call]), interlingua.tool_result("tu_1", [block])]
+    assert b'"strange"' in write_transcript(transcript_of(said, name, "s1"))

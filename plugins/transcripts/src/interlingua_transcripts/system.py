@@ -146,7 +146,7 @@ class DocumentSystem(System):
     def parse(self, data: bytes, document: Any = None) -> tuple[list[bytes], list[Any]]:
         """Return the entries and their values; the file is parsed once."""
         if document is None:
-            document = orjson.loads(data.removeprefix(BOM_UTF8))
+            document = orjson.loads(_without_marks(data))
         values = [document]
         if not self.items:
             if not isinstance(document, list):
@@ -166,11 +166,17 @@ class DocumentSystem(System):
 
 
 def load_entry(text: bytes) -> Any:
-    """Return an entry's JSON value; None where it is not JSON. A mark that begins a file of UTF-8 is passed over."""
+    """Return an entry's JSON value; None where it is not JSON. Marks that begin a file of UTF-8 are passed over."""
     try:
         return orjson.loads(text)
     except ValueError:
-        return load_entry(text.removeprefix(BOM_UTF8)) if text.startswith(BOM_UTF8) else None
+        return load_entry(_without_marks(text)) if text.startswith(BOM_UTF8) else None
+
+
+def _without_marks(text: bytes) -> bytes:
+    while text.startswith(BOM_UTF8):  # each program it went through may have added one
+        text = text.removeprefix(BOM_UTF8)
+    return text
 
 
 def pick(value: Mapping[str, Any], *names: str) -> dict[str, Any]:

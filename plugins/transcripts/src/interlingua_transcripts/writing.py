@@ -8,8 +8,8 @@ from itertools import zip_longest
 from typing import Any
 
 import attrs
-import orjson
 
+from interlingua.plugins import dumps
 from interlingua.types import Message, Role
 from interlingua_transcripts.files import kind_of
 from interlingua_transcripts.imported import EPOCH
@@ -57,7 +57,7 @@ def write_entries(transcript: Transcript | OpenTranscript, system: System) -> It
         yield from _own_entries(transcript, system)
     elif not own or transcript.messages:  # else it is an empty file
         conversation = new_conversation(transcript, transcript.messages)
-        yield from (orjson.dumps(one.value) for one in system.write(conversation))
+        yield from (dumps(one.value) for one in system.write(conversation))
 
 
 def _own_entries(transcript: Transcript, system: System) -> Iterator[bytes]:
@@ -83,7 +83,7 @@ def _changed_entries(transcript: Transcript, before: Transcript, system: System)
             before=EntryValues(kept),
             branch=EntryValues(attrs.evolve(kept, indexes=_branch(before, changes, indexes))),
         )
-        yield from (orjson.dumps(one.value) for one in system.write(conversation))
+        yield from (dumps(one.value) for one in system.write(conversation))
 
 
 def _find_changes(transcript: Transcript, before: Transcript, system: System) -> dict[int, bytes | None]:
@@ -110,7 +110,7 @@ def _find_changes(transcript: Transcript, before: Transcript, system: System) ->
             if new_value is None and (old_value is not None or not becomes):
                 changes[index] = None
             elif old_value != new_value:
-                changes[index] = orjson.dumps(patched(value, old_value, new_value))
+                changes[index] = dumps(patched(value, old_value, new_value))
     return changes
 
 
@@ -164,7 +164,7 @@ class _KeptEntries(Sequence[bytes]):
         value, parent = load_entry(entry), self.links[1]
         if not isinstance(value, dict) or str(value.get(parent)) not in self.above:
             return entry
-        return orjson.dumps({**value, parent: self.above[str(value[parent])]})
+        return dumps({**value, parent: self.above[str(value[parent])]})
 
 
 def _parents(entries: Sequence[bytes], changes: Mapping[int, bytes | None], own: str, parent: str) -> dict[str, Any]:

@@ -230,7 +230,7 @@ def _step(message: Message, conversation: Conversation) -> dict[str, Any]:
 def _message_text(blocks: Sequence[ContentBlock]) -> Any:
     """Return text alone as a string, text with images as parts; embedded media have no place."""
     parts = [part for block in blocks if (part := _written_part(block)) is not None]
-    if all(part["type"] == "text" for part in parts):
+    if all(part.get("type") == "text" for part in parts):
         return "\n".join([part["text"] for part in parts])
     return parts
 

@@ -428,7 +428,7 @@ def _bodies(message: Message, conversation: Conversation) -> Iterator[dict[str, 
         return
     blocks = [made for block in message.content if (made := _written_block(block)) is not None]
     if message.role is not Role.ASSISTANT:
-        plain = len(blocks) == 1 and blocks[0]["type"] == "text"
+        plain = len(blocks) == 1 and blocks[0].get("type") == "text"
         yield {"role": "user", "content": blocks[0]["text"] if plain else blocks}
         return
     metadata = message.metadata
@@ -463,7 +463,7 @@ def _results_content(messages: Sequence[Message], conversation: Conversation) ->
 
 def _written_result(block: ToolResultBlock, conversation: Conversation) -> dict[str, Any]:
     parts = [found for part in block.content if (found := _written_block(part)) is not None]
-    plain = len(parts) == 1 and parts[0]["type"] == "text"
+    plain = len(parts) == 1 and parts[0].get("type") == "text"
     made: dict[str, Any] = {
         "tool_use_id": conversation.issued_id(block.tool_use_id),
         "type": _RESULTS,

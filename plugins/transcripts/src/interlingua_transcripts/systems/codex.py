@@ -429,7 +429,7 @@ def _written_result(block: ToolResultBlock, conversation: Conversation) -> dict[
     own, call = conversation.issued_id(block.tool_use_id), conversation.calls.get(block.tool_use_id)
     parts = [part for inner in block.content if (part := _written_part(inner, "input_text")) is not None]
     output: Any = parts
-    if all(part["type"] == "input_text" for part in parts):
+    if all(part.get("type") == "input_text" for part in parts):
         output = "\n".join([part["text"] for part in parts])
     kind = "custom_tool_call_output" if call is not None and _is_custom(call) else "function_call_output"
     return {"type": kind, "call_id": own, "output": output}

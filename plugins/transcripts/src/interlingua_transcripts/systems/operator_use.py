@@ -352,8 +352,8 @@ def _contents(message: Message, conversation: Conversation) -> Iterator[dict[str
         made = _written(block, conversation)
         if made is None:
             continue
-        kind = made["type"]
-        if last is not None and kind == last["type"] and kind in _MEDIA:
+        kind = made.get("type")
+        if last is not None and kind == last.get("type") and kind in _MEDIA:
             name = _MEDIA[kind][0]
             last[name] = [*last[name], *made[name]]
             continue
