@@ -1,4 +1,17 @@
-"""Every error interlingua raises: what each means for a caller is in docs/reference/errors.md."""
+"""Every error core raises, as one tree that can be drawn.
+
+InterlinguaError
+├── CallerError            a local mistake; nothing was sent
+│   └── InvalidConversationError, UnsupportedSchemaError, CapabilityError, UnknownProviderError, DecodeError
+├── ProviderError          the remote service answered with a failure
+│   ├── AuthenticationError, PermissionDeniedError, RateLimitError, QuotaExceededError, OverloadedError,
+│   │   ContextWindowExceededError, ContentRefusedError, ModelNotFoundError, ServerError
+│   └── BadRequestError ── RejectedAnswerError
+├── WireError              no readable answer
+│   ├── MalformedResponseError, StreamInterruptedError
+│   └── APIConnectionError ── APITimeoutError
+└── PluginError            a plugin is missing, broken or misbehaves
+"""
 
 from __future__ import annotations
 
