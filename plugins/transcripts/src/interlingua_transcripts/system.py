@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,12 +13,17 @@ from typing import Any, ClassVar
 
 import orjson
 
+from interlingua.plugins import dumps
 from interlingua.types import Message
 from interlingua_transcripts.imported import ImportedIds
 from interlingua_transcripts.transcript import Conversation, Group, Plan, TranscriptError, Written
 
 _log = logging.getLogger("interlingua")
 GROUP = "interlingua.transcripts"
+
+# orjson reads an integer beyond 64 bits as a float; a document without a run of so many digits holds none
+_LONG = b"0" * 19
+_DIGITS = bytes(ord("0") if code in b"0123456789" else 0 for code in range(256))
 
 
 class System:
@@ -145,8 +151,7 @@ class DocumentSystem(System):
 
     def parse(self, data: bytes, document: Any = None) -> tuple[list[bytes], list[Any]]:
         """Return the entries and their values; the file is parsed once."""
-        if document is None:
-            document = orjson.loads(_without_marks(data))
+        document = _load_exactly(_without_marks(data), document)
         values = [document]
         if not self.items:
             if not isinstance(document, list):
@@ -156,13 +161,27 @@ class DocumentSystem(System):
             raise TypeError("the file is no JSON object")
         elif isinstance(held := document.get(self.items), list) and held:
             values = [{**document, self.items: None}, *held]
-        return [orjson.dumps(value) for value in values], values
+        return list(map(dumps, values)), values
 
     def join(self, entries: Iterable[bytes]) -> bytes:
         """Return the document, indented as such files are."""
-        first, *items = map(orjson.loads, entries)
+        first, *items = map(_load_exactly, entries)
         document = items if not self.items else {**first, self.items: items} if items else first
-        return orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n"
+        try:
+            return orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n"
+        except TypeError:  # an integer beyond 64 bits
+            return json.dumps(document, indent=2, ensure_ascii=False).encode() + b"\n"
+
+
+def _load_exactly(text: bytes, value: Any = None) -> Any:
+    """Return a JSON value with its integers exact, of any length; `value` is it as orjson read it before."""
+    value = orjson.loads(text) if value is None else value
+    if _LONG in text.translate(_DIGITS):
+        try:
+            return json.loads(text)
+        except RecursionError as error:
+            raise ValueError("nested too deeply") from error
+    return value
 
 
 def load_entry(text: bytes) -> Any:
