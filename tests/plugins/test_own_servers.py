@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
+from interlingua.catalogue import ModelInfo
+from interlingua.http import shared
 from interlingua.http.client import Client
+from interlingua.http.shared import SharedState
 from interlingua.plugins.registry import Registry
 from interlingua.plugins.wire import ConnectionSettings
 from interlingua.pricing import SELF_HOSTED
@@ -64,3 +68,18 @@ def test_only_servers_of_ones_own_say_so() -> None:
 
     assert own == {"ollama", "llamacpp", "lmstudio", "vllm"}
     assert hosted.self_hosted == ""
+
+
+def test_who_asks_while_another_thread_is_finding_out_learns_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    state = SharedState("llamacpp:any", registry=REGISTRY, environ={})
+    provider, found = REGISTRY.provider("llamacpp"), []
+
+    def ask_meanwhile(**fields: Any) -> ModelInfo:
+        monkeypatch.undo()
+        found.append(state.model_info(provider, "any"))
+        return ModelInfo(**fields)
+
+    monkeypatch.setattr(shared, "ModelInfo", ask_meanwhile)
+    found.append(state.model_info(provider, "any"))
+
+    assert [info and info.pricing_version for info in found] == [SELF_HOSTED] * 2

@@ -191,11 +191,12 @@ class SharedState:
         """
         key = (provider.key, name)
         if key not in self._infos:
-            found = self._infos[key] = provider.model(name)
+            found = provider.model(name)
             if found is None and re.fullmatch(self.connection(provider, None).self_hosted, name):
-                self._infos[key] = ModelInfo(id=name, pricing_version=SELF_HOSTED)
+                found = ModelInfo(id=name, pricing_version=SELF_HOSTED)
             elif found is None and provider.models():
                 _log.warning("the catalogue does not know %s:%s: default capabilities, no price", *key)
+            self._infos[key] = found  # when it is final: other threads look here
         return self._infos[key]
 
     def begin_exchange(
