@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import struct
 import subprocess
 import sys
@@ -318,16 +319,25 @@ def scripted(name: str, scratch: Path) -> list[dict[str, Any]]:
 
 
 def real(name: str, scratch: Path) -> list[dict[str, Any]]:
-    """Run one turn with a model on llama.cpp's server; return what the agent said and how each request ended."""
-    watch = Watch()
-    with LocalServer(context=4096, options=["--grammar", SHORT]) as server:
+    """Run one turn with a model on llama.cpp's server; return what the agent said and how each request ended.
+
+    A model so small does not always end its answer (with an agent's tools the server leaves the grammar out): it is
+    stopped then, and asked again.
+    """
+    with LocalServer(context=4096, options=["--grammar", SHORT, "--n-predict", "300"]) as server:
         config = config_of({
             "routes": [{"match": "*", "to": [f"llamacpp:{MODEL}"], "retries": 0}],
             "store": f"sqlite:///{scratch}/g.db",
         })  # fmt: skip
         settings = {"llamacpp": {"base_url": f"{server.url}/v1"}}
-        with serving(create_app(config, registry=Registry([watch]), settings=settings, environ={})) as url:
-            return _run(name, url, scratch, True, watch.answers)
+        for attempt in range(4):
+            place, watch = scratch / str(attempt), Watch()
+            shutil.copytree(scratch / "work", place / "work")
+            with serving(create_app(config, registry=Registry([watch]), settings=settings, environ={})) as url:
+                runs = _run(name, url, place, True, watch.answers)
+            if all(answer["stop_reason"] != "max_tokens" for answer in watch.answers):
+                break
+        return runs
 
 
 def main(name: str, model: str = "scripted") -> int:

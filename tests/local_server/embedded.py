@@ -20,6 +20,7 @@ def main() -> None:
     for name in ("--port", "--ctx-size", "--parallel", "--seed", "--threads", "--threads-batch", "--threads-http"):
         parser.add_argument(name, type=int)
     parser.add_argument("--grammar")
+    parser.add_argument("--n-predict", type=int, default=-1)  # -1: no limit
     parser.add_argument("--cache-ram", type=int)
     parser.add_argument("--jinja", action="store_true")
     parser.add_argument("--no-cache-prompt", action="store_true")
@@ -35,6 +36,7 @@ def main() -> None:
     if given.grammar:
         params.sampling.grammar = xllamacpp.CommonGrammar(1, given.grammar)  # 1: the user's own
     params.n_ctx = given.ctx_size
+    params.n_predict = given.n_predict
     params.n_parallel = given.parallel
     params.sampling.seed = given.seed
     params.cpuparams.n_threads = given.threads
