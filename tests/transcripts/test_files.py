@@ -166,7 +166,7 @@ def test_a_file_that_holds_no_lines_says_what_it_is(data: bytes, why: str) -> No
         pass
 
 
-PACKED = gzip.compress(FILE)
+PACKED = gzip.compress(FILE, mtime=0)
 
 
 def test_a_gzip_file_is_read_as_what_it_holds(tmp_path: Path) -> None:
@@ -182,12 +182,13 @@ def test_a_gzip_file_is_read_as_what_it_holds(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "damaged",
     [
-        gzip.compress(FILE)[:-20],
-        gzip.compress(FILE)[:5],
-        gzip.compress(FILE)[:20] + b"\0" * 40,
+        PACKED[:-20],
+        PACKED[:5],
+        PACKED[:20] + b"\0" * 40,
         b"\x1f\x8bx",
         b"\x1f\x8b",
     ],
+    ids=["without its end", "five bytes", "zeros", "no header", "two bytes"],
 )
 def test_a_damaged_gzip_file_is_named(damaged: bytes, tmp_path: Path) -> None:
     path = tmp_path / "s.jsonl.gz"
