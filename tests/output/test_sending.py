@@ -14,18 +14,8 @@ import attrs
 import pydantic
 import pytest
 
-from interlingua import (
-    AsyncClient,
-    CallerError,
-    Client,
-    Output,
-    Timeout,
-    ToolDefinition,
-    assistant,
-    system,
-    user,
-    validate_conversation,
-)
+from interlingua import (AsyncClient, CallerError, Client, Timeout, ToolDefinition, assistant, system, user, validate_conversation)
+from interlingua_output import Output
 from interlingua.errors import (
     APITimeoutError,
     CapabilityError,
@@ -82,7 +72,7 @@ def both(request: pytest.FixtureRequest) -> str:
 def test_a_native_answer_is_a_value(both: str) -> None:
     service = Service(said(GOOD))
     answer = send(service, both, output=Invoice)
-    assert answer.output == VALUE
+    assert answer.value == VALUE
     assert answer.mode == "native"
     assert answer.messages == (answer.message,)
     assert len(answer.attempts) == 1
@@ -99,7 +89,7 @@ def test_without_output_a_message_is_returned_as_before(both: str) -> None:
 def test_an_answer_that_does_not_fit_is_asked_for_again_with_what_is_wrong(both: str) -> None:
     service = Service(said(BAD, tokens=3), said(GOOD, tokens=4))
     answer = send(service, both, output=Invoice)
-    assert answer.output == VALUE
+    assert answer.value == VALUE
     assert [len(one.errors) for one in answer.attempts] == [1, 0]
     assert answer.messages == (answer.message,), "failed attempts stay out of the history"
     asked, failed, correction = service.bodies[1]["messages"]
@@ -132,7 +122,7 @@ def test_without_retries_left_the_error_holds_everything_but_the_models_words(bo
 
 def test_prose_is_an_attempt(both: str) -> None:
     answer = send(Service(said("I can't say."), said(f"Here:\n```json\n{GOOD}\n```")), both, output=Invoice)
-    assert answer.output == VALUE
+    assert answer.value == VALUE
     assert [one.message for one in answer.attempts[0].errors] == ["is not a JSON object"]
 
 
@@ -158,7 +148,7 @@ def test_a_tool_takes_the_answer_where_it_is_wanted(both: str) -> None:
     service = Service(said(CALL, stop="tool_use"))
     history = [user("Read this.")]
     answer = send(service, both, history, output=Output(Invoice, mode="tool"))
-    assert answer.output == VALUE
+    assert answer.value == VALUE
     assert service.bodies[0]["tool_choice"] == {"type": "tool", "name": "invoice"}
     assert [loss.path for loss in answer.losses] == ["output"]
     assert answer.messages[1].tool_results()[0].tool_use_id == answer.message.tool_calls()[0].id
@@ -168,7 +158,7 @@ def test_a_tool_takes_the_answer_where_it_is_wanted(both: str) -> None:
 def test_a_call_that_does_not_fit_gets_an_error_as_its_result(both: str) -> None:
     service = Service(said(("invoice", json.loads(BAD)), stop="tool_use"), said(CALL, stop="tool_use"))
     answer = send(service, both, output=Output(Invoice, mode="tool"))
-    assert answer.output == VALUE
+    assert answer.value == VALUE
     result = service.bodies[1]["messages"][2]["content"][0]
     assert result["is_error"]
     assert "lines/0/count" in json.dumps(result["content"])
@@ -185,7 +175,7 @@ def test_text_in_the_place_of_the_call_is_an_attempt(both: str) -> None:
 def test_thinking_with_a_budget_leaves_the_tool_unforced() -> None:
     service = Service(said(CALL, stop="tool_use"))
     answer = service.client().send("Read.", output=Output(Invoice, mode="tool"), thinking_budget=2000, max_tokens=9000)
-    assert answer.output == VALUE
+    assert answer.value == VALUE
     assert service.bodies[0]["tool_choice"] == {"type": "auto"}
     assert service.bodies[0]["thinking"] == {"type": "enabled", "budget_tokens": 2000}
     assert "by calling the tool invoice" in json.dumps(service.bodies[0]["system"])
@@ -207,7 +197,7 @@ def test_calls_of_the_callers_tools_are_no_answer_yet(both: str) -> None:
     assert answer.messages == (answer.message,)
     assert answer.usage.output_tokens == 10
     with pytest.raises(CallerError, match="the model called read_file"):
-        _ = answer.output
+        _ = answer.value
 
 
 def test_an_answer_beside_other_calls_is_not_taken(both: str) -> None:
@@ -215,7 +205,7 @@ def test_an_answer_beside_other_calls_is_not_taken(both: str) -> None:
     answer = send(service, both, tools=[READ], output=Output(Invoice, mode="tool"))
     assert [one.tool_results()[0].is_error for one in answer.messages[1:]] == [True]
     with pytest.raises(CallerError):
-        _ = answer.output
+        _ = answer.value
 
 
 def test_what_cannot_be_is_said_before_anything_is_sent() -> None:
@@ -247,7 +237,7 @@ def test_a_stream_shows_what_has_arrived_and_ends_in_the_value(both: str, mode: 
                 return [part async for part in stream.partials], await stream.answer
 
         parts, answer = asyncio.run(run())
-    assert answer.output == VALUE
+    assert answer.value == VALUE
     assert answer.mode == mode
     values = [part.value for part in parts]
     assert values[-1] == json.loads(GOOD)
@@ -296,7 +286,7 @@ def test_without_its_distribution_the_error_says_what_to_install(both: str, monk
         with pytest.raises(CallerError, match=r"pip install interlingua\[output\]"):
             send(service, both, output=Invoice)
         assert not service.bodies
-    assert send(service, both, output=Invoice).output == VALUE
+    assert send(service, both, output=Invoice).value == VALUE
 
 
 def test_thinking_that_was_asked_for_and_did_not_come_is_a_row(both: str) -> None:
@@ -381,7 +371,7 @@ def test_what_a_types_own_checks_refuse_is_no_fault_of_the_service(both: str) ->
 
     answers = ('{"size": 0, "name": "a"}', '{"size": "1", "name": "a"}', '{"size": 2, "name": "a"}')
     answer = send(Service(*map(said, answers)), both, output=Box, output_retries=2)
-    assert answer.output == Box(size=2, name="a")
+    assert answer.value == Box(size=2, name="a")
     assert [[one.path for one in attempt.errors] for attempt in answer.attempts] == [["size"], ["size"], []]
     rows = [
         loss.reason for loss in answer.losses if loss.path == "options.response_schema" and loss.verdict == "dropped"

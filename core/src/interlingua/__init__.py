@@ -26,9 +26,8 @@ if TYPE_CHECKING:
     from interlingua.types.messages import *
     from interlingua.types.options import *
     from interlingua.types.tools import *
-    from interlingua_output import Answer as Answer
-    from interlingua_output import Output as Output
-    from interlingua_output import Partial as Partial
+    from interlingua.output import Answer as Answer
+    from interlingua.output import Partial as Partial
 
     __version__: str
 
@@ -62,6 +61,7 @@ _get, __dir__, _ = lazy_names(
         "http.client": "AsyncClient Client",
         "http.limits": "Retry Timeout",
         "http.streams": "AsyncMessageStream MessageStream",
+        "output": "Answer Partial",
         "plugins.registry": "Registry",
         "pricing": "cost_of",
         "request.rules": "validate_conversation",
@@ -79,21 +79,11 @@ _get, __dir__, _ = lazy_names(
 )
 
 
-def load_output() -> Any:
-    """Return the package of the distribution interlingua-output; raise ImportError where it is not installed."""
-    try:
-        return import_module("interlingua_output")
-    except ModuleNotFoundError as error:
-        raise ImportError("typed answers need interlingua-output: pip install interlingua[output]") from error
-
-
 def __getattr__(name: str) -> Any:
     if name == "__version__":
         value: Any = import_module("importlib.metadata").version("interlingua")
     elif name in ("codec", "errors", "plugins", "pricing", "types"):
         value = import_module(f"interlingua.{name}")
-    elif name in ("Answer", "Output", "Partial"):
-        value = getattr(load_output(), name)
     else:
         return _get(name)
     globals()[name] = value
@@ -101,6 +91,8 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
+    "Answer",
+    "Partial",
     "AsyncClient",
     "AsyncMessageStream",
     "AudioBlock",

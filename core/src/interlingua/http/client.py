@@ -20,8 +20,10 @@ from interlingua.http.shared import (
     image_request,
     read_image,
 )
+from interlingua.http.output_streams import AsyncOutputStream, OutputStream
 from interlingua.http.streams import AsyncMessageStream, MessageStream
 from interlingua.http.transport import Response, Transport, run_blocking
+from interlingua.output import Answer, OutputFormat, OutputPlan
 from interlingua.plugins.registry import Registry
 from interlingua.plugins.wire import WireRequest
 from interlingua.response.finalize import FAILED
@@ -31,7 +33,6 @@ from interlingua.types.messages import Message
 
 if TYPE_CHECKING:
     from interlingua.request.media import Fetched
-    from interlingua_output import Answer, AsyncOutputStream, Output, OutputPlan, OutputStream
 
 _Result = TypeVar("_Result")
 _T = TypeVar("_T")
@@ -222,7 +223,7 @@ class Client(BaseClient):
     ) -> Message: ...
     @overload
     def send(
-        self, messages: Given, *, output: type[_T] | Output[_T], output_retries: int = ...,
+        self, messages: Given, *, output: type[_T] | OutputFormat[_T], output_retries: int = ...,
         **options: Unpack[RequestOptions],
     ) -> Answer[_T]: ...  # fmt: skip
     @overload
@@ -267,7 +268,7 @@ class Client(BaseClient):
     def stream(self, messages: Given, *, output: None = None, **options: Unpack[RequestOptions]) -> MessageStream: ...
     @overload
     def stream(
-        self, messages: Given, *, output: type[_T] | Output[_T], **options: Unpack[RequestOptions]
+        self, messages: Given, *, output: type[_T] | OutputFormat[_T], **options: Unpack[RequestOptions]
     ) -> OutputStream[_T]: ...
     @overload
     def stream(self, messages: Given, *, output: Any, **options: Unpack[RequestOptions]) -> OutputStream[Any]: ...
@@ -278,7 +279,7 @@ class Client(BaseClient):
         exchange = self._shared.begin_exchange(messages, options, stream=True, output=output)
         with exchange.around:
             run_blocking(self._write(exchange))
-        return MessageStream(exchange, self) if output is None else exchange.plan.open_stream(exchange, self)
+        return MessageStream(exchange, self) if output is None else OutputStream(exchange, self, exchange.plan)
 
     def to_wire(
         self, messages: Given, *, stream: bool = False, output: Any = None, **options: Unpack[RequestOptions]
@@ -353,7 +354,7 @@ class AsyncClient(BaseClient):
     ) -> Message: ...
     @overload
     async def send(
-        self, messages: Given, *, output: type[_T] | Output[_T], output_retries: int = ...,
+        self, messages: Given, *, output: type[_T] | OutputFormat[_T], output_retries: int = ...,
         **options: Unpack[RequestOptions],
     ) -> Answer[_T]: ...  # fmt: skip
     @overload
@@ -382,7 +383,7 @@ class AsyncClient(BaseClient):
     ) -> AsyncMessageStream: ...
     @overload
     def stream(
-        self, messages: Given, *, output: type[_T] | Output[_T], **options: Unpack[RequestOptions]
+        self, messages: Given, *, output: type[_T] | OutputFormat[_T], **options: Unpack[RequestOptions]
     ) -> AsyncOutputStream[_T]: ...
     @overload
     def stream(self, messages: Given, *, output: Any, **options: Unpack[RequestOptions]) -> AsyncOutputStream[Any]: ...
@@ -391,7 +392,7 @@ class AsyncClient(BaseClient):
     ) -> AsyncMessageStream | AsyncOutputStream[Any]:
         """Return the answer as a stream, to be used in an `async with` statement; arguments as for `send`."""
         exchange = self._shared.begin_exchange(messages, options, stream=True, output=output)
-        return AsyncMessageStream(exchange, self) if output is None else exchange.plan.open_stream(exchange, self)
+        return AsyncMessageStream(exchange, self) if output is None else AsyncOutputStream(exchange, self, exchange.plan)
 
     async def to_wire(
         self, messages: Given, *, stream: bool = False, output: Any = None, **options: Unpack[RequestOptions]

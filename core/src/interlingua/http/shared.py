@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 import attrs
 
-from interlingua import load_output
 from interlingua.catalogue import ModelInfo
 from interlingua.errors import AuthenticationError, CallerError, InterlinguaError, ProviderError
 from interlingua.http.limits import Deadline, Retry, Timeout
 from interlingua.http.transport import Response, Transport, no_key, outgoing
 from interlingua.ids import ModelId
 from interlingua.json import EMPTY
+from interlingua.output import OutputFormat, OutputPlan
 from interlingua.plugins.provider import Provider
 from interlingua.plugins.registry import Registry
 from interlingua.plugins.wire import (
@@ -35,7 +35,7 @@ from interlingua.plugins.wire import (
     WireResponse,
 )
 from interlingua.pricing import SELF_HOSTED
-from interlingua.request.conversation import PrefixWatch
+from interlingua.request.conversation import ConversationCache, PrefixWatch
 from interlingua.request.media import SIZE_LIMIT, Fetched
 from interlingua.request.prepare import PreparedRequest, read_options
 from interlingua.response.finalize import FAILED, ResponseReader, add_header_facts
@@ -46,7 +46,6 @@ from interlingua.types.tools import ToolDefinition
 
 if TYPE_CHECKING:
     from interlingua.http.credentials import SecretStore
-    from interlingua_output import OutputPlan
 
 _log = logging.getLogger("interlingua")
 _SETTINGS = frozenset({"api", "api_key", "base_url", "options"})
@@ -126,6 +125,7 @@ class SharedState:
         self.headers = dict(headers or {})
         self.workspace = workspace
         self.prefix_watch = PrefixWatch(self.registry)
+        self.conversations = ConversationCache()
         self._environ = os.environ if environ is None else environ
         self._settings = {self.registry.entry(key).key: _check_settings(key, value)
                           for key, value in (settings or {}).items()}  # fmt: skip
@@ -220,23 +220,22 @@ class SharedState:
         fixed = {"model": resolved.id.name, "stream": stream, "user_id": given.pop("user_id", None)}
         read = read_options(given, self._settings.get(resolved.provider.key, EMPTY), self.headers, **fixed)
         routing = routing or resolved.routing
-        request = PreparedRequest(resolved.provider, messages, tools, read, routing, team_id, losses)
+        request = PreparedRequest(
+            resolved.provider, messages, tools, read, routing, team_id, losses, self.conversations
+        )
         return Exchange(self, request, plan)
 
     def plan_output(self, output: Any, options: Mapping[str, Any], *, stream: bool = False) -> OutputPlan[Any]:
         """Decide how a typed answer is asked for, unless that is given."""
-        try:
-            plan_class: type[OutputPlan[Any]] = load_output().OutputPlan
-        except ImportError as error:
-            raise CallerError(str(error)) from error
-        if isinstance(output, plan_class):
+        if isinstance(output, OutputPlan):
             return output
+        format_: OutputFormat[Any] = output if isinstance(output, OutputFormat) else self.registry.output_format(output)
         resolved = self.resolve_model(options.get("model"))
         given = {name: value for name, value in options.items() if name not in _ARGUMENTS}
         settings = self._settings.get(resolved.provider.key, EMPTY)
         read = read_options(given, settings, self.headers, model=resolved.id.name, stream=stream)
         tools = options.get("tools", ())
-        return plan_class(output, tools, read, resolved.provider.capabilities(read.model, read))
+        return format_.plan(tools, read, resolved.provider.capabilities(read.model, read))
 
 
 class _Attempts:

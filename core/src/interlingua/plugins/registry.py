@@ -32,12 +32,13 @@ PROVIDERS = f"{PROJECT}.providers"
 ROWS = f"{PROJECT}.rows"
 FORMATS = f"{PROJECT}.formats"
 PLUGINS = f"{PROJECT}.plugins"
+OUTPUTS = f"{PROJECT}.outputs"
 
 REQUIRED = ("capabilities", "to_wire", "from_wire_response", "stream_response", "connection", "models")
 """Hooks that every provider answers."""
 
 _log = logging.getLogger(PROJECT)
-_GROUPS = (PROVIDERS, ROWS, FORMATS, PLUGINS)
+_GROUPS = (PROVIDERS, ROWS, FORMATS, PLUGINS, OUTPUTS)
 _ROW_FORMAT = "chat-completions"
 _HELP = "install the distribution that ships it (pip install interlingua-<provider>), or configure a row of that name"
 EntryPoints = Iterable[importlib.metadata.EntryPoint]
@@ -358,6 +359,16 @@ class Registry:
         """Let every plugin add its commands to a click group."""
         if self.plugins:
             self._hook.register_commands(cli=cli)
+
+    def output_format(self, kind: Any) -> Any:
+        """Return the `OutputFormat` of a type.
+
+        Raises:
+            CallerError: no installed distribution does.
+        """
+        for entry in self._entries(OUTPUTS):
+            return entry.load()(kind)
+        raise CallerError("output= needs a distribution that reads types: pip install 'interlingua[output]'")
 
     # -- inside -------------------------------------------------------------------------------------------------
 

@@ -28,7 +28,6 @@ from interlingua.types.options import AdapterOptions
 from interlingua.types.tools import ToolDefinition
 
 _log = logging.getLogger("interlingua")
-_keep: Callable[[Message, Any], None] = Message.__dict__["_prepared"].__set__  # a frozen value's private slot
 _REACH = 64  # how many new messages a conversation may have got
 _RECENT = 32  # messages at the end in which two requests of one conversation share some
 _TARGETS = 4  # how many targets' projections are kept
@@ -42,20 +41,23 @@ class PreparedConversation:
         media: index -> resolved media, of the messages that hold some.
     """
 
-    def __init__(self, messages: Sequence[Message], earlier: PreparedConversation | None = None) -> None:
+    def __init__(
+        self,
+        messages: Sequence[Message],
+        earlier: PreparedConversation | None = None,
+        cache: ConversationCache | None = None,
+    ) -> None:
         """Begin with these messages; what `earlier` knows of media of the very same ones is used again."""
         self.messages = list(messages)
         self.media: dict[int, MessageMedia] = {}
         self._known_media = {id(one.message): one for one in list(earlier.media.values())} if earlier else {}
         self._checked = 0
         self._projections: dict[Target, Projection] = {}
+        self.key = 0  # in the cache
+        self._cache = cache
         self._lock = Lock()
         self._lock.acquire()
         self.release = self._lock.release  # lets others use this
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """A message is pickled and copied without it."""
-        return type(None), ()
 
     def check(self) -> list[Violation]:
         """Return what forbids sending the messages that were not checked before; where nothing does, note their media.
@@ -92,33 +94,61 @@ class PreparedConversation:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Let others use this; where nothing failed it is left where the next request looks, at the newest message."""
-        if kind is None and self.messages:
-            _keep(self.messages[-1], self)
+        """Let others use this; where nothing failed the cache has it for the next request."""
+        if kind is None and self.messages and self._cache is not None:
+            self._cache.keep(self)
         self.release()
 
 
-def claim_conversation(messages: Sequence[Message]) -> PreparedConversation:
-    """Return what is known of these messages, for the caller alone until `release` or the end of its `with`.
+class ConversationCache:
+    """The last conversations that one client sent, each found by its newest message; safe for several threads.
 
-    Nothing waits: where another request has it, all but resolved media is worked out anew. A conversation that was
-    edited, forked or cut gets its own, which begins with what was written of the same messages.
+    It holds no more than `size` of them, so what is kept of a conversation that ended goes when others have been sent.
     """
-    for message in messages[: -_REACH - 1 : -1]:
-        found: PreparedConversation | None = message._prepared
-        if found is None:
-            continue
-        if not found._lock.acquire(blocking=False):
-            return PreparedConversation(messages, found)
-        known = found.messages
-        if len(known) <= len(messages) and all(map(is_, known, messages)):
-            known += messages[len(known) :]
-            return found
-        made = PreparedConversation(messages, found)
-        made._projections = {target: Projection(target, one) for target, one in found._projections.items()}
-        found.release()
-        return made
-    return PreparedConversation(messages)
+
+    def __init__(self, size: int = 32) -> None:
+        self._size = size
+        self._found: dict[int, PreparedConversation] = {}  # an entry holds its messages, so their ids stay theirs
+        self._lock = Lock()
+
+    def claim(self, messages: Sequence[Message]) -> PreparedConversation:
+        """Return what is known of these messages, for the caller alone until `release` or the end of its `with`.
+
+        Nothing waits: where another request has it, all but resolved media is worked out anew. A conversation that was
+        edited, forked or cut gets its own, which begins with what was written of the same messages.
+        """
+        get = self._found.get
+        for message in messages[: -_REACH - 1 : -1]:
+            found = get(id(message))
+            if found is None:
+                continue
+            if not found._lock.acquire(blocking=False):
+                return PreparedConversation(messages, found, self)
+            known = found.messages
+            if len(known) <= len(messages) and all(map(is_, known, messages)):
+                known += messages[len(known) :]
+                return found
+            made = PreparedConversation(messages, found, self)
+            made._projections = {target: Projection(target, one) for target, one in found._projections.items()}
+            found.release()
+            return made
+        return PreparedConversation(messages, None, self)
+
+    def keep(self, conversation: PreparedConversation) -> None:
+        """Remember a conversation by its newest message, and forget the one that was not used for longest."""
+        key = id(conversation.messages[-1])
+        with self._lock:
+            if self._found.get(conversation.key) is conversation:
+                del self._found[conversation.key]
+            self._found.pop(key, None)
+            conversation.key = key
+            self._found[key] = conversation
+            if len(self._found) > self._size:
+                del self._found[next(iter(self._found))]
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._found.clear()
 
 
 class _Sent(NamedTuple):

@@ -15,7 +15,7 @@ from interlingua.ids import new_ulid
 from interlingua.json import EMPTY
 from interlingua.plugins.provider import Provider, Target
 from interlingua.plugins.wire import Loss, RequestContext, WireRequest, option_loss
-from interlingua.request.conversation import PrefixWatch, PreparedConversation, claim_conversation
+from interlingua.request.conversation import ConversationCache, PrefixWatch, PreparedConversation
 from interlingua.request.media import Fetched, enforce_media_limits, resolve_references, urls_to_fetch
 from interlingua.request.project import locate_losses
 from interlingua.request.rules import i24_tool_names_are_unique
@@ -129,6 +129,7 @@ class PreparedRequest:
         routing: RoutingDecisionRecord | None = None,
         team_id: str | None = None,
         losses: tuple[Loss, ...] = (),
+        cache: ConversationCache | None = None,
     ) -> None:
         """Read what a caller gave, let plugins change it, and hold it against rules and capabilities.
 
@@ -143,7 +144,7 @@ class PreparedRequest:
         self.target: Target = provider.target(self.options)
         self._routing, self._team_id, self._losses = routing, team_id, losses
         self._check_capabilities()
-        self._conversation = claim_conversation(self.messages)
+        self._conversation = cache.claim(self.messages) if cache is not None else PreparedConversation(self.messages)
         broken = (*self._conversation.check(), *i24_tool_names_are_unique(self.tools))
         if broken:
             self._conversation.release()
@@ -224,7 +225,7 @@ def write_request(
         CapabilityError: a critical block cannot be carried, or an option cannot be expressed.
     """
     target = provider.target(options)
-    with claim_conversation(messages) as conversation:
+    with PreparedConversation(messages) as conversation:
         return _write(provider, target, conversation, conversation.messages, tools, options, ())
 
 
@@ -233,7 +234,7 @@ def estimate_input_tokens(
 ) -> int:
     """Estimate the input tokens of a request."""
     target = provider.target(options)
-    with claim_conversation(messages) as conversation:
+    with PreparedConversation(messages) as conversation:
         projected, _ = conversation.project(target, conversation.messages).result()
         return provider.estimate_input_tokens(projected, tools, options)
 

@@ -340,8 +340,6 @@ class Message:
     metadata: MessageMetadata = NO_METADATA
     created_at: datetime = attrs.field(factory=utc_now)
     schema_version: int = SCHEMA_VERSION
-    # what was worked out for a conversation that ends here; request/conversation.py alone reads and writes it
-    _prepared: Any = attrs.field(init=False, default=None, eq=False, repr=False)
 
     def text_content(self) -> str:
         """Join the text of all TextBlocks."""

@@ -78,7 +78,7 @@ class OutputSteps:
         except InterlinguaError as error:
             return OutputReply(results=_results(own, (), _ENDED, failed=True), error=error)
         if found is not None:
-            self.is_taken, self.value = True, found.output
+            self.is_taken, self.value = True, found.value
             return OutputReply(taken=True, results=_results(own, found.messages, "", failed=False))
         said = [message for message in self._attempts.messages[self._lead :] if message is not alone]
         corrections = [message for message in said if message.role is Role.USER]

@@ -28,7 +28,7 @@ from interlingua_cli.show import Show
 from interlingua_cli.state import State
 
 if TYPE_CHECKING:
-    from interlingua import Output
+    from interlingua_output import Output
     from interlingua.http.client import Client
     from interlingua.plugins import Loss
     from interlingua_cli.arguments import Arguments
@@ -198,7 +198,7 @@ class MemoryTalk:
         asked = [*self.messages, self._question(content)]
         answer = self._client.send(asked, output=answer_of(schema), model=self.model, **self._arguments())
         self._keep([*asked, *answer.messages])
-        return answer.output, answer.message, answer.usage
+        return answer.value, answer.message, answer.usage
 
     def _question(self, content: str | Sequence[ContentBlock]) -> Message:
         return user(content, session_id=self.messages[-1].session_id if self.messages else DEFAULT_SESSION)

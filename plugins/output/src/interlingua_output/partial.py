@@ -8,7 +8,7 @@ from typing import Any
 
 from interlingua.plugins import loads
 from interlingua.types import StreamEvent, TextDelta, ToolUseEnd, ToolUseInputDelta, ToolUseStart
-from interlingua_output.answers import Partial
+from interlingua.output import Partial
 from interlingua_output.schema import join_path
 
 _TOKEN = re.compile(r'\s*(?:([{}\[\],:])|("(?:[^"\\]|\\.)*")|([^\s{}\[\],:"]+))', re.S)

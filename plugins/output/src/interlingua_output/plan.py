@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence, Set
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import Any, Generic, TypeVar
 
 import attrs
 
+from interlingua import output
 from interlingua.errors import CallerError, CapabilityError, ContentRefusedError
 from interlingua.plugins import Loss, dumps, loads, option_loss, read_messages
 from interlingua.types import (
@@ -28,21 +29,10 @@ from interlingua.types import (
     tool_result,
     user,
 )
-from interlingua_output.answers import (
-    Answer,
-    Attempt,
-    InvalidOutputError,
-    Output,
-    OutputMode,
-    OutputProblem,
-    OutputTruncatedError,
-)
+from interlingua.output import Answer, Attempt, InvalidOutputError, OutputMode, OutputProblem, OutputTruncatedError
+from interlingua_output.answers import Output
 from interlingua_output.partial import PartialReader
 from interlingua_output.schema import OutputType, child_schemas, project_schema
-
-if TYPE_CHECKING:
-    from interlingua import AsyncClient, Client
-    from interlingua_output.streams import AsyncOutputStream, OutputStream
 
 _T = TypeVar("_T")
 _TOOL = "Give the answer by calling this tool, once."
@@ -57,7 +47,7 @@ _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _FOREIGN = re.compile("[^a-z0-9_]")  # no part of a tool's name
 
 
-class OutputPlan(Generic[_T]):
+class OutputPlan(output.OutputPlan[_T]):
     """How one request asks for a typed answer, and how its answer is read; for clients and agent loops.
 
     Args:
@@ -81,9 +71,8 @@ class OutputPlan(Generic[_T]):
     mode: OutputMode
 
     def __init__(
-        self, output: Any, tools: Sequence[ToolDefinition], options: AdapterOptions, can: AdapterCapabilities
+        self, wanted: Output[Any], tools: Sequence[ToolDefinition], options: AdapterOptions, can: AdapterCapabilities
     ) -> None:
-        wanted: Output[Any] = output if isinstance(output, Output) else Output(output)
         if options.response_schema is not None:
             raise CallerError("output= makes the response_schema itself: give one of the two")
         self._read_type = OutputType(wanted.type)
@@ -178,19 +167,6 @@ class OutputPlan(Generic[_T]):
     def attempts(self, messages: str | Message | Sequence[Message], retries: int) -> OutputAttempts[_T]:
         """Begin a conversation's attempts to have the answer, which may be asked for again `retries` times."""
         return OutputAttempts(self, messages, retries)
-
-    @overload
-    def open_stream(self, exchange: Any, client: Client) -> OutputStream[_T]: ...
-    @overload
-    def open_stream(self, exchange: Any, client: AsyncClient) -> AsyncOutputStream[_T]: ...
-    def open_stream(self, exchange: Any, client: Client | AsyncClient) -> OutputStream[_T] | AsyncOutputStream[_T]:
-        """Return the stream of a request that a client prepared with this plan, to be used in a `with` statement."""
-        from interlingua import AsyncClient  # noqa: PLC0415  it loads the HTTP library
-        from interlingua_output.streams import AsyncOutputStream, OutputStream  # noqa: PLC0415  they do, too
-
-        if isinstance(client, AsyncClient):
-            return AsyncOutputStream(exchange, client, self)
-        return OutputStream(exchange, client, self)
 
     def partials(self) -> PartialReader:
         """Begin to read partial answers from the events of one stream."""
@@ -335,7 +311,7 @@ def _find_json(text: str) -> dict[str, Any] | None:
     return None
 
 
-class OutputAttempts(Generic[_T]):
+class OutputAttempts(output.OutputAttempts[_T]):
     """The attempts to have one typed answer.
 
     Attributes:
@@ -394,7 +370,7 @@ class OutputAttempts(Generic[_T]):
             usage=_sum_usage([*(one.message for one in self._attempts), *([message] if called else [])]),
             mode=self._plan.mode,
             losses=tuple(self._losses),
-            output=value,
+            value=value,
         )
 
     def _annotate(self, error: InvalidOutputError) -> InvalidOutputError:

@@ -19,7 +19,7 @@ import attrs
 from interlingua.errors import CallerError
 from interlingua.plugins import Loss, dumps
 from interlingua.types import AdapterCapabilities
-from interlingua_output.answers import OutputProblem
+from interlingua.output import OutputProblem
 
 Node: TypeAlias = dict[str, Any]
 _NULL = {"type": "null"}

@@ -92,7 +92,7 @@ class StoredTalk:
         answer = self._client.send(session.context(), output=answer_of(schema), model=model, **self._options)
         for message in answer.messages:
             session.add(attrs.evolve(message, session_id=session.id))
-        return answer.output, answer.message, answer.usage
+        return answer.value, answer.message, answer.usage
 
     def _keep_arguments(self) -> None:
         """Store what the next questions are asked with, where that is new."""

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Generator, Iterator
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
-from interlingua import AsyncClient, AsyncMessageStream, Client, MessageStream
-from interlingua_output.answers import Answer, Partial
-
-if TYPE_CHECKING:
-    from interlingua_output.plan import OutputPlan
+from interlingua.http.streams import AsyncMessageStream, MessageStream
+from interlingua.output import Answer, OutputPlan, Partial
 
 _T = TypeVar("_T")
 
@@ -17,7 +14,7 @@ _T = TypeVar("_T")
 class OutputStream(MessageStream, Generic[_T]):
     """A streamed typed answer: as `MessageStream`, with `partials` and `answer`."""
 
-    def __init__(self, exchange: Any, client: Client, plan: OutputPlan[_T]) -> None:
+    def __init__(self, exchange: Any, client: Any, plan: OutputPlan[_T]) -> None:
         super().__init__(exchange, client)
         self._plan = plan
 
@@ -45,7 +42,7 @@ class OutputStream(MessageStream, Generic[_T]):
 class AsyncOutputStream(AsyncMessageStream, Generic[_T]):
     """A streamed typed answer: as `AsyncMessageStream`, with `partials` and `await stream.answer`."""
 
-    def __init__(self, exchange: Any, client: AsyncClient, plan: OutputPlan[_T]) -> None:
+    def __init__(self, exchange: Any, client: Any, plan: OutputPlan[_T]) -> None:
         super().__init__(exchange, client)
         self._plan = plan
 
