@@ -11,8 +11,8 @@ history = [user("Which moon of Jupiter is the largest?")]
 history.append(client.send(history, max_tokens=400))
 history.append(user("How wide is it?"))
 
-for loss in client.to_wire(history, model=second).losses:
+for loss in client.build_request(history, model=second).losses:
     print("the other model will not get:", loss.path, loss.reason)
 history.append(client.send(history, model=second, max_tokens=400))
 for message in history:
-    print(f"{message.metadata.model or 'you'}: {message.text_content()}")
+    print(f"{message.metadata.model or 'you'}: {message.text}")

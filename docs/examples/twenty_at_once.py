@@ -19,7 +19,7 @@ async def main(model: str) -> None:
         elif isinstance(answer, BaseException):
             raise answer
         else:
-            print(question, "->", answer.text_content())
+            print(question, "->", answer.text)
 
 
 asyncio.run(main(sys.argv[1] if len(sys.argv) > 1 else "openai:gpt-5-mini"))

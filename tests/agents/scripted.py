@@ -19,13 +19,13 @@ import attrs
 import httpx
 
 import interlingua as il
-from interlingua.catalogue import Price
+from interlingua._catalogue import Price
 from interlingua_cli.demo import replay
 from interlingua_sessions import open_store
 from interlingua_sessions.session import AsyncSession, Session
 
 MODEL = "script:dear"
-CAPABLE = il.types.AdapterCapabilities(
+CAPABLE = il.types.ModelCapabilities(
     supports_tools=True, supports_images=True, supports_system_prompt=True, supports_system_messages_in_list=True,
     supports_streaming=True, supports_streaming_tool_calls=True, supports_parallel_tool_calls=True,
     supports_thinking=True, accepts_unsigned_thinking=True, supports_tool_result_images=True,
@@ -65,11 +65,11 @@ def call(name: str, arguments: Any = None) -> tuple[str, str, Any]:
 class Script:
     """The provider's plugin: a tiny wire."""
 
-    def __init__(self, capabilities: il.types.AdapterCapabilities = CAPABLE) -> None:
+    def __init__(self, capabilities: il.types.ModelCapabilities = CAPABLE) -> None:
         self._capabilities = capabilities
 
     @il.plugins.hookimpl
-    def capabilities(self, model: str) -> il.types.AdapterCapabilities:
+    def capabilities(self, model: str) -> il.types.ModelCapabilities:
         return self._capabilities
 
     @il.plugins.hookimpl
@@ -88,7 +88,7 @@ class Script:
 
     @il.plugins.hookimpl
     def to_wire(
-        self, messages: Sequence[il.Message], tools: Sequence[il.ToolDefinition], options: il.types.AdapterOptions
+        self, messages: Sequence[il.Message], tools: Sequence[il.ToolDefinition], options: il.types.RequestOptions
     ) -> il.plugins.WireRequest:
         body = {
             "stream": options.stream,
@@ -132,9 +132,9 @@ class Script:
 
 def _seen(message: il.Message) -> dict[str, Any]:
     """What a model would see, plainly."""
-    results = [{"error": one.is_error, "text": _text(one.content)} for one in message.tool_results()]
-    calls = [{"name": one.name, "json": one.input_json} for one in message.tool_calls()]
-    seen = {"role": message.role.value, "text": message.text_content(), "calls": calls, "results": results}
+    results = [{"error": one.is_error, "text": _text(one.content)} for one in message.tool_results]
+    calls = [{"name": one.name, "json": one.input_json} for one in message.tool_calls]
+    seen = {"role": message.role.value, "text": message.text, "calls": calls, "results": results}
     return {name: value for name, value in seen.items() if value}
 
 

@@ -66,7 +66,7 @@ def check(told: list[ev.AgentEvent]) -> None:
     assert isinstance(end, ev.AgentEnd)
     assert [message.role.value for message in end.messages] == ["user", "assistant", "tool", "assistant"]
     turn = next(event for event in told if isinstance(event, ev.TurnEnd))
-    assert turn.tool_results[0].tool_results()[0].tool_use_id == turn.message.tool_calls()[0].id
+    assert turn.tool_results[0].tool_results[0].tool_use_id == turn.message.tool_calls[0].id
 
 
 def test_a_run_tells_its_events_in_the_seeds_order(tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_a_run_tells_its_events_in_the_seeds_order(tmp_path: Path) -> None:
     assert update.partial_result == {"at": 1}
     last = [event for event in told if isinstance(event, ev.MessageUpdate)][-1]
     assert last.assistant_message_event.type == "text_end"
-    assert last.message.text_content() == "Three."
+    assert last.message.text == "Three."
 
 
 def test_an_asynchronous_run_tells_the_same(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_a_failed_run_ends_its_events(tmp_path: Path) -> None:
     assert [event.type for event in told][-3:] == ["message_end", "turn_end", "agent_end"]
     ended = told[-3]
     assert isinstance(ended, ev.MessageEnd)
-    assert (ended.message.metadata.status, ended.message.text_content()) == (il.MessageStatus.ERROR, "half of it")
+    assert (ended.message.metadata.status, ended.message.text) == (il.MessageStatus.ERROR, "half of it")
 
 
 AT = datetime(2025, 2, 19, 21, 20, tzinfo=UTC)  # 1740000000000 in milliseconds
@@ -125,7 +125,7 @@ AT = datetime(2025, 2, 19, 21, 20, tzinfo=UTC)  # 1740000000000 in milliseconds
 
 def test_messages_in_the_seeds_form() -> None:
     """Messages made canonical by hand are written as the format has them."""
-    image = il.ImageBlock(source=il.types.ImageSource(kind="base64", data="iVBORw0KGgo"), media_type="image/png")
+    image = il.ImageBlock(source=il.types.MediaSource(kind="base64", data="iVBORw0KGgo"), media_type="image/png")
     text = il.TextBlock(text="What's in this screenshot?")
     asked = il.Message(role=il.Role.USER, content=(text, image), created_at=AT)
     usage = il.Usage(
@@ -193,7 +193,7 @@ def test_messages_in_the_seeds_form() -> None:
 
 
 def _media(kind: Any, data: str) -> il.ImageBlock:
-    return il.ImageBlock(source=il.types.ImageSource(kind=kind, data=data), media_type="image/png")
+    return il.ImageBlock(source=il.types.MediaSource(kind=kind, data=data), media_type="image/png")
 
 
 @pytest.mark.parametrize(

@@ -108,7 +108,7 @@ def test_an_answer_beside_calls_is_taken_after_they_ran() -> None:
         run = Agent(MODEL, tools=[add], output=Report).run_sync("go", client=used)
 
     assert run.output == Report("Moons", 4)
-    results = {result.tool_name: result.content[0].text for one in run.messages for result in one.tool_results()}  # type: ignore[union-attr]
+    results = {result.tool_name: result.content[0].text for one in run.messages for result in one.tool_results}  # type: ignore[union-attr]
     assert results["add"] == "4"
     assert set(results) == {"add", "report"}
     valid(run.messages)
@@ -242,7 +242,7 @@ def test_in_a_session_everything_that_was_said_is_stored(tmp_path: Path) -> None
         assert run.output.total == 4
         assert [row.status.value for row in session.store.tool_calls("s")] == ["failed", "succeeded"]
         assert list(session.store.verify("s")) == []
-        assert session.send("and?").text_content() == "On."
+        assert session.send("and?").text == "On."
 
 
 @pytest.mark.parametrize(("kind", "value"), [(list[int], [1, 2]), (int, 3)])
@@ -264,5 +264,5 @@ def test_a_run_that_ends_before_the_answer_is_taken_leaves_no_call_open(kind: st
                     stream.cancel()
         valid(stream.messages)
 
-    calls = {one.id for message in stream.messages for one in message.tool_calls()}
-    assert {result.tool_use_id for message in stream.messages for result in message.tool_results()} == calls
+    calls = {one.id for message in stream.messages for one in message.tool_calls}
+    assert {result.tool_use_id for message in stream.messages for result in message.tool_results} == calls

@@ -155,10 +155,7 @@ def test_text_before_a_call_does_not_end_a_stream(tmp_path: Path, way: str) -> N
     whole = play("agent", Theatre(*lines), tmp_path / "whole", [add])
 
     def plain(messages: Any) -> Any:
-        return [
-            (message.role.value, message.text_content(), [one.name for one in message.tool_calls()])
-            for message in messages
-        ]
+        return [(message.role.value, message.text, [one.name for one in message.tool_calls]) for message in messages]
 
     assert plain(streamed.messages) == plain(whole.messages)
     kinds = [event.type for event in streamed.events]
@@ -207,7 +204,7 @@ def test_the_text_of_a_stream_alone_and_its_result() -> None:
     lines = (Say(parts=["I add. ", call("add", {"a": 2, "b": 3})]), "It is 5.")
     with client(Theatre(*lines)) as used, Agent(MODEL, tools=[add]).stream_sync("go", client=used) as stream:
         assert "".join(stream.text_stream) == "I add. It is 5."
-        assert stream.message.text_content() == "It is 5."
+        assert stream.message.text == "It is 5."
     with client(Theatre(*lines)) as used, Agent(MODEL, tools=[add]).stream_sync("go", client=used) as stream:
         assert stream.result.output == "It is 5."  # without iterating
     with pytest.raises(il.CallerError, match="not open"):
@@ -239,8 +236,8 @@ def test_leaving_a_stream_anywhere_leaves_no_call_open(kind: str, asynchronous: 
 
     valid(messages)
     calls = [one.id for message in messages if message.metadata.status is il.MessageStatus.COMPLETE
-             for one in message.tool_calls()]  # fmt: skip
-    assert [result.tool_use_id for message in messages for result in message.tool_results()] == calls
+             for one in message.tool_calls]  # fmt: skip
+    assert [result.tool_use_id for message in messages for result in message.tool_results] == calls
     assert len(theatre.asked) == 1
     again = Theatre("On we go.")
     with client(again) as used:
@@ -280,7 +277,7 @@ def test_calls_wait_for_a_person_and_every_other_call_is_answered() -> None:
             ("order", {"what": "tea"}, "approval"),
             ("order", {"what": "x"}, "approval"),
         ]
-        assert [len(message.tool_results()) for message in first.messages] == [0, 0, 1]
+        assert [len(message.tool_results) for message in first.messages] == [0, 0, 1]
         text = json.dumps([attrs.asdict(one) for one in first.pending])
         kept = [Pending(**one) for one in json.loads(text)]
         assert kept == list(first.pending)
@@ -339,7 +336,7 @@ def test_a_definition_alone_ends_the_run_with_its_call_pending() -> None:
     with client(theatre) as used:
         first = agent.run_sync("go", client=used)
         assert (first.stop.cause, [one.reason for one in first.pending]) == (StopCause.EXTERNAL, ["external"])
-        (waiting,) = [one for one in first.messages[1].tool_calls() if one.id == first.pending[0].call_id]
+        (waiting,) = [one for one in first.messages[1].tool_calls if one.id == first.pending[0].call_id]
         history = [*first.messages, il.tool_result(waiting, "done by hand", session_id=first.messages[0].session_id)]
         second = agent.run_sync(None, history=history, client=used)
 
@@ -384,7 +381,7 @@ def test_after_every_end_the_history_is_valid_and_is_sent(end: str) -> None:
                 history = list(stream.result.messages)
         else:
             history = list(agent.run_sync("go", client=used).messages)
-            waiting = history[1].tool_calls()[0]
+            waiting = history[1].tool_calls[0]
             theatre.lines = [Say(fail=(400, "no")) if end == "failure" else Say(parts=["Well."])]
             decision = approve(waiting) if end in ("second approval", "failure") else reject(waiting)
             try:
@@ -469,7 +466,7 @@ def test_an_object_as_json_text_is_refused_with_a_hint_or_read_before_anybody_is
     assert got == [Item("tea", ["hot"])]
     assert asked[0][0] == {"item": {"name": "tea", "tags": ["hot"]}}
     assert '"tags":["hot"]' in asked[0][1]
-    assert played.messages[1].tool_calls()[0].input == NESTED  # what the model wrote stays in the history
+    assert played.messages[1].tool_calls[0].input == NESTED  # what the model wrote stays in the history
 
 
 def test_text_that_looks_like_json_stays_text_where_text_is_wanted(tmp_path: Path) -> None:
@@ -526,7 +523,7 @@ def test_content_is_in_no_event_log_or_exception(tmp_path: Path, way: str, caplo
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_plugins_put_scopes_around_runs_and_calls(tmp_path: Path, way: str) -> None:
+def test_plugins_put_scopes_instrument_runs_and_calls(tmp_path: Path, way: str) -> None:
     import contextvars
 
     current: contextvars.ContextVar[tuple[str, ...]] = contextvars.ContextVar("current", default=())
@@ -549,7 +546,7 @@ def test_plugins_put_scopes_around_runs_and_calls(tmp_path: Path, way: str) -> N
 
     class Watching:
         @il.plugins.hookimpl
-        def around(self, kind: str, facts: Any) -> Scope:
+        def instrument(self, kind: str, facts: Any) -> Scope:
             begun.append((kind, current.get()))
             return Scope(kind)
 
@@ -575,7 +572,7 @@ def test_plugins_put_scopes_around_runs_and_calls(tmp_path: Path, way: str) -> N
     assert current.get() == ()
     assert sorted(kind for kind, *_ in ended) == sorted(kind for kind, _ in begun)
     (run,) = [one for one in ended if one[0] == "invoke_agent"]
-    assert run[1].text_content() == "Done."
+    assert run[1].text == "Done."
     assert (run[2], run[3]["turns"], run[3]["tool_calls"], len(run[3]["usages"])) == (None, 2, 2, 2)
     failed = {type(error).__name__ for kind, _, error, _ in ended if kind == "execute_tool"}
     assert failed == {"NoneType", "ValueError"}

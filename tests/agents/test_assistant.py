@@ -97,7 +97,7 @@ def test_text_thinking_and_calls_in_the_seeds_order() -> None:
     assert done.reason == "toolUse"
     assert done.message is stream.message
     assert end.tool_call.input == {"path": "a"}
-    assert end.tool_call == stream.message.tool_calls()[0]
+    assert end.tool_call == stream.message.tool_calls[0]
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=IDS)
@@ -116,15 +116,15 @@ def test_recorded_streams_of_every_wire_keep_the_grammar(path: Path) -> None:
     check_grammar(events)
     text = "".join(event.delta for event in events if isinstance(event, ev.TextDelta))
     calls = [event.tool_call for event in events if isinstance(event, ev.ToolCallEnd)]
-    assert text == message.text_content()
-    assert [(one.id, one.name, one.input) for one in calls] == [(c.id, c.name, c.input) for c in message.tool_calls()]
+    assert text == message.text
+    assert [(one.id, one.name, one.input) for one in calls] == [(c.id, c.name, c.input) for c in message.tool_calls]
 
 
 def test_a_partial_costs_nothing_unless_read(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[il.Message] = []
-    real = il.plugins.Assembler.message
+    real = il.plugins.MessageAssembler.message
 
-    def counted(assembler: il.plugins.Assembler) -> il.Message:
+    def counted(assembler: il.plugins.MessageAssembler) -> il.Message:
         made.append(real(assembler))
         return made[-1]
 
@@ -137,7 +137,7 @@ def test_a_partial_costs_nothing_unless_read(monkeypatch: pytest.MonkeyPatch) ->
 
     moment = events[10]
     assert isinstance(moment, ev.TextDelta)
-    assert moment.partial.text_content() == "".join(f"{at} " for at in range(10))
+    assert moment.partial.text == "".join(f"{at} " for at in range(10))
     assert len(made) == 1
 
 
@@ -187,7 +187,7 @@ def test_a_failed_stream_ends_with_an_error_and_raises_nothing() -> None:
     assert isinstance(last, ev.Error)
     assert last.reason == "error"
     assert isinstance(last.cause, il.errors.StreamInterruptedError)
-    assert last.error.text_content() == "half of it"
+    assert last.error.text == "half of it"
     assert last.error.metadata.status is il.MessageStatus.ERROR
     check_grammar([*events[:-1], last])
 

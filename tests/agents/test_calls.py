@@ -45,7 +45,7 @@ def test_case_09_results_are_stored_in_call_order_however_they_end(tmp_path: Pat
     nap = sleepers(0.2, 0.1, 0.0, log=log)
     theatre = Theatre(Say(parts=[call("nap", {"place": at}) for at in range(3)]), "Well slept.")
     played = play(way, theatre, tmp_path, [nap])
-    calls = played.messages[1].tool_calls()
+    calls = played.messages[1].tool_calls
 
     assert log == ["done 2", "done 1", "done 0"]
     assert [one.tool_use_id for one in played.results] == [one.id for one in calls]
@@ -238,7 +238,7 @@ def test_a_large_result_is_cut_with_a_note_and_kept_whole(tmp_path: Path, way: s
 
     theatre = Theatre(Say(parts=[call("read")]), "Long.")
     played = play(way, theatre, tmp_path, [read])
-    stored = played.messages[2].tool_results()[0]
+    stored = played.messages[2].tool_results[0]
     kept = played.kept[stored.tool_use_id]
 
     ((text, is_error),) = theatre.results

@@ -57,7 +57,7 @@ def test_cancelled_at_every_event(tmp_path: Path, way: str, state: str, turn: in
     assert len(theatre.asked) == (1 if state == "turn_start" else turn)
     valid(played.messages)
     whole = [one for one in played.messages if one.metadata.status is il.MessageStatus.COMPLETE]
-    calls = [one.id for message in whole for one in message.tool_calls()]
+    calls = [one.id for message in whole for one in message.tool_calls]
     assert [one.tool_use_id for one in played.results] == calls
     if played.rows is not None:
         assert played.findings == []
@@ -147,7 +147,7 @@ def test_a_task_that_is_cancelled_while_calls_run_adds_a_result_for_each(state: 
     asyncio.run(run())
     messages = kept[0].messages
     valid(messages)
-    texts = [result.content[0].text for message in messages for result in message.tool_results()]
+    texts = [result.content[0].text for message in messages for result in message.tool_results]
     assert texts == ["seen", *["cancelled before it was finished"] * 2]
 
 

@@ -61,7 +61,7 @@ def test_the_kind_of_a_tool_reaches_its_calls(way: str) -> None:
     other = il.ToolDefinition(name="other", description="", input_schema={"type": "object"}, side_effects="none")
     answer = ask(way, Theatre(Say(parts=["So.", call("read"), call("other"), call("absent")])), tools=[other, READ])
 
-    assert [one.kind for one in answer.tool_calls()] == ["fetch", None, None]
+    assert [one.kind for one in answer.tool_calls] == ["fetch", None, None]
     assert answer == il.codec.loads_message(il.codec.dumps_message(answer))
 
 

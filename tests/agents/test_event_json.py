@@ -14,8 +14,8 @@ import attrs
 import pytest
 
 import interlingua as il
-from interlingua.request.prepare import write_request
-from interlingua.types import ErrorInfo, ImageSource, MessageMetadata, OpaqueBlock, RedactedThinkingBlock, ToolKind
+from interlingua._request.prepare import write_request
+from interlingua.types import ErrorInfo, MediaSource, MessageMetadata, OpaqueBlock, RedactedThinkingBlock, ToolKind
 from interlingua_agents import AgentLoop, EventWriter, tool
 from interlingua_agents import events as ev
 from tests.agents.scripted import Say, Theatre, call, playing
@@ -74,7 +74,7 @@ def test_the_wire_format_has_that_runtimes_word(api: str | None, word: str) -> N
 
 def test_the_providers_formats_here_have_a_word_there() -> None:
     strangers = {"chat-v2"}  # that runtime speaks no such format: its name stays as it is
-    options = il.types.AdapterOptions(model="a-model")
+    options = il.types.RequestOptions(model="a-model")
     apis = {write_request(one, [il.user("hi")], [], options).api for one in il.Registry().providers()}
     written = EventWriter().to_wire_messages([said(il.TextBlock(text="hi"), api=api) for api in sorted(apis)])
 
@@ -94,7 +94,7 @@ def test_redacted_thinking_is_thinking_without_words() -> None:
 
 
 def image(kind: Any) -> il.ImageBlock:
-    return il.ImageBlock(source=ImageSource(kind=kind, data="AAAA"), media_type="image/png")
+    return il.ImageBlock(source=MediaSource(kind=kind, data="AAAA"), media_type="image/png")
 
 
 def test_what_the_form_has_no_word_for_is_in_the_ledger() -> None:

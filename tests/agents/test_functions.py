@@ -426,7 +426,7 @@ def test_details_of_an_output_are_any_json(details: Any) -> None:
     message = il.Message(role=il.Role.TOOL, content=(answer.result,))
 
     assert answer.result.details == details
-    assert il.codec.loads_message(il.codec.dumps_message(message)).tool_results()[0].details == details
+    assert il.codec.loads_message(il.codec.dumps_message(message)).tool_results[0].details == details
     (written,) = EventWriter().to_wire_messages([message])
     assert written.get("details") == details
     json.dumps(written)

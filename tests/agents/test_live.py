@@ -42,7 +42,7 @@ def test_a_real_model_calls_a_tool_in_a_streamed_answer(tmp_path: Path, monkeypa
             findings = [finding for finding in store.verify("s") if not finding.repairable]
 
     assert (call.name, call.status.value) == ("read_file", "succeeded")
-    assert answer.text_content()
+    assert answer.text
     assert stops[0].cause is StopCause.DONE
     assert stops[0].turns == 2
     assert findings == []

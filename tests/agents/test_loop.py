@@ -39,7 +39,7 @@ def test_a_call_is_run_stored_and_answered(tmp_path: Path, way: str) -> None:
     theatre = Theatre(Say(parts=["I add.", call("add", {"a": 2, "b": 3})]), "It is 5.")
     played = play(way, theatre, tmp_path, [add], text="2 + 3?")
 
-    assert played.answer.text_content() == "It is 5."
+    assert played.answer.text == "It is 5."
     assert played.roles == ["user", "assistant", "tool", "assistant"]
     assert theatre.asked[1]["messages"][-1] == {"role": "tool", "results": [{"error": False, "text": "5"}]}
     assert theatre.asked[0]["tools"] == ["add"]
@@ -59,11 +59,11 @@ def test_a_toolbox_alone_is_run_with_the_usual_settings(tmp_path: Path) -> None:
         Say(parts=[call("add", {"a": 2, "b": 3})]), "5.", Say(parts=[call("add", {"a": 1, "b": 1})]), "2."
     )
     with playing(theatre, tmp_path / "s.db") as session:
-        assert session.send("2 + 3?", tools=Toolbox([add])).text_content() == "5."
+        assert session.send("2 + 3?", tools=Toolbox([add])).text == "5."
 
     async def play() -> str:
         async with playing_async(theatre, tmp_path / "s.db") as again:
-            return (await again.send("1 + 1?", tools=Toolbox([add]))).text_content()
+            return (await again.send("1 + 1?", tools=Toolbox([add]))).text
 
     assert asyncio.run(play()) == "2."
 
@@ -145,7 +145,7 @@ def test_an_input_that_only_the_functions_types_refuse_is_observed_too(tmp_path:
     (event,) = [event for event in seen if event["type"] == "tool_input_invalid"]
     assert (event["path"], event["rule"]) == ("", "parameters")
     assert (event["tool"], event["message_id"], event["session_id"]) == ("pick", asked.id, asked.session_id)
-    assert event["tool_use_id"] == asked.tool_calls()[0].id
+    assert event["tool_use_id"] == asked.tool_calls[0].id
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -172,7 +172,7 @@ def test_outputs_that_say_more_than_content(tmp_path: Path, returned: str, way: 
     assert played.stopped is not None
 
     if returned == "terminate":
-        assert played.answer.text_content() == "Last words."
+        assert played.answer.text == "Last words."
         assert len(theatre.asked) == 1
         assert played.stopped.cause is StopCause.TERMINATED
         assert result.terminate
@@ -195,9 +195,9 @@ def test_details_are_any_json_kept_and_written(tmp_path: Path, details: Any, way
     if "session" in way:
         with open_store(tmp_path / "s.db") as store:
             [stored] = [one for one in store.messages(message.session_id) if one.role is il.Role.TOOL]
-        assert stored.tool_results()[0].details == details
+        assert stored.tool_results[0].details == details
 
-    assert message.tool_results()[0].details == details
+    assert message.tool_results[0].details == details
     assert loads_message(dumps_message(message)) == message
     (written,) = EventWriter().to_wire_messages([message])
     assert written["details"] == details
@@ -231,7 +231,7 @@ def test_asynchronous_code_may_ask_a_coroutine(tmp_path: Path, way: str) -> None
     theatre = Theatre(Say(parts=parts), "Done.")
     played = play(way, theatre, tmp_path, [add, write], confirm=confirm)
 
-    assert played.answer.text_content() == "Done."
+    assert played.answer.text == "Done."
     assert played.statuses() == ["succeeded", "succeeded", "failed"]
     assert asked == ["write"]
     assert [is_error for _, is_error in theatre.results] == [False, False, True]

@@ -197,7 +197,7 @@ def test_a_server_that_crashes_fails_its_calls_and_not_the_run(tmp_path: Path) -
     ):
         run = Agent(MODEL, tools=[*server.tools, add], policy=ALLOWED).run_sync("go", client=client)
 
-    results = [result for message in run.messages for result in message.tool_results()]
+    results = [result for message in run.messages for result in message.tool_results]
     assert [result.is_error for result in results] == [True, False, True]
     assert run.output == "So."
 

@@ -83,7 +83,7 @@ def test_a_list_grows_by_the_call_its_result_and_the_answer() -> None:
         answer = AgentLoop([add]).run(MemoryTurn(client, messages))
 
     assert answer is messages[-1]
-    assert answer.text_content() == "It is 5."
+    assert answer.text == "It is 5."
     assert roles(messages) == ["user", "assistant", "tool", "assistant"]
     assert theatre.asked[1]["messages"][-1] == {"role": "tool", "results": [{"error": False, "text": "5"}]}
     assert not il.validate_conversation(messages)
@@ -99,7 +99,7 @@ def test_asynchronous_code_gets_the_same() -> None:
     with serving(script()) as url:
         answer = asyncio.run(run(url))
 
-    assert answer.text_content() == "It is 5."
+    assert answer.text == "It is 5."
     assert roles(messages) == ["user", "assistant", "tool", "assistant"]
 
 
@@ -136,15 +136,15 @@ def test_a_broken_stream_leaves_what_came(face: str) -> None:
         async with il.AsyncClient(MODEL, **given(url)) as client:
             await loop.run_async(AsyncMemoryTurn(client, messages))
 
-    def run_blocking(url: str) -> None:
+    def run_without_waiting(url: str) -> None:
         with il.Client(MODEL, **given(url)) as client:
             loop.run(MemoryTurn(client, messages))
 
     with serving(Theatre(Say(parts=["half of it"], cut=True))) as url, pytest.raises(il.InterlinguaError) as caught:
-        run_blocking(url) if face == "blocking" else asyncio.run(run(url))
+        run_without_waiting(url) if face == "blocking" else asyncio.run(run(url))
 
     assert caught.value.partial is messages[-1]
-    assert messages[-1].text_content() == "half of it"
+    assert messages[-1].text == "half of it"
     assert messages[-1].metadata.status is il.MessageStatus.ERROR
 
 
@@ -191,7 +191,7 @@ def test_a_shortened_result_is_kept_whole() -> None:
         turn = MemoryTurn(client, messages)
         AgentLoop([read]).run(turn)
 
-    (result,) = messages[2].tool_results()
+    (result,) = messages[2].tool_results
     assert "40 of 50 characters left out" in result.content[0].text  # type: ignore[union-attr]
     assert turn.kept_results[result.tool_use_id].content[0].text == "x" * 50  # type: ignore[union-attr]
 
@@ -240,5 +240,5 @@ def test_a_workspace_is_the_turns_own_or_the_clients(
             with il.Client(MODEL, **given(url), workspace=clients) as client:
                 AgentLoop([look]).run(MemoryTurn(client, messages, workspace=turns))
 
-    (result,) = messages[2].tool_results()
+    (result,) = messages[2].tool_results
     assert (seen, result.is_error) == (([], True) if found is None else ([found], False))

@@ -54,7 +54,7 @@ def test_the_recorded_session_plays_through_the_loop(tmp_path: Path, by_agent: b
                 session.send(question, tools=loop)
 
         calls = store.tool_calls("s")
-        read = [message.tool_results()[0] for message in session.messages if message.role is il.Role.TOOL]
+        read = [message.tool_results[0] for message in session.messages if message.role is il.Role.TOOL]
         findings = [finding for finding in store.verify("s") if not finding.repairable]
 
     assert [stopped.cause for stopped in stops] == [StopCause.DONE] * 3
@@ -97,7 +97,7 @@ def test_a_recorded_stream_with_a_call_is_told_and_run(tmp_path: Path) -> None:
         session = Session.open(store, "s", client=client, workspace=str(tmp_path))
         session.send("go", tools=AgentLoop(tools, listen=told.append, max_turns=1))
 
-        calls = session.messages[1].tool_calls()
+        calls = session.messages[1].tool_calls
     ended = [event.tool_call_id for event in told if isinstance(event, ToolExecutionEnd)]
     assert len(calls) >= 2
     assert len(asked) == len(calls)

@@ -152,12 +152,12 @@ def test_calls_left_by_a_dead_process_are_taken_up_but_no_change_is_made_twice(t
     theatre = Theatre(Say(parts=parts), "Back.")
     with playing(theatre, tmp_path / "s.db") as session:
         asked = session.send("go", tools=AgentLoop([add, change]).definitions)
-        for one in asked.tool_calls()[:2]:
+        for one in asked.tool_calls[:2]:
             session.store.update_tool_call(one.id, started_at=asked.created_at)  # and then the process died
 
     played = play(way, theatre, tmp_path, [add, change], text=None, confirm=lambda _: True)
 
-    assert played.answer.text_content() == "Back."
+    assert played.answer.text == "Back."
     assert changes == ["waited"]
     results = {one["text"] for message in theatre.asked[1]["messages"] for one in message.get("results", [])}
     assert results == {"2", "waited", "interrupted while it ran; whether it took effect is unknown"}
@@ -233,10 +233,10 @@ def test_case_35_a_run_cancelled_in_mid_answer_keeps_the_text_and_goes_on_later(
             for message in stream.messages:
                 session.add(message)
         cut = session.messages[1]
-        assert (cut.metadata.status, cut.text_content()) == (il.MessageStatus.CANCELLED, "I was about to")
+        assert (cut.metadata.status, cut.text) == (il.MessageStatus.CANCELLED, "I was about to")
         assert stops[0].cause is StopCause.CANCELLED
         assert store.unanswered_tool_calls("s") == []
 
-        assert session.send("go on").text_content() == "Back."
+        assert session.send("go on").text == "Back."
     sent = bodies[-1]["messages"]
     assert sent == [{"role": "user", "text": "go"}, {"role": "assistant", "text": "I was about to"}, sent[2]]

@@ -8,8 +8,8 @@ from enum import Enum
 from typing import Literal, TypedDict, assert_type
 
 from interlingua import AsyncClient, Client, Message
-from interlingua_output import Output
 from interlingua_agents import Agent, AgentRun, AsyncRunStream, RunStream, Tool, tool
+from interlingua_output import Output
 
 
 @dataclass

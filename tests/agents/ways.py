@@ -59,7 +59,7 @@ class Played:
 
     @property
     def results(self) -> list[il.ToolResultBlock]:
-        return [result for message in self.messages for result in message.tool_results()]
+        return [result for message in self.messages for result in message.tool_results]
 
     def statuses(self) -> list[str]:
         """How the calls ended by the store; by the results where there is none."""
@@ -271,4 +271,4 @@ class _Way:
 def calls_at_end(played: Played) -> list[str]:
     """The names of the calls that have no result."""
     answered = {result.tool_use_id for result in played.results}
-    return [call.name for message in played.messages for call in message.tool_calls() if call.id not in answered]
+    return [call.name for message in played.messages for call in message.tool_calls if call.id not in answered]

@@ -23,7 +23,7 @@ import orjson
 from report import FLOOR_NAME, OUR_NAME
 from run_interlingua import A
 
-from interlingua.http.client import Client
+from interlingua._http.client import Client
 from interlingua.types import new_tool_use_id
 from interlingua.types.blocks import TextBlock, ToolUseBlock
 from interlingua.types.factories import tool_result, user
@@ -31,7 +31,7 @@ from interlingua.types.messages import (
     Message,
     MessageMetadata,
     Role,
-    RoutingDecisionRecord,
+    RoutingDecision,
     RoutingMode,
     StopReason,
     Usage,
@@ -40,7 +40,7 @@ from interlingua_sessions import Store, open_store
 from interlingua_sessions.session import Session
 
 SESSION = "01K00000000000000000000000"
-ROUTING = RoutingDecisionRecord(mode=RoutingMode.DEFAULT, chosen_model=A.model, reason="the default")
+ROUTING = RoutingDecision(mode=RoutingMode.DEFAULT, chosen_model=A.model, reason="the default")
 REASONS = (StopReason.END_TURN, StopReason.TOOL_USE)
 ROOMY = {"max_context_tokens": 10**9}  # a session of this length is past every window; who asks asserts it is not
 ASKED: dict[str, Any] = {"max_tokens": 1024, "capabilities": ROOMY}
@@ -137,7 +137,7 @@ def fill(store: Store, count: int) -> None:
 
 def wire_of(session: Session) -> bytes:
     """Return the bytes of the next turn."""
-    return session.to_wire("And on a Sunday?", **ASKED).body
+    return session.build_request("And on a Sunday?", **ASKED).body
 
 
 def cold_wire(path: Path, client: Client | None = None) -> bytes:
@@ -151,7 +151,7 @@ def session_ours(count: int, *, open_already: bool) -> float:
     with new_store() as (path, store), Client(A.model, api_key="x") as client:
         fill(store, count)
         wanted = cold_wire(path)  # by a client of its own: as in a new process, the other has not seen the session
-        client.to_wire("warm", **ASKED)
+        client.build_request("warm", **ASKED)
 
         if not open_already:
             cpu, body = common.timed(lambda: cold_wire(path, client))

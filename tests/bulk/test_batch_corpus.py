@@ -67,7 +67,7 @@ def test_recorded_results_are_answers(corpus: Corpus) -> None:
     messages = [provider.from_wire_response(answer.response, context) for answer in answers]
 
     assert [answer.id for answer in answers] == ["0", "1"]
-    assert [message.text_content() for message in messages] == ["4", "Jupiter"]
+    assert [message.text for message in messages] == ["4", "Jupiter"]
     assert [message.metadata.usage.service_tier for message in messages if message.metadata.usage] == ["batch"] * 2
 
 
@@ -85,7 +85,7 @@ def test_a_recorded_job_holds_answers_like_those_of_a_file(corpus: Corpus) -> No
     context = RequestContext(origin=Origin("mistral", "chat", "mistral-small-latest"))
 
     assert [answer.id for answer in answers] == ["0", "1"]
-    texts = [provider.from_wire_response(answer.response, context).text_content() for answer in answers]
+    texts = [provider.from_wire_response(answer.response, context).text for answer in answers]
     assert texts == [line["response"]["body"]["choices"][0]["message"]["content"] for line in outputs]
 
 

@@ -26,7 +26,7 @@ def test_a_prompt_is_a_conversation() -> None:
 
     assert (plain.id, plain.messages) == ("5", "hello")
     assert whole.id == "7"
-    assert [(message.role, message.text_content()) for message in whole.messages] == [  # type: ignore[union-attr]
+    assert [(message.role, message.text) for message in whole.messages] == [  # type: ignore[union-attr]
         ("system", "Be brief."), ("user", "hello"),
     ]  # fmt: skip
     assert whole.options == {"max_tokens": 5}
@@ -37,7 +37,7 @@ def test_messages_are_canonical_or_plain() -> None:
     row = read_row(0, {"messages": [{"role": "system", "content": "Be brief."}, canonical], "tools": [WIRE_TOOL],
                        "output_schema": SCHEMA, "model": "acme:small"})  # fmt: skip
 
-    assert [message.text_content() for message in row.messages] == ["Be brief.", "hello"]  # type: ignore[union-attr]
+    assert [message.text for message in row.messages] == ["Be brief.", "hello"]  # type: ignore[union-attr]
     assert [type(tool) for tool in row.tools] == [ToolDefinition]
     assert row.options == {"response_schema": SCHEMA}
     assert row.model == "acme:small"
@@ -134,7 +134,7 @@ def test_a_line_of_a_batch_file_is_read_by_a_provider_that_serves_its_url() -> N
     assert (own.id, own.model) == ("a", "anthropic:claude-sonnet-4-5")
     assert other.model is None
     for row in (own, other):
-        assert [message.text_content() for message in row.messages] == ["Be brief.", "hello"]  # type: ignore[union-attr]
+        assert [message.text for message in row.messages] == ["Be brief.", "hello"]  # type: ignore[union-attr]
         assert row.options["max_tokens"] == 50
         assert row.options["temperature"] == 0.5
     with pytest.raises(CallerError, match="/v1/nowhere"):

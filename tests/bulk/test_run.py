@@ -326,7 +326,7 @@ def test_plugins_see_one_piece_of_work_a_row_whatever_it_took(tmp_path: Path) ->
 
     class Watch:
         @hookimpl
-        def around(self, kind: str, facts: Any) -> Scope | None:
+        def instrument(self, kind: str, facts: Any) -> Scope | None:
             return Scope() if kind == "chat" else None
 
     rows, out = write_rows(tmp_path / "in.jsonl", 30), tmp_path / "out.jsonl"

@@ -184,7 +184,7 @@ def test_chat_streams_saves_and_resumes(run: Run, server: LocalServer) -> None:
     assert result.stdout == "Hello\nHello\n"
     messages = saved(Path("talk.jsonl"))
     assert [message.role for message in messages] == ["system", "user", "assistant", "user", "assistant"]
-    assert messages[1].text_content() == "first\nsecond"
+    assert messages[1].text == "first\nsecond"
 
     again = run("chat", "here:echo", "--resume", "talk.jsonl", input="more")
     assert again.exit_code == 0, again.output
@@ -216,7 +216,7 @@ def test_a_chat_that_cannot_be_saved_goes_on_and_is_saved_elsewhere(
     assert "error: full.jsonl: No space left on device" in result.stderr
     assert "other.jsonl is there already" in result.stderr
     assert "\nkept as new.jsonl\n" in result.stderr  # /save alone
-    assert [message.text_content() for message in saved(Path("new.jsonl"))] == ["hi", "Hello", "more", "Hello"]
+    assert [message.text for message in saved(Path("new.jsonl"))] == ["hi", "Hello", "more", "Hello"]
     assert Path("other.jsonl").read_text(encoding="utf-8") == "something\n"
 
 
@@ -278,7 +278,7 @@ def test_ctrl_c_keeps_the_partial_answer_and_returns_to_the_prompt() -> None:
     interrupt.interrupted_chat("--save", "talk.jsonl")
 
     messages = saved(Path("talk.jsonl"))
-    assert [message.text_content() for message in messages] == ["hi", "Hel", "again", "Hello"]
+    assert [message.text for message in messages] == ["hi", "Hel", "again", "Hello"]
     assert messages[1].metadata.status is MessageStatus.CANCELLED
 
 

@@ -1,4 +1,4 @@
-"""`--option name=value` takes its type from the field of AdapterOptions."""
+"""`--option name=value` takes its type from the field of RequestOptions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import click
 import pytest
 
-from interlingua.types import AdapterOptions, ToolChoice, option_fields
+from interlingua.types import RequestOptions, ToolChoice, option_fields
 from interlingua_cli.input import _option_readers, option_pairs, read_options
 
 
@@ -26,7 +26,7 @@ def test_every_field_can_be_given() -> None:
         ("max_tokens=0", 0),
         ("seed=12345678901234567890", 12345678901234567890),
         ("thinking=false", False),
-        ("demote_thinking=yes", True),
+        ("thinking_as_text=yes", True),
         ("effort=high", "high"),
         ("tool_choice=required", "required"),
         ("tool_choice=look_up", ToolChoice("look_up")),
@@ -42,7 +42,7 @@ def test_values(pair: str, value: Any) -> None:
 
     assert found == {name: value}
     assert type(found[name]) is type(value)
-    assert getattr(AdapterOptions(model="m", **found), name) == value
+    assert getattr(RequestOptions(model="m", **found), name) == value
 
 
 def test_stop_may_be_repeated_and_a_later_value_wins_elsewhere() -> None:

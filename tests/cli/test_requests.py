@@ -10,7 +10,7 @@ import pytest
 from interlingua.codec import dumps_message
 from interlingua.types import (
     ImageBlock,
-    ImageSource,
+    MediaSource,
     Message,
     MessageMetadata,
     Role,
@@ -92,7 +92,7 @@ def test_explain_tells_losses_tokens_and_cost(run: Run, server: LocalServer, tal
 
 
 def test_an_image_that_would_be_fetched_is_refused_by_wire_and_explained(run: Run, server: LocalServer) -> None:
-    block = ImageBlock(source=ImageSource(kind="url", data="http://127.0.0.1:9/cat.png"))
+    block = ImageBlock(source=MediaSource(kind="url", data="http://127.0.0.1:9/cat.png"))
     Path("cat.jsonl").write_text(dumps_message(user([block, TextBlock(text="?")])), encoding="utf-8")
     option = ["--to", "here:echo", "-o", 'capabilities={"supports_images": true, "supports_image_urls": false}']
     result = run("wire", "cat.jsonl", *option)

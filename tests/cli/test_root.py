@@ -19,7 +19,7 @@ from tests.cli.local import LocalServer
 PROGRAM = str(Path(sys.executable).with_name("interlingua"))
 PLUGIN = '''
 import click
-from interlingua.plugins.hookspecs import hookimpl
+from interlingua._plugins.hookspecs import hookimpl
 
 @hookimpl
 def register_commands(cli):
@@ -103,7 +103,7 @@ def test_help_loads_no_http_no_database_and_no_rich(home: Path) -> None:
     code = (
         "import sys\nfrom interlingua_cli import main\nsys.argv = ['interlingua', '--help']\n"
         "try:\n    main()\nexcept SystemExit as done:\n    assert not done.code\n"
-        "print(sorted({'httpx', 'cattrs', 'rich.console', 'sqlite3', 'interlingua.http.client'} & set(sys.modules)))"
+        "print(sorted({'httpx', 'cattrs', 'rich.console', 'sqlite3', 'interlingua._http.client'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 

@@ -9,10 +9,10 @@ import attrs
 import pytest
 
 from interlingua.plugins import write_request
-from interlingua.types.blocks import DocumentBlock, ImageBlock, ImageSource, TextBlock, ToolUseBlock
+from interlingua.types.blocks import DocumentBlock, ImageBlock, MediaSource, TextBlock, ToolUseBlock
 from interlingua.types.factories import assistant, system, tool_result, user
 from interlingua.types.messages import Message
-from interlingua.types.options import AdapterOptions
+from interlingua.types.options import RequestOptions
 from interlingua.types.tools import ToolDefinition
 from tests.oracle import anthropic_sdk, openai_sdk
 from tests.record.scenarios import READ_FILE
@@ -43,9 +43,9 @@ class Asked:
 
 def _inputs() -> Asked:
     document = DocumentBlock(
-        source=ImageSource(kind="base64", data=PDF), media_type="application/pdf", title="empty.pdf"
+        source=MediaSource(kind="base64", data=PDF), media_type="application/pdf", title="empty.pdf"
     )
-    linked = ImageBlock(source=ImageSource(kind="url", data="https://example.com/cat.png"), media_type="image/png")
+    linked = ImageBlock(source=MediaSource(kind="url", data="https://example.com/cat.png"), media_type="image/png")
     question = TextBlock(text="Which city? Answer in the form asked for.")
     return Asked(history=(user([question, document, linked]),), options={"response_schema": CITY})
 
@@ -53,7 +53,7 @@ def _inputs() -> Asked:
 def _image_in_a_result() -> Asked:
     shown = [
         TextBlock(text="It shows:"),
-        ImageBlock(source=ImageSource(kind="base64", data=PIXEL), media_type="image/png"),
+        ImageBlock(source=MediaSource(kind="base64", data=PIXEL), media_type="image/png"),
     ]
     history = (user("Look at a.png, then at b.png."), assistant([CALL]), tool_result(CALL, shown))
     return Asked(history=history, tools=(READ_FILE,), options={"tool_choice": "required"})
@@ -87,7 +87,7 @@ def _exchange(name: str) -> Exchange:
 def test_we_ask_in_this_form(name: str) -> None:
     (api, asked), expected = CASES[name], _exchange(name).request
     limit = {"max_tokens": expected["max_tokens"]} if "max_tokens" in expected else {}
-    options = AdapterOptions(model=expected["model"], api=api, **limit, **asked.options)
+    options = RequestOptions(model=expected["model"], api=api, **limit, **asked.options)
     request = write_request(driving.provider(name.partition("/")[0]), asked.history, asked.tools, options)
 
     assert json.loads(request.body) == expected
@@ -103,7 +103,7 @@ def test_the_sdk_reads_the_same_answer(name: str) -> None:
     expected: Any
     if api == "messages":
         expected = anthropic_sdk.reading(anthropic_sdk.whole(body))
-        calls = [(call.name, dict(call.input)) for call in message.tool_calls()]
+        calls = [(call.name, dict(call.input)) for call in message.tool_calls]
     else:
         chat = api == "chat"
         expected = (
@@ -111,9 +111,9 @@ def test_the_sdk_reads_the_same_answer(name: str) -> None:
             if chat
             else openai_sdk.read_response(openai_sdk.whole_response(body))
         )
-        calls = [(call.name, call.raw_input) for call in message.tool_calls()]
+        calls = [(call.name, call.raw_input) for call in message.tool_calls]
 
-    assert message.text_content() == expected.text
+    assert message.text == expected.text
     assert calls == list(expected.calls)
     assert message.metadata.stop_reason is expected.stop
     assert message.metadata.usage is not None

@@ -13,7 +13,7 @@ import attrs
 import pytest
 
 from interlingua.errors import AuthenticationError
-from interlingua.plugins import ConnectionSettings, Outgoing, no_auth
+from interlingua.plugins import ConnectionSettings, HttpRequest, no_auth
 from interlingua_cli.cassettes import Exchange, read_cassette
 from interlingua_contract.json_paths import leaves
 from interlingua_contract.recordings import Serializer
@@ -104,10 +104,10 @@ def _pair(inner: Callable[..., Any], settings: ConnectionSettings, **_: Any) -> 
             raise AuthenticationError("half a key")
         return settings.api_key or "".join(map(str, given))
 
-    def sign(outgoing: Outgoing, secret: str) -> dict[str, str]:
+    def sign(outgoing: HttpRequest, secret: str) -> dict[str, str]:
         return {"authorization": hmac.new(secret.encode(), outgoing.body, hashlib.sha256).hexdigest()}
 
-    return attrs.evolve(made, auth=no_auth, credentials=credentials, sign=sign, env=PAIR)
+    return attrs.evolve(made, auth=no_auth, credentials=credentials, sign=sign, env_vars=PAIR)
 
 
 PAIR = ("ACME_ACCESS_KEY_ID", "ACME_SECRET_ACCESS_KEY")

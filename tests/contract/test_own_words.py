@@ -16,9 +16,9 @@ from typing import Any
 import attrs
 import pytest
 
-from interlingua.plugins.hookspecs import hookimpl
-from interlingua.plugins.registry import Registry
-from interlingua.plugins.wire import WireRequest
+from interlingua._plugins.hookspecs import hookimpl
+from interlingua._plugins.registry import Registry
+from interlingua._plugins.wire import WireRequest
 from interlingua_contract.report import check
 from interlingua_contract.rules import ALL
 from interlingua_contract.subject import Subject

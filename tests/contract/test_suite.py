@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import HealthCheck, given, settings
 
+from interlingua._request.rules import validate_conversation
 from interlingua.errors import CallerError
-from interlingua.request.rules import validate_conversation
 from interlingua.types.events import MessageComplete, TextDelta, ToolUseEnd, ToolUseInputDelta, ToolUseStart
 from interlingua.types.messages import Message, StopReason
 from interlingua_cli.root import cli

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from interlingua.http.client import Client
+from interlingua._http.client import Client
 from interlingua_contract.suite import ProviderContract
 
 
@@ -31,7 +31,7 @@ class TestAcme(ProviderContract):
         with Client(settings={"llamacpp": {"base_url": "http://recorded/v1", "api_key": "k"}}, retry=0) as client:
             answer = client.send(asked["messages"][-1]["content"], model="llamacpp:" + asked["model"],
                                  provider_options={n: v for n, v in asked.items() if n not in ("messages", "model")})
-        assert answer.text_content()
+        assert answer.text
 
     def test_nothing_is_reached(self):
         with pytest.raises(Exception, match="[Nn]etwork is disabled"):

@@ -9,8 +9,8 @@ from typing import Any
 import attrs
 import pytest
 
+from interlingua._values import CONVERT_ALWAYS, replace, validated
 from interlingua.errors import CallerError
-from interlingua.frozen import ALWAYS, checked, replace
 
 
 @attrs.frozen(kw_only=True)
@@ -24,7 +24,7 @@ class Slow:
     mark: str | None = attrs.field(init=False, default=None, eq=False)
 
 
-@checked
+@validated
 @attrs.frozen(kw_only=True)
 class Fast:
     """The same, fast."""
@@ -83,7 +83,7 @@ def test_what_is_missing_or_unknown_is_refused() -> None:
 
 
 def fresh() -> type[Any]:
-    @checked
+    @validated
     @attrs.frozen(kw_only=True)
     class Fresh:
         name: str
@@ -127,11 +127,11 @@ def test_a_converter_sees_what_is_not_of_the_type_or_every_value_where_the_field
         seen.append(value)
         return value
 
-    @checked
+    @validated
     @attrs.frozen(kw_only=True)
     class Noted:
         usual: int = attrs.field(converter=note)
-        always: int = attrs.field(converter=note, metadata=ALWAYS)
+        always: int = attrs.field(converter=note, metadata=CONVERT_ALWAYS)
 
     made = replace(Noted(usual=1, always=2), usual=3, always=4)
     assert (made.usual, made.always, seen) == (3, 4, [2, 4])

@@ -8,8 +8,8 @@ from itertools import pairwise
 import pytest
 from ulid import ULID
 
+from interlingua._ids import ModelId, UlidMinter, new_tool_use_id, new_ulid, parse_model_id, ulid_value
 from interlingua.errors import CallerError
-from interlingua.ids import ModelId, UlidMinter, new_tool_use_id, new_ulid, split_model_id, ulid_value
 
 STAMP = 1_778_234_400_123  # milliseconds
 
@@ -102,8 +102,8 @@ def test_tool_ids() -> None:
 )
 def test_model_ids(text: str, provider: str, name: str) -> None:
     """`<provider>:<model_name>`."""
-    assert split_model_id(text) == ModelId(provider, name)
-    assert str(split_model_id(text)) == text
+    assert parse_model_id(text) == ModelId(provider, name)
+    assert str(parse_model_id(text)) == text
 
 
 @pytest.mark.parametrize(
@@ -113,4 +113,4 @@ def test_model_ids(text: str, provider: str, name: str) -> None:
 )  # fmt: skip
 def test_what_is_no_model_id(text: str, why: str) -> None:
     with pytest.raises(CallerError, match=why):
-        split_model_id(text)
+        parse_model_id(text)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlingua.json import FrozenDict, FrozenList, dumps, freeze, loads, replace_lone_surrogates, thaw
+from interlingua._json import FrozenDict, FrozenList, dumps, freeze, loads, repair_surrogates, thaw
 from tests.core.codec.values import json_values
 
 
@@ -40,7 +40,7 @@ def test_integers_of_any_size(number: int) -> None:
 )
 def test_lone_surrogates_become_replacement_characters(text: str, clean: str) -> None:
     """Case 22: a pair made of two halves is the character they mean."""
-    assert replace_lone_surrogates(text) == clean
+    assert repair_surrogates(text) == clean
     assert json.loads(dumps({"k": [text]})) == {"k": [clean]}
 
 

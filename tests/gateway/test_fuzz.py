@@ -89,7 +89,7 @@ _JUNK: tuple[Any, ...] = (
 _PROVIDERS = tuple(Registry().found())
 _INSIDE = re.compile(
     r"Traceback|File \"|/site-packages/|\.py\b|interlingua|pip install|<class |object at 0x|NoneType|'dict'|\bdict\b|"
-    r"\b[A-Z]\w+(Error|Exception)\b|\b(Block|AdapterOptions|FrozenDict|attrs|cattrs)\b"
+    r"\b[A-Z]\w+(Error|Exception)\b|\b(Block|RequestOptions|FrozenDict|attrs|cattrs)\b"
 )
 
 

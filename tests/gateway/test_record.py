@@ -49,7 +49,7 @@ def _recorded(tmp_path: Path) -> list[tuple[SessionRecord, list[Message]]]:
 
 
 def _said(messages: list[Message]) -> list[tuple[str, str]]:
-    return [(message.role.value, message.text_content()) for message in messages]
+    return [(message.role.value, message.text) for message in messages]
 
 
 def _generate(url: str, contents: list[Any]) -> Any:
@@ -139,9 +139,9 @@ def test_calls_and_results_are_recorded(upstream: Upstream, tmp_path: Path) -> N
         [Role.USER, Role.ASSISTANT, Role.TOOL, Role.ASSISTANT]
     ] * 2
     for _, (_question, called, result, _end) in sessions:
-        [call] = called.tool_calls()
-        assert result.tool_results()[0].tool_use_id == call.id == result.metadata.parent_tool_use_id
-        assert called.thinking()[0].signature
+        [call] = called.tool_calls
+        assert result.tool_results[0].tool_use_id == call.id == result.metadata.parent_tool_use_id
+        assert called.thinking_blocks[0].signature
 
 
 def test_another_answer_or_another_question_is_a_session_of_its_own(upstream: Upstream, tmp_path: Path) -> None:
@@ -216,7 +216,7 @@ def test_what_came_until_the_caller_left_is_kept(upstream: Upstream, tmp_path: P
 
     [(_, messages)] = _recorded(tmp_path)
     assert messages[-1].metadata.status is MessageStatus.CANCELLED
-    assert "xxxx" in messages[-1].text_content()
+    assert "xxxx" in messages[-1].text
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])

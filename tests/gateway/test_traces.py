@@ -190,9 +190,9 @@ def test_a_plugin_that_fails_stops_nothing(upstream: Upstream, caplog: pytest.Lo
 
     class Broken:
         @hookimpl
-        def around(self, kind: str, facts: Any) -> Any:
+        def instrument(self, kind: str, facts: Any) -> Any:
             raise RuntimeError(kind)
 
     with gateway(upstream, registry=Registry([Broken()])) as url:
         assert APIS[0].finished in _ask(url, APIS[0]).content
-    assert "a plugin failed in around serve_request" in caplog.text
+    assert "a plugin failed in instrument serve_request" in caplog.text

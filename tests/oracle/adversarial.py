@@ -19,7 +19,7 @@ from interlingua.types import (
     DocumentBlock,
     ErrorInfo,
     ImageBlock,
-    ImageSource,
+    MediaSource,
     Message,
     MessageMetadata,
     MessageStatus,
@@ -44,9 +44,9 @@ from interlingua.types import (
 )
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="  # 1x1 PNG
-DATA = ImageSource(kind="base64", data=PIXEL)
-PDF = ImageSource(kind="base64", data=base64.b64encode(b"%PDF-1.4 a page").decode())
-LINK = ImageSource(kind="url", data="https://example.com/a.png")
+DATA = MediaSource(kind="base64", data=PIXEL)
+PDF = MediaSource(kind="base64", data=base64.b64encode(b"%PDF-1.4 a page").decode())
+LINK = MediaSource(kind="url", data="https://example.com/a.png")
 
 CLAUDE = Origin("anthropic", "messages", "claude-sonnet-4-5")
 OPUS = Origin("anthropic", "messages", "claude-opus-4-1")
@@ -146,7 +146,7 @@ USER_BLOCKS: dict[str, tuple[ContentBlock, ...]] = {
     "image with odd detail": (text("Look."), ImageBlock(source=DATA, media_type="image/png", detail="ultra")),
     "linked image": (text("Look."), ImageBlock(source=LINK, media_type="image/png")),
     "linked image without a type": (ImageBlock(source=LINK),),
-    "uploaded image": (text("Look."), ImageBlock(source=ImageSource(kind="file_id", data="file-123"))),
+    "uploaded image": (text("Look."), ImageBlock(source=MediaSource(kind="file_id", data="file-123"))),
     "audio alone": (AudioBlock(source=DATA, media_type="audio/mpeg"),),
     "audio wav": (text("Listen."), AudioBlock(source=DATA, media_type="audio/wav")),
     "audio of a rare type": (text("Listen."), AudioBlock(source=DATA, media_type="audio/x-odd", transcript="Hum.")),
@@ -158,16 +158,16 @@ USER_BLOCKS: dict[str, tuple[ContentBlock, ...]] = {
     "document of text": (
         text("Read."),
         DocumentBlock(
-            source=ImageSource(kind="base64", data="SGVsbG8="), media_type="text/plain", title="a.txt", context="c"
+            source=MediaSource(kind="base64", data="SGVsbG8="), media_type="text/plain", title="a.txt", context="c"
         ),
     ),
     "document to cite": (text("Read."), DocumentBlock(source=PDF, title="a.pdf", cite=True)),
     "document of office": (text("Read."), DocumentBlock(source=PDF, media_type="application/msword", title="a.doc")),
     "linked document": (
         text("Read."),
-        DocumentBlock(source=ImageSource(kind="url", data="https://example.com/a.pdf"), title="a.pdf"),
+        DocumentBlock(source=MediaSource(kind="url", data="https://example.com/a.pdf"), title="a.pdf"),
     ),
-    "uploaded document": (text("Read."), DocumentBlock(source=ImageSource(kind="file_id", data="file-123"))),
+    "uploaded document": (text("Read."), DocumentBlock(source=MediaSource(kind="file_id", data="file-123"))),
     "many cache hints": tuple(text(f"Part {n}.", cache=CacheHint()) for n in range(7)),
     "hour after minutes": (text("A.", cache=CacheHint(ttl="5m")), text("B.", cache=CacheHint(ttl="1h"))),
     "cache hint on white space": (text("A."), text(" ", cache=CacheHint())),
@@ -238,7 +238,7 @@ RESULTS: dict[str, tuple[ContentBlock, ...]] = {
     "document": (DocumentBlock(source=PDF, title="a.pdf"),),
     "document without a title": (DocumentBlock(source=PDF),),
     "document of text": (
-        DocumentBlock(source=ImageSource(kind="base64", data="SGVsbG8="), media_type="text/plain", title="a.txt"),
+        DocumentBlock(source=MediaSource(kind="base64", data="SGVsbG8="), media_type="text/plain", title="a.txt"),
     ),
     "video": (VideoBlock(source=DATA),),
     "cached": (text("42", cache=CacheHint()),),

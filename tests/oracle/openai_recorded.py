@@ -10,13 +10,13 @@ from collections.abc import Iterator
 
 import attrs
 
-from interlingua.json import thaw
+from interlingua._json import thaw
+from interlingua._plugins.registry import Registry
+from interlingua._plugins.wire import WireResponse
 from interlingua.plugins import write_request
-from interlingua.plugins.registry import Registry
-from interlingua.plugins.wire import WireResponse
 from interlingua.types.factories import user
 from interlingua.types.messages import Message
-from interlingua.types.options import AdapterOptions
+from interlingua.types.options import RequestOptions
 from interlingua_cli.replay.exchange import Match, Matcher, decode_entry, make_context
 from interlingua_cli.replay.source import Entry, read_entry
 from tests.oracle.openai_sdk import Reading
@@ -53,7 +53,7 @@ class Answer:
 
     def next_turn(self, message: Message) -> bytes:
         """Return the request that sends the message back."""
-        options = AdapterOptions(model=self.entry.model, api=self.match.api)
+        options = RequestOptions(model=self.entry.model, api=self.match.api)
         return write_request(self.match.provider, [user("a"), message, user("b")], [], options).body
 
 
@@ -73,10 +73,10 @@ def reading(message: Message) -> Reading:
     assert stop is not None
     calls = [
         (call.name, json.dumps(thaw(call.input)) if call.raw_input is None else call.raw_input)
-        for call in message.tool_calls()
+        for call in message.tool_calls
     ]
     return Reading(
-        text=message.text_content(),
+        text=message.text,
         calls=tuple(calls),
         stop=stop,
         usage=tuple(getattr(usage, name, None) for name in names),

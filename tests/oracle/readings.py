@@ -9,7 +9,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from interlingua.json import thaw
+from interlingua._json import thaw
 from interlingua.types.messages import Message
 
 FOLDER = Path(__file__).parent
@@ -17,7 +17,7 @@ FOLDER = Path(__file__).parent
 
 def calls_of(message: Message) -> tuple[tuple[str, Any], ...]:
     """Return (name, arguments) of each call."""
-    return tuple((call.name, thaw(call.input)) for call in message.tool_calls())
+    return tuple((call.name, thaw(call.input)) for call in message.tool_calls)
 
 
 def usage_of(message: Message) -> tuple[int, int, int, int]:

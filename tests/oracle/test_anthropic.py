@@ -11,7 +11,7 @@ import pytest
 from interlingua.plugins import write_request
 from interlingua.types.factories import user
 from interlingua.types.messages import Message
-from interlingua.types.options import AdapterOptions
+from interlingua.types.options import RequestOptions
 from tests.oracle import anthropic_sdk as sdk
 from tests.oracle.readings import calls_of, disagreements, usage_of
 from tests.support import driving, leaves
@@ -27,7 +27,7 @@ def _context() -> Any:
 
 
 def _next_turn(message: Message) -> bytes:
-    return write_request(ANTHROPIC, [user("a"), message, user("b")], [], AdapterOptions(model="m")).body
+    return write_request(ANTHROPIC, [user("a"), message, user("b")], [], RequestOptions(model="m")).body
 
 
 def _same_next_turn(whole: Message, message: Message) -> bool:
@@ -45,7 +45,7 @@ def _answers(corpus: Corpus, kind: str) -> list[dict[str, Any]]:
 
 def _differences(expected: sdk.Reading, message: Message) -> list[str]:
     found = []
-    if message.text_content() != expected.text:
+    if message.text != expected.text:
         found.append("text")
     if calls_of(message) != expected.calls:
         found.append(f"calls {calls_of(message)} != {expected.calls}")

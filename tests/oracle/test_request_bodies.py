@@ -30,10 +30,10 @@ import pytest
 from botocore.validate import ParamValidator
 from zai.api_resource.chat.completions import Completions as ZaiCompletions
 
+from interlingua._http.client import Client
+from interlingua._plugins.registry import Registry
+from interlingua._plugins.wire import ConnectionSettings, WireRequest
 from interlingua.errors import CallerError
-from interlingua.http.client import Client
-from interlingua.plugins.registry import Registry
-from interlingua.plugins.wire import ConnectionSettings, WireRequest
 from interlingua.types import Role
 from interlingua_cli.lint import lint_request
 from tests.oracle.adversarial import Conversation, conversations
@@ -199,7 +199,7 @@ def read_target(key: str, api: str, model: str) -> tuple[dict[str, list[str]], l
     with quiet_ledger(), Client(f"{key}:{model}", registry=REGISTRY, environ={}) as client:
         for one in CONVERSATIONS:
             try:
-                request = client.to_wire(list(one.messages), tools=one.tools, api=api, **one.options)
+                request = client.build_request(list(one.messages), tools=one.tools, api=api, **one.options)
             except CallerError as error:
                 refused.append(Refused(one.name, f"{type(error).__name__}: {error}"))
                 continue

@@ -28,7 +28,7 @@ from openai.types.chat import completion_create_params as chat_request
 from openai.types.responses import response_create_params as responses_request
 from openai.types.shared_params import Reasoning
 
-from interlingua.plugins.registry import Registry
+from interlingua._plugins.registry import Registry
 
 # headers of the service, which its SDK lists among the parameters
 HEADERS = {"workspace_id", "user_profile_id", "betas"}

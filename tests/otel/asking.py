@@ -10,7 +10,7 @@ import interlingua as il
 from interlingua.plugins import Registry
 from tests.support.fake_provider import Fake
 
-TWICE = il.Retry(max_attempts=2, initial=0.0)
+TWICE = il.Retry(max_attempts=2, initial_delay=0.0)
 BODY = {"say": "hello", "end": "end_turn", "in": 3, "out": 2}
 
 

@@ -14,7 +14,7 @@ import interlingua as il
 from interlingua.types import (
     DocumentBlock,
     ImageBlock,
-    ImageSource,
+    MediaSource,
     Message,
     OpaqueBlock,
     RedactedThinkingBlock,
@@ -120,7 +120,7 @@ def _part(block: Any) -> dict[str, Any]:
 
 
 def test_each_block_is_the_part_that_the_schema_has_for_it() -> None:
-    picture = ImageSource(kind="base64", data=base64.b64encode(b"png").decode())
+    picture = MediaSource(kind="base64", data=base64.b64encode(b"png").decode())
     digest = hashlib.sha256(b"png").hexdigest()
 
     assert _part(ThinkingBlock(text="hm", signature="s")) == {"type": "reasoning", "content": "hm"}
@@ -134,9 +134,9 @@ def test_each_block_is_the_part_that_the_schema_has_for_it() -> None:
     media = {"type": "media", "modality": "image", "mime_type": "image/png", "sha256": digest, "size": 3}
     assert _part(pictured)["response"] == [media]
     assert _part(ImageBlock(source=picture, media_type="image/png")) == media
-    signed = ImageSource(kind="url", data="https://a.test/x.png?signature=s")
+    signed = MediaSource(kind="url", data="https://a.test/x.png?signature=s")
     assert _part(ImageBlock(source=signed))["uri"] == "https://a.test/x.png"
-    filed = ImageSource(kind="file_id", data="f1")
+    filed = MediaSource(kind="file_id", data="f1")
     assert _part(DocumentBlock(source=filed)) == {
         "type": "file", "modality": "document", "mime_type": "application/pdf", "file_id": "f1",
     }  # fmt: skip

@@ -239,12 +239,12 @@ def test_a_session_is_a_conversation_and_a_fresh_message_has_none(telemetry: Tel
 
 def test_without_an_sdk_nothing_is_made() -> None:
     plugin = OpenTelemetry()
-    assert plugin.around("chat", {}) is None
+    assert plugin.instrument("chat", {}) is None
     assert "tracer" not in vars(plugin)
 
 
 def test_other_kinds_of_work_have_no_span(telemetry: Telemetry) -> None:
-    assert telemetry.plugin().around("something.new", {}) is None
+    assert telemetry.plugin().instrument("something.new", {}) is None
 
 
 ANTHROPIC = {

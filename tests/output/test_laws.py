@@ -16,8 +16,8 @@ import jsonschema
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from interlingua.types import AdapterCapabilities, AdapterOptions, TextDelta, check_schema
-from interlingua_output import OutputPlan
+from interlingua.types import ModelCapabilities, RequestOptions, TextDelta, check_schema
+from interlingua_output import SchemaPlan
 from interlingua_output.schema import OutputType, project_schema
 
 TEXT = st.text(max_size=8)
@@ -118,7 +118,7 @@ def to_json(value: Any, *, pairs: bool = False, tagged: bool = False) -> Any:
 @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(VALUES)
 def test_a_value_survives_in_every_form_of_its_schema(value: Everything) -> None:
-    for can in (AdapterCapabilities(schema_open_maps=True), AdapterCapabilities(schema_all_required=True)):
+    for can in (ModelCapabilities(schema_open_maps=True), ModelCapabilities(schema_all_required=True)):
         schema, _ = project_schema(TYPE.schema, can)
         data = json.loads(json.dumps(to_json(value, pairs=not can.schema_open_maps)))
         jsonschema.Draft202012Validator(schema).validate(data)
@@ -126,7 +126,7 @@ def test_a_value_survives_in_every_form_of_its_schema(value: Everything) -> None
 
 
 def test_a_tools_form_is_inside_the_subset_of_tools() -> None:
-    schema, losses = project_schema(TYPE.schema, AdapterCapabilities(), tool=True)
+    schema, losses = project_schema(TYPE.schema, ModelCapabilities(), tool=True)
     check_schema(schema)
     assert losses
 
@@ -134,8 +134,8 @@ def test_a_tools_form_is_inside_the_subset_of_tools() -> None:
 @settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(VALUES, st.integers(1, 7), st.sampled_from(["", "```json\n", "Here: "]))
 def test_partials_grow_at_every_cut_and_end_whole(value: Everything, size: int, before: str) -> None:
-    can = AdapterCapabilities(supports_structured_output=True, schema_recursive=True)
-    reader = OutputPlan(Everything, (), AdapterOptions(model="m"), can).partials()
+    can = ModelCapabilities(supports_structured_output=True, schema_recursive=True)
+    reader = SchemaPlan(Everything, (), RequestOptions(model="m"), can).partials()
     data = to_json(value, pairs=True)
     text = before + json.dumps(data)
     parts = [reader.feed(TextDelta(index=0, text=text[at : at + size])) for at in range(0, len(text), size)]
@@ -147,7 +147,7 @@ def test_partials_grow_at_every_cut_and_end_whole(value: Everything, size: int, 
 
 @given(st.text(alphabet='{}[]",:\\u1234ntrue e-.', max_size=60), st.integers(1, 5))
 def test_partials_never_raise(text: str, size: int) -> None:
-    can = AdapterCapabilities(supports_structured_output=True, schema_recursive=True)
-    reader = OutputPlan(Everything, (), AdapterOptions(model="m"), can).partials()
+    can = ModelCapabilities(supports_structured_output=True, schema_recursive=True)
+    reader = SchemaPlan(Everything, (), RequestOptions(model="m"), can).partials()
     for at in range(0, len(text), size):
         reader.feed(TextDelta(index=0, text=text[at : at + size]))

@@ -14,14 +14,23 @@ import attrs
 import pydantic
 import pytest
 
-from interlingua import (AsyncClient, CallerError, Client, Timeout, ToolDefinition, assistant, system, user, validate_conversation)
-from interlingua_output import Output
+from interlingua import (
+    AsyncClient,
+    CallerError,
+    Client,
+    Timeout,
+    ToolDefinition,
+    assistant,
+    system,
+    user,
+    validate_conversation,
+)
 from interlingua.errors import (
     APITimeoutError,
     CapabilityError,
     ContentRefusedError,
 )
-from interlingua_output import InvalidOutputError, OutputTruncatedError
+from interlingua_output import InvalidOutputError, Output, OutputTruncatedError
 from tests.output.scripted import MODEL, Service, said, streamed
 
 READ = ToolDefinition(
@@ -83,7 +92,7 @@ def test_a_native_answer_is_a_value(both: str) -> None:
 
 
 def test_without_output_a_message_is_returned_as_before(both: str) -> None:
-    assert send(Service(said("hi")), both).text_content() == "hi"
+    assert send(Service(said("hi")), both).text == "hi"
 
 
 def test_an_answer_that_does_not_fit_is_asked_for_again_with_what_is_wrong(both: str) -> None:
@@ -140,7 +149,7 @@ def test_a_refusal_is_not_asked_for_again(both: str) -> None:
     service = Service(said("No.", stop="refusal"))
     with pytest.raises(ContentRefusedError) as raised:
         send(service, both, output=Invoice)
-    assert raised.value.partial.text_content() == "No."
+    assert raised.value.partial.text == "No."
     assert len(service.bodies) == 1
 
 
@@ -151,7 +160,7 @@ def test_a_tool_takes_the_answer_where_it_is_wanted(both: str) -> None:
     assert answer.value == VALUE
     assert service.bodies[0]["tool_choice"] == {"type": "tool", "name": "invoice"}
     assert [loss.path for loss in answer.losses] == ["output"]
-    assert answer.messages[1].tool_results()[0].tool_use_id == answer.message.tool_calls()[0].id
+    assert answer.messages[1].tool_results[0].tool_use_id == answer.message.tool_calls[0].id
     assert not validate_conversation([*history, *answer.messages])
 
 
@@ -193,7 +202,7 @@ def test_words_ask_for_it_in_mode_prompt(both: str) -> None:
 def test_calls_of_the_callers_tools_are_no_answer_yet(both: str) -> None:
     service = Service(said(("read_file", {"path": "x"}), stop="tool_use"))
     answer = send(service, both, tools=[READ], output=Invoice)
-    assert [call.name for call in answer.message.tool_calls()] == ["read_file"]
+    assert [call.name for call in answer.message.tool_calls] == ["read_file"]
     assert answer.messages == (answer.message,)
     assert answer.usage.output_tokens == 10
     with pytest.raises(CallerError, match="the model called read_file"):
@@ -203,7 +212,7 @@ def test_calls_of_the_callers_tools_are_no_answer_yet(both: str) -> None:
 def test_an_answer_beside_other_calls_is_not_taken(both: str) -> None:
     service = Service(said(("read_file", {"path": "x"}), CALL, stop="tool_use"))
     answer = send(service, both, tools=[READ], output=Output(Invoice, mode="tool"))
-    assert [one.tool_results()[0].is_error for one in answer.messages[1:]] == [True]
+    assert [one.tool_results[0].is_error for one in answer.messages[1:]] == [True]
     with pytest.raises(CallerError):
         _ = answer.value
 

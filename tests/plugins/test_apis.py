@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import pytest
 
+from interlingua._http.client import Client
+from interlingua._plugins.registry import Registry
+from interlingua._plugins.wire import ConnectionSettings
 from interlingua.errors import CapabilityError
-from interlingua.http.client import Client
-from interlingua.plugins.registry import Registry
-from interlingua.plugins.wire import ConnectionSettings
 
 REGISTRY = Registry()
 KEYS = [provider.key for provider in REGISTRY.providers()]
@@ -20,7 +20,7 @@ KEYS = [provider.key for provider in REGISTRY.providers()]
 def test_the_apis_are_taken_by_name_and_others_refused(key: str) -> None:
     with Client(f"{key}:any", registry=REGISTRY, environ={}) as client:
         for api in REGISTRY.provider(key).connection(ConnectionSettings(environ={})).endpoints:
-            assert client.to_wire("hi", api=api).api == api
+            assert client.build_request("hi", api=api).api == api
         with pytest.raises(CapabilityError, match="no API 'telepathy' here; there") as caught:
-            client.to_wire("hi", api="telepathy")
+            client.build_request("hi", api="telepathy")
     assert caught.value.path == "options.api"

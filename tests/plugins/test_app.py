@@ -5,8 +5,8 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from interlingua.http.client import Client
-from interlingua.plugins.registry import Registry
+from interlingua._http.client import Client
+from interlingua._plugins.registry import Registry
 from interlingua.types import MessageMetadata, assistant, user
 
 REGISTRY = Registry()
@@ -17,7 +17,7 @@ NOTES = MessageMetadata(app={"acme-notes": {"rating": 5, "word": "never-sent"}})
 def test_it_is_not_sent_and_changes_no_request(key: str) -> None:
     bare = [user("hi"), assistant("yes"), user("and?")]
     with Client(f"{key}:any", registry=REGISTRY, environ={}) as client:
-        noted = client.to_wire([attrs.evolve(one, metadata=NOTES) for one in bare])
+        noted = client.build_request([attrs.evolve(one, metadata=NOTES) for one in bare])
 
-        assert noted.body == client.to_wire(bare).body
+        assert noted.body == client.build_request(bare).body
     assert b"never-sent" not in noted.body

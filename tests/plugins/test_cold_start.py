@@ -13,7 +13,7 @@ import json, sys
 import interlingua
 client = interlingua.Client(sys.argv[1], api_key="x", environ={})
 before = sorted(sys.modules)
-client.to_wire("hi", max_tokens=9)
+client.build_request("hi", max_tokens=9)
 print(json.dumps([before, sorted(sys.modules)]))
 """
 FORMAT = "interlingua_chat_completions"
@@ -32,7 +32,7 @@ def test_a_client_loads_its_own_plugin_alone(model: str) -> None:
     package = f"interlingua_{model.partition(':')[0]}"
 
     assert {name.partition(".")[0] for name in before if name.startswith("interlingua_")} == {package}
-    assert {"interlingua.types.messages", "interlingua.request.project", "interlingua.plugins.wire"} <= after
+    assert {"interlingua.types.messages", "interlingua._request.project", "interlingua._plugins.wire"} <= after
 
 
 @pytest.mark.parametrize("model", ["groq:llama-9", "mistral:mistral-9", "openai:gpt-9"])

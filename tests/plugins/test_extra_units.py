@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from interlingua.pricing import cost_of
+from interlingua._pricing import cost_of
 from interlingua.types.messages import Usage
 from tests.support.corpus import Corpus
 from tests.support.driving import context, provider, streamed, whole

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from interlingua.catalogue import ModelInfo
-from interlingua.http import shared
-from interlingua.http.client import Client
-from interlingua.http.shared import SharedState
-from interlingua.plugins.registry import Registry
-from interlingua.plugins.wire import ConnectionSettings
-from interlingua.pricing import SELF_HOSTED
+from interlingua._catalogue import ModelInfo
+from interlingua._http import shared
+from interlingua._http.client import Client
+from interlingua._http.shared import ClientState
+from interlingua._plugins.registry import Registry
+from interlingua._plugins.wire import ConnectionSettings
+from interlingua._pricing import SELF_HOSTED
 from tests.support.fake_provider import Reply, served
 
 REGISTRY = Registry()
@@ -71,7 +71,7 @@ def test_only_servers_of_ones_own_say_so() -> None:
 
 
 def test_who_asks_while_another_thread_is_finding_out_learns_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    state = SharedState("llamacpp:any", registry=REGISTRY, environ={})
+    state = ClientState("llamacpp:any", registry=REGISTRY, environ={})
     provider, found = REGISTRY.provider("llamacpp"), []
 
     def ask_meanwhile(**fields: Any) -> ModelInfo:

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
+from interlingua._plugins.registry import Registry
+from interlingua._plugins.wire import WireRequest
 from interlingua.plugins import write_request
-from interlingua.plugins.registry import Registry
-from interlingua.plugins.wire import WireRequest
 from interlingua.types.blocks import CacheHint, TextBlock, ToolResultBlock, ToolUseBlock
 from interlingua.types.messages import Message, MessageMetadata, Role
-from interlingua.types.options import AdapterOptions
+from interlingua.types.options import RequestOptions
 from interlingua.types.tools import SideEffects, ToolDefinition
 
 REGISTRY = Registry()
@@ -54,7 +54,7 @@ def asked(
 ) -> WireRequest:
     name = REGISTRY.resolve(model)
     provider = REGISTRY.provider(name.provider)
-    return write_request(provider, messages, tools or [], AdapterOptions(model=name.name, **options))
+    return write_request(provider, messages, tools or [], RequestOptions(model=name.name, **options))
 
 
 def lost(request: WireRequest) -> list[str]:

@@ -12,22 +12,22 @@ from typing import Any
 
 import pytest
 
+from interlingua._plugins.registry import Registry
+from interlingua._plugins.wire import ConnectionSettings, WireRequest
 from interlingua.errors import CapabilityError
 from interlingua.plugins import write_request
-from interlingua.plugins.registry import Registry
-from interlingua.plugins.wire import ConnectionSettings, WireRequest
 from interlingua.types.blocks import (
     AudioBlock,
     ContentBlock,
     ImageBlock,
-    ImageSource,
+    MediaSource,
     OpaqueBlock,
     TextBlock,
     ToolUseBlock,
 )
 from interlingua.types.factories import assistant, system, tool_result, user
 from interlingua.types.messages import Message, Role
-from interlingua.types.options import AdapterOptions
+from interlingua.types.options import RequestOptions
 from interlingua_cli.lint import lint_request
 from tests.support.adapter import READ, Adapter
 
@@ -41,7 +41,7 @@ pytestmark = pytest.mark.usefixtures("quiet")
 
 
 def write(key: str, messages: list[Message], *, api: str | None = None, model: str = "", **options: Any) -> WireRequest:
-    asked = AdapterOptions(model=model or "a-model-nobody-lists", api=api, **options)
+    asked = RequestOptions(model=model or "a-model-nobody-lists", api=api, **options)
     return write_request(REGISTRY.provider(key), messages, [], asked)
 
 
@@ -62,7 +62,7 @@ def texts(value: Any) -> Iterator[str]:
 
 # -- a user's turn that nothing can be sent of -------------------------------------------------------------------------
 
-FILM = AudioBlock(source=ImageSource(kind="base64", data="AAAA"), media_type="audio/x-unheard-of")
+FILM = AudioBlock(source=MediaSource(kind="base64", data="AAAA"), media_type="audio/x-unheard-of")
 FOREIGN = OpaqueBlock(provider="elsewhere", kind="thing", data={"a": 1})
 
 
@@ -92,7 +92,7 @@ def test_a_users_turn_never_vanishes(key: str, api: str, content: list[ContentBl
 
 @pytest.mark.parametrize(("key", "api"), APIS)
 def test_media_that_only_the_wire_knows_it_cannot_take_leave_a_stand_in(key: str, api: str) -> None:
-    uploaded = ImageBlock(source=ImageSource(kind="file_id", data="file-1"))
+    uploaded = ImageBlock(source=MediaSource(kind="file_id", data="file-1"))
     try:
         request = write(key, [user("q"), assistant("a"), user([uploaded])], api=api)
     except CapabilityError:
@@ -124,7 +124,7 @@ def _models_on(key: str, api: str) -> list[str]:
     provider, found = REGISTRY.provider(key), []
     for model in provider.models():
         with suppress(CapabilityError):
-            provider.capabilities(model.id, AdapterOptions(model=model.id, api=api))
+            provider.capabilities(model.id, RequestOptions(model=model.id, api=api))
             found.append(model.id)
     return found
 
@@ -148,7 +148,7 @@ LISTED = [
 @pytest.mark.parametrize("key", sorted({key for key, _, _ in LISTED}))
 def test_max_tokens_above_the_models_own_limit_is_lowered(key: str) -> None:
     for name, most in [(model, most) for provider, model, most in LISTED if provider == key]:
-        api = REGISTRY.provider(key).capabilities(name, AdapterOptions(model=name)).api
+        api = REGISTRY.provider(key).capabilities(name, RequestOptions(model=name)).api
         request = write(key, [user("q")], model=name, api=api, max_tokens=most + 1)
         assert str(most).encode() in request.body
         assert str(most + 1).encode() not in request.body
@@ -176,7 +176,7 @@ SIGHTED = {"supports_images": True, "supports_tool_result_images": True}
 
 @pytest.mark.parametrize(("key", "api"), APIS)
 def test_an_image_without_a_media_type_gets_the_one_its_bytes_show(key: str, api: str) -> None:
-    image = ImageBlock(source=ImageSource(kind="base64", data=PNG))
+    image = ImageBlock(source=MediaSource(kind="base64", data=PNG))
     request = write(key, [user([TextBlock(text="What is this?"), image])], api=api, capabilities=SIGHTED)
     body = request.body.decode()
 
@@ -188,7 +188,7 @@ def test_an_image_without_a_media_type_gets_the_one_its_bytes_show(key: str, api
 
 @pytest.mark.parametrize(("key", "api"), APIS)
 def test_an_image_whose_media_type_nobody_can_tell_is_not_sent(key: str, api: str) -> None:
-    image = ImageBlock(source=ImageSource(kind="base64", data="AAAAAAAA"))
+    image = ImageBlock(source=MediaSource(kind="base64", data="AAAAAAAA"))
     request = write(key, [user([TextBlock(text="What is this?"), image])], api=api, capabilities=SIGHTED)
 
     assert b"AAAAAAAA" not in request.body
@@ -198,13 +198,13 @@ def test_an_image_whose_media_type_nobody_can_tell_is_not_sent(key: str, api: st
 @pytest.mark.parametrize("capabilities", [SIGHTED, {**SIGHTED, "supports_tool_result_images": False}])
 @pytest.mark.parametrize(("key", "api"), APIS)
 def test_nor_is_one_in_a_result(key: str, api: str, capabilities: dict[str, bool]) -> None:
-    unknown = ImageBlock(source=ImageSource(kind="base64", data="AAAAAAAA"))
-    known = ImageBlock(source=ImageSource(kind="base64", data=PNG))
+    unknown = ImageBlock(source=MediaSource(kind="base64", data="AAAAAAAA"))
+    known = ImageBlock(source=MediaSource(kind="base64", data=PNG))
     call = ToolUseBlock(id="tu_1", name="read_file", input={"path": "a"})
     answer = Adapter("elsewhere", "chat", "m").answer(call)
     history = [user("q"), answer, tool_result(call, [unknown, known])]
     try:
-        asked = AdapterOptions(model="a-model-nobody-lists", api=api, capabilities=capabilities)
+        asked = RequestOptions(model="a-model-nobody-lists", api=api, capabilities=capabilities)
         request = write_request(REGISTRY.provider(key), history, [READ], asked)
     except CapabilityError:
         pytest.skip("no tools here")

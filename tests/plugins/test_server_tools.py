@@ -13,13 +13,13 @@ from typing import Any
 import attrs
 import pytest
 
+from interlingua._plugins.registry import Registry
+from interlingua._plugins.wire import WireRequest, WireResponse
 from interlingua.plugins import write_request
-from interlingua.plugins.registry import Registry
-from interlingua.plugins.wire import WireRequest, WireResponse
 from interlingua.types.blocks import OpaqueBlock, TextBlock, ToolUseBlock
 from interlingua.types.factories import assistant, tool_result, user
 from interlingua.types.messages import Message
-from interlingua.types.options import AdapterOptions
+from interlingua.types.options import RequestOptions
 from interlingua.types.tools import SideEffects, ToolDefinition
 from tests.support.driving import context
 
@@ -146,7 +146,7 @@ def read(answer: Answer) -> Message:
 
 def next_turn(answer: Answer, key: str, model: str, api: str | None = None) -> WireRequest:
     messages = [user("What is it?"), read(answer), user("Sure?")]
-    return write_request(REGISTRY.provider(key), messages, [], AdapterOptions(model=model, api=api))
+    return write_request(REGISTRY.provider(key), messages, [], RequestOptions(model=model, api=api))
 
 
 SERVICE_TOOLS = {
@@ -162,7 +162,7 @@ SERVICE_TOOLS = {
 def test_the_services_own_tools_stand_behind_the_declared_ones(model: str) -> None:
     name, own = REGISTRY.resolve(model), SERVICE_TOOLS[model]
     provider = REGISTRY.provider(name.provider)
-    options = AdapterOptions(model=name.name, provider_options={"tools": [own]})
+    options = RequestOptions(model=name.name, provider_options={"tools": [own]})
     declared = ToolDefinition(
         name="look", description="", input_schema={"type": "object", "properties": {}}, side_effects=SideEffects.READ
     )
@@ -176,7 +176,7 @@ def test_a_history_with_calls_and_only_the_services_tools_may_use_them() -> None
     call = ToolUseBlock(id="tu_1", name="look", input={})
     messages = [user("q"), assistant([call]), tool_result(call, "x"), user("now search")]
     own = SERVICE_TOOLS["anthropic:claude-opus-5-5"]
-    options = AdapterOptions(model="claude-opus-5-5", provider_options={"tools": [own]})
+    options = RequestOptions(model="claude-opus-5-5", provider_options={"tools": [own]})
     sent = json.loads(write_request(REGISTRY.provider("anthropic"), messages, [], options).body)
 
     assert sent["tools"] == [own]
@@ -194,7 +194,7 @@ def test_what_is_not_canonical_is_kept_exact(name: str) -> None:
     message = read(ANSWERS[name])
 
     assert tuple(block.kind for block in message.content if isinstance(block, OpaqueBlock)) == ANSWERS[name].kinds
-    assert message.text_content() == "It is so."
+    assert message.text == "It is so."
     kept = [block.data for block in message.content if isinstance(block, OpaqueBlock)]
     kept += [dict(each) for block in message.content if isinstance(block, TextBlock) for each in block.citations]
     assert MARK in json.dumps(kept)

@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
+from interlingua._plugins.registry import Registry
+from interlingua._plugins.wire import WireRequest
 from interlingua.errors import CapabilityError
 from interlingua.plugins import write_request
-from interlingua.plugins.registry import Registry
-from interlingua.plugins.wire import WireRequest
 from interlingua.types.factories import user
-from interlingua.types.options import AdapterOptions
+from interlingua.types.options import RequestOptions
 from interlingua.types.tools import SideEffects, ToolDefinition
 from interlingua_chat_completions.tools import complete_schema, strict_schema
 from interlingua_cli.lint import lint_request
@@ -45,7 +45,7 @@ SCHEMA: dict[str, Any] = {
 
 
 def asked(key: str, tool: ToolDefinition, api: str | None = None) -> WireRequest:
-    options = AdapterOptions(model="a-model-nobody-lists", api=api)
+    options = RequestOptions(model="a-model-nobody-lists", api=api)
     return write_request(REGISTRY.provider(key), [user("go")], [tool], options)
 
 
@@ -142,7 +142,7 @@ def test_what_services_demand_of_a_schema_is_added(key: str, api: str | None) ->
     """400 "object schema missing properties", "array schema missing items" (chat-completions/WIRE.md)."""
     bare = ToolDefinition(name="look", description="", input_schema=BARE, side_effects=SideEffects.READ)
     empty = ToolDefinition(name="now", description="", input_schema={"type": "object"}, side_effects=SideEffects.READ)
-    options = AdapterOptions(model="a-model-nobody-lists", api=api)
+    options = RequestOptions(model="a-model-nobody-lists", api=api)
     request = write_request(REGISTRY.provider(key), [user("go")], [bare, empty], options)
 
     assert sent_schema(request)["properties"] == {
@@ -183,7 +183,7 @@ OF_OPENAI = [("openai", "gpt-5", "chat"), ("openai", "gpt-5", "responses"), ("op
 
 
 def answering(key: str, model: str, api: str | None, **options: Any) -> WireRequest:
-    return write_request(REGISTRY.provider(key), [user("go")], [], AdapterOptions(model=model, api=api, **options))
+    return write_request(REGISTRY.provider(key), [user("go")], [], RequestOptions(model=model, api=api, **options))
 
 
 @pytest.mark.parametrize(("key", "model", "api"), OF_OPENAI)

@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from interlingua.http.client import Client
+from interlingua._http.client import Client
 from interlingua_cli.demo.replay import Recorded, ReplayingClient
 from interlingua_cli.demo.session import crossing_scenario, find_folder, run_demo
 from tests.record.provenance import write_row

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from contextlib import nullcontext
 
-from interlingua.http.client import Client
+from interlingua._http.client import Client
 from interlingua_cli.demo.printer import DemoPrinter
 from interlingua_cli.demo.session import find_folder, local_scenario, run_demo
 from tests.local_server.server import LocalServer

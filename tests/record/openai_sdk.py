@@ -39,8 +39,8 @@ def agrees(theirs: Reading, ours: Message) -> None:
     """Assert that our message says what the SDK read."""
     usage = ours.metadata.usage
     assert usage is not None
-    assert ours.text_content() == theirs.text
-    assert [(call.provider_id, call.name, call.raw_input) for call in ours.tool_calls()] == theirs.calls
+    assert ours.text == theirs.text
+    assert [(call.provider_id, call.name, call.raw_input) for call in ours.tool_calls] == theirs.calls
     assert ours.metadata.stop_reason is theirs.stop
     assert (usage.input_tokens, usage.output_tokens, usage.cached_input_tokens or 0) == theirs.usage
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import attrs
 
-from interlingua.http.client import AsyncClient, Client
+from interlingua._http.client import AsyncClient, Client
 from interlingua.types.factories import system, tool_result, user
 from interlingua.types.messages import Message
 from tests.record.scenarios import Scenario
@@ -35,8 +35,8 @@ def course(scenario: Scenario, wire: Wire, cast: Cast) -> Generator[Ask, Message
         history.append(user(text))
         answer = yield Ask(list(history), scenario.stream, options)
         history.append(answer)
-        if scenario.result is not None and answer.tool_calls():
-            history += [tool_result(call, scenario.result) for call in answer.tool_calls()]
+        if scenario.result is not None and answer.tool_calls:
+            history += [tool_result(call, scenario.result) for call in answer.tool_calls]
             history.append((yield Ask(list(history), scenario.stream, options)))
 
 

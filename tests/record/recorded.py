@@ -11,14 +11,14 @@ import attrs
 import httpx
 import pytest
 
+from interlingua._http.client import AsyncClient, Client
+from interlingua._plugins.provider import Provider
 from interlingua.errors import ProviderError
-from interlingua.http.client import AsyncClient, Client
 from interlingua.plugins import write_request
-from interlingua.plugins.provider import Provider
 from interlingua.types.blocks import ToolUseBlock
 from interlingua.types.factories import tool_result, user
 from interlingua.types.messages import Message
-from interlingua.types.options import AdapterOptions
+from interlingua.types.options import RequestOptions
 from tests.local_server.server import MODEL
 from tests.record.playing import play, play_async
 from tests.record.scenarios import Scenario, scenarios_of
@@ -121,8 +121,8 @@ class _Cut(httpx.SyncByteStream):
 
 def next_turn(chosen: Provider, one: Recorded, message: Message) -> bytes:
     """Return the body of the request that follows a message: its calls answered, and another question."""
-    results = [tool_result(call, "r") for call in message.tool_calls()]
-    options = AdapterOptions(model=one.cast.model, api=one.wire.api, max_tokens=16)
+    results = [tool_result(call, "r") for call in message.tool_calls]
+    options = RequestOptions(model=one.cast.model, api=one.wire.api, max_tokens=16)
     return write_request(chosen, [user("q"), message, *results, user("n")], [], options).body
 
 

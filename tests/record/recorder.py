@@ -14,8 +14,8 @@ from tempfile import TemporaryDirectory
 
 import vcr  # type: ignore[import-untyped]
 
+from interlingua._http.client import Client
 from interlingua.errors import ProviderError
-from interlingua.http.client import Client
 from tests.local_server.server import MODEL
 from tests.record.playing import play
 from tests.record.provenance import write_row
@@ -68,7 +68,7 @@ def _played(scenario: Scenario, wire: Wire, cast: Cast, url: str | None) -> str:
                 raise
             return f"{type(error).__name__}: {error}"
     shown = [
-        answer.text_content().strip() or ", ".join(f"{call.name}({call.input_json})" for call in answer.tool_calls())
+        answer.text.strip() or ", ".join(f"{call.name}({call.input_json})" for call in answer.tool_calls)
         for answer in answers
     ]
     return " | ".join(f"{text!r} [{answer.metadata.stop_reason}]" for text, answer in zip(shown, answers, strict=True))

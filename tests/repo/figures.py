@@ -186,7 +186,7 @@ def exported_names() -> list[str]:
 
 def prepared_slot_users() -> list[str]:
     """Return the modules that touch `Message._prepared`, the one that owns it and the one that defines it aside."""
-    owners = {"interlingua.request.conversation", "interlingua.types.messages"}
+    owners = {"interlingua._request.conversation", "interlingua.types.messages"}
     return [
         f"{module.where}:{node.lineno}"
         for module in tree.shipped()

@@ -5,10 +5,10 @@ Only declarations are read; that they are true is the contract suite's affair.
 
 from __future__ import annotations
 
+from interlingua._plugins.registry import Registry
+from interlingua._plugins.wire import ConnectionSettings
 from interlingua.errors import CapabilityError
-from interlingua.plugins.registry import Registry
-from interlingua.plugins.wire import ConnectionSettings
-from interlingua.types.options import AdapterOptions
+from interlingua.types.options import RequestOptions
 
 NEEDS_IMAGES = ("supports_image_urls", "supports_tool_result_images")
 
@@ -19,7 +19,7 @@ def test_images_by_url_or_in_results_need_images() -> None:
         apis = provider.connection(ConnectionSettings()).endpoints or {"": ""}
         for model, api in [(model, api) for model in provider.models() for api in (None, *apis)]:
             try:
-                can = provider.capabilities(model.id, AdapterOptions(model=model.id, api=api))
+                can = provider.capabilities(model.id, RequestOptions(model=model.id, api=api))
             except CapabilityError:
                 continue  # an endpoint that is no choice of the caller's
             looked += 1

@@ -20,20 +20,20 @@ from interlingua.types.messages import (
     MessageStatus,
     Provenance,
     Role,
-    RoutingDecisionRecord,
+    RoutingDecision,
     RoutingMode,
     StopReason,
     Usage,
 )
-from interlingua.types.options import AdapterCapabilities, AdapterOptions
+from interlingua.types.options import ModelCapabilities, RequestOptions
 from interlingua.types.tools import SideEffects, ToolDefinition, ToolKind
 from tests.support import tree
 
 PAGE = (tree.ROOT / "docs" / "reference" / "format.md").read_text(encoding="utf-8")
 WORDS = set(re.findall(r"\w+", " ".join(re.findall(r"`([^`\n]+)`", PAGE))))
 BLOCKS, EVENTS = get_args(ContentBlock), get_args(StreamEvent)
-CLASSES = (*BLOCKS, *EVENTS, Message, MessageMetadata, Usage, CostParts, RoutingDecisionRecord, ToolDefinition,
-           AdapterCapabilities, AdapterOptions)  # fmt: skip
+CLASSES = (*BLOCKS, *EVENTS, Message, MessageMetadata, Usage, CostParts, RoutingDecision, ToolDefinition,
+           ModelCapabilities, RequestOptions)  # fmt: skip
 
 
 def test_every_block_and_event_is_named() -> None:

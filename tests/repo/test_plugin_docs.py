@@ -17,11 +17,11 @@ from types import ModuleType
 import attrs
 import pytest
 
+from interlingua._plugins.hookspecs import PLUGIN_HOOKS, PROVIDER_HOOKS
+from interlingua._plugins.registry import Registry
 from interlingua.plugins import write_request
-from interlingua.plugins.hookspecs import PLUGIN_HOOKS, PROVIDER_HOOKS
-from interlingua.plugins.registry import Registry
 from interlingua.types.factories import system, user
-from interlingua.types.options import AdapterOptions
+from interlingua.types.options import RequestOptions
 from interlingua_contract.report import run
 from interlingua_contract.subject import Quirks, Subject
 from tests.repo.test_docs import FENCE
@@ -70,7 +70,7 @@ def test_the_tutorial_walks_through_every_module() -> None:
 def test_the_tutorial_shows_the_wire_as_it_is(example: ModuleType) -> None:
     request, answer = [json.loads(text) for language, _, text in shown(FOLDER / "tutorial.md") if language == "json"]
     provider = Registry(providers={"parrot": example.plugin}).provider("parrot")
-    options = AdapterOptions(model="grey-1")
+    options = RequestOptions(model="grey-1")
 
     assert json.loads(write_request(provider, [system("Be brief."), user("Hello.")], [], options).body) == request
     assert importlib.import_module("parrot_server").answer(request) == answer

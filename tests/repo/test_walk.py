@@ -25,11 +25,11 @@ def test_every_figure_has_a_bound(figures: dict[str, int]) -> None:
 
 def test_calls_from_another_file_are_entries() -> None:
     """A call inside one file counts as a call and not as an entry; calls from here enter; values are looked through."""
-    from interlingua import pricing
+    from interlingua import _pricing as pricing
     from interlingua.types import Usage
 
     found = walk.traced(lambda: pricing.cost_of(Usage(input_tokens=1), None, datetime.now(UTC)))
 
-    assert found.files[0] == "core/interlingua/pricing.py"
+    assert found.files[0] == "core/interlingua/_pricing.py"
     assert not [file for file in found.files if "/types/" in file]
     assert found.calls >= len(found.entered)

@@ -22,14 +22,14 @@ SECTIONS = {
     "Options and capabilities": "interlingua.types.options",
     "Tools": "interlingua.types.tools",
     "Foreign tool schemas": "interlingua_agents.schemas",
-    "Identity": "interlingua.ids",
-    "Wire values": "interlingua.plugins.wire",
-    "Batches": "interlingua.plugins.batches",
+    "Identity": "interlingua._ids",
+    "Wire values": "interlingua._plugins.wire",
+    "Batches": "interlingua._plugins.batches",
     "Serving": "interlingua_serve.hooks",
-    "Catalogue and prices": "interlingua.catalogue",
-    "Cost of a lost cache": "interlingua.pricing",
-    "Violations": "interlingua.request.rules",
-    "Time limits and retries": "interlingua.http.limits",
+    "Catalogue and prices": "interlingua._catalogue",
+    "Cost of a lost cache": "interlingua._pricing",
+    "Violations": "interlingua._request.rules",
+    "Time limits and retries": "interlingua._http.limits",
 }
 HEAD = """# Types
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import attrs
 
+from interlingua._response.decode import StreamDecoder
 from interlingua.plugins import Registry
-from interlingua.response.decode import StreamDecoder
 from interlingua.types import Message, Origin, StreamEvent
 from interlingua_contract.recordings import make_decoder, read_whole
 from interlingua_contract.served import answer_events

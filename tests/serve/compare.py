@@ -14,8 +14,8 @@ from typing import Any
 
 import attrs
 
+from interlingua._request.prepare import RequestDraft
 from interlingua.plugins import Loss, Registry, WireRequest
-from interlingua.request.prepare import PreparedRequest
 from interlingua_serve import ServeContext, from_wire_request
 
 REGISTRY = Registry()
@@ -56,7 +56,7 @@ def written_back(
     request = WireRequest(path=path, headers=headers, body=json.dumps(body).encode(), api=api)
     read = from_wire_request(provider, request, ServeContext(provider=key, api=api))
     messages, options, losses = read.for_upstream(key, api, model)
-    made = PreparedRequest(provider, messages, read.tools, options).write({}).wire
+    made = RequestDraft(provider, messages, read.tools, options).write({}).wire
     return attrs.evolve(made, losses=(*losses, *made.losses))
 
 

@@ -84,13 +84,13 @@ def _quiet() -> Iterator[None]:
 
 
 def _facts(message: Message) -> Any:
-    calls = [(call.name, call.input) for call in message.tool_calls()]
-    return message.text_content(), "".join([block.text for block in message.thinking()]), calls
+    calls = [(call.name, call.input) for call in message.tool_calls]
+    return message.text, "".join([block.text for block in message.thinking_blocks]), calls
 
 
 def _same(message: Message, found: Any) -> None:
     wanted = _facts(message)
-    if any(call.parse_error for call in message.tool_calls()):
+    if any(call.parse_error for call in message.tool_calls):
         wanted, found = wanted[:2], found[:2]
     assert found == wanted
 

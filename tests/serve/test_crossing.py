@@ -15,7 +15,7 @@ import attrs
 import pytest
 
 from interlingua.plugins import WireRequest, write_request
-from interlingua.types import AdapterOptions, Message, ToolDefinition, WireTool, tool_result, user
+from interlingua.types import Message, RequestOptions, ToolDefinition, WireTool, tool_result, user
 from interlingua_contract.served import answer_events
 from interlingua_serve import from_wire_request, stream_to_wire, to_wire_response
 from tests.serve.answers import Answer, context, recorded
@@ -36,7 +36,7 @@ def _schema(names: list[str]) -> list[ToolDefinition]:
 
 def _direct(answer: Answer) -> dict[str, Any]:
     """Return the request that the maker gets when it is asked again directly."""
-    calls = answer.message.tool_calls()
+    calls = answer.message.tool_calls
     results = [tool_result(call, "r") for call in calls]
     history = [user("q"), answer.message, *results, user("n")]
     return _written(answer, history, [call.name for call in calls])
@@ -44,7 +44,7 @@ def _direct(answer: Answer) -> dict[str, Any]:
 
 def _written(answer: Answer, history: list[Message], names: list[str]) -> dict[str, Any]:
     origin = answer.origin
-    options = AdapterOptions(model=origin.model, api=origin.api, max_tokens=64)
+    options = RequestOptions(model=origin.model, api=origin.api, max_tokens=64)
     tools = _schema(sorted(set(names)))
     found: dict[str, Any] = json.loads(write_request(REGISTRY.provider(origin.provider), history, tools, options).body)
     return found
@@ -65,7 +65,7 @@ def _crossed(api: Api, answer: Answer, *, streamed: bool) -> tuple[dict[str, Any
     read = from_wire_request(provider, wire, asked)
     origin = answer.origin
     messages, _, _ = read.for_upstream(origin.provider, origin.api, origin.model)
-    names = [call.name for call in answer.message.tool_calls()]
+    names = [call.name for call in answer.message.tool_calls]
     return _written(answer, list(messages), names), [loss.reason for loss in losses]
 
 
@@ -109,7 +109,7 @@ def test_the_maker_gets_its_answer_as_it_made_it(api: Api, streamed: bool) -> No
 def _thoughtful(key: str, api: str, number: int) -> Answer:
     """Return an answer that calls a tool, with state that only its provider can use; made of two if need be."""
     ours = [answer for answer in recorded() if answer.origin[:2] == (key, api)]
-    calling = [answer for answer in ours if answer.message.tool_calls()]
+    calling = [answer for answer in ours if answer.message.tool_calls]
     both = [answer for answer in calling if _signed(answer.message)]
     if both:
         return both[number % len(both)]
@@ -140,14 +140,14 @@ def test_five_turns_whose_upstreams_alternate(streamed: bool) -> None:
             body = MESSAGES.whole(to_wire_response(provider, message, asked).body)
         turns.append({"role": "assistant", "content": body["content"]})
         turns += _results(MESSAGES, turns[-1])
-        direct += [message, *[tool_result(call, "r") for call in message.tool_calls()], user("n")]
+        direct += [message, *[tool_result(call, "r") for call in message.tool_calls], user("n")]
         request = {"model": "asked-for", "max_tokens": 9, "messages": turns}
         wire = WireRequest(path="/", body=json.dumps(request).encode(), api="messages")
         read = from_wire_request(provider, wire, asked)
         for key, api in makers:
             model = next(each.origin.model for each in answers if each.origin.provider == key)
-            options = AdapterOptions(model=model, api=api, max_tokens=64)
-            tools = _schema(sorted({call.name for each in answers for call in each.message.tool_calls()}))
+            options = RequestOptions(model=model, api=api, max_tokens=64)
+            tools = _schema(sorted({call.name for each in answers for call in each.message.tool_calls}))
             messages, _, _ = read.for_upstream(key, api, model)
             crossed, kept = [
                 write_request(REGISTRY.provider(key), history, tools, options) for history in (list(messages), direct)

@@ -10,10 +10,10 @@ import pytest
 from interlingua.errors import CallerError, CapabilityError, ServerError
 from interlingua.plugins import Registry, WireRequest, WireResponse, hookimpl
 from interlingua.types import (
-    AdapterOptions,
     Message,
     Origin,
     Provenance,
+    RequestOptions,
     SideEffects,
     TextDelta,
     WireTool,
@@ -42,7 +42,7 @@ ECHOED = Message(
 def test_only_an_upstream_of_the_same_api_gets_what_only_that_api_has() -> None:
     request = InboundRequest(
         messages=(system("x-header"), user("Hi."), ECHOED),
-        options=AdapterOptions(model="m", api="fake", max_tokens=9),
+        options=RequestOptions(model="m", api="fake", max_tokens=9),
         extra={"store": False},
         private=(0,),
         provider="fake",
@@ -71,7 +71,7 @@ def test_only_an_upstream_of_the_same_api_gets_what_only_that_api_has() -> None:
 def test_the_exact_form_of_an_option_is_for_the_very_model_that_was_asked_for() -> None:
     request = InboundRequest(
         messages=(user("Hi."),),
-        options=AdapterOptions(model="m", api="fake", max_tokens=9, thinking=True),
+        options=RequestOptions(model="m", api="fake", max_tokens=9, thinking=True),
         extra={"limit": 9, "thinking": {"type": "adaptive"}},
         covered={"limit": ("max_tokens",), "thinking": ()},
         provider="fake",
@@ -109,12 +109,12 @@ class _Serving(Fake):
     @hookimpl
     def from_wire_request(self, request: WireRequest, context: ServeContext) -> InboundRequest:
         body = json.loads(request.body)
-        options = AdapterOptions(model=body["model"], api=request.api)
+        options = RequestOptions(model=body["model"], api=request.api)
         return InboundRequest(messages=(user(body["text"]),), options=options, provider=context.provider)
 
     @hookimpl
     def to_wire_response(self, message: Message, context: ServeContext) -> WireResponse:
-        return WireResponse(body=message.text_content().encode())
+        return WireResponse(body=message.text.encode())
 
     @hookimpl
     def stream_to_wire(self, context: ServeContext) -> _Writer:
@@ -134,7 +134,7 @@ def test_the_hooks_are_reached_and_a_request_that_cannot_be_read_is_the_callers_
     context = ServeContext(provider="fake", api="fake", model="m", origin=Origin("fake", "fake", "m"))
     request = WireRequest(path="/talk", body=b'{"model": "m", "text": "Hi."}', api="fake")
 
-    assert from_wire_request(provider, request, context).messages[0].text_content() == "Hi."
+    assert from_wire_request(provider, request, context).messages[0].text == "Hi."
     assert to_wire_response(provider, user("Hi."), context).body == b"Hi."
     assert stream_to_wire(provider, context).feed([TextDelta(index=0, text="x")]) == b"x"
     assert to_wire_error(provider, ServerError("x"), context).status == 500

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from interlingua._response.decode import StreamDecoder
+from interlingua._response.framing import framer
 from interlingua.errors import ServerError
 from interlingua.plugins import RequestContext
-from interlingua.response.decode import StreamDecoder
-from interlingua.response.framing import framer
 from interlingua.types import (
     ErrorEvent,
     Message,
@@ -60,8 +60,8 @@ def _read(key: str, api: str, framing: str, body: bytes) -> Message:
 
 
 def _said(message: Message) -> tuple[str, str, list[object]]:
-    thoughts = "".join(block.text for block in message.thinking())
-    return message.text_content(), thoughts, [call.input for call in message.tool_calls()]
+    thoughts = "".join(block.text for block in message.thinking_blocks)
+    return message.text, thoughts, [call.input for call in message.tool_calls]
 
 
 @APIS

@@ -110,9 +110,9 @@ def _quiet() -> Iterator[None]:
 
 
 def _same(message: Message, found: Any) -> None:
-    calls = [(call.name, call.input) for call in message.tool_calls()]
-    wanted = message.text_content(), "".join([block.text for block in message.thinking()]), calls
-    if any(call.parse_error for call in message.tool_calls()):
+    calls = [(call.name, call.input) for call in message.tool_calls]
+    wanted = message.text, "".join([block.text for block in message.thinking_blocks]), calls
+    if any(call.parse_error for call in message.tool_calls):
         wanted, found = wanted[:2], found[:2]  # type: ignore[assignment]
     assert found == wanted
 
@@ -214,7 +214,7 @@ def test_chats_of_googles_sdk_send_all_back(stream: bool) -> None:
             else to_wire_response(provider, message, asked).body
         )
         back = _read_back(GENERATE, google_sdk.chat_again(body, stream=stream), asked)
-        assert back.text_content() == message.text_content()
+        assert back.text == message.text
         _check_state(message, back, origin)
         checked += 1
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from interlingua._request.prepare import RequestDraft
 from interlingua.errors import CallerError, ContextWindowExceededError, PluginError, QuotaExceededError, RateLimitError
 from interlingua.plugins import RequestContext, WireRequest
-from interlingua.request.prepare import PreparedRequest
 from interlingua.types import Message, Origin, Role, ToolUseBlock
 from interlingua_contract.served import answer_events
 from interlingua_serve import (
@@ -36,7 +36,7 @@ def _read(key: str, api: str, body: Any, path: str = "/", **facts: Any) -> Inbou
 def _sent(read: InboundRequest, key: str, api: str, model: str) -> tuple[dict[str, Any], list[str]]:
     """Return the body that an upstream gets, and the paths of what was lost."""
     messages, options, losses = read.for_upstream(key, api, model)
-    wire = PreparedRequest(REGISTRY.provider(key), messages, read.tools, options).write({}).wire
+    wire = RequestDraft(REGISTRY.provider(key), messages, read.tools, options).write({}).wire
     return json.loads(wire.body), [row.path for row in (*losses, *wire.losses)]
 
 
@@ -158,7 +158,7 @@ def test_the_path_names_model_and_method() -> None:
     array = _generate(body, "/v1beta/models/x:streamGenerateContent")
     assert array.echo == {"array": True}
     counted = _generate({"generateContentRequest": {"model": "models/x", **body}}, "/v1beta/models/x:countTokens")
-    assert counted.messages[0].text_content() == "q"
+    assert counted.messages[0].text == "q"
     with pytest.raises(CallerError):
         _generate(body, "/v1beta/models/x:embedContent")
 
@@ -233,8 +233,8 @@ def test_results_find_their_calls_by_id_or_by_name() -> None:
     ]
     read = _generate({"contents": contents})
 
-    found = {block.tool_use_id: block for message in read.messages for block in message.tool_results()}
-    ids = [call.id for call in read.messages[1].tool_calls()]
+    found = {block.tool_use_id: block for message in read.messages for block in message.tool_results}
+    ids = [call.id for call in read.messages[1].tool_calls]
     assert [(found[each].is_error, found[each].content[0].text) for each in ids] == [(True, "one"), (False, "two")]
 
 
@@ -254,7 +254,7 @@ def test_results_of_ollamas_clients_find_their_calls_by_order() -> None:
     assert _sent(read, "ollama", "chat-native", "m")[0] == {
         "model": "m", "messages": messages, "options": {"num_ctx": 9, "top_k": 2}
     }  # fmt: skip
-    ids = [each.id for each in read.messages[1].tool_calls()]
+    ids = [each.id for each in read.messages[1].tool_calls]
     assert [message.metadata.parent_tool_use_id for message in read.messages[2:]] == ids
     assert (read.options.stream, read.options.top_k) == (True, 2)
     assert _sent(read, "anthropic", "messages", "claude-sonnet-4-5")[1] == ["options.provider_options.num_ctx"]

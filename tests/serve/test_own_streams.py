@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from interlingua._response.decode import StreamDecoder
+from interlingua._response.framing import framer
 from interlingua.plugins import RequestContext
-from interlingua.response.decode import StreamDecoder
-from interlingua.response.framing import framer
 from interlingua.types import Origin
 from interlingua_serve import stream_to_wire
 from tests.serve.answers import context

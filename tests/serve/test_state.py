@@ -74,9 +74,9 @@ def test_an_answer_that_the_caller_changed_keeps_what_still_fits() -> None:
 
     restored = restore_answer(ECHOED, [_state(), *changed])
 
-    (call,) = restored.tool_calls()
+    (call,) = restored.tool_calls
     assert (call.provider_id, call.signature, call.raw_input) == ("call_9", "s3", None)
-    assert restored.text_content() == "Other words."
+    assert restored.text == "Other words."
     assert restored.metadata.origin == ACME
 
 
@@ -119,7 +119,7 @@ def test_what_came_after_its_block_goes_back_to_it() -> None:
 
     restored = restore_answer(ECHOED, [ThinkingBlock(text="Hm."), TextBlock(text="x"), state])
 
-    assert [block.signature for block in restored.thinking()] == ["late"]
+    assert [block.signature for block in restored.thinking_blocks] == ["late"]
 
 
 def test_a_streamed_call_is_gathered_as_a_whole_one() -> None:

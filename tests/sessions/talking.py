@@ -31,7 +31,7 @@ class Counting(Fake):
 
     @il.plugins.hookimpl
     def estimate_input_tokens(self, messages: Sequence[il.Message]) -> int:
-        return sum(len(message.text_content()) for message in messages)
+        return sum(len(message.text) for message in messages)
 
 
 def registry(plugins: Sequence[Any] = (), **providers: Fake) -> il.Registry:

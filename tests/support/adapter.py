@@ -8,12 +8,12 @@ from typing import Any
 
 import attrs
 
+from interlingua._plugins.provider import Provider
+from interlingua._plugins.wire import RequestContext, WireRequest
 from interlingua.plugins import write_request
-from interlingua.plugins.provider import Provider
-from interlingua.plugins.wire import RequestContext, WireRequest
 from interlingua.types.blocks import ContentBlock
 from interlingua.types.messages import Message, MessageMetadata, Origin, Provenance, Role, Usage
-from interlingua.types.options import AdapterOptions
+from interlingua.types.options import RequestOptions
 from interlingua.types.tools import SideEffects, ToolDefinition
 from tests.support import driving
 
@@ -44,7 +44,7 @@ class Adapter:
 
     def asked(self, messages: Sequence[Message], tools: Sequence[ToolDefinition] = (), **options: Any) -> WireRequest:
         """Return the request."""
-        asked = AdapterOptions(**{"model": self.model, **options})
+        asked = RequestOptions(**{"model": self.model, **options})
         return write_request(self.provider, list(messages), list(tools), asked)
 
     def body(self, messages: Sequence[Message], tools: Sequence[ToolDefinition] = (), **options: Any) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from interlingua.types.blocks import (
     ContentBlock,
     DocumentBlock,
     ImageBlock,
-    ImageSource,
+    MediaSource,
     OpaqueBlock,
     RedactedThinkingBlock,
     TextBlock,
@@ -48,15 +48,15 @@ inputs = st.dictionaries(
 images = st.builds(
     ImageBlock,
     source=st.one_of(
-        st.just(ImageSource(kind="base64", data=PIXEL)),
-        st.just(ImageSource(kind="url", data="https://example.com/a.png")),
+        st.just(MediaSource(kind="base64", data=PIXEL)),
+        st.just(MediaSource(kind="url", data="https://example.com/a.png")),
     ),
     media_type=st.just("image/png"),
     cache=hints,
 )
 documents = st.builds(
     DocumentBlock,
-    source=st.just(ImageSource(kind="base64", data=base64.b64encode(b"plain").decode())),
+    source=st.just(MediaSource(kind="base64", data=base64.b64encode(b"plain").decode())),
     media_type=st.sampled_from(["text/plain", "application/pdf"]),
     title=st.sampled_from([None, "a title"]),
 )
@@ -115,7 +115,7 @@ def _call(draw: st.DrawFn, number: int, at: int) -> ToolUseBlock:
 def _results(draw: st.DrawFn, answer: Message) -> list[Message]:
     """Results for some of the calls, in any order, and now and then one that nobody asked for."""
     made = []
-    for call in draw(st.permutations(answer.tool_calls())):
+    for call in draw(st.permutations(answer.tool_calls)):
         if draw(st.integers(0, 4)) == 0:
             continue  # dangling
         content = draw(st.lists(st.one_of(text_blocks, images, documents), max_size=3))

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from itertools import count
 
-from interlingua.plugins.provider import Provider
-from interlingua.plugins.registry import Registry
-from interlingua.plugins.wire import ConnectionSettings, RequestContext, WireResponse
-from interlingua.response.decode import StreamDecoder
-from interlingua.response.framing import framer
+from interlingua._plugins.provider import Provider
+from interlingua._plugins.registry import Registry
+from interlingua._plugins.wire import ConnectionSettings, RequestContext, WireResponse
+from interlingua._response.decode import StreamDecoder
+from interlingua._response.framing import framer
 from interlingua.types.messages import Message, Origin
 
 _REGISTRY = Registry()

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from interlingua._plugins.provider import Provider
+from interlingua._plugins.wire import RequestContext, WireResponse
 from interlingua.errors import ProviderError
-from interlingua.plugins.provider import Provider
-from interlingua.plugins.wire import RequestContext, WireResponse
 
 
 def rows_of(path: Path) -> list[dict[str, Any]]:

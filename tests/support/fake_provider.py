@@ -16,11 +16,10 @@ from typing import Any
 
 import attrs
 
-from interlingua.catalogue import ModelInfo
-from interlingua.errors import OverloadedError, ProviderError
-from interlingua.plugins.hookspecs import hookimpl
-from interlingua.plugins.registry import Registry
-from interlingua.plugins.wire import (
+from interlingua._catalogue import ModelInfo
+from interlingua._plugins.hookspecs import hookimpl
+from interlingua._plugins.registry import Registry
+from interlingua._plugins.wire import (
     Connection,
     ConnectionSettings,
     RequestContext,
@@ -28,13 +27,14 @@ from interlingua.plugins.wire import (
     WireRequest,
     WireResponse,
 )
+from interlingua.errors import OverloadedError, ProviderError
 from interlingua.types.blocks import ContentBlock, TextBlock, ToolUseBlock
 from interlingua.types.events import ErrorEvent, MessageComplete, StreamEvent, TextDelta, UsageUpdate
 from interlingua.types.messages import Message, StopReason, Usage
-from interlingua.types.options import AdapterCapabilities, AdapterOptions
+from interlingua.types.options import ModelCapabilities, RequestOptions
 from interlingua.types.tools import ToolDefinition
 
-CAPABLE = AdapterCapabilities(
+CAPABLE = ModelCapabilities(
     supports_tools=True, supports_images=True, supports_system_prompt=True, supports_streaming=True, api="say"
 )
 
@@ -42,12 +42,12 @@ CAPABLE = AdapterCapabilities(
 class Fake:
     """The provider; its capabilities may be set per test."""
 
-    def __init__(self, capabilities: AdapterCapabilities = CAPABLE, **connection: Any) -> None:
+    def __init__(self, capabilities: ModelCapabilities = CAPABLE, **connection: Any) -> None:
         self._capabilities = capabilities
         self._connection = connection
 
     @hookimpl
-    def capabilities(self, model: str) -> AdapterCapabilities:
+    def capabilities(self, model: str) -> ModelCapabilities:
         return self._capabilities
 
     @hookimpl
@@ -61,17 +61,17 @@ class Fake:
             base_url=settings.base_url or "http://127.0.0.1:9",
             auth=lambda _request: {"X-Key": key},
             headers={"X-From": "connection", "X-Version": "1"},
-            env=("FAKE_KEY",),
+            env_vars=("FAKE_KEY",),
             has_key=bool(key),
             **self._connection,
         )
 
     @hookimpl
     def to_wire(
-        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions
+        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions
     ) -> WireRequest:
         images = [block.source.data for one in messages for block in one.content if block.type == "image"]
-        body = {"model": options.model, "texts": [one.text_content() for one in messages], "images": images}
+        body = {"model": options.model, "texts": [one.text for one in messages], "images": images}
         return WireRequest(
             path="/say", body=json.dumps(body).encode(), api="say", stream=options.stream, headers={"x-version": "2"}
         )

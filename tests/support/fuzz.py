@@ -17,9 +17,9 @@ from typing import Any
 
 import attrs
 
+from interlingua._plugins.wire import RequestContext
 from interlingua.errors import InterlinguaError
 from interlingua.plugins import write_request
-from interlingua.plugins.wire import RequestContext
 from interlingua.types.messages import Message
 from tests.support import corpus as corpus_files
 from tests.support import driving
@@ -212,18 +212,18 @@ def _judge(wire: Wire, body: bytes, intact: list[bytes], size: int | None) -> st
     except Exception as error:  # this is what the fuzzer looks for
         return f"{type(error).__name__}: {error}"
     expected = wire.text_of(intact)
-    if not message.text_content().startswith(expected):
-        return f"text lost: {expected[-60:]!r} is not where it was in {message.text_content()[:200]!r}"
+    if not message.text.startswith(expected):
+        return f"text lost: {expected[-60:]!r} is not where it was in {message.text[:200]!r}"
     return _sendable(wire, message)
 
 
 def _sendable(wire: Wire, message: Message) -> str:
     """What came out can be put into the next request."""
     from interlingua.types.factories import user
-    from interlingua.types.options import AdapterOptions
+    from interlingua.types.options import RequestOptions
 
     try:
-        options = AdapterOptions(model="m", api=wire.api)
+        options = RequestOptions(model="m", api=wire.api)
         write_request(driving.provider(wire.key), [user("a"), message, user("b")], [], options)
     except InterlinguaError:
         return ""

@@ -72,7 +72,7 @@ class Writer:
             turn += 1
             self.acked(self._store.append(user(f"question {turn}", session_id=self._session)))
             stored = self._streamed(turn, chunks_of(seed, turn))
-            for call in stored.tool_calls():
+            for call in stored.tool_calls:
                 self.acked(self._store.append(tool_result(call, {"turn": turn}, session_id=self._session)))
 
     def _streamed(self, turn: int, chunks: list[str]) -> Message:

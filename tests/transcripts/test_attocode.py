@@ -60,7 +60,7 @@ def test_a_chat_response_is_read_and_written_back_equal() -> None:
     message = read_chat_response(given)
 
     assert message.metadata.stop_reason is StopReason.TOOL_USE
-    assert [call.provider_id for call in message.tool_calls()] == ["call_1", "call_2"]
+    assert [call.provider_id for call in message.tool_calls] == ["call_1", "call_2"]
     assert ChatResponse(message).to_json() == given
     assert ChatResponse(read_chat_response({"content": "hi"})).to_json() == {"content": "hi"}
     assert read_chat_response({"content": "hi", "model": "gpt-x"}).metadata.model == "unknown:gpt-x"

@@ -262,7 +262,7 @@ def test_a_session_goes_on_with_another_model_and_is_written_back(run: Run, file
     assert again.exit_code == 0, again.output
     written = run("transcript", "export", "s1", "--to", "pi").stdout_bytes
     assert written.startswith(FILE)
-    said = [message.text_content() for message in read_transcript(written).messages]
+    said = [message.text for message in read_transcript(written).messages]
     assert said[-4:] == ["More?", "Hello", "And?", "Hello"]
 
 

@@ -40,7 +40,7 @@ class Acme(System):
 
     def write(self, conversation: Conversation) -> Iterator[Written]:
         for message in conversation.messages:
-            yield Written({"acme": message.role.value, "said": message.text_content()}, (message.id,))
+            yield Written({"acme": message.role.value, "said": message.text}, (message.id,))
 
 
 def _install(monkeypatch: pytest.MonkeyPatch, system: System) -> System:

@@ -29,7 +29,7 @@ def test_what_is_written_is_recognised_and_says_the_same(system: System) -> None
 
     read = read_transcript(data)
     assert read.notes == ()
-    assert [one.text_content() for one in read.messages] == [one.text_content() for one in HISTORY]
+    assert [one.text for one in read.messages] == [one.text for one in HISTORY]
     kept = from_messages(with_entries(read))
     assert kept is not None
     assert write_transcript(kept) == data
@@ -48,16 +48,16 @@ def test_a_conversation_crosses_and_comes_back(source: System, target: System) -
     back = read_transcript(crossed)
     assert len(back.messages) == len(read.messages)
     for before, after in zip(read.messages, back.messages, strict=True):
-        assert after.text_content() == before.text_content()
+        assert after.text == before.text
         assert after.role == before.role or Role.SYSTEM in (before.role, after.role)
         calls = [(call.provider_id, call.name, call.input) for call in before.content if isinstance(call, ToolUseBlock)]
         assert [
             (call.provider_id, call.name, call.input) for call in after.content if isinstance(call, ToolUseBlock)
         ] == calls
-        answers = [(result.content, result.is_error) for result in before.tool_results()]
+        answers = [(result.content, result.is_error) for result in before.tool_results]
         if answers and answers[0][1]:
             continue  # some systems have no flag of failure
-        assert [(result.content, result.is_error) for result in after.tool_results()] == answers
+        assert [(result.content, result.is_error) for result in after.tool_results] == answers
 
     report = measure_fidelity(read, target.name)
     assert report.total.exact + report.total.other + report.total.kept + report.total.lost == report.total.leaves

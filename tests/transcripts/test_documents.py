@@ -307,7 +307,7 @@ def test_attocode_messages_say_what_their_page_says() -> None:
     broken = messages[4].content[0]
     assert isinstance(broken, ToolUseBlock)
     assert broken.parse_error == "Unexpected end"
-    results = [one.tool_results()[0] for one in messages if one.role is Role.TOOL]
+    results = [one.tool_results[0] for one in messages if one.role is Role.TOOL]
     assert [one.is_error for one in results] == [False, True, False]
     assert results[2].details == {"lines": 3}
 
@@ -318,7 +318,7 @@ def test_wolo_messages_say_what_its_page_says() -> None:
     assert [one.role for one in messages] == [
         Role.USER, Role.ASSISTANT, Role.TOOL, Role.ASSISTANT, Role.TOOL, Role.ASSISTANT,
     ]  # fmt: skip
-    done, failed = messages[2].tool_results()[0], messages[4].tool_results()[0]
+    done, failed = messages[2].tool_results[0], messages[4].tool_results[0]
     assert (done.content, done.is_error) == ((TextBlock(text="File written successfully"),), False)
     assert failed.is_error  # what is pending or running has no result yet
     assert messages[1].metadata.stop_reason is StopReason.END_TURN

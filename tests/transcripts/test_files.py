@@ -120,7 +120,7 @@ def test_a_new_message_is_added_at_the_end_of_the_branch() -> None:
     assert written.startswith(FILE)
     added = orjson.loads(written[len(FILE) :])
     assert added["parentId"] == "aaaaaaa6"
-    assert read_transcript(written).messages[-1].text_content() == "More?"
+    assert read_transcript(written).messages[-1].text == "More?"
 
 
 @pytest.mark.parametrize("end", [b'{"type":"message","id":"aa', b"not JSON\n", b'{"type":"future","id":"aaaaaaa9"}\n'])
@@ -376,7 +376,7 @@ def test_a_number_of_any_size_is_written(system: System) -> None:
     data = write_transcript(transcript_of([interlingua.user("hi"), interlingua.assistant([call])], system.name, "s1"))
     assert b"0" * 30 in data
     if system.suffix == ".json":  # a document is written from its values
-        assert read_transcript(data).messages[1].tool_calls()[0].input == {"to": 10**30}
+        assert read_transcript(data).messages[1].tool_calls[0].input == {"to": 10**30}
         assert b"0" * 30 in write_transcript(read_transcript(data))
 
 

@@ -55,11 +55,11 @@ def test_a_session_goes_on(url: str, name: str) -> None:
     with Client(settings=settings, environ={}) as client:
         answer = client.send([*start, question], model=f"{wire}:{MODEL}", max_tokens=16, temperature=0.0)
 
-    assert answer.text_content() or answer.tool_calls()
+    assert answer.text or answer.tool_calls
     assert answer.metadata.usage is not None
     assert (answer.metadata.usage.input_tokens or 0) > 20
     if system_of(read.system).writable:
         longer: tuple[Message, ...] = (*start, question, answer)
         again = read_transcript(write_transcript(attrs.evolve(read, messages=longer)))
         assert again.messages[: len(start)] == start
-        assert [message.text_content() for message in again.messages[-2:]] == ["Go on.", answer.text_content()]
+        assert [message.text for message in again.messages[-2:]] == ["Go on.", answer.text]

@@ -64,7 +64,7 @@ def discard(pieces: Iterable[object]) -> None:
 def test_memory_holds_one_message_and_the_outlines(large: Path) -> None:
     def read() -> None:
         with open_transcript(large) as session:
-            assert sum(len(message.text_content()) for message in session) > 24_000_000
+            assert sum(len(message.text) for message in session) > 24_000_000
 
     assert peak_of(read) < 16_000_000  # 4 MB tell the system
 

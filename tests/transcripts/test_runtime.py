@@ -104,8 +104,8 @@ def test_a_call_and_its_result_have_one_id_and_messages_their_own() -> None:
     answer, result = RuntimeReader().read_messages([ANSWER, RESULT])
     assert isinstance(answer, Message)
     assert isinstance(result, Message)
-    assert result.tool_results()[0].tool_use_id == answer.tool_calls()[0].id
-    assert answer.tool_calls()[0].provider_id == "call_1"
+    assert result.tool_results[0].tool_use_id == answer.tool_calls[0].id
+    assert answer.tool_calls[0].provider_id == "call_1"
     assert len({answer.id, result.id}) == 2
 
 

@@ -59,7 +59,7 @@ def _goes_on(read: Transcript, kept: int) -> None:
     again = read_transcript(write_transcript(attrs.evolve(read, messages=(*start, question))), read.system)
     assert [message.content for message in again.messages[:-1]] == [message.content for message in start]
     assert [message.metadata for message in again.messages[:-1]] == [message.metadata for message in start]
-    assert again.messages[-1].text_content() == "Go on."
+    assert again.messages[-1].text == "Go on."
 
 
 @needs_samples

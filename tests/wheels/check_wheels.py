@@ -37,7 +37,7 @@ RULES = (
 
 LOADED = """
 import importlib.metadata, json
-from interlingua.plugins.registry import Registry
+from interlingua._plugins.registry import Registry
 from interlingua.errors import PluginError
 registry = Registry()
 entries = importlib.metadata.entry_points()

@@ -7,50 +7,30 @@ The names applications use; the others are in `interlingua.types`, `interlingua.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from interlingua._lazy import lazy_names
+
 if TYPE_CHECKING:
+    from interlingua._http.client import AsyncClient, Client  # with * pyright takes what it imports for private here
+    from interlingua._http.limits import *
+    from interlingua._http.streams import *
+    from interlingua._plugins.registry import *
+    from interlingua._pricing import *
+    from interlingua._request.rules import *
     from interlingua.codec import *
     from interlingua.errors import *
-    from interlingua.http.client import AsyncClient, Client  # with * pyright takes what it imports for private here
-    from interlingua.http.limits import *
-    from interlingua.http.streams import *
-    from interlingua.plugins.registry import *
-    from interlingua.pricing import *
-    from interlingua.request.rules import *
+    from interlingua.output import Answer as Answer
+    from interlingua.output import Partial as Partial
     from interlingua.types.blocks import *
     from interlingua.types.events import *
     from interlingua.types.factories import *
     from interlingua.types.messages import *
     from interlingua.types.options import *
     from interlingua.types.tools import *
-    from interlingua.output import Answer as Answer
-    from interlingua.output import Partial as Partial
 
     __version__: str
-
-
-def lazy_names(
-    package: str, names: Mapping[str, str]
-) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """Return the `__getattr__`, `__dir__` and `__all__` of a package whose names are imported when first used.
-
-    Args:
-        package: its name.
-        names: module (without `interlingua.`) -> the names taken from it, separated by spaces.
-    """
-    module_of = {name: module for module, listed in names.items() for name in listed.split()}
-    loaded = vars(import_module(package))
-
-    def get(name: str) -> Any:
-        if name in module_of:
-            loaded[name] = value = getattr(import_module(f"interlingua.{module_of[name]}"), name)
-            return value
-        raise AttributeError(f"module {package!r} has no attribute {name!r}")
-
-    return get, lambda: sorted({*loaded, *module_of}), sorted(module_of)
 
 
 _get, __dir__, _ = lazy_names(
@@ -58,13 +38,13 @@ _get, __dir__, _ = lazy_names(
     {
         "codec": "dumps_message loads_message read_jsonl",
         "errors": "CallerError InterlinguaError ProviderError",
-        "http.client": "AsyncClient Client",
-        "http.limits": "Retry Timeout",
-        "http.streams": "AsyncMessageStream MessageStream",
+        "_http.client": "AsyncClient Client",
+        "_http.limits": "Retry Timeout",
+        "_http.streams": "AsyncMessageStream MessageStream",
         "output": "Answer Partial",
-        "plugins.registry": "Registry",
-        "pricing": "cost_of",
-        "request.rules": "validate_conversation",
+        "_plugins.registry": "Registry",
+        "_pricing": "cost_of",
+        "_request.rules": "validate_conversation",
         "types.blocks": (
             "AudioBlock CacheHint DocumentBlock ImageBlock TextBlock ThinkingBlock ToolResultBlock ToolUseBlock"
         ),
@@ -92,7 +72,6 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [
     "Answer",
-    "Partial",
     "AsyncClient",
     "AsyncMessageStream",
     "AudioBlock",
@@ -107,6 +86,7 @@ __all__ = [
     "MessageComplete",
     "MessageStatus",
     "MessageStream",
+    "Partial",
     "ProviderError",
     "Registry",
     "Retry",

@@ -12,11 +12,11 @@ from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeV
 
 import attrs
 
+from interlingua._plugins.wire import Loss
 from interlingua.errors import CallerError, InterlinguaError
-from interlingua.plugins.wire import Loss
 from interlingua.types.events import StreamEvent
 from interlingua.types.messages import Message, Usage
-from interlingua.types.options import AdapterCapabilities, AdapterOptions
+from interlingua.types.options import ModelCapabilities, RequestOptions
 from interlingua.types.tools import ToolDefinition
 
 _T = TypeVar("_T")
@@ -30,18 +30,18 @@ class OutputFormat(ABC, Generic[_T]):
     """
 
     @abstractmethod
-    def plan(
-        self, tools: Sequence[ToolDefinition], options: AdapterOptions, can: AdapterCapabilities
-    ) -> OutputPlan[_T]:
+    def plan(self, tools: Sequence[ToolDefinition], options: RequestOptions, can: ModelCapabilities) -> OutputPlan[_T]:
         """Decide how one request asks for the answer."""
 
 
 class OutputPlan(ABC, Generic[_T]):
     """How one request asks for a typed answer, and how its answer is read."""
 
-    tools: tuple[ToolDefinition, ...]  # What to offer the model.
-    options: dict[str, Any]  # Options, by name, that take the place of the caller's.
-    losses: tuple[Loss, ...]  # Rows for the ledger.
+    tools: tuple[ToolDefinition, ...]  # what to offer the model
+    options: dict[str, Any]  # options by name, which replace the ones of the caller
+    losses: tuple[Loss, ...]  # rows for the ledger
+    tool: str  # name of the tool that takes the answer; "" if no tool does
+
     @abstractmethod
     def messages(self, history: str | Message | Sequence[Message]) -> Sequence[Message]:
         """Return the conversation with what the model has to be told."""
@@ -62,7 +62,8 @@ class OutputPlan(ABC, Generic[_T]):
 class OutputAttempts(ABC, Generic[_T]):
     """The attempts to have one typed answer."""
 
-    messages: Sequence[Message] | str | Message  # What to send next.
+    messages: Sequence[Message]  # what to send next
+
     @abstractmethod
     def take(self, message: Message, losses: Sequence[Loss]) -> Answer[_T] | None:
         """Return the answer of a message, or None where it is to be asked for again."""
@@ -117,10 +118,10 @@ class Answer(Generic[_T]):
         """The value.
 
         Raises:
-            CallerError: there is none yet, for the model called tools: answer `message.tool_calls()` and send again.
+            CallerError: there is none yet, for the model called tools: answer `message.tool_calls` and send again.
         """
         if not self.attempts:
-            names = ", ".join(call.name for call in self.message.tool_calls())
+            names = ", ".join(call.name for call in self.message.tool_calls)
             raise CallerError(f"no answer yet: the model called {names}; add the results to the history and send again")
         found: _T = self._value
         return found

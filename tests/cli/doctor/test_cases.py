@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from interlingua._request.rules import validate_conversation
 from interlingua.codec import dumps_message, encode_message
-from interlingua.request.rules import validate_conversation
 from interlingua.types import (
     Message,
     MessageMetadata,
@@ -63,7 +63,7 @@ def test_case_07_a_dangling_call_is_answered_right_behind_it_and_always_the_same
     assert first.findings[0].path == "content[0]"
     filled = first.after[3].message
     assert (filled.role, filled.metadata.parent_tool_use_id) == (Role.TOOL, "tu_1")
-    assert filled.tool_results()[0].is_error
+    assert filled.tool_results[0].is_error
     assert filled.created_at == messages[1].created_at
     assert first.after == second.after
     assert first.findings[0].now == encode_message(filled)
@@ -96,7 +96,7 @@ def test_case_08_a_call_answered_twice_keeps_its_first_answer() -> None:
     found = examined(user("go"), assistant([CALL]), tool_result(CALL, "first"), tool_result(CALL, "second"), user("x"))
 
     assert rules(found.findings) == [(4, "orphan-result", "removed")]
-    assert found.messages[2].tool_results()[0].content == (TextBlock(text="first"),)
+    assert found.messages[2].tool_results[0].content == (TextBlock(text="first"),)
 
 
 def test_case_08_of_several_results_in_one_message_only_the_orphan_goes() -> None:
@@ -109,7 +109,7 @@ def test_case_08_of_several_results_in_one_message_only_the_orphan_goes() -> Non
 
     assert (3, "orphan-result", "removed") in rules(found.findings)
     assert found.findings[0].was["tool_use_id"] == "tu_gone"
-    assert [block.tool_use_id for block in found.messages[2].tool_results()] == ["tu_1"]
+    assert [block.tool_use_id for block in found.messages[2].tool_results] == ["tu_1"]
 
 
 def test_case_12_empty_text_goes_and_a_message_with_nothing_left() -> None:
@@ -123,7 +123,7 @@ def test_case_12_empty_text_goes_and_a_message_with_nothing_left() -> None:
         (3, "empty-text", "removed"),
     ]
     assert [line.number for line in found.after] == [3, 4]
-    assert found.messages[0].text_content() == "said"
+    assert found.messages[0].text == "said"
     assert found.findings[3].was["text"] == " \n"
 
 
@@ -131,7 +131,7 @@ def test_case_12_white_space_at_the_end_of_the_last_answer() -> None:
     found = examined(user("go"), assistant("well \n"))
 
     assert rules(found.findings) == [(2, "trailing-space", "replaced"), (2, "ends-with-answer", None)]
-    assert found.messages[1].text_content() == "well"
+    assert found.messages[1].text == "well"
     assert found.findings[0].was["text"] == "well \n"
     assert examined(user("go"), assistant("well \n"), user("more")).findings == ()  # not at the end: it may stay
 
@@ -151,7 +151,7 @@ def test_case_22_half_surrogates_and_nul_are_replaced_and_emoji_are_not() -> Non
 
     assert rules(found.findings) == [(1, "bad-text", "replaced")]
     assert found.findings[0].path == "content[0].text"
-    assert found.messages[0].text_content() == "ok \U0001f600 \ufffd tail\ufffd"
+    assert found.messages[0].text == "ok \U0001f600 \ufffd tail\ufffd"
     assert json.loads(found.findings[0].was) == "ok \U0001f600 \ud83d tail\0"
     assert repaired(found).findings == ()
 
@@ -161,7 +161,7 @@ def test_case_22_bytes_that_are_not_utf_8() -> None:
     found = examine([line])
 
     assert rules(found.findings) == [(1, "not-utf-8", "replaced")]
-    assert found.messages[0].text_content() == "caf\ufffd"
+    assert found.messages[0].text == "caf\ufffd"
     assert bytes.fromhex(found.findings[0].was) == line
     assert repaired(found).findings == ()
 
@@ -173,7 +173,7 @@ def test_case_22_inputs_and_results_are_looked_into() -> None:
     found = examined(json.dumps(call), json.dumps(result), user("ok"))
 
     assert [finding.path for finding in found.findings] == ["content[0].input.path", "content[0].content[0].text"]
-    assert found.messages[0].tool_calls()[0].input == {"path": "a\ufffd"}
+    assert found.messages[0].tool_calls[0].input == {"path": "a\ufffd"}
 
 
 def test_case_35_an_aborted_answer_keeps_its_text_and_loses_what_is_half_done() -> None:

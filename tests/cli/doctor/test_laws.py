@@ -13,8 +13,8 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from interlingua._request.rules import validate_conversation
 from interlingua.codec import encode_message
-from interlingua.request.rules import validate_conversation
 from interlingua_cli.doctor.examine import examine
 from interlingua_cli.doctor.findings import Diagnosis
 from interlingua_cli.doctor.repair import diff_repair

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 import attrs
 
-from interlingua import json as jsontext
+from interlingua import _json as jsontext
 from interlingua.plugins import ConnectionSettings, Registry, WireRequest
 from interlingua_cli.lint import covers_request, lint_request
 from interlingua_cli.lint.rules import LintFinding

@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 
+from interlingua._json import loads
 from interlingua.errors import CapabilityError
-from interlingua.json import loads
 from interlingua.plugins import Registry, WireRequest, write_request
-from interlingua.types import AdapterOptions, Message, Origin, TextBlock, user
+from interlingua.types import Message, Origin, RequestOptions, TextBlock, user
 from interlingua_cli.lint import lint_request
 from interlingua_contract.scenes import READ, assistant_turn
 
 
 def _written(key: str, model: str, messages: list[Message], *, tools: bool = False, **options: Any) -> WireRequest:
     provider = Registry().provider(key)
-    request = write_request(provider, messages, [READ] if tools else [], AdapterOptions(model=model, **options))
+    request = write_request(provider, messages, [READ] if tools else [], RequestOptions(model=model, **options))
     assert lint_request(provider, request) == ()
     return request
 

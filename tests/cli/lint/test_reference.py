@@ -25,11 +25,11 @@ command line's distribution (`interlingua_cli.lint`) reads. A linter looks at a 
 
 ```python
 from interlingua.plugins import Registry, WireRequest, write_request
-from interlingua.types import AdapterOptions, user
+from interlingua.types import RequestOptions, user
 from interlingua_cli.lint import covers_request, lint_request
 
 provider = Registry().provider("anthropic")
-request = write_request(provider, [user("Hello")], [], AdapterOptions(model="claude-sonnet-4-5"))
+request = write_request(provider, [user("Hello")], [], RequestOptions(model="claude-sonnet-4-5"))
 assert covers_request(provider, request) and lint_request(provider, request) == ()
 
 broken = WireRequest(path="/v1/messages", api="messages", body=b'{"model": "m", "max_tokens": 9, "messages": []}')

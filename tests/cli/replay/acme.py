@@ -6,7 +6,7 @@ import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
-from interlingua.catalogue import ModelInfo
+from interlingua._catalogue import ModelInfo
 from interlingua.errors import BadRequestError, MalformedResponseError, RateLimitError
 from interlingua.plugins import (
     Connection,
@@ -19,12 +19,12 @@ from interlingua.plugins import (
     hookimpl,
 )
 from interlingua.types import (
-    AdapterCapabilities,
-    AdapterOptions,
     ErrorEvent,
     Message,
     MessageComplete,
+    ModelCapabilities,
     OpaqueBlock,
+    RequestOptions,
     StopReason,
     StreamEvent,
     TextBlock,
@@ -41,8 +41,8 @@ class Acme:
         self.endpoint = endpoint
 
     @hookimpl
-    def capabilities(self, model: str, options: AdapterOptions | None) -> AdapterCapabilities:
-        return AdapterCapabilities()
+    def capabilities(self, model: str, options: RequestOptions | None) -> ModelCapabilities:
+        return ModelCapabilities()
 
     @hookimpl
     def models(self) -> Sequence[ModelInfo]:
@@ -54,7 +54,7 @@ class Acme:
 
     @hookimpl
     def to_wire(
-        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions
+        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions
     ) -> WireRequest:
         return WireRequest(path="/say", body=b"{}", api="say")
 

@@ -70,7 +70,7 @@ def test_a_whole_body() -> None:
     assert outcome.decoded
     message = outcome.message
     assert message is not None
-    assert message.text_content() == "hello"
+    assert message.text == "hello"
     assert message.metadata.origin == ("acme", "say", "m1")
     assert message.created_at.isoformat() == "2026-03-03T04:05:06+00:00"
 
@@ -80,8 +80,8 @@ def test_a_stream_at_any_chunk_size(chunk: int | None) -> None:
     outcome = run(STREAM, kind="sse", chunk=chunk)
 
     assert outcome.message is not None
-    assert outcome.message.text_content() == "Hello"
-    assert [call.name for call in outcome.message.tool_calls()] == ["look_up"]
+    assert outcome.message.text == "Hello"
+    assert [call.name for call in outcome.message.tool_calls] == ["look_up"]
 
 
 def test_ids_have_their_shape_and_come_from_the_entry() -> None:
@@ -91,10 +91,10 @@ def test_ids_have_their_shape_and_come_from_the_entry() -> None:
     assert other.message is not None
 
     assert re.fullmatch("[0-7][0-9A-HJKMNP-TV-Z]{25}", first.message.id)
-    assert re.fullmatch("tu_[0-7][0-9A-HJKMNP-TV-Z]{25}", first.message.tool_calls()[0].id)
+    assert re.fullmatch("tu_[0-7][0-9A-HJKMNP-TV-Z]{25}", first.message.tool_calls[0].id)
     assert dumps_message(first.message) == dumps_message(again.message)
     assert other.message.id != first.message.id
-    assert other.message.tool_calls()[0].id != first.message.tool_calls()[0].id
+    assert other.message.tool_calls[0].id != first.message.tool_calls[0].id
 
 
 def test_a_failed_answer_is_its_typed_error() -> None:

@@ -90,7 +90,7 @@ def _end_turn(message: Any) -> Any:
 
 
 def _stop_with_calls(message: Any) -> Any:
-    return _meta(message, stop_reason=StopReason.END_TURN) if message.tool_calls() else message
+    return _meta(message, stop_reason=StopReason.END_TURN) if message.tool_calls else message
 
 
 def _retry_all(inner: Callable[..., Any], **_: Any) -> Any:
@@ -361,7 +361,7 @@ def _line_lost(inner: Callable[..., Any], **_: Any) -> Any:
             self.text = ""
 
         def feed(self, data: bytes) -> list[Any]:
-            from interlingua.plugins.wire import WireChunk
+            from interlingua._plugins.wire import WireChunk
 
             *whole, self.text = (self.text + data.decode("utf-8", "replace")).split("\n")
             return [WireChunk("", line[5:].strip().encode()) for line in whole if line.startswith("data:")]
@@ -397,7 +397,7 @@ ANSWERS = (
     Mutant("the provider's words thrown away", "C41", {"from_wire_error": _all_server}),
     Mutant("an estimate of nothing", "C42", {"estimate_input_tokens": lambda inner, **_: 1}),
     Mutant("an estimate in characters", "C42", {"estimate_input_tokens": lambda inner, messages, **_: sum(
-        len(message.text_content()) for message in messages)}),
+        len(message.text) for message in messages)}),
     Mutant("cached tokens left out", "C38", both_usages(lambda usage: attrs.evolve(
         usage, cached_input_tokens=None, cache_creation_input_tokens=None))),
     Mutant("reasoning tokens left out", "C38", both_usages(lambda usage: attrs.evolve(usage, reasoning_tokens=None))),

@@ -12,10 +12,10 @@ from typing import Any
 
 import attrs
 
+from interlingua._plugins.registry import Registry
+from interlingua._response.framing import SseFramer
 from interlingua.errors import CapabilityError
-from interlingua.plugins import ConnectionSettings, Outgoing
-from interlingua.plugins.registry import Registry
-from interlingua.response.framing import SseFramer
+from interlingua.plugins import ConnectionSettings, HttpRequest
 from interlingua_cli.cassettes import Exchange, read_cassettes
 from interlingua_contract.subject import Subject, with_streaming
 from tests.contract.broken.answers import _sorted_arguments, both_blocks
@@ -144,7 +144,7 @@ def _signing(key_of: Callable[[ConnectionSettings], str]) -> Callable[..., Any]:
             await asyncio.sleep(0)
             return key_of(settings).encode() or b"none"
 
-        def sign(outgoing: Outgoing, secret: bytes) -> Mapping[str, str]:
+        def sign(outgoing: HttpRequest, secret: bytes) -> Mapping[str, str]:
             text = f"{outgoing.method}\n{outgoing.url}\n{outgoing.time.isoformat()}\n".encode() + outgoing.body
             date = outgoing.time.isoformat()
             return {"x-date": date, "authorization": hmac.new(secret, text, hashlib.sha256).hexdigest()}

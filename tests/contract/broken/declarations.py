@@ -12,8 +12,8 @@ from typing import Any
 
 import attrs
 
-from interlingua.catalogue import Price, PriceTier
-from interlingua.plugins.registry import PROVIDERS, Registry
+from interlingua._catalogue import Price, PriceTier
+from interlingua._plugins.registry import PROVIDERS, Registry
 from interlingua_contract.subject import Subject
 from tests.contract.broken.machine import Mutant, in_capabilities
 

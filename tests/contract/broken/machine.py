@@ -11,8 +11,8 @@ from typing import Any
 
 import attrs
 
-from interlingua.plugins.hookspecs import hookimpl
-from interlingua.plugins.registry import Registry
+from interlingua._plugins.hookspecs import hookimpl
+from interlingua._plugins.registry import Registry
 from interlingua.types.events import StreamEvent
 from interlingua_cli.cassettes import Exchange
 from interlingua_contract.subject import Subject

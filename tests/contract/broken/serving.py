@@ -112,7 +112,7 @@ def _everywhere(**facts: Any) -> Hooks:
 
 
 def _signed_text(message: Message) -> Message:
-    shown = [TextBlock(text=str(block.signature)) for block in message.thinking() if block.signature]
+    shown = [TextBlock(text=str(block.signature)) for block in message.thinking_blocks if block.signature]
     return attrs.evolve(message, content=(*message.content, *shown))
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
-from interlingua.catalogue import ModelInfo
-from interlingua.json import dumps
-from interlingua.plugins.hookspecs import hookimpl
-from interlingua.plugins.registry import Registry
-from interlingua.plugins.wire import (
+from interlingua._catalogue import ModelInfo
+from interlingua._json import dumps
+from interlingua._plugins.hookspecs import hookimpl
+from interlingua._plugins.registry import Registry
+from interlingua._plugins.wire import (
     Connection,
     ConnectionSettings,
     Loss,
@@ -24,13 +24,13 @@ from interlingua.plugins.wire import (
 )
 from interlingua.types.events import StreamEvent
 from interlingua.types.messages import Message
-from interlingua.types.options import AdapterCapabilities, AdapterOptions
+from interlingua.types.options import ModelCapabilities, RequestOptions
 from interlingua.types.tools import ToolDefinition
 
 Body = dict[str, Any]
 Change = Callable[[Body, list[Loss], Sequence[Message]], None]
 
-CAPABLE = AdapterCapabilities(
+CAPABLE = ModelCapabilities(
     supports_thinking=True,
     thinking_scope="model",
     supports_images=True,
@@ -47,14 +47,14 @@ class Acme:
     """The provider; `change` makes its requests wrong."""
 
     def __init__(
-        self, change: Change | None = None, rules: Sequence[str] = (), declared: AdapterCapabilities = CAPABLE
+        self, change: Change | None = None, rules: Sequence[str] = (), declared: ModelCapabilities = CAPABLE
     ) -> None:
         self._change = change
         self._declared = declared
         self._rules = rules
 
     @hookimpl
-    def capabilities(self, model: str) -> AdapterCapabilities:
+    def capabilities(self, model: str) -> ModelCapabilities:
         return self._declared
 
     @hookimpl
@@ -67,7 +67,7 @@ class Acme:
 
     @hookimpl
     def to_wire(
-        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions
+        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions
     ) -> WireRequest:
         turns = [{"by": str(message.role), "parts": list(map(part, message.content))} for message in messages]
         body: Body = {"model": options.model, "tools": [tool.name for tool in tools], "turns": turns}

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from interlingua.plugins.registry import Registry
+from interlingua._plugins.registry import Registry
 from interlingua_cli.root import cli
 from interlingua_cli.state import State
 from tests.contract.matrix.acme import pair

@@ -11,7 +11,7 @@ import re
 
 import pytest
 
-from interlingua.plugins.registry import Registry
+from interlingua._plugins.registry import Registry
 from interlingua_contract.matrix.grid import Grid, Matrix
 from interlingua_contract.matrix.reports import html_page, markdown_page
 from interlingua_contract.matrix.sides import sides

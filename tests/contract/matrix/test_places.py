@@ -8,13 +8,13 @@ from typing import Any
 import attrs
 import pytest
 
+from interlingua._plugins.registry import Registry
+from interlingua._plugins.wire import Loss
 from interlingua.plugins import write_request
-from interlingua.plugins.registry import Registry
-from interlingua.plugins.wire import Loss
 from interlingua.types.blocks import TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
 from interlingua.types.factories import assistant, system, tool_result, user
 from interlingua.types.messages import Message, Role
-from interlingua.types.options import AdapterOptions
+from interlingua.types.options import RequestOptions
 from tests.contract.matrix.acme import CAPABLE, Acme, Body
 
 Find = Callable[[Any], bool]
@@ -33,7 +33,7 @@ def _mine(find: Find, *messages: Message) -> list[tuple[str, str | None]]:
 
     declared = attrs.evolve(CAPABLE, supports_system_messages_in_list=False)
     registry = Registry(providers={"acme": Acme(lose, declared=declared)}, entry_points=[])
-    request = write_request(registry.provider("acme"), messages, [], AdapterOptions(model="anvil"))
+    request = write_request(registry.provider("acme"), messages, [], RequestOptions(model="anvil"))
     return [(loss.path, loss.message_id) for loss in request.losses if loss.reason == "mine"]
 
 

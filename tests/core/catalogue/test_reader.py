@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from interlingua.catalogue import ModelInfo, Price, PriceTier, find_model, load_catalogue
+from interlingua._catalogue import ModelInfo, Price, PriceTier, find_model, load_catalogue
 from interlingua.errors import DecodeError
 
 
@@ -152,6 +152,6 @@ def test_finding_by_id_then_alias_then_dated_snapshot(name: str, found: str | No
 
 def test_importing_stays_cheap() -> None:
     """Values load when first used, without the codec, the HTTP client or a big library."""
-    code = "import sys, interlingua.catalogue; print([m for m in ('httpx', 'cattrs', 'pluggy') if m in sys.modules])"
+    code = "import sys, interlingua._catalogue; print([m for m in ('httpx', 'cattrs', 'pluggy') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

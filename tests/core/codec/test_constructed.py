@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from interlingua._json import dumps, freeze, loads
 from interlingua.codec import decode_message, decode_tool, dumps_message, encode_message, encode_tool, loads_message
 from interlingua.errors import CallerError, UnsupportedSchemaError
-from interlingua.json import dumps, freeze, loads
 from interlingua.types import blocks, events, messages, options, tools
-from interlingua.types.blocks import CacheHint, ImageSource, TextBlock, ToolResultBlock
+from interlingua.types.blocks import CacheHint, MediaSource, TextBlock, ToolResultBlock
 from interlingua.types.messages import Message, MessageMetadata, MessageStatus, Provenance, Role, RoutingMode, Usage
 from interlingua.types.tools import ToolDefinition
 from tests.core.codec.test_values_read import _types as types_of
@@ -114,7 +114,7 @@ ODD_VALUES = [
         Usage(),
         MessageMetadata(),
     ),
-    *(ImageSource(kind="url", data="u"), [ToolResultBlock(tool_use_id="t", content="x")]),
+    *(MediaSource(kind="url", data="u"), [ToolResultBlock(tool_use_id="t", content="x")]),
 ]
 ODD = st.sampled_from(ODD_VALUES) | st.text(st.characters(), max_size=4)
 
@@ -122,10 +122,10 @@ BLOCKS = [*{cls.__name__: cls for cls in blocks.ContentBlock.__args__}.values()]
 PARTS: dict[type, Callable[[Any], dict[str, Any]]] = {
     messages.CostParts: lambda value: {"metadata": MessageMetadata(usage=Usage(cost=value))},
     Usage: lambda value: {"metadata": MessageMetadata(usage=value)},
-    messages.RoutingDecisionRecord: lambda value: {"metadata": MessageMetadata(routing=value)},
+    messages.RoutingDecision: lambda value: {"metadata": MessageMetadata(routing=value)},
     messages.ErrorInfo: lambda value: {"metadata": MessageMetadata(error=value)},
     MessageMetadata: lambda value: {"metadata": value},
-    ImageSource: lambda value: {"content": blocks.ImageBlock(source=value)},
+    MediaSource: lambda value: {"content": blocks.ImageBlock(source=value)},
     CacheHint: lambda value: {"content": TextBlock(text="x", cache=value)},
     **{cls: lambda value: {"content": [value, ToolResultBlock(tool_use_id="t", content=[value])]} for cls in BLOCKS},
 }
@@ -137,7 +137,7 @@ RIGHT: dict[str, Any] = {
     "role": "user",
     "content": "x",
     "mode": "rule",
-    "source": ImageSource(kind="url", data="x"),
+    "source": MediaSource(kind="url", data="x"),
     "raw": {"type": "new"},
     "model": "m",
     "side_effects": "read",
@@ -146,7 +146,7 @@ RIGHT: dict[str, Any] = {
 
 
 def right(cls: type, name: str) -> Any:
-    special = {(ImageSource, "kind"): "url", (CacheHint, "type"): "ephemeral", (blocks.ToolUseBlock, "input"): {}}
+    special = {(MediaSource, "kind"): "url", (CacheHint, "type"): "ephemeral", (blocks.ToolUseBlock, "input"): {}}
     return special.get((cls, name), RIGHT.get(name))
 
 
@@ -231,7 +231,7 @@ def test_events_options_and_tools_hold_what_their_fields_say(cls: type, data: st
 @pytest.mark.parametrize(
     ("cls", "field", "given", "kept"),
     [
-        (messages.RoutingDecisionRecord, "mode", "rule", RoutingMode.RULE),
+        (messages.RoutingDecision, "mode", "rule", RoutingMode.RULE),
         (MessageMetadata, "stop_reason", "pause_turn", messages.StopReason.PAUSE_TURN),
         (MessageMetadata, "provenance", "generated", Provenance.GENERATED),
         (MessageMetadata, "status", "partial", MessageStatus.PARTIAL),
@@ -256,13 +256,13 @@ def test_what_can_mean_one_thing_only_is_converted(cls: type, field: str, given:
 @pytest.mark.parametrize(
     ("cls", "field", "given", "wanted"),
     [
-        (messages.RoutingDecisionRecord, "mode", "bogus", "expected one of override, manual, rule"),
+        (messages.RoutingDecision, "mode", "bogus", "expected one of override, manual, rule"),
         (MessageMetadata, "stop_reason", "bogus", "expected one of end_turn, stop_sequence"),
         (MessageMetadata, "provenance", "bogus", "expected one of generated, authored, imported; got 'bogus'"),
         (MessageMetadata, "user_id", 7, "expected str, got int"),
         (MessageMetadata, "critical", "01", "expected array, got str"),
         (MessageMetadata, "extra", {"model": "m"}, "'model' is a field of its own"),
-        (ImageSource, "kind", "ftp", "expected one of base64, url, file_ref, file_id; got 'ftp'"),
+        (MediaSource, "kind", "ftp", "expected one of base64, url, file_ref, file_id; got 'ftp'"),
         (blocks.ToolUseBlock, "kind", 3, "expected str, got int"),
         (TextBlock, "text", None, "expected str, got null"),
         (Message, "schema_version", "1", "expected int, got str"),
@@ -273,7 +273,7 @@ def test_what_can_mean_one_thing_only_is_converted(cls: type, field: str, given:
         (ToolResultBlock, "details", {1: 2}, "expected str as a key, got int"),
         (blocks.UnknownBlock, "raw", {"type": "text"}, "whose type this version does not know"),
         (events.TextDelta, "index", "0", "expected int, got str"),
-        (options.AdapterOptions, "effort", "huge", "expected one of none, minimal, low"),
+        (options.RequestOptions, "effort", "huge", "expected one of none, minimal, low"),
     ],
 )
 def test_another_type_is_refused_with_class_field_and_what_is_wanted(

@@ -45,7 +45,7 @@ def test_a_tool_turn() -> None:
     assert [message.role for message in messages] == ["user", "assistant", "tool", "assistant"]
     assert messages[1].content[1] == ToolUseBlock(id="tu_01HZ100", name="read_file", input={"path": "README.md"})
     assert messages[2].metadata.parent_tool_use_id == "tu_01HZ100"
-    assert messages[2].tool_results()[0].tool_use_id == "tu_01HZ100"
+    assert messages[2].tool_results[0].tool_use_id == "tu_01HZ100"
 
 
 @pytest.mark.parametrize("name", ["question.jsonl", "tool_turn.jsonl", "newer.jsonl"])
@@ -65,7 +65,7 @@ def test_case_28_a_newer_versions_file_is_kept_with_one_warning(caplog: pytest.L
     assert isinstance(messages[0].content[1], UnknownBlock)
     assert messages[0].schema_version == 7
     assert messages[0].metadata.extra["mood"] == {"valence": 0.5}
-    nested = messages[1].tool_results()[0].content[0]
+    nested = messages[1].tool_results[0].content[0]
     assert isinstance(nested, UnknownBlock)
     assert nested.raw["type"] == "smell"
 

@@ -8,6 +8,7 @@ import attrs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from interlingua._json import thaw
 from interlingua.codec import (
     decode_message,
     decode_messages,
@@ -17,7 +18,6 @@ from interlingua.codec import (
     loads_message,
     read_jsonl,
 )
-from interlingua.json import thaw
 from interlingua.types.blocks import TextBlock
 from interlingua.types.factories import assistant, user
 from interlingua.types.messages import Message, Role
@@ -85,7 +85,7 @@ def test_lone_surrogates_are_replaced_in_text_and_pairs_are_untouched() -> None:
     message = user("bad \ud83d good \U0001f600 nul \0")
 
     assert decode_message(encode_message(message)) == message
-    assert loads_message(dumps_message(message)).text_content() == "bad \ufffd good \U0001f600 nul \0"
+    assert loads_message(dumps_message(message)).text == "bad \ufffd good \U0001f600 nul \0"
     dumps_message(message).encode("utf-8")
 
 
@@ -94,7 +94,7 @@ def test_integers_of_any_size_survive() -> None:
 
     message = assistant([ToolUseBlock(id="tu_1", name="n", input={"id": 2**70, "small": 9007199254740993})])
 
-    assert loads_message(dumps_message(message)).tool_calls()[0].input == {"id": 2**70, "small": 9007199254740993}
+    assert loads_message(dumps_message(message)).tool_calls[0].input == {"id": 2**70, "small": 9007199254740993}
 
 
 def test_conversations_and_jsonl() -> None:

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from interlingua._json import FrozenDict, thaw
 from interlingua.codec import decode_message, decode_messages, encode_message
 from interlingua.errors import DecodeError
-from interlingua.json import FrozenDict, thaw
 from interlingua.types import NO_METADATA, Message, TextBlock, ToolKind, ToolResultBlock, ToolUseBlock, assistant, user
 from tests.core.codec import values
 from tests.support.counts import examples
@@ -75,7 +75,7 @@ def test_usual_values_are_shared_and_frozen() -> None:
     result = ToolResultBlock(tool_use_id="tu_1", content=(TextBlock(text="x"),))
     for message in (user("hi"), assistant([TextBlock(text="x"), call]), Message(role="tool", content=(result,))):  # type: ignore[arg-type]
         assert decode_message(encode_message(message)).metadata is NO_METADATA
-    assert type(decode_message(encode_message(assistant([call]))).tool_calls()[0].input) is FrozenDict
+    assert type(decode_message(encode_message(assistant([call]))).tool_calls[0].input) is FrozenDict
 
 
 def test_a_word_of_an_enum_is_written_as_a_plain_string() -> None:

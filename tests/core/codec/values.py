@@ -13,7 +13,7 @@ from interlingua.types.blocks import (
     ContentBlock,
     DocumentBlock,
     ImageBlock,
-    ImageSource,
+    MediaSource,
     OpaqueBlock,
     RedactedThinkingBlock,
     TextBlock,
@@ -31,7 +31,7 @@ from interlingua.types.messages import (
     MessageStatus,
     Provenance,
     Role,
-    RoutingDecisionRecord,
+    RoutingDecision,
     RoutingMode,
     StopReason,
     Usage,
@@ -46,7 +46,7 @@ json_values = st.recursive(
 )
 objects = st.dictionaries(texts, json_values, max_size=3)
 hints = st.none() | st.builds(CacheHint, ttl=st.sampled_from([None, "5m", "1h"]))
-sources = st.builds(ImageSource, kind=st.sampled_from(["base64", "url", "file_ref", "file_id"]), data=texts)
+sources = st.builds(MediaSource, kind=st.sampled_from(["base64", "url", "file_ref", "file_id"]), data=texts)
 money = st.decimals(min_value=0, max_value=10**6, allow_nan=False, allow_infinity=False)
 
 _KNOWN = {"text", "tool_use", "tool_result", "image", "thinking", "redacted_thinking", "audio", "video", "document"}
@@ -106,7 +106,7 @@ usages = st.builds(
     latency_ms=counts,
 )
 routings = st.builds(
-    RoutingDecisionRecord,
+    RoutingDecision,
     mode=st.sampled_from(RoutingMode),
     chosen_model=texts,
     reason=texts,

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 import interlingua as il
-from interlingua.request.prepare import read_options
-from interlingua.types.options import AdapterOptions
+from interlingua._request.prepare import read_options
+from interlingua.types.options import RequestOptions
 
 
-def options(**given: Any) -> AdapterOptions:
+def options(**given: Any) -> RequestOptions:
     return read_options(given, model="m", stream=False, user_id=None)
 
 

@@ -24,7 +24,7 @@ def test_case_30_two_loops_one_after_the_other() -> None:
         c = client(server)
 
         async def ask() -> str:
-            return (await c.send("hi")).text_content()
+            return (await c.send("hi")).text
 
         assert [asyncio.run(ask()), asyncio.run(ask())] == ["hello", "hello"]
         gc.collect()  # a connection left open would warn, and warnings are errors here
@@ -38,7 +38,7 @@ def test_many_requests_at_once() -> None:
 
     with served() as server:
         messages = asyncio.run(main(server))
-    assert {message.text_content() for message in messages} == {"hello"}
+    assert {message.text for message in messages} == {"hello"}
     assert len({message.id for message in messages}) == 30
 
 
@@ -52,7 +52,7 @@ def test_events_then_the_message() -> None:
     with served(Reply(body=STREAM)) as server:
         kinds, message = asyncio.run(main(server))
     assert kinds == ["text_delta", "text_delta", "usage_update", "message_complete"]
-    assert message.text_content() == "hello"
+    assert message.text == "hello"
 
 
 def test_text_and_the_rest() -> None:
@@ -61,7 +61,7 @@ def test_text_and_the_rest() -> None:
             async for text in stream.text_stream:
                 assert text == "hel"
                 break
-            assert (await stream.message).text_content() == "hello"
+            assert (await stream.message).text == "hello"
 
     with served(Reply(body=STREAM)) as server:
         asyncio.run(main(server))
@@ -87,7 +87,7 @@ def test_a_cancelled_task_keeps_a_cancelled_message() -> None:
 
     with served(Reply(body=[*sse({"t": "hel"}), 0.4, *STREAM[1:]])) as server:
         message = asyncio.run(main(server))
-    assert message.text_content() == "hel"
+    assert message.text == "hel"
     assert message.metadata.status is il.MessageStatus.CANCELLED
 
 
@@ -117,7 +117,7 @@ def test_a_stream_that_breaks_raises_with_its_partial() -> None:
 
     with served(Reply(body=[*sse({"t": "hel"}), 0.05, None])) as server:
         error = asyncio.run(main(server))
-    assert error.partial.text_content() == "hel"
+    assert error.partial.text == "hel"
 
 
 def test_errors_are_retried_with_awaited_waits() -> None:
@@ -132,14 +132,14 @@ def test_errors_are_retried_with_awaited_waits() -> None:
             return await c.send("hi")
 
     with served(Reply(status=429, headers={"retry-after": "2"}), Reply()) as server:
-        assert asyncio.run(main(server)).text_content() == "hello"
+        assert asyncio.run(main(server)).text == "hello"
     assert waits == [2]
 
 
 def test_to_wire_sends_nothing() -> None:
     async def main(server: Server) -> il.plugins.WireRequest:
         async with client(server) as c:
-            return await c.to_wire("hi")
+            return await c.build_request("hi")
 
     with served() as server:
         assert asyncio.run(main(server)).path == "/say"

@@ -27,9 +27,9 @@ def test_compressed_bodies_are_unpacked() -> None:
         served(*replies) as server,
         client(server.url) as c,
     ):
-        assert c.send("hi").text_content() == "hello"
+        assert c.send("hi").text == "hello"
         with c.stream("hi") as stream:
-            assert stream.message.text_content() == "hello"
+            assert stream.message.text == "hello"
 
 
 def test_a_redirect_is_a_failure_and_is_not_followed() -> None:

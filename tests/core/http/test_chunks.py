@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlingua.http.limits import Deadline
-from interlingua.http.transport import ChunkReader, Transport, run_blocking
-from interlingua.plugins.wire import Outgoing
+from interlingua._http.limits import Deadline
+from interlingua._http.transport import ChunkReader, Transport, run_without_waiting
+from interlingua._plugins.wire import HttpRequest
 from tests.support.fault_server import faulty, head
 
 HEAD = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
@@ -102,7 +102,7 @@ def test_a_large_chunk_is_given_as_it_arrives() -> None:
     assert [len(data) for data in read([body[:300], body[300:600], body[600:]], joined=True)[0]][:2] == [1, 289]
 
 
-REQUEST = Outgoing("POST", "", {}, b"{}", None)  # type: ignore[arg-type]  nothing signs it
+REQUEST = HttpRequest("POST", "", {}, b"{}", None)  # type: ignore[arg-type]  nothing signs it
 EVENTS = [b"data: %d\n\n" % number for number in range(500)]
 
 
@@ -120,7 +120,7 @@ def test_both_clients_read_so(direct: bool) -> None:
             return await count(url, None if direct else client, blocking=False)
 
     with faulty([head("transfer-encoding: chunked"), chunked(*EVENTS)]) as server, httpx.Client() as client:
-        blocking = run_blocking(count(server.url, None if direct else client, blocking=True))
+        blocking = run_without_waiting(count(server.url, None if direct else client, blocking=True))
         for pieces in (blocking, asyncio.run(count_async(server.url))):
             assert b"".join(pieces) == b"".join(EVENTS)
             assert len(pieces) < 50

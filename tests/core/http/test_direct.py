@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 import interlingua as il
-from interlingua.http.transport import DirectClient
+from interlingua._http.transport import DirectClient
 from tests.support.fake_provider import Got, Reply, Server, registry, served
 
 Ask = Callable[..., None]

@@ -113,8 +113,8 @@ class Fault:
 
 JSON = "application/json"
 LONG, SHORT = f"content-length: {len(GOOD) + 50}", f"content-length: {len(TEXTS + CUT)}"
-QUICK = {"retry": il.Retry(initial=0.001)}
-LARGE = "response_limit=8388608 bytes"
+QUICK = {"retry": il.Retry(initial_delay=0.001)}
+LARGE = "max_response_bytes=8388608 bytes"
 FAULTS = {
     "the server is killed": Fault(
         scripts=([head(LONG), TEXTS],),
@@ -166,25 +166,25 @@ FAULTS = {
     ),
     "a gzip bomb": Fault(
         scripts=(bomb(),), error=MalformedResponseError, whole_error=MalformedResponseError, again=(False, False),
-        said="8388608 bytes", settings={"response_limit": LIMIT},
+        said="8388608 bytes", settings={"max_response_bytes": LIMIT},
     ),
     "100 MB in one line": Fault(
         scripts=(lambda: one_line(100),), error=MalformedResponseError, whole_error=MalformedResponseError,
-        again=(False, False), said="8388608 bytes", settings={"response_limit": LIMIT},
+        again=(False, False), said="8388608 bytes", settings={"max_response_bytes": LIMIT},
     ),
     "a line without end": Fault(
         scripts=(lambda: one_line(None),), error=MalformedResponseError, whole_error=MalformedResponseError,
-        again=(False, False), said="8388608 bytes", settings={"response_limit": LIMIT, "timeout": 5.0},
+        again=(False, False), said="8388608 bytes", settings={"max_response_bytes": LIMIT, "timeout": 5.0},
     ),
     "an object without end": Fault(
         scripts=(lambda: (b for b in (head(), b"{", *repeat(b" " * 1024 * 1024, 100))),),
         error=MalformedResponseError, whole_error=MalformedResponseError,
-        again=(False, False), said="8388608 bytes", settings={"response_limit": LIMIT},
+        again=(False, False), said="8388608 bytes", settings={"max_response_bytes": LIMIT},
     ),
     "blanks without end": Fault(
         scripts=(lambda: (b for b in (head(), *repeat(b" " * 1024 * 1024, 100))),),
         error=MalformedResponseError, whole_error=MalformedResponseError,
-        again=(False, False), said="8388608 bytes", settings={"response_limit": LIMIT},
+        again=(False, False), said="8388608 bytes", settings={"max_response_bytes": LIMIT},
     ),
     "a page with 200": Fault(
         scripts=(answer(PAGE, kind="text/html"),), error=MalformedResponseError, whole_error=MalformedResponseError,
@@ -246,9 +246,9 @@ def talk(kind: str, url: str, *, stream: bool, **settings: Any) -> tuple[str, il
                 return opened.message
 
     try:
-        return (ask() if kind == "blocking" else asyncio.run(ask_async())).text_content(), None
+        return (ask() if kind == "blocking" else asyncio.run(ask_async())).text, None
     except il.InterlinguaError as error:
-        return error.partial.text_content() if error.partial is not None else "", error
+        return error.partial.text if error.partial is not None else "", error
 
 
 BOTH = pytest.mark.parametrize("kind", ["blocking", "asynchronous"])

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import interlingua as il
-from interlingua.http import transport
+from interlingua._http import transport
 from interlingua.plugins import RequestContext, WireChunk, WireResponse, hookimpl
 from interlingua.types import Message, StreamEvent
 from tests.support.fake_provider import STREAM, Fake, Reply, Server, registry, served

@@ -18,12 +18,12 @@ import attrs
 import pytest
 from PIL import Image
 
+from interlingua._http.client import Client
+from interlingua._plugins.provider import ProjectionTarget
+from interlingua._plugins.wire import Loss
+from interlingua._request.media import MessageMedia, enforce_media_limits, find_media
 from interlingua.errors import CapabilityError
-from interlingua.http.client import Client
-from interlingua.plugins.provider import Target
-from interlingua.plugins.wire import Loss
-from interlingua.request.media import MessageMedia, enforce_media_limits, find_media
-from interlingua.types.blocks import ImageBlock, ImageSource, TextBlock, ToolUseBlock
+from interlingua.types.blocks import ImageBlock, MediaSource, TextBlock, ToolUseBlock
 from interlingua.types.factories import (
     assistant,
     document_block,
@@ -34,9 +34,9 @@ from interlingua.types.factories import (
     user,
 )
 from interlingua.types.messages import Message
-from interlingua.types.options import AdapterCapabilities
+from interlingua.types.options import ModelCapabilities
 
-ABLE = AdapterCapabilities(supports_images=True, supports_documents=True, supports_tools=True)
+ABLE = ModelCapabilities(supports_images=True, supports_documents=True, supports_tools=True)
 CALL = ToolUseBlock(id="tu_1", name="look", input={})
 
 
@@ -61,7 +61,7 @@ def check(
     downscale: bool = False,
     **limits: Any,
 ) -> tuple[Sequence[Message], tuple[Loss, ...]]:
-    target = Target(provider="p", model="m", capabilities=attrs.evolve(ABLE, **limits))
+    target = ProjectionTarget(provider="p", model="m", capabilities=attrs.evolve(ABLE, **limits))
     if media is None:
         media = {at: found for at, message in enumerate(messages) if (found := find_media(message)) is not None}
     return enforce_media_limits(messages, media, target, downscale=downscale)
@@ -106,11 +106,11 @@ def test_images_inside_results_count_with_their_place() -> None:
 
 
 def test_media_that_will_not_be_sent_count_for_nothing() -> None:
-    url = ImageBlock(source=ImageSource(kind="url", data="https://example.com/a.png"))
+    url = ImageBlock(source=MediaSource(kind="url", data="https://example.com/a.png"))
     messages = [user("see", images=[url]), assistant([image_block(picture(300))])]
 
     assert check(messages, max_image_bytes=1, max_image_side=1) == (messages, ())  # a reference has no bytes here
-    target = Target(provider="p", model="m", capabilities=AdapterCapabilities(max_images=1))
+    target = ProjectionTarget(provider="p", model="m", capabilities=ModelCapabilities(max_images=1))
     both = [user(images=[picture(), picture()])]
     assert enforce_media_limits(both, {0: MessageMedia(both[0], ())}, target, downscale=False) == (
         both,
@@ -164,7 +164,7 @@ def test_a_smaller_image_stays_the_very_same_message_so_that_the_prefix_stays() 
     second, _ = check([*messages, user("more")], media, downscale=True, max_image_side=40)
     assert first[2] is second[2]
     assert first[2] is not call
-    (small,) = first[2].tool_results()[0].content
+    (small,) = first[2].tool_results[0].content
     assert isinstance(small, ImageBlock)
     assert to_pil_image(small).size == (40, 1)
 
@@ -187,18 +187,18 @@ def test_what_cannot_be_made_small_enough_is_an_error() -> None:
 
 
 def test_without_limits_nothing_is_measured() -> None:
-    broken = ImageBlock(source=ImageSource(kind="base64", data="???"), media_type="image/png")
+    broken = ImageBlock(source=MediaSource(kind="base64", data="???"), media_type="image/png")
     messages = [user([broken])]
     assert check(messages) == (messages, ())
     assert check(messages, max_image_side=5) == (messages, ())  # a header that does not tell is not refused
 
 
 def test_bytes_are_told_without_decoding() -> None:
-    from interlingua.request.media import size_of
+    from interlingua._request.media import size_of
 
     for length in range(7):
         data = base64.b64encode(bytes(length)).decode()
-        assert size_of(ImageBlock(source=ImageSource(kind="base64", data=data))) == length
+        assert size_of(ImageBlock(source=MediaSource(kind="base64", data=data))) == length
 
 
 # -- through a client, with the services' own limits ----------------------------------------------------------------
@@ -206,7 +206,7 @@ def test_bytes_are_told_without_decoding() -> None:
 
 def written(messages: Sequence[Message], model: str, **options: Any) -> tuple[dict[str, Any], tuple[Loss, ...]]:
     with Client(model, environ={"ANTHROPIC_API_KEY": "k", "OPENAI_API_KEY": "k"}) as client:
-        request = client.to_wire(messages, **options)
+        request = client.build_request(messages, **options)
     return json.loads(request.body), request.losses
 
 
@@ -243,12 +243,12 @@ def test_a_caller_who_knows_better_says_so() -> None:
 def test_a_grown_conversation_still_counts_what_went_out_before() -> None:
     with Client("anthropic:claude-haiku-4-5", environ={"ANTHROPIC_API_KEY": "k"}) as client:
         messages = [user(images=[picture()] * 60)]
-        client.to_wire(messages)
+        client.build_request(messages)
         messages += [assistant("seen"), user("and these", images=[picture()] * 40)]
-        client.to_wire(messages)
+        client.build_request(messages)
         messages += [assistant("seen"), user("and this", images=[picture()])]
         with pytest.raises(CapabilityError, match="image 101 of 100") as raised:
-            client.to_wire(messages)
+            client.build_request(messages)
     assert raised.value.path == "messages[4].content[1]"
 
 

@@ -91,7 +91,7 @@ def test_an_empty_stream_is_asked_for_three_times(kind: str, body: bytes) -> Non
         if model == "ollama:any" and b":" in body:
             continue  # lines of JSON have no comments
         with faulty([head(), body]) as server:
-            made = client(kind, server, model, retry=il.Retry(initial=0.001))
+            made = client(kind, server, model, retry=il.Retry(initial_delay=0.001))
             events, error = read_stream(made)
         assert (events, len(server.requests)) == ([], 3), model
         assert isinstance(error, il.errors.StreamInterruptedError), model
@@ -113,7 +113,7 @@ def test_an_orderly_close_within_an_event_interrupts(kind: str, cut: bytes) -> N
             events, error = read_stream(client(kind, server))
         assert isinstance(error, il.errors.StreamInterruptedError)
         assert error.retryable
-        assert error.partial.text_content() == "hello"
+        assert error.partial.text == "hello"
         assert [event.type for event in events] == ["text_delta", "text_delta", "error"]
 
 
@@ -134,7 +134,7 @@ def test_what_breaks_is_said_once(kind: str) -> None:
         _, error = read_stream(client(kind, server))
     assert str(error).count("the connection broke") == 1
     assert error is not None
-    assert error.partial.text_content() == "hello"
+    assert error.partial.text == "hello"
 
 
 @BOTH

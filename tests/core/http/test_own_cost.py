@@ -9,14 +9,14 @@ from typing import Any
 import attrs
 
 import interlingua as il
-from interlingua.catalogue import ModelInfo
+from interlingua._catalogue import ModelInfo
 from interlingua.codec import decode_message, encode_message
 from interlingua.plugins import RequestContext, WireRequest, WireResponse, hookimpl
 from interlingua.types import (
-    AdapterCapabilities,
-    AdapterOptions,
     CostParts,
     Message,
+    ModelCapabilities,
+    RequestOptions,
     ToolDefinition,
     Usage,
 )
@@ -33,13 +33,13 @@ class Billing(Fake):
         self.regions: list[Any] = []
 
     @hookimpl
-    def capabilities(self, model: str, options: AdapterOptions | None) -> AdapterCapabilities:  # type: ignore[override]
+    def capabilities(self, model: str, options: RequestOptions | None) -> ModelCapabilities:  # type: ignore[override]
         self.regions.append(options.connection.get("region") if options else None)
         return super().capabilities(model)
 
     @hookimpl
     def to_wire(
-        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions
+        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions
     ) -> WireRequest:
         written = super().to_wire(messages, tools, options)
         return attrs.evolve(written, path=f"/{options.connection.get('region', 'none')}/say")
@@ -95,7 +95,7 @@ def test_connection_options_reach_capabilities_and_to_wire() -> None:
         il.Client("fake:known", api_key="k", base_url=server.url, registry=registry(fake), settings=settings) as client,
     ):
         client.send("hi")
-        assert client.to_wire("hi").path == "/eu/say"
+        assert client.build_request("hi").path == "/eu/say"
 
     assert server.got[0].path == "/eu/say"
     assert set(fake.regions) == {"eu"}

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import interlingua as il
+from interlingua._plugins.wire import WireResponse
 from interlingua.plugins import RequestContext, WireChunk, hookimpl
-from interlingua.plugins.wire import WireResponse
 from interlingua.types import Message, StreamEvent, Usage, UsageUpdate
 from tests.support.binary_framing import FrameReader
 from tests.support.fake_provider import WHOLE, Fake, Reply, registry, served
@@ -101,7 +101,7 @@ def test_frames_are_read_at_every_cut_with_their_headers(talk: Talk, size: int) 
     body = b"".join(FRAMES)
     events, message, fake = run(talk, [body[at : at + size] for at in range(0, len(body), size)])
 
-    assert message.text_content() == "hello"
+    assert message.text == "hello"
     assert fake.kinds == ["t", "t", "use", "end"]
     assert fake.ids == ["m1"]
     assert UsageUpdate(usage=Usage(input_tokens=3, output_tokens=2)) in events
@@ -116,7 +116,7 @@ def test_what_came_before_a_broken_frame_is_delivered(talk: Talk, apart: bool) -
     assert [event.text for event in events if isinstance(event, il.TextDelta)] == ["hel", "lo"]
     assert type(error) is il.errors.MalformedResponseError
     assert "checksum" in str(error)
-    assert (error.partial.text_content(), error.partial.metadata.status, error.provider) == ("hello", "error", "fake")
+    assert (error.partial.text, error.partial.metadata.status, error.provider) == ("hello", "error", "fake")
     assert fake.kinds == ["t", "t"]
 
 
@@ -134,7 +134,7 @@ def test_a_body_that_ends_within_a_frame_is_an_interrupted_stream(talk: Talk) ->
 
     assert type(error) is il.errors.StreamInterruptedError
     assert "within a frame" in str(error.__cause__)
-    assert error.partial.text_content() == "hel"
+    assert error.partial.text == "hel"
 
 
 @BOTH
@@ -142,7 +142,7 @@ def test_a_body_that_ends_within_a_frame_is_an_interrupted_stream(talk: Talk) ->
 def test_a_json_body_where_frames_were_asked_for_is_read_whole(talk: Talk, body: list[bytes]) -> None:
     events, message, fake = run(talk, body)
 
-    assert message.text_content() == "hello"
+    assert message.text == "hello"
     assert [event.text for event in events if isinstance(event, il.TextDelta)] == ["hello"]
     assert fake.ids[-1] == "m1"
 
@@ -159,7 +159,7 @@ def test_a_pretty_json_body_where_lines_were_asked_for_is_read_whole(talk: Talk)
     pretty = json.dumps(json.loads(WHOLE), indent=2).encode()
     _, message, _ = run(talk, [pretty[:7], pretty[7:]], framing="ndjson")
 
-    assert message.text_content() == "hello"
+    assert message.text == "hello"
 
 
 @BOTH
@@ -167,7 +167,7 @@ def test_lines_that_begin_like_json_stay_a_stream(talk: Talk) -> None:
     lines = [json.dumps(event).encode() + b"\n" for event in EVENTS]
     events, message, _ = run(talk, lines, framing="ndjson")
 
-    assert (message.text_content(), len([one for one in events if isinstance(one, il.TextDelta)])) == ("hello", 2)
+    assert (message.text, len([one for one in events if isinstance(one, il.TextDelta)])) == ("hello", 2)
     _, error, _ = run(talk, [lines[0], b'{"broken\n'], framing="ndjson")
     assert isinstance(error, il.errors.MalformedResponseError)
     _, error, _ = run(talk, [b'{"error": "full"}\n'], framing="ndjson")
@@ -178,21 +178,21 @@ def test_lines_that_begin_like_json_stay_a_stream(talk: Talk) -> None:
 
 @BOTH
 def test_the_request_id_is_taken_from_the_headers_the_connection_names(talk: Talk) -> None:
-    _, error, _ = run(talk, [FRAMES[0], BROKEN], request_ids=("x-acme-id",))
+    _, error, _ = run(talk, [FRAMES[0], BROKEN], request_id_headers=("x-acme-id",))
     assert error.request_id == "a7"
 
-    _, error, _ = run(talk, [FRAMES[0]], request_ids=("x-acme-id",))
+    _, error, _ = run(talk, [FRAMES[0]], request_id_headers=("x-acme-id",))
     assert error.request_id == "a7"
 
 
 def test_the_request_id_of_a_whole_answer_and_of_an_auxiliary_one() -> None:
-    fake = Framed(request_ids=("x-acme-id",))
+    fake = Framed(request_id_headers=("x-acme-id",))
     failed = Reply(status=400, body=(b"no",), headers={"x-acme-id": "a7", "request-id": "other"})
     with (
         served(failed) as server,
         il.Client("fake:known", api_key="k", base_url=server.url, registry=registry(fake)) as client,
     ):
-        for call in (lambda: client.send("hi"), client.live_models):
+        for call in (lambda: client.send("hi"), client.list_models):
             with pytest.raises(il.errors.BadRequestError) as caught:
                 call()
             assert caught.value.request_id == "a7"

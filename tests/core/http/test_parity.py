@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from interlingua.http.client import AsyncClient, Client
-from interlingua.http.streams import AsyncMessageStream, MessageStream
+from interlingua._http.client import AsyncClient, Client
+from interlingua._http.streams import AsyncMessageStream, MessageStream
 from tests.support.parity import differences
 
 

@@ -10,12 +10,12 @@ from typing import Any
 import attrs
 import pytest
 
-from interlingua.catalogue import ModelInfo, Price
-from interlingua.http.client import Client
-from interlingua.plugins.hookspecs import hookimpl
+from interlingua._catalogue import ModelInfo, Price
+from interlingua._http.client import Client
+from interlingua._plugins.hookspecs import hookimpl
 from interlingua.types.factories import assistant, user
 from interlingua.types.messages import Message, Usage
-from interlingua.types.options import AdapterOptions
+from interlingua.types.options import RequestOptions
 from interlingua.types.tools import SideEffects, ToolDefinition
 from tests.support.fake_provider import CAPABLE, Fake, registry
 
@@ -35,7 +35,7 @@ class Counting(Fake):
         return [ModelInfo(id="known", prices=(price,)), ModelInfo(id="other")]
 
     @hookimpl
-    def estimate_input_tokens(self, messages: list[Message], tools: Any, options: AdapterOptions) -> int:
+    def estimate_input_tokens(self, messages: list[Message], tools: Any, options: RequestOptions) -> int:
         return 100 * len(messages)
 
 
@@ -69,10 +69,10 @@ def test_a_conversation_that_grows_is_nobodys_news(
 ) -> None:
     talk = _talk()
     for end in (1, 3):
-        client.to_wire(talk[:end], tools=[TOOL])
-    client.to_wire([*talk, assistant("four"), user("five")], tools=[TOOL])
-    client.to_wire([attrs.evolve(message) for message in talk], tools=[TOOL])  # shorter: what is left was sent so
-    client.to_wire("another talk")
+        client.build_request(talk[:end], tools=[TOOL])
+    client.build_request([*talk, assistant("four"), user("five")], tools=[TOOL])
+    client.build_request([attrs.evolve(message) for message in talk], tools=[TOOL])  # shorter: what is left was sent so
+    client.build_request("another talk")
 
     assert watch.events == []
     assert "changed prefix" not in caplog.text
@@ -80,17 +80,17 @@ def test_a_conversation_that_grows_is_nobodys_news(
 
 def test_an_edit_in_the_callers_own_list_is_seen(client: Client, watch: Watch) -> None:
     talk = _talk()
-    client.to_wire(talk)
+    client.build_request(talk)
     talk[1] = attrs.evolve(talk[1], content="2")
-    client.to_wire(talk)
+    client.build_request(talk)
 
     assert [event["message"] for event in watch.events] == [1]
 
 
 def test_another_last_question_costs_nothing_that_was_cached(client: Client, watch: Watch) -> None:
     talk = _talk()
-    client.to_wire(talk)
-    client.to_wire([*talk[:2], user("3")])
+    client.build_request(talk)
+    client.build_request([*talk[:2], user("3")])
 
     assert watch.events == []
 
@@ -99,10 +99,10 @@ def test_an_edit_is_told_of_with_its_place_and_its_price(
     client: Client, watch: Watch, caplog: pytest.LogCaptureFixture
 ) -> None:
     talk = _talk()
-    client.to_wire(talk)
+    client.build_request(talk)
     edited = [talk[0], attrs.evolve(talk[1], content="2"), talk[2], assistant("four"), user("five")]
     with caplog.at_level(logging.WARNING, "interlingua"):
-        client.to_wire(edited)
+        client.build_request(edited)
 
     # 200 were cached, and the 100 of the first message still are: 100 tokens at 10 instead of 1 USD a million
     event = {"type": "prefix.changed", "session_id": "default", "provider": "fake", "model": "known", "message": 1,
@@ -115,17 +115,17 @@ def test_an_edit_is_told_of_with_its_place_and_its_price(
 
 def test_other_tools_are_another_prefix_from_its_beginning(client: Client, watch: Watch) -> None:
     talk = _talk()
-    client.to_wire(talk, tools=[TOOL])
-    client.to_wire([*talk, assistant("four"), user("five")], tools=[attrs.evolve(TOOL, description="Look well.")])
+    client.build_request(talk, tools=[TOOL])
+    client.build_request([*talk, assistant("four"), user("five")], tools=[attrs.evolve(TOOL, description="Look well.")])
 
     assert [(event["message"], event["tokens"]) for event in watch.events] == [(0, 200)]
 
 
 def test_a_swap_and_another_session_are_no_edits(client: Client, watch: Watch) -> None:
     talk = _talk()
-    client.to_wire(talk)
-    client.to_wire([user("1"), *talk[1:]], model="fake:other")
-    client.to_wire([attrs.evolve(message, session_id="else") for message in [user("1"), *talk[1:]]])
+    client.build_request(talk)
+    client.build_request([user("1"), *talk[1:]], model="fake:other")
+    client.build_request([attrs.evolve(message, session_id="else") for message in [user("1"), *talk[1:]]])
 
     assert watch.events == []
 
@@ -133,8 +133,8 @@ def test_a_swap_and_another_session_are_no_edits(client: Client, watch: Watch) -
 def test_without_a_price_or_an_estimate_the_reason_is_told(watch: Watch) -> None:
     client = Client("fake:known", api_key="k", registry=registry(Fake(CAPABLE), [watch]))
     talk = _talk()
-    client.to_wire(talk)
-    client.to_wire([talk[0], assistant("2"), talk[2]])
+    client.build_request(talk)
+    client.build_request([talk[0], assistant("2"), talk[2]])
 
     (event,) = watch.events
     assert (event["cost_usd"], event["tokens"]) == (None, None)

@@ -7,14 +7,14 @@ import inspect
 import pytest
 
 import interlingua as il
-from interlingua.http.shared import RequestOptions
+from interlingua._http.shared import RequestKwargs
 from interlingua.types import option_fields
 
 ARGUMENTS = {"model", "tools", "routing", "user_id", "team_id"}
 
 
 def test_every_option_of_an_adapter_is_an_argument() -> None:
-    assert RequestOptions.__optional_keys__ == ARGUMENTS | option_fields().keys() - {"stream"}
+    assert RequestKwargs.__optional_keys__ == ARGUMENTS | option_fields().keys() - {"stream"}
 
 
 @pytest.mark.parametrize("name", ["send", "stream", "prepare", "to_wire", "count_tokens", "plan_output"])
@@ -22,4 +22,4 @@ def test_both_clients_take_the_same_arguments(name: str) -> None:
     blocking, asynchronous = (inspect.signature(getattr(kind, name)) for kind in (il.Client, il.AsyncClient))
 
     assert blocking.parameters == asynchronous.parameters
-    assert blocking.parameters["options"].annotation == "Unpack[RequestOptions]"
+    assert blocking.parameters["options"].annotation == "Unpack[RequestKwargs]"

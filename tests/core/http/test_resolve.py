@@ -21,7 +21,7 @@ EMBEDDED = base64.b64encode(PNG).decode()
 
 
 def image(kind: str, data: str) -> il.Message:
-    return il.user([il.ImageBlock(source=il.types.ImageSource(kind=kind, data=data))])  # type: ignore[arg-type]
+    return il.user([il.ImageBlock(source=il.types.MediaSource(kind=kind, data=data))])  # type: ignore[arg-type]
 
 
 def images(request: il.plugins.WireRequest) -> list[str]:
@@ -33,15 +33,15 @@ def test_a_file_of_the_workspace_is_inlined_once(tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(PNG)
     message = image("file_ref", "a.png")
     with il.Client("fake:known", registry=registry(), environ={}, workspace=tmp_path) as c:
-        assert images(c.to_wire([message])) == [EMBEDDED]
+        assert images(c.build_request([message])) == [EMBEDDED]
         (tmp_path / "a.png").write_bytes(b"\x89PNG\r\n\x1a\n other")
-        assert images(c.to_wire([message, il.assistant("nice"), il.user("more")])) == [EMBEDDED]
+        assert images(c.build_request([message, il.assistant("nice"), il.user("more")])) == [EMBEDDED]
 
 
 def test_a_workspace_may_be_named_by_text(tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(PNG)
     with il.Client("fake:known", registry=registry(), environ={}, workspace=str(tmp_path)) as c:
-        assert images(c.to_wire([image("file_ref", "a.png")])) == [EMBEDDED]
+        assert images(c.build_request([image("file_ref", "a.png")])) == [EMBEDDED]
 
 
 @pytest.mark.parametrize("reference", ["../b.png", "/etc/hostname", "link.png", "missing.png"])
@@ -52,7 +52,7 @@ def test_nothing_outside_the_workspace_is_read(tmp_path: Path, reference: str) -
     (inside / "link.png").symlink_to(tmp_path / "b.png")
     with il.Client("fake:known", registry=registry(), environ={}, workspace=inside) as c:
         with pytest.raises(il.CallerError):
-            c.to_wire([image("file_ref", reference)])
+            c.build_request([image("file_ref", reference)])
 
 
 def test_a_file_without_a_workspace_is_refused() -> None:
@@ -60,7 +60,7 @@ def test_a_file_without_a_workspace_is_refused() -> None:
         il.Client("fake:known", registry=registry(), environ={}) as c,
         pytest.raises(il.CallerError, match="workspace"),
     ):
-        c.to_wire([image("file_ref", "a.png")])
+        c.build_request([image("file_ref", "a.png")])
 
 
 def answer(got: Got) -> Reply:
@@ -77,7 +77,7 @@ def test_an_image_url_is_fetched_once_where_the_target_cannot_take_it() -> None:
         with il.Client("fake:known", registry=registry(), api_key="k", base_url=server.url) as c:
             c.send([message])
             c.send([message, il.assistant("nice"), il.user("more")])
-            assert images(c.to_wire([message])) == [EMBEDDED]  # it is here already
+            assert images(c.build_request([message])) == [EMBEDDED]  # it is here already
         assert [got.path for got in server.got] == ["/a.png", "/say", "/say"]
         assert sent_images(server) == [[EMBEDDED], [EMBEDDED]]
         assert "x-key" not in server.got[0].headers
@@ -102,14 +102,14 @@ def test_to_wire_fetches_nothing_and_names_what_would_be(kind: str) -> None:
 
         async def look() -> tuple[il.plugins.WireRequest, int]:
             async with made:
-                request = await made.to_wire(messages)
+                request = await made.build_request(messages)
                 asked = len(server.got)
                 await made.send(messages)
                 return request, asked
 
         if kind == "Client":
             with made:
-                request, asked = made.to_wire(messages), len(server.got)
+                request, asked = made.build_request(messages), len(server.got)
                 made.send(messages)
         else:
             request, asked = asyncio.run(look())
@@ -125,7 +125,7 @@ def test_an_image_url_goes_as_it_is_where_the_target_takes_it() -> None:
     fake = Fake(attrs.evolve(CAPABLE, supports_image_urls=True))
     url = "http://127.0.0.1:9/a.png"
     with il.Client("fake:known", registry=registry(fake), environ={}) as c:
-        assert images(c.to_wire([image("url", url)])) == [url]
+        assert images(c.build_request([image("url", url)])) == [url]
 
 
 def test_a_url_that_gives_no_image_is_the_callers_mistake() -> None:

@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 import interlingua as il
-from interlingua.response.finalize import report_invalid_tool_inputs
+from interlingua._response.finalize import report_invalid_tool_inputs
 from tests.support.fake_provider import CAPABLE, Fake, Reply, Server, registry, served
 
 
@@ -29,7 +29,7 @@ def test_an_answer_is_a_priced_and_timed_message() -> None:
         question = il.user("hi")
         message = c.send([question])
 
-    assert message.text_content() == "hello"
+    assert message.text == "hello"
     metadata = message.metadata
     assert (metadata.model, metadata.provider, metadata.api) == ("fake:known", "fake", "say")
     assert metadata.routing is not None
@@ -67,7 +67,7 @@ def test_headers_are_layered_connection_wire_caller_auth() -> None:
 
 def test_no_log_line_and_no_wire_request_holds_the_key(caplog: pytest.LogCaptureFixture) -> None:
     with served() as server, client(server) as c, caplog.at_level(logging.DEBUG, "interlingua"):
-        request = c.to_wire("hi")
+        request = c.build_request("hi")
         c.send("hi")
 
     assert caplog.records
@@ -88,7 +88,7 @@ def test_a_key_no_header_can_hold_is_the_callers_mistake_and_is_not_repeated(key
 
 def test_without_a_key_the_error_says_where_to_put_one() -> None:
     with il.Client("fake:known", registry=registry(), environ={}) as c:
-        assert c.to_wire("hi").path == "/say"
+        assert c.build_request("hi").path == "/say"
         with pytest.raises(il.errors.AuthenticationError, match="FAKE_KEY"):
             c.send("hi")
 
@@ -123,7 +123,7 @@ def test_what_is_no_conversation_says_what_one_is(given: object) -> None:
 
     async def run() -> None:
         with wanted:
-            await other.to_wire(given)  # type: ignore[arg-type]
+            await other.build_request(given)  # type: ignore[arg-type]
         with wanted:
             await other.send(given)  # type: ignore[arg-type]
         with wanted:
@@ -142,7 +142,7 @@ def test_what_is_no_conversation_says_what_one_is(given: object) -> None:
         ("tools", 3, "tools are a sequence of ToolDefinition values, not int"),
         ("user_id", 3, "option user_id: expected str, got int"),
         ("model", 3, "a model is named by a text, `<provider>:<model>`, not int"),
-        ("routing", "manual", "routing is a RoutingDecisionRecord, not str"),
+        ("routing", "manual", "routing is a RoutingDecision, not str"),
     ],
 )
 def test_other_wrong_arguments_say_what_to_pass(argument: str, given: object, wanted: str) -> None:
@@ -155,7 +155,7 @@ def test_other_wrong_arguments_say_what_to_pass(argument: str, given: object, wa
 def test_what_is_no_tool_says_what_reads_one() -> None:
     c = il.Client("fake:known", registry=registry(), environ={})
     with c, pytest.raises(il.CallerError, match="not dict; from_wire_tool"):
-        c.to_wire("hi", tools=[{"name": "add"}])  # type: ignore[list-item]
+        c.build_request("hi", tools=[{"name": "add"}])  # type: ignore[list-item]
 
 
 @pytest.mark.parametrize("given", ["", " \n", [il.user("")], [il.user([]), il.user("")]])
@@ -179,7 +179,7 @@ def test_nothing_to_say_is_not_sent(given: object) -> None:
         ("response_schema", "an object", "expected object, got str"),
         ("provider_options", "x=1", "expected object, got str"),
         ("headers", {"x-a": 1}, "a dict of texts"),
-        ("capabilities", {"supports_telepathy": True}, "AdapterCapabilities"),
+        ("capabilities", {"supports_telepathy": True}, "ModelCapabilities"),
     ],
 )
 def test_an_options_value_of_another_kind_is_the_callers_mistake(option: str, value: object, wanted: str) -> None:
@@ -218,14 +218,14 @@ def test_a_forced_tool_is_one_of_those_given() -> None:
         name="read", description="", input_schema={"type": "object"}, side_effects=il.SideEffects.READ
     )
     with client(Server("http://nowhere.test", [])) as c, pytest.raises(il.CallerError, match=r"'write'; .* read"):
-        c.to_wire("hi", tools=[tool], tool_choice=il.ToolChoice("write"))
+        c.build_request("hi", tools=[tool], tool_choice=il.ToolChoice("write"))
 
 
 def test_a_model_is_named_by_text_or_by_its_id() -> None:
     with client(Server("http://nowhere.test", [])) as c:
-        assert c.to_wire("hi", model=il.types.ModelId("fake", "known")).path == "/say"  # type: ignore[arg-type]
+        assert c.build_request("hi", model=il.types.ModelId("fake", "known")).path == "/say"  # type: ignore[arg-type]
         with pytest.raises(il.CallerError, match="named by a text"):
-            c.to_wire("hi", model=5)  # type: ignore[arg-type]
+            c.build_request("hi", model=5)  # type: ignore[arg-type]
 
 
 def test_an_http_client_of_the_other_kind_is_the_callers_mistake() -> None:
@@ -240,15 +240,15 @@ def test_an_http_client_of_the_other_kind_is_the_callers_mistake() -> None:
 def test_a_limit_is_given_to_the_client() -> None:
     c = il.Client("fake:known", registry=registry(), environ={})
     with c, pytest.raises(il.CallerError, match=r"unknown option 'timeout': give it to the client: Client\("):
-        c.to_wire("hi", timeout=5)
+        c.build_request("hi", timeout=5)
 
 
 def test_an_unknown_option_lists_near_ones() -> None:
     with il.Client("fake:known", registry=registry(), environ={}) as c:
         with pytest.raises(il.CallerError, match="temperature"):
-            c.to_wire("hi", temprature=0)
+            c.build_request("hi", temprature=0)
         with pytest.raises(il.CallerError, match=r"interlingua\.system"):
-            c.to_wire("hi", system="be nice")
+            c.build_request("hi", system="be nice")
 
 
 TOOL = il.ToolDefinition(
@@ -268,19 +268,19 @@ TOOL = il.ToolDefinition(
     ],
 )
 def test_what_the_target_cannot_do_is_refused_before_sending(asked: dict[str, object], path: str) -> None:
-    fake = Fake(il.types.AdapterCapabilities(supports_system_prompt=True, api="say"))
+    fake = Fake(il.types.ModelCapabilities(supports_system_prompt=True, api="say"))
     with il.Client("fake:known", registry=registry(fake), environ={}) as c:
         with pytest.raises(il.errors.CapabilityError) as caught:
-            c.to_wire("hi", **asked)  # type: ignore[arg-type]
+            c.build_request("hi", **asked)  # type: ignore[arg-type]
         assert caught.value.path.startswith(path)
 
 
 def test_a_conversation_beyond_repair_is_refused_and_a_dangling_call_is_not() -> None:
     call = il.ToolUseBlock(id=il.types.new_tool_use_id(), name="add", input={"a": 1})
     with il.Client("fake:known", registry=registry(), environ={}) as c:
-        c.to_wire([il.user("hi"), il.assistant([call]), il.user("well?")], tools=[TOOL])
+        c.build_request([il.user("hi"), il.assistant([call]), il.user("well?")], tools=[TOOL])
         with pytest.raises(il.errors.InvalidConversationError, match="'add'"):
-            c.to_wire("hi", tools=[TOOL, TOOL])  # names are unique
+            c.build_request("hi", tools=[TOOL, TOOL])  # names are unique
 
 
 def test_bad_tool_inputs_are_told_to_observers_and_stay() -> None:
@@ -298,7 +298,7 @@ def test_bad_tool_inputs_are_told_to_observers_and_stay() -> None:
     with served(reply) as server, client(server, registry=registry(plugins=[observer])) as c:
         message = c.send("hi", tools=[TOOL])
 
-    bad, good = message.tool_calls()
+    bad, good = message.tool_calls
     assert (bad.input, good.input) == ({"a": "one"}, {"a": 1})
     invalid = [event for event in observer.events if event["type"] == "tool_input_invalid"]
     assert [(event["tool_use_id"], event["path"], event["rule"]) for event in invalid] == [(bad.id, "/a", "type")]
@@ -383,7 +383,7 @@ def test_eight_threads_of_twenty_requests_each_get_their_own_answer() -> None:
             asked = f"{number}.{turn}"
             message = c.send(asked)
             ids.append(message.id)
-            if message.text_content() != asked:
+            if message.text != asked:
                 wrong.append(asked)
 
     with served(choose=echo) as server, client(server) as c:
@@ -401,7 +401,7 @@ def test_an_http_client_of_the_user_is_used_and_left_open() -> None:
     httpx2 = pytest.importorskip("httpx2")
     with served() as server, httpx2.Client(headers={"x-theirs": "1"}) as theirs:
         with client(server, http_client=theirs) as c:
-            assert c.send("hi").text_content() == "hello"
+            assert c.send("hi").text == "hello"
         assert not theirs.is_closed
         assert server.got[0].headers["x-theirs"] == "1"
 

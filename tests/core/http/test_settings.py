@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 import interlingua as il
-from interlingua.catalogue import ModelInfo
+from interlingua._catalogue import ModelInfo
 from interlingua.errors import UnknownProviderError
 from interlingua.plugins import Connection, ConnectionSettings, Registry, hookimpl
 from tests.support.fake_provider import Fake, registry, served

@@ -19,7 +19,7 @@ import attrs
 import pytest
 
 import interlingua as il
-from interlingua.plugins import Connection, Outgoing, WireRequest
+from interlingua.plugins import Connection, HttpRequest, WireRequest
 from tests.support.fake_provider import STREAM, WHOLE, Fake, Got, Reply, registry, served
 
 ANSWER = json.dumps({"models": ["one"], "count_tokens": 12}).encode()
@@ -41,7 +41,7 @@ def digest(key: bytes, method: str, url: str, headers: Mapping[str, str], body: 
     return hmac.new(key, text.encode() + b"\n" + body, hashlib.sha256).hexdigest()
 
 
-def sign(outgoing: Outgoing, secret: Secret) -> Mapping[str, str]:
+def sign(outgoing: HttpRequest, secret: Secret) -> Mapping[str, str]:
     added = {"x-token": secret.token, "x-date": outgoing.time.isoformat()}
     signed = digest(secret.key, outgoing.method, outgoing.url, outgoing.headers | added, outgoing.body)
     names = ";".join(sorted(outgoing.headers | added))
@@ -79,19 +79,19 @@ Call = Callable[[str, Any, Fake], list[str]]
 def blocking(url: str, more: Any, fake: Fake) -> list[str]:
     with il.Client("fake:known", api_key="-", base_url=url, registry=registry(fake), **more) as client:
         client._sleep = lambda _seconds: None
-        said = [client.send("whole", headers={"X-Extra": "mine"}).text_content()]
+        said = [client.send("whole", headers={"X-Extra": "mine"}).text]
         with client.stream("stream") as stream:
-            said.append(stream.message.text_content())
-        return [*said, *client.live_models(), str(client.count_tokens("x"))]
+            said.append(stream.message.text)
+        return [*said, *client.list_models(), str(client.count_tokens("x"))]
 
 
 def asynchronous(url: str, more: Any, fake: Fake) -> list[str]:
     async def run() -> list[str]:
         async with il.AsyncClient("fake:known", api_key="-", base_url=url, registry=registry(fake), **more) as client:
-            said = [(await client.send("whole", headers={"X-Extra": "mine"})).text_content()]
+            said = [(await client.send("whole", headers={"X-Extra": "mine"})).text]
             async with client.stream("stream") as stream:
-                said.append((await stream.message).text_content())
-            return [*said, *await client.live_models(), str(await client.count_tokens("x"))]
+                said.append((await stream.message).text)
+            return [*said, *await client.list_models(), str(await client.count_tokens("x"))]
 
     return asyncio.run(run())
 
@@ -172,7 +172,7 @@ def test_a_secret_that_runs_out_soon_is_replaced_before_it_is_refused(call: Call
 @BOTH
 def test_retries_are_signed_anew(call: Call) -> None:
     busy = iter([Reply(status=503, body=(b"busy",)), Reply(status=503, body=(b"busy",))])
-    quick = il.Retry(initial=0.001)
+    quick = il.Retry(initial_delay=0.001)
 
     def then(got: Got) -> Reply:
         if got.path in ("/models", "/count"):
@@ -199,7 +199,7 @@ def test_a_replaced_secret_takes_no_attempt_from_the_retries() -> None:
         fake = Fake(credentials=source, sign=sign)
         with il.Client("fake:known", api_key="-", base_url=server.url, registry=registry(fake), retry=1) as client:
             client._sleep = lambda _seconds: None
-            assert client.send("whole").text_content() == "hello"
+            assert client.send("whole").text == "hello"
 
     assert [got.headers["x-token"] for got in server.got] == ["old", "new", "new"]
     assert len(source.asked) == 2
@@ -226,13 +226,13 @@ def test_a_slow_source_never_blocks_the_loop_and_is_asked_once_by_many_tasks(ask
 
         fake = registry(Fake(credentials=source, sign=sign))
         async with il.AsyncClient("fake:known", api_key="-", base_url=server.url, registry=fake) as client:
-            await client.live_models()  # making the first connection takes its time
+            await client.list_models()  # making the first connection takes its time
             service.good = {"new"}
             beating = asyncio.create_task(beat())
             said = await asyncio.gather(*(client.send("whole") for _ in range(5)))
             stop = True
             await beating
-        return longest, [message.text_content() for message in said]
+        return longest, [message.text for message in said]
 
     times = []
     for _ in range(5):  # what else runs on this machine holds the loop up too
@@ -267,7 +267,7 @@ def test_what_a_source_raises_is_typed_and_keeps_the_secret(call: Call, kind: ty
 
 @BOTH
 def test_what_a_signer_raises_is_typed_and_keeps_the_secret(call: Call) -> None:
-    def broken(_outgoing: Outgoing, secret: Secret) -> Mapping[str, str]:
+    def broken(_outgoing: HttpRequest, secret: Secret) -> Mapping[str, str]:
         raise KeyError(secret.token)
 
     failure = pytest.raises(il.errors.AuthenticationError, match="signing the request failed with KeyError")
@@ -283,7 +283,7 @@ def test_a_source_that_cannot_be_reached_is_tried_again(call: Call) -> None:
     service = Service("t1")
     with served(choose=service) as server:
         service.url = server.url
-        assert call(server.url, {"retry": il.Retry(initial=0.001)}, Fake(credentials=source, sign=sign)) == SAID
+        assert call(server.url, {"retry": il.Retry(initial_delay=0.001)}, Fake(credentials=source, sign=sign)) == SAID
 
 
 @BOTH
@@ -319,7 +319,7 @@ def test_a_source_is_asked_again_after_another_client_was_made() -> None:
 
 
 def test_a_signer_needs_no_credentials() -> None:
-    def fixed(outgoing: Outgoing, secret: object) -> Mapping[str, str]:
+    def fixed(outgoing: HttpRequest, secret: object) -> Mapping[str, str]:
         return sign(outgoing, Secret(b"k1", "t1")) if secret is None else {}
 
     service = Service("t1")
@@ -329,6 +329,6 @@ def test_a_signer_needs_no_credentials() -> None:
 
 
 def test_an_outgoing_request_does_not_show_its_headers() -> None:
-    made = Outgoing("POST", "https://a.test/x", {"authorization": "hunter2"}, b"{}", datetime.now(UTC))
+    made = HttpRequest("POST", "https://a.test/x", {"authorization": "hunter2"}, b"{}", datetime.now(UTC))
     assert repr(made) == "<Outgoing POST https://a.test/x, 2 bytes>"
     assert Connection(base_url="https://a.test").sign is None

@@ -30,7 +30,7 @@ def test_events_then_the_message() -> None:
         message = stream.message
 
     assert kinds == ["text_delta", "text_delta", "usage_update", "message_complete"]
-    assert message.text_content() == "hello"
+    assert message.text == "hello"
     assert message.metadata.status is il.MessageStatus.COMPLETE
     assert message.metadata.usage is not None
     assert (message.metadata.usage.input_tokens, message.metadata.usage.output_tokens) == (3, 2)
@@ -50,7 +50,7 @@ def test_reading_the_message_first_waits_for_the_rest() -> None:
     with served(Reply(body=STREAM)) as server, client(server) as c, c.stream("hi") as stream:
         assert next(iter(stream)) == il.TextDelta(index=0, text="hel")
         assert stream.partial.metadata.status is il.MessageStatus.PARTIAL
-        assert stream.message.text_content() == "hello"
+        assert stream.message.text == "hello"
         assert stream.partial is stream.message
 
 
@@ -62,7 +62,7 @@ def test_a_cut_connection_keeps_the_text_and_is_no_good_end() -> None:
             events.extend(iter(lambda: next(iter(stream)), None))
         assert events[0] == il.TextDelta(index=0, text="hel")
         assert isinstance(events[-1], il.types.ErrorEvent)
-        assert caught.value.partial.text_content() == "hel"
+        assert caught.value.partial.text == "hel"
         assert caught.value.partial.metadata.status is il.MessageStatus.ERROR
         with pytest.raises(il.errors.StreamInterruptedError):
             _ = stream.message
@@ -73,7 +73,7 @@ def test_case_16_an_end_without_the_terminal_event_is_an_interruption() -> None:
     with served(reply) as server, client(server) as c, c.stream("hi") as stream:
         with pytest.raises(il.errors.StreamInterruptedError) as caught:
             _ = stream.message
-        assert caught.value.partial.text_content() == "hel"
+        assert caught.value.partial.text == "hel"
 
 
 def test_a_cut_after_the_terminal_event_takes_nothing_away() -> None:
@@ -124,7 +124,7 @@ def test_leaving_early_keeps_a_cancelled_message() -> None:
         with c.stream("hi") as stream:
             for _ in stream:
                 break
-        assert stream.message.text_content() == "hel"
+        assert stream.message.text == "hel"
         assert stream.message.metadata.status is il.MessageStatus.CANCELLED
 
 
@@ -138,7 +138,7 @@ def test_ctrl_c_in_the_loop_keeps_a_cancelled_message() -> None:
         stream = c.stream("hi")
         with pytest.raises(KeyboardInterrupt), stream:
             interrupt(stream)
-    assert stream.partial.text_content() == "hel"
+    assert stream.partial.text == "hel"
     assert stream.partial.metadata.status is il.MessageStatus.CANCELLED
 
 
@@ -150,12 +150,12 @@ def test_ctrl_c_while_waiting_keeps_a_cancelled_message(monkeypatch: pytest.Monk
             raise KeyboardInterrupt
         return pieces.pop()
 
-    monkeypatch.setattr("interlingua.http.transport.Response.__anext__", interrupted)
+    monkeypatch.setattr("interlingua._http.transport.Response.__anext__", interrupted)
     with served(Reply(body=STREAM)) as server, client(server) as c:
         stream = c.stream("hi")
         with pytest.raises(KeyboardInterrupt), stream:
             list(stream)
-    assert stream.message.text_content() == "hel"
+    assert stream.message.text == "hel"
     assert stream.message.metadata.status is il.MessageStatus.CANCELLED
 
 
@@ -165,7 +165,7 @@ def test_cancel_between_events() -> None:
             assert event == il.TextDelta(index=0, text="hel")
             stream.cancel()
         assert stream.message.metadata.status is il.MessageStatus.CANCELLED
-        assert stream.message.text_content().startswith("hel")
+        assert stream.message.text.startswith("hel")
 
 
 def test_cancel_from_another_thread_wakes_a_read() -> None:
@@ -209,7 +209,7 @@ def test_a_blocking_client_inside_an_event_loop_leaves_the_loop_no_generator() -
         sys.set_asyncgen_hooks(firstiter=seen.append)
         try:
             with client(server) as c:
-                assert c.send("hi").text_content() == "hello"
+                assert c.send("hi").text == "hello"
                 with c.stream("hi") as left:
                     next(iter(left))
                 with c.stream("hi") as stream:
@@ -218,7 +218,7 @@ def test_a_blocking_client_inside_an_event_loop_leaves_the_loop_no_generator() -
             sys.set_asyncgen_hooks(*before)
 
     with served(Reply(), Reply(body=STREAM), Reply(body=STREAM)) as server:
-        assert asyncio.run(main(server)).text_content() == "hello"
+        assert asyncio.run(main(server)).text == "hello"
     assert not seen
 
 

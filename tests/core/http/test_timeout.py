@@ -14,7 +14,7 @@ import socket
 import pytest
 
 import interlingua as il
-from interlingua.http.limits import Deadline
+from interlingua._http.limits import Deadline
 from tests.support.fake_provider import STREAM, WHOLE, Reply, Server, registry, served, sse
 
 SLOW = 0.4
@@ -39,7 +39,7 @@ def test_between_chunks_is_not_first_byte() -> None:
             with pytest.raises(il.errors.APITimeoutError, match=r"between_chunks=0\.1 s"):
                 c.send("hi")
         with client(server, il.Timeout(first_byte=0.35, between_chunks=5)) as c:
-            assert c.send("hi").text_content() == "hello"
+            assert c.send("hi").text == "hello"
 
 
 def test_a_stream_that_stalls_keeps_its_text() -> None:
@@ -47,7 +47,7 @@ def test_a_stream_that_stalls_keeps_its_text() -> None:
     with served(reply) as server, client(server, il.Timeout(between_chunks=0.1)) as c, c.stream("hi") as stream:
         with pytest.raises(il.errors.APITimeoutError, match="between_chunks") as caught:
             list(stream)
-    assert caught.value.partial.text_content() == "hel"
+    assert caught.value.partial.text == "hel"
 
 
 def test_total_ends_an_answer_that_trickles() -> None:
@@ -59,7 +59,7 @@ def test_total_ends_an_answer_that_trickles() -> None:
         with pytest.raises(il.errors.APITimeoutError, match=r"total=0\.2 s") as caught:
             list(stream)
     assert not caught.value.retryable
-    assert caught.value.partial.text_content().startswith("01")
+    assert caught.value.partial.text.startswith("01")
 
 
 def test_total_bounds_the_wait_for_headers() -> None:
@@ -114,7 +114,7 @@ def test_the_limits_of_a_users_client_stand_unless_others_are_given() -> None:
         with il.Client("fake:known", **arguments) as c, pytest.raises(il.errors.APITimeoutError, match="own limit"):
             c.send("hi")
         with il.Client("fake:known", **arguments, timeout=5) as c:
-            assert c.send("hi").text_content() == "hello"
+            assert c.send("hi").text == "hello"
 
 
 def test_the_clock_of_a_call_counts_down() -> None:

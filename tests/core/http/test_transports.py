@@ -124,7 +124,7 @@ def test_a_cancelled_task_leaves_the_client_usable(transport: str) -> None:
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-            return (await client.send("hi")).text_content()
+            return (await client.send("hi")).text
 
     with served(Reply(wait=3.0), Reply()) as server:
         assert asyncio.run(run(server.url)) == "hello"
@@ -134,7 +134,7 @@ def test_a_cancelled_task_leaves_the_client_usable(transport: str) -> None:
 def test_threads_and_loops_share_one_client(transport: str) -> None:
     with served() as server, il.Client("fake:known", **_settings(server.url, transport)) as client:
         texts: list[str] = []
-        threads = [threading.Thread(target=lambda: texts.append(client.send("hi").text_content())) for _ in range(20)]
+        threads = [threading.Thread(target=lambda: texts.append(client.send("hi").text)) for _ in range(20)]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -142,14 +142,14 @@ def test_threads_and_loops_share_one_client(transport: str) -> None:
         assert texts == ["hello"] * 20
 
         async def inside() -> str:  # blocking, in a thread that runs a loop
-            return client.send("hi").text_content()
+            return client.send("hi").text
 
         assert asyncio.run(inside()) == "hello"
 
         async def twenty() -> list[str]:
             async with il.AsyncClient("fake:known", **_settings(server.url, transport)) as other:
                 found = await asyncio.gather(*(other.send("hi") for _ in range(20)))
-                return [one.text_content() for one in found]
+                return [one.text for one in found]
 
         assert asyncio.run(twenty()) == ["hello"] * 20
 
@@ -248,7 +248,7 @@ def test_certificates_are_checked_and_ones_own_are_trusted(
         assert "certificate" in str(raised.value).lower()
         monkeypatch.setenv("SSL_CERT_FILE", str(certificates / "root.pem"))
         with il.Client("fake:known", **settings) as client:
-            assert client.send("hi").text_content() == "hello"
+            assert client.send("hi").text == "hello"
         monkeypatch.setenv("SSL_CERT_FILE", str(certificates / "none.pem"))
         with pytest.raises(il.CallerError, match="SSL_CERT_FILE"):
             il.Client("fake:known", **settings)
@@ -269,7 +269,7 @@ def test_a_folder_of_certificates_is_trusted(
         secure(certificates) as port,
         il.Client("fake:known", **_settings(f"https://localhost:{port}", transport)) as client,
     ):
-        assert client.send("hi").text_content() == "hello"
+        assert client.send("hi").text == "hello"
 
 
 @ANY
@@ -279,7 +279,7 @@ def test_proxies_of_the_environment_are_taken(transport: str, monkeypatch: pytes
     with served() as server:
         monkeypatch.setenv("http_proxy", server.url)
         with il.Client("fake:known", **_settings("http://service.test", transport)) as client:
-            assert client.send("hi").text_content() == "hello"
+            assert client.send("hi").text == "hello"
         assert server.got[0].path.startswith("http://service.test/")
         monkeypatch.setenv("no_proxy", "127.0.0.1")
         with il.Client("fake:known", **_settings(server.url, transport)) as client:
@@ -316,7 +316,7 @@ def test_a_proxy_tunnels_tls(transport: str, certificates: Path, monkeypatch: py
         tunnelling.start()
         monkeypatch.setenv("https_proxy", f"http://127.0.0.1:{listener.getsockname()[1]}")
         with il.Client("fake:known", **_settings(f"https://localhost:{port}", transport)) as client:
-            assert client.send("hi").text_content() == "hello"
+            assert client.send("hi").text == "hello"
         tunnelling.join(5)
     assert asked[0].startswith(b"CONNECT localhost:%d " % port)
 
@@ -327,7 +327,7 @@ def test_an_interim_answer_is_not_the_answer(transport: str) -> None:
     length = f"content-length: {len(WHOLE)}"
     steps = [interim, 0.1, head(length, "x-final: yes", kind="application/json") + WHOLE]
     with faulty(steps) as server, il.Client("fake:known", **_settings(server.url, transport)) as client:
-        assert client.send("hi").text_content() == "hello"
+        assert client.send("hi").text == "hello"
 
 
 @ANY
@@ -336,7 +336,7 @@ def test_a_kept_connection_that_the_server_closed_is_made_anew(transport: str) -
     answer = head(length, kind="application/json").replace(b"connection: close\r\n", b"") + WHOLE
     with faulty([answer]) as server, il.Client("fake:known", **_settings(server.url, transport)) as client:
         for _ in range(3):
-            assert client.send("hi").text_content() == "hello"
+            assert client.send("hi").text == "hello"
             time.sleep(0.1)
         assert len(server.requests) == 3
 

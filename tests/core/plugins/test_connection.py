@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from interlingua.errors import PluginError
-from interlingua.plugins import Connection, Endpoint, RequestContext, WireChunk, load_format, own_replay
+from interlingua.plugins import Connection, Endpoint, RequestContext, WireChunk, format_provider, replay_state
 from interlingua.types import Origin, StopReason, user
 
 CONNECTION = Connection(
@@ -67,10 +67,10 @@ def test_own_replay_gives_what_the_context_was_given() -> None:
     context = RequestContext(origin=Origin("acme", "talk", "m"))
     message = context.message([], stop_reason=StopReason.END_TURN, replay={"plan": [1]}, trace={"x": 1})
 
-    assert own_replay(message) == own_replay(message, "talk") == {"plan": [1]}
-    assert own_replay(message, "chat") == {}
-    assert own_replay(context.message([], stop_reason=StopReason.END_TURN)) == {}
-    assert own_replay(user("hi")) == {}
+    assert replay_state(message) == replay_state(message, "talk") == {"plan": [1]}
+    assert replay_state(message, "chat") == {}
+    assert replay_state(context.message([], stop_reason=StopReason.END_TURN)) == {}
+    assert replay_state(user("hi")) == {}
 
 
 def entry(name: str, value: str) -> EntryPoint:
@@ -83,16 +83,16 @@ def test_a_format_is_found_by_name_and_made_for_the_hosts_key(monkeypatch: pytes
     monkeypatch.setitem(sys.modules, "made_formats", made)
     entries = [entry("other", "nowhere:x"), entry("acme", "made_formats:for_host")]
 
-    assert load_format("acme", "cloud", entries=entries) == ("cloud", {})
+    assert format_provider("acme", "cloud", entries=entries) == ("cloud", {})
     with pytest.raises(PluginError, match=r"'cloud' needs the format 'none'.*pip install interlingua-none"):
-        load_format("none", "cloud", entries=entries)
+        format_provider("none", "cloud", entries=entries)
 
 
 @pytest.mark.parametrize("name", ["anthropic", "google", "openai"])
 def test_a_shipped_format_has_the_hooks_of_a_provider_and_takes_no_settings(name: str) -> None:
-    made: Any = load_format(name, "cloud")
+    made: Any = format_provider(name, "cloud")
 
     for hook in ("to_wire", "from_wire_response", "stream_response", "from_wire_error", "capabilities"):
         assert callable(getattr(made, hook))
     with pytest.raises(PluginError, match="takes no settings"):
-        load_format(name, "cloud", {"base_url": "http://127.0.0.1:9"})
+        format_provider(name, "cloud", {"base_url": "http://127.0.0.1:9"})

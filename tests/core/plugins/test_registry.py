@@ -12,19 +12,19 @@ from typing import Any
 
 import pytest
 
+from interlingua._plugins.hookspecs import hookimpl
+from interlingua._plugins.registry import Registry
+from interlingua._plugins.wire import map_stream
 from interlingua.errors import CallerError, PluginError, UnknownProviderError
 from interlingua.plugins import write_request
-from interlingua.plugins.hookspecs import hookimpl
-from interlingua.plugins.registry import Registry
-from interlingua.plugins.wire import wrap_stream
 from interlingua.types.blocks import TextBlock
 from interlingua.types.events import StreamEvent, TextDelta
 from interlingua.types.factories import user
-from interlingua.types.options import AdapterOptions
+from interlingua.types.options import RequestOptions
 from tests.support.fake_provider import STREAM, Fake
 
 EntryPoint = importlib.metadata.EntryPoint
-OPTIONS = AdapterOptions(model="known")
+OPTIONS = RequestOptions(model="known")
 
 
 class Distribution(importlib.metadata.Distribution):
@@ -111,7 +111,7 @@ def test_case_27_a_broken_plugin_costs_one_warning(
 def test_case_27_importing_core_pulls_in_no_provider_and_no_http_library() -> None:
     """General plugins are loaded with the registry; of them, only the module that the entry point names."""
     code = (
-        "import sys, interlingua, interlingua.plugins.registry; interlingua.plugins.registry.Registry().found(); "
+        "import sys, interlingua, interlingua._plugins.registry; interlingua._plugins.registry.Registry().found(); "
         "from importlib.metadata import entry_points; "
         "named = {e.module for e in entry_points(group='interlingua.plugins')}; "
         "named |= {n.partition('.')[0] for n in named}; "
@@ -204,7 +204,7 @@ class Redact:
 
     @hookimpl(trylast=True)
     def prepare_request(self, messages: Sequence[Any], tools: Any, options: Any) -> Any:
-        return [user(one.text_content().replace("secret", "***")) for one in messages], tools, options
+        return [user(one.text.replace("secret", "***")) for one in messages], tools, options
 
     @hookimpl(wrapper=True)
     def stream_response(self, response_stream: Any, context: Any) -> Any:
@@ -213,7 +213,7 @@ class Redact:
         def shout(event: StreamEvent) -> list[StreamEvent]:
             return [TextDelta(index=event.index, text=event.text.upper())] if type(event) is TextDelta else [event]
 
-        return wrap_stream(stream, shout)
+        return map_stream(stream, shout)
 
     @hookimpl
     def observe(self, event: Any) -> None:
@@ -221,9 +221,9 @@ class Redact:
 
 
 def test_a_plugin_wraps_every_provider_whenever_it_is_loaded() -> None:
-    from interlingua.plugins.wire import RequestContext
-    from interlingua.response.decode import StreamDecoder
-    from interlingua.response.framing import framer
+    from interlingua._plugins.wire import RequestContext
+    from interlingua._response.decode import StreamDecoder
+    from interlingua._response.framing import framer
     from interlingua.types.messages import Origin
 
     registry = Registry([Redact()], providers={"one": Fake(), "two": Fake()}, entry_points=[])
@@ -233,7 +233,7 @@ def test_a_plugin_wraps_every_provider_whenever_it_is_loaded() -> None:
         for data in STREAM:
             decoder.feed(data)
         decoder.end()
-        assert decoder.message().text_content() == "HELLO"
+        assert decoder.message().text == "HELLO"
 
 
 def test_prepare_request_is_folded_over_all_plugins() -> None:
@@ -245,7 +245,7 @@ def test_prepare_request_is_folded_over_all_plugins() -> None:
     registry = Registry([Greet(), Redact()], providers={"fake": Fake()}, entry_points=[])
     messages, _, _ = registry.provider("fake").prepare([user("a secret")], (), OPTIONS)
 
-    assert [one.text_content() for one in messages] == ["a ***", "bye ***"]
+    assert [one.text for one in messages] == ["a ***", "bye ***"]
 
 
 def test_observers_are_told_and_a_failing_one_is_not_in_the_way(caplog: pytest.LogCaptureFixture) -> None:
@@ -327,7 +327,7 @@ def test_wrap_stream_adds_at_the_end_and_closes_what_it_wraps() -> None:
             closed.append(True)
 
     async def collect(stop: bool) -> list[str]:
-        stream = wrap_stream(inner(), lambda event: [event], lambda: [TextDelta(index=0, text="!")])
+        stream = map_stream(inner(), lambda event: [event], lambda: [TextDelta(index=0, text="!")])
         got = []
         async for event in stream:
             got.append(event.text)  # type: ignore[union-attr]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from interlingua.catalogue import Price, find_model, load_catalogue
+from interlingua._catalogue import Price, find_model, load_catalogue
 
 ROOT = Path(__file__).parents[3]
 AT = datetime(2026, 11, 21, 12, tzinfo=UTC)  # the moment for which the rows below were looked up

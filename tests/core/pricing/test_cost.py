@@ -8,9 +8,9 @@ from decimal import Decimal, localcontext
 import attrs
 import pytest
 
-from interlingua.catalogue import ModelInfo, Price, PriceTier
-from interlingua.json import FrozenDict
-from interlingua.pricing import cost_of
+from interlingua._catalogue import ModelInfo, Price, PriceTier
+from interlingua._json import FrozenDict
+from interlingua._pricing import cost_of
 from interlingua.types.messages import CostParts, Usage
 
 AT = datetime(2026, 11, 21, 12, tzinfo=UTC)

@@ -10,8 +10,8 @@ from typing import Any
 import genai_prices
 import pytest
 
-from interlingua.catalogue import ModelInfo, load_catalogue
-from interlingua.pricing import cost_of
+from interlingua._catalogue import ModelInfo, load_catalogue
+from interlingua._pricing import cost_of
 from interlingua.types.messages import Usage
 
 PLUGINS = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 
-from interlingua.request.rules import RULES
+from interlingua._request.rules import RULES
 from tests.support import tree
 
 PAGE = tree.ROOT / "docs" / "reference" / "format.md"

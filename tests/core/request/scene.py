@@ -7,12 +7,12 @@ from typing import Any
 import attrs
 from hypothesis import strategies as st
 
-from interlingua.plugins.provider import Target
+from interlingua._plugins.provider import ProjectionTarget
 from interlingua.types.blocks import (
     AudioBlock,
     ContentBlock,
     ImageBlock,
-    ImageSource,
+    MediaSource,
     OpaqueBlock,
     RedactedThinkingBlock,
     TextBlock,
@@ -22,9 +22,9 @@ from interlingua.types.blocks import (
     UnknownBlock,
 )
 from interlingua.types.messages import Message, MessageMetadata, MessageStatus, Provenance, Role
-from interlingua.types.options import AdapterCapabilities
+from interlingua.types.options import ModelCapabilities
 
-ABLE = AdapterCapabilities(
+ABLE = ModelCapabilities(
     supports_thinking=True,
     supports_images=True,
     supports_tools=True,
@@ -44,11 +44,11 @@ NARROW = attrs.evolve(
     tool_id_max_length=9,
     thinking_scope="never",
 )
-IMAGE = ImageBlock(source=ImageSource(kind="base64", data="aGk="), media_type="image/png")
+IMAGE = ImageBlock(source=MediaSource(kind="base64", data="aGk="), media_type="image/png")
 
 
-def target(capabilities: AdapterCapabilities = ABLE, **facts: Any) -> Target:
-    return Target(**{"provider": "acme", "model": "m", "capabilities": capabilities, **facts})
+def target(capabilities: ModelCapabilities = ABLE, **facts: Any) -> ProjectionTarget:
+    return ProjectionTarget(**{"provider": "acme", "model": "m", "capabilities": capabilities, **facts})
 
 
 def made(*content: ContentBlock, provider: str = "acme", model: str = "m", api: str = "chat", **facts: Any) -> Message:
@@ -90,7 +90,7 @@ _results = st.builds(
 )
 _answered = st.builds(
     lambda message: [message, *(Message(role=Role.TOOL, content=(ToolResultBlock(tool_use_id=each.id, content="ok"),))
-                                for each in reversed(message.tool_calls()))],
+                                for each in reversed(message.tool_calls))],
     _assistants,
 )  # fmt: skip
 _plain = st.builds(

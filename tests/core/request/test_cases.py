@@ -8,20 +8,20 @@ from typing import Any
 import attrs
 import pytest
 
+from interlingua._plugins.hookspecs import hookimpl
+from interlingua._plugins.provider import ProjectionTarget, Provider
+from interlingua._plugins.registry import new_manager
+from interlingua._plugins.wire import Loss, WireRequest
+from interlingua._request.project import MISSING_RESULT, locate_losses, project_conversation
 from interlingua.errors import CapabilityError
 from interlingua.plugins import write_request
-from interlingua.plugins.hookspecs import hookimpl
-from interlingua.plugins.provider import Provider, Target
-from interlingua.plugins.registry import new_manager
-from interlingua.plugins.wire import Loss, WireRequest
-from interlingua.request.project import MISSING_RESULT, locate_losses, project_conversation
 from interlingua.types.blocks import (
     AudioBlock,
     CacheHint,
     ContentBlock,
     DocumentBlock,
     ImageBlock,
-    ImageSource,
+    MediaSource,
     OpaqueBlock,
     RedactedThinkingBlock,
     TextBlock,
@@ -31,14 +31,14 @@ from interlingua.types.blocks import (
 )
 from interlingua.types.factories import system, tool_result, user
 from interlingua.types.messages import Message, MessageMetadata, MessageStatus, Role
-from interlingua.types.options import AdapterOptions
+from interlingua.types.options import RequestOptions
 from tests.core.request import scene
 from tests.core.request.scene import IMAGE, call, made
 
 TEXT = TextBlock(text="so")
 
 
-def project(*messages: Message, target: Target | None = None) -> tuple[list[Message], Any]:
+def project(*messages: Message, target: ProjectionTarget | None = None) -> tuple[list[Message], Any]:
     return project_conversation(messages, target or scene.target())
 
 
@@ -68,7 +68,7 @@ def test_case_01_a_dated_snapshot_is_the_same_model() -> None:
 
 def test_case_02_thinking_does_not_become_text_unless_asked() -> None:
     message = made(ThinkingBlock(text="secret plan"), TEXT, provider="other")
-    asked = scene.target(demote_thinking=True)
+    asked = scene.target(thinking_as_text=True)
 
     assert "secret" not in str(project(user("hi"), message)[0])
     projected, losses = project(user("hi"), message, target=asked)
@@ -88,7 +88,7 @@ def test_case_03_own_state_survives_byte_equal_and_in_order() -> None:
     )
     projected, losses = project(user("hi"), message, tool_result("tu_1", "ok"))
 
-    assert projected[1].content == (*message.content[:4], attrs.evolve(message.tool_calls()[0], id="own_1"))
+    assert projected[1].content == (*message.content[:4], attrs.evolve(message.tool_calls[0], id="own_1"))
     assert projected[1].metadata.provider_raw == raw
     assert losses == ()
 
@@ -104,7 +104,7 @@ def test_case_07_a_dangling_call_gets_the_same_error_result_every_time() -> None
     first, losses = project(*history)
 
     assert [each.role for each in first] == ["user", "assistant", "tool", "user"]
-    filled = first[2].tool_results()[0]
+    filled = first[2].tool_results[0]
     assert (filled.is_error, filled.content) == (True, (TextBlock(text=MISSING_RESULT),))
     assert losses[0].path.startswith("messages[1]")
     assert losses[0].verdict == "rewritten"
@@ -132,7 +132,7 @@ def test_case_09_results_come_in_the_calls_order_before_the_user_speaks() -> Non
     projected, losses = project(user("hi"), made(a, b), tool_result(b, "B"), tool_result(a, "A"), user("and?"))
 
     assert [each.role for each in projected] == ["user", "assistant", "tool", "tool", "user"]
-    assert [each.tool_results()[0].content[0] for each in projected[2:4]] == [TextBlock(text="A"), TextBlock(text="B")]
+    assert [each.tool_results[0].content[0] for each in projected[2:4]] == [TextBlock(text="A"), TextBlock(text="B")]
     assert losses == ()
 
 
@@ -141,16 +141,16 @@ def test_several_results_in_one_message_are_taken_apart() -> None:
     both = Message(role=Role.TOOL, content=[ToolResultBlock(tool_use_id=each.id, content=each.id) for each in (b, a)])
     projected, _ = project(user("hi"), made(a, b), both)
 
-    assert [[block.tool_use_id for block in each.tool_results()] for each in projected[2:]] == [["tu_a"], ["tu_b"]]
+    assert [[block.tool_use_id for block in each.tool_results] for each in projected[2:]] == [["tu_a"], ["tu_b"]]
 
 
 def test_case_10_two_calls_of_one_turn_with_one_id_get_their_results_in_order() -> None:
     same = call("call_0")
     projected, losses = project(user("hi"), made(same, same), tool_result(same, "A"), tool_result(same, "B"))
 
-    ids = [each.id for each in projected[1].tool_calls()]
+    ids = [each.id for each in projected[1].tool_calls]
     assert len(set(ids)) == 2
-    assert [(each.tool_results()[0].tool_use_id, each.tool_results()[0].content) for each in projected[2:]] == [
+    assert [(each.tool_results[0].tool_use_id, each.tool_results[0].content) for each in projected[2:]] == [
         (ids[0], (TextBlock(text="A"),)),
         (ids[1], (TextBlock(text="B"),)),
     ]
@@ -171,7 +171,7 @@ def test_the_ledger_and_critical_indexes_point_into_the_message_as_it_was() -> N
 def test_an_adapters_row_about_one_result_of_several_points_at_it(provider_id: str | None) -> None:
     """The result goes by itself, under the id that the provider gave its call."""
     calls = made(call("tu_a", provider_id and "own_a"), call("tu_b", provider_id))
-    results = [ToolResultBlock(tool_use_id=each.id, content=[TextBlock(text=each.id)]) for each in calls.tool_calls()]
+    results = [ToolResultBlock(tool_use_id=each.id, content=[TextBlock(text=each.id)]) for each in calls.tool_calls]
     history = [user("hi"), calls, Message(role=Role.TOOL, content=results)]
     projected, before = project(*history)
     row = Loss(path="messages[3].content[0].is_error", block_type="tool_result", verdict="rewritten", reason="so")
@@ -187,10 +187,10 @@ def test_case_10_duplicate_ids_over_turns_stay_apart_and_stable() -> None:
     for _ in range(4):
         history += [made(call("functions.todo:0"), provider="other"), tool_result("functions.todo:0", "x")]
         projected, _losses = project_conversation(history, target)
-        ids = [each.id for message in projected for each in message.tool_calls()]
+        ids = [each.id for message in projected for each in message.tool_calls]
         assert ids[: len(seen)] == seen
         assert len(set(ids)) == len(ids)
-        assert [block.tool_use_id for message in projected for block in message.tool_results()] == ids
+        assert [block.tool_use_id for message in projected for block in message.tool_results] == ids
         seen = ids
 
 
@@ -262,12 +262,12 @@ PDF = "JVBERi0xLjQK"
 def test_media_without_a_type_get_the_one_their_bytes_show(
     role: Role, kind: Any, data: str, media_type: str | None
 ) -> None:
-    block = kind(source=ImageSource(kind="base64", data=data), media_type="")
+    block = kind(source=MediaSource(kind="base64", data=data), media_type="")
     able = attrs.evolve(scene.ABLE, supports_documents=True, supports_tool_result_documents=True)
     for_results = [user("hi"), made(call("tu_1")), tool_result("tu_1", [TEXT, block])]
     history = [Message(role=Role.USER, content=[TEXT, block])] if role is Role.USER else for_results
     projected, losses = project(*history, target=scene.target(able))
-    content: Any = projected[-1].content if role is Role.USER else projected[-1].tool_results()[0].content
+    content: Any = projected[-1].content if role is Role.USER else projected[-1].tool_results[0].content
 
     assert [loss.block_type for loss in losses] == [block.type]
     assert [getattr(part, "media_type", None) for part in content[1:]] == (
@@ -276,8 +276,8 @@ def test_media_without_a_type_get_the_one_their_bytes_show(
 
 
 def test_media_by_reference_and_a_models_own_need_no_type() -> None:
-    linked = ImageBlock(source=ImageSource(kind="url", data="https://example.org/a"))
-    spoken = AudioBlock(source=ImageSource(kind="base64", data="AAAA"), media_type="")
+    linked = ImageBlock(source=MediaSource(kind="url", data="https://example.org/a"))
+    spoken = AudioBlock(source=MediaSource(kind="base64", data="AAAA"), media_type="")
     hearing = scene.target(attrs.evolve(scene.ABLE, supports_image_urls=True, supports_audio=True))
     history = [user([linked]), made(spoken, TEXT)]
 
@@ -289,24 +289,24 @@ def test_case_21_media_in_results() -> None:
     history = [user("hi"), made(call("tu_1")), tool_result("tu_1", [TEXT, IMAGE]), user("what is it?")]
 
     native, losses = project(*history)
-    assert native[2].tool_results()[0].content == (TEXT, IMAGE)
+    assert native[2].tool_results[0].content == (TEXT, IMAGE)
     assert losses == ()
 
     no_results = scene.target(attrs.evolve(scene.ABLE, supports_tool_result_images=False))
     moved, losses = project(*history, target=no_results)
     assert [each.role for each in moved] == ["user", "assistant", "tool", "user", "user"]
     assert moved[3].content[-1] is IMAGE
-    assert all(block.type == "text" for block in moved[2].tool_results()[0].content)
+    assert all(block.type == "text" for block in moved[2].tool_results[0].content)
     assert losses[0].verdict == "rewritten"
 
     blind = scene.target(attrs.evolve(scene.ABLE, supports_images=False))
     noted, losses = project(*history, target=blind)
     assert [each.role for each in noted] == ["user", "assistant", "tool", "user"]
-    assert "image" in noted[2].tool_results()[0].content[1].text  # type: ignore[union-attr]
+    assert "image" in noted[2].tool_results[0].content[1].text  # type: ignore[union-attr]
     assert losses[0].block_type == "image"
 
 
-DOCUMENT = DocumentBlock(source=ImageSource(kind="base64", data="aGk="), media_type="text/plain")
+DOCUMENT = DocumentBlock(source=MediaSource(kind="base64", data="aGk="), media_type="text/plain")
 
 
 def test_documents_in_results_have_a_flag_of_their_own() -> None:
@@ -316,7 +316,7 @@ def test_documents_in_results_have_a_flag_of_their_own() -> None:
         able = attrs.evolve(scene.ABLE, **{"supports_tool_result_images": False, **flags})
         projected, _ = project(*history, target=scene.target(able))
         moved = [str(block.type) for message in projected[3:] for block in message.content]
-        return [str(part.type) for part in projected[2].tool_results()[0].content], moved
+        return [str(part.type) for part in projected[2].tool_results[0].content], moved
 
     assert inside(supports_tool_result_documents=True) == (["text", "document", "text"], ["text", "image", "text"])
     both = {"supports_tool_result_documents": True, "supports_documents": True, "supports_tool_result_images": True}
@@ -343,7 +343,7 @@ def test_citations_go_back_to_the_provider_and_api_they_came_from(
     able = attrs.evolve(scene.ABLE, supports_citations=declared, thinking_scope="never")
     projected, losses = project(user("hi"), made(cited, **origin), user("go on"), target=scene.target(able))
 
-    assert projected[1].text_content() == "so it is"
+    assert projected[1].text == "so it is"
     assert bool(projected[1].content[0].citations) is kept  # type: ignore[union-attr]
     assert [loss.verdict for loss in losses] == ([] if kept else ["rewritten"])
 
@@ -365,7 +365,7 @@ def test_leading_system_messages_stay_and_later_ones_are_tagged_where_they_stand
     projected, losses = project(system("a"), system("b"), user("hi"), system("c"))
 
     assert [each.role for each in projected] == ["system", "system", "user", "user"]
-    assert "c" in projected[3].text_content()
+    assert "c" in projected[3].text
     assert losses[0].verdict == "rewritten"
 
 
@@ -399,25 +399,25 @@ def test_a_critical_block_fails_the_request_and_is_named(caplog: pytest.LogCaptu
     provider = _acme()
 
     with pytest.raises(CapabilityError) as caught:
-        write_request(provider, [user("hi"), message], [], AdapterOptions(model="m"))
+        write_request(provider, [user("hi"), message], [], RequestOptions(model="m"))
 
     assert caught.value.path == "messages[1].content[1]"
     harmless = attrs.evolve(message, metadata=MessageMetadata(critical=(0,)))
-    assert write_request(provider, [user("hi"), harmless], [], AdapterOptions(model="m")).losses[0].verdict == "dropped"
+    assert write_request(provider, [user("hi"), harmless], [], RequestOptions(model="m")).losses[0].verdict == "dropped"
 
 
 def test_a_critical_block_inside_a_message_nobody_can_place_fails_too() -> None:
     orphan = attrs.evolve(tool_result("tu_gone", "x"), metadata=MessageMetadata(critical=(0,)))
 
     with pytest.raises(CapabilityError):
-        write_request(_acme(), [user("hi"), orphan], [], AdapterOptions(model="m"))
+        write_request(_acme(), [user("hi"), orphan], [], RequestOptions(model="m"))
 
 
 def test_each_loss_is_one_warning_with_the_five_fields(caplog: pytest.LogCaptureFixture) -> None:
     """Seed 003 §4.2: session_id, message_id, block type, adapter name, reason; at WARN, as a log entry."""
     message = Message(role=Role.USER, session_id="s1", content=[TEXT, IMAGE, UnknownBlock(raw={"type": "hologram"})])
     with caplog.at_level(logging.WARNING, "interlingua"):
-        write_request(_acme(), [message], [], AdapterOptions(model="m"))
+        write_request(_acme(), [message], [], RequestOptions(model="m"))
 
     assert [(record.levelname, record.session_id, record.message_id, record.block_type, record.adapter) for record  # type: ignore[attr-defined]
             in caplog.records] == [

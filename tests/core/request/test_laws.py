@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from interlingua.json import thaw
+from interlingua._json import thaw
+from interlingua._plugins.provider import ProjectionTarget
+from interlingua._request.conversation import claim_conversation
+from interlingua._request.project import project_conversation
 from interlingua.plugins import encode_each
-from interlingua.plugins.provider import Target
-from interlingua.request.conversation import claim_conversation
-from interlingua.request.project import project_conversation
 from interlingua.types.factories import user
-from interlingua.types.messages import SILENTLY_ANSWERED, Message, MessageMetadata, Role
+from interlingua.types.messages import ANSWER_WAS_DROPPED, Message, MessageMetadata, Role
 from tests.core.request import scene
 from tests.support.counts import examples
 
@@ -29,16 +29,16 @@ def _shown(messages: list[Message]) -> list[object]:
 
 def _unmarked(metadata: MessageMetadata) -> MessageMetadata:
     """Metadata without the mark that a model was asked there: the message that ends a request gets it a turn later."""
-    extra = {name: value for name, value in metadata.extra.items() if name != SILENTLY_ANSWERED}
+    extra = {name: value for name, value in metadata.extra.items() if name != ANSWER_WAS_DROPPED}
     return attrs.evolve(metadata, extra=extra)
 
 
-def _fresh(messages: list[Message], target: Target) -> tuple[list[Message], object]:
+def _fresh(messages: list[Message], target: ProjectionTarget) -> tuple[list[Message], object]:
     copies = [attrs.evolve(message) for message in messages]  # new objects: nothing is known of them
     return project_conversation(copies, target)
 
 
-def _remembered(messages: list[Message], target: Target) -> tuple[list[Message], object]:
+def _remembered(messages: list[Message], target: ProjectionTarget) -> tuple[list[Message], object]:
     """Project as a request does: what is known of these messages is used, and what is new is kept."""
     with claim_conversation(messages) as conversation:
         conversation.check()
@@ -48,7 +48,7 @@ def _remembered(messages: list[Message], target: Target) -> tuple[list[Message],
 @pytest.mark.parametrize("target", TARGETS)
 @settings(max_examples=examples(150), deadline=None)
 @given(history=scene.histories)
-def test_every_call_is_answered_right_after_it_in_order(target: Target, history: list[Message]) -> None:
+def test_every_call_is_answered_right_after_it_in_order(target: ProjectionTarget, history: list[Message]) -> None:
     """Cases 07, 08, 09."""
     projected, _ = project_conversation(history, target)
 
@@ -56,20 +56,20 @@ def test_every_call_is_answered_right_after_it_in_order(target: Target, history:
     for message in projected:
         if waiting:
             assert message.role is Role.TOOL
-            assert [block.tool_use_id for block in message.tool_results()] == [waiting.pop(0)]
+            assert [block.tool_use_id for block in message.tool_results] == [waiting.pop(0)]
         else:
             assert message.role is not Role.TOOL
-        waiting += [call.id for call in message.tool_calls()]
+        waiting += [call.id for call in message.tool_calls]
     assert not waiting
 
 
 @pytest.mark.parametrize("target", TARGETS)
 @settings(max_examples=examples(150), deadline=None)
 @given(history=scene.histories)
-def test_ids_are_injective_and_fit(target: Target, history: list[Message]) -> None:
+def test_ids_are_injective_and_fit(target: ProjectionTarget, history: list[Message]) -> None:
     """Case 10."""
     projected, _ = project_conversation(history, target)
-    ids = [call.id for message in projected for call in message.tool_calls()]
+    ids = [call.id for message in projected for call in message.tool_calls]
 
     assert len(set(ids)) == len(ids)
     for each in ids:
@@ -80,7 +80,7 @@ def test_ids_are_injective_and_fit(target: Target, history: list[Message]) -> No
 @pytest.mark.parametrize("target", TARGETS)
 @settings(max_examples=examples(150), deadline=None)
 @given(history=scene.histories)
-def test_nothing_goes_out_that_the_target_cannot_carry(target: Target, history: list[Message]) -> None:
+def test_nothing_goes_out_that_the_target_cannot_carry(target: ProjectionTarget, history: list[Message]) -> None:
     """Cases 01, 12, 21."""
     projected, _ = project_conversation(history, target)
     for message in projected:
@@ -99,7 +99,7 @@ def test_nothing_goes_out_that_the_target_cannot_carry(target: Target, history: 
 @pytest.mark.parametrize("target", TARGETS)
 @settings(max_examples=examples(150), deadline=None)
 @given(history=scene.histories, then=scene.histories)
-def test_a_turn_is_a_prefix_of_the_next(target: Target, history: list[Message], then: list[Message]) -> None:
+def test_a_turn_is_a_prefix_of_the_next(target: ProjectionTarget, history: list[Message], then: list[Message]) -> None:
     """At message level: a request ends where the model is to speak, so the history ends closed."""
     history = [*history, user("go on")]
     now, losses_now = _fresh(history, target)
@@ -112,7 +112,9 @@ def test_a_turn_is_a_prefix_of_the_next(target: Target, history: list[Message], 
 @pytest.mark.parametrize("target", TARGETS)
 @settings(max_examples=examples(100), deadline=None)
 @given(history=scene.histories, data=st.data())
-def test_continuing_equals_walking_afresh(target: Target, history: list[Message], data: st.DataObject) -> None:
+def test_continuing_equals_walking_afresh(
+    target: ProjectionTarget, history: list[Message], data: st.DataObject
+) -> None:
     at = 0
     while at < len(history):
         at = data.draw(st.integers(at + 1, len(history)))

@@ -13,8 +13,8 @@ from typing import Any
 import attrs
 import pytest
 
-from interlingua.request.rules import RULES, check_message, validate_conversation
-from interlingua.types.blocks import ImageBlock, ImageSource, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
+from interlingua._request.rules import RULES, check_message, validate_conversation
+from interlingua.types.blocks import ImageBlock, MediaSource, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
 from interlingua.types.factories import assistant, system, tool_result, user
 from interlingua.types.messages import (
     Message,
@@ -22,19 +22,19 @@ from interlingua.types.messages import (
     MessageStatus,
     Provenance,
     Role,
-    RoutingDecisionRecord,
+    RoutingDecision,
     RoutingMode,
     Usage,
 )
 from interlingua.types.tools import SideEffects, ToolDefinition
 from tests.core.request import page
 
-ROUTING = RoutingDecisionRecord(mode=RoutingMode.DEFAULT, chosen_model="acme:m", reason="workspace default")
+ROUTING = RoutingDecision(mode=RoutingMode.DEFAULT, chosen_model="acme:m", reason="workspace default")
 GENERATED = MessageMetadata(
     model="acme:m", provider="acme", routing=ROUTING, usage=Usage(), provenance=Provenance.GENERATED
 )
 CALL = ToolUseBlock(id="tu_1", name="read_file", input={"path": "a"})
-IMAGE = ImageBlock(source=ImageSource(kind="url", data="https://example.org/a.png"))
+IMAGE = ImageBlock(source=MediaSource(kind="url", data="https://example.org/a.png"))
 RESULT = ToolResultBlock(tool_use_id="tu_1", content="x")
 READ = ToolDefinition(
     name="read_file",

@@ -9,23 +9,23 @@ from typing import Any
 import attrs
 import pytest
 
+from interlingua._request.conversation import ConversationState
+from interlingua._request.media import find_media
+from interlingua._request.prepare import RequestDraft
+from interlingua._request.rules import check_message, is_plain, validate_conversation
 from interlingua.errors import InvalidConversationError
-from interlingua.request.conversation import PreparedConversation
-from interlingua.request.media import find_media
-from interlingua.request.prepare import PreparedRequest
-from interlingua.request.rules import check_message, is_plain, validate_conversation
-from interlingua.types.blocks import ImageBlock, ImageSource, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
+from interlingua.types.blocks import ImageBlock, MediaSource, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
 from interlingua.types.factories import assistant, system, tool_result, user
 from interlingua.types.messages import (
     Message,
     MessageMetadata,
     Provenance,
     Role,
-    RoutingDecisionRecord,
+    RoutingDecision,
     RoutingMode,
     Usage,
 )
-from interlingua.types.options import AdapterOptions
+from interlingua.types.options import RequestOptions
 from interlingua.types.tools import SideEffects, ToolDefinition
 from tests.core.request.test_rules import forced
 from tests.support.fake_provider import registry
@@ -37,8 +37,8 @@ TOOL = ToolDefinition(
     input_schema={"type": "object", "properties": {"path": {"type": "string"}}},
     side_effects=SideEffects.READ,
 )
-IMAGE = ImageBlock(source=ImageSource(kind="url", data="https://example.org/a.png"))
-ROUTING = RoutingDecisionRecord(mode=RoutingMode.DEFAULT, chosen_model="acme:m", reason="the default")
+IMAGE = ImageBlock(source=MediaSource(kind="url", data="https://example.org/a.png"))
+ROUTING = RoutingDecision(mode=RoutingMode.DEFAULT, chosen_model="acme:m", reason="the default")
 WHOLE = MessageMetadata(
     model="acme:m",
     provider="acme",
@@ -104,7 +104,7 @@ def test_what_stops_a_request_is_the_whole_check_less_the_repairable(message: Me
     conversation = [*MESSAGES[:5], message]
     whole = [one for one in validate_conversation(conversation) if not one.repairable]
 
-    assert PreparedConversation(conversation).check() == whole
+    assert ConversationState(conversation).check() == whole
 
 
 @pytest.mark.parametrize("tools", [(), (TOOL,), (TOOL, TOOL)], ids=["no tools", "one", "twice the same"])
@@ -113,8 +113,8 @@ def test_tools_of_one_name_stop_a_request(tools: tuple[ToolDefinition, ...]) -> 
     provider = registry().provider("fake")
 
     if not whole:
-        PreparedRequest(provider, MESSAGES[:5], tools, AdapterOptions(model="m"))
+        RequestDraft(provider, MESSAGES[:5], tools, RequestOptions(model="m"))
         return
     with pytest.raises(InvalidConversationError) as raised:
-        PreparedRequest(provider, MESSAGES[:5], tools, AdapterOptions(model="m"))
+        RequestDraft(provider, MESSAGES[:5], tools, RequestOptions(model="m"))
     assert [*raised.value.violations] == whole

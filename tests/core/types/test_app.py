@@ -10,8 +10,8 @@ from typing import Any
 import attrs
 import pytest
 
+from interlingua._request.rules import check_message
 from interlingua.codec import decode_message, dumps_message, encode_message, loads_message
-from interlingua.request.rules import check_message
 from interlingua.types import Message, MessageMetadata, user
 
 NOTES: dict[str, Any] = {"acme-notes": {"rating": 5, "tags": ["a", None]}, "other": "secret word"}

@@ -16,7 +16,7 @@ import pytest
 from PIL import Image
 
 from interlingua import CallerError
-from interlingua.types.blocks import AudioBlock, DocumentBlock, ImageBlock, ImageSource, VideoBlock
+from interlingua.types.blocks import AudioBlock, DocumentBlock, ImageBlock, MediaSource, VideoBlock
 from interlingua.types.factories import (
     audio_block,
     document_block,
@@ -49,7 +49,7 @@ def test_every_form_of_an_image_is_the_same_block(form: str, media_type: str, tm
     encoded = base64.b64encode(data).decode()
     path = tmp_path / "picture"
     path.write_bytes(data)
-    expected = ImageBlock(source=ImageSource(kind="base64", data=encoded), media_type=media_type)
+    expected = ImageBlock(source=MediaSource(kind="base64", data=encoded), media_type=media_type)
 
     for value in (
         data,
@@ -79,7 +79,7 @@ def test_audio_by_prefix_base64_and_the_default(tmp_path: Path) -> None:
     assert audio_block(base64.b64encode(b"OggS" + bytes(60)).decode()).media_type == "audio/ogg"
     assert audio_block(b"nothing anybody knows").media_type == "audio/mpeg"
     assert audio_block(b"RIFF\x10\0\0\0WAVEfmt ") == AudioBlock(
-        source=ImageSource(kind="base64", data=base64.b64encode(b"RIFF\x10\0\0\0WAVEfmt ").decode()),
+        source=MediaSource(kind="base64", data=base64.b64encode(b"RIFF\x10\0\0\0WAVEfmt ").decode()),
         media_type="audio/wav",
     )
     with pytest.raises(CallerError, match="base64"):
@@ -90,7 +90,7 @@ def test_audio_by_prefix_base64_and_the_default(tmp_path: Path) -> None:
 def test_video_by_its_bytes_and_by_address(data: bytes, media_type: str) -> None:
     assert video_block(data).media_type == media_type
     url = "https://example.com/film"
-    assert video_block(url) == VideoBlock(source=ImageSource(kind="url", data=url))
+    assert video_block(url) == VideoBlock(source=MediaSource(kind="url", data=url))
     with pytest.raises(CallerError, match="not a video"):
         video_block(PDF)
 
@@ -99,7 +99,7 @@ def test_documents_are_pdf_or_text_and_paths_give_their_name(tmp_path: Path) -> 
     path = tmp_path / "report.pdf"
     path.write_bytes(PDF)
     assert document_block(path) == DocumentBlock(
-        source=ImageSource(kind="base64", data=base64.b64encode(PDF).decode()),
+        source=MediaSource(kind="base64", data=base64.b64encode(PDF).decode()),
         media_type="application/pdf",
         title="report.pdf",
     )
@@ -123,7 +123,7 @@ def test_images_come_out_as_bytes_and_as_pil_images() -> None:
     with pytest.raises(CallerError, match="url reference"):
         media_bytes(image_block("https://example.com/a.png"))
     with pytest.raises(CallerError, match="not base64"):
-        media_bytes(ImageBlock(source=ImageSource(kind="base64", data="?"), media_type="image/png"))
+        media_bytes(ImageBlock(source=MediaSource(kind="base64", data="?"), media_type="image/png"))
 
 
 @pytest.mark.parametrize(("name", "code"), [("PIL", "image_block(data)"), ("filetype", "user('text')")])

@@ -12,8 +12,8 @@ import attrs
 import pytest
 from hypothesis import given, settings
 
+from interlingua._request.conversation import claim_conversation
 from interlingua.errors import CallerError
-from interlingua.request.conversation import claim_conversation
 from interlingua.types import (
     Message,
     MessageMetadata,
@@ -25,7 +25,7 @@ from interlingua.types import (
 from interlingua.types.blocks import (
     AudioBlock,
     ImageBlock,
-    ImageSource,
+    MediaSource,
     TextBlock,
     ThinkingBlock,
     ToolResultBlock,
@@ -69,7 +69,7 @@ AUDIO = [
 def test_images_by_their_first_bytes(data: bytes, media_type: str) -> None:
     assert media_type_of(data, "image") == media_type
     encoded = base64.b64encode(data).decode()
-    expected = ImageBlock(source=ImageSource(kind="base64", data=encoded), media_type=media_type)
+    expected = ImageBlock(source=MediaSource(kind="base64", data=encoded), media_type=media_type)
     assert user(images=[data, encoded, f"data:{media_type};base64,{encoded}"]).content == (expected,) * 3
 
 
@@ -78,14 +78,14 @@ def test_audio_by_its_first_bytes(data: bytes, media_type: str, tmp_path: Path) 
     encoded = base64.b64encode(data).decode()
     path = tmp_path / "clip"
     path.write_bytes(data)
-    expected = AudioBlock(source=ImageSource(kind="base64", data=encoded), media_type=media_type)
+    expected = AudioBlock(source=MediaSource(kind="base64", data=encoded), media_type=media_type)
     assert user("hear", audio=[data, encoded, f"file:{path}", path]).content[1:] == (expected,) * 4
 
 
 def test_an_image_url_is_passed_through() -> None:
     url = "https://example.org/a.png"
 
-    assert user(images=[url]).content == (ImageBlock(source=ImageSource(kind="url", data=url)),)
+    assert user(images=[url]).content == (ImageBlock(source=MediaSource(kind="url", data=url)),)
 
 
 class Picture:
@@ -111,12 +111,12 @@ def test_what_is_no_image_is_refused(bad: Any) -> None:
 def test_factories_and_accessors() -> None:
     message = assistant([ThinkingBlock(text="hm"), TextBlock(text="a"), CALL, TextBlock(text="b")])
 
-    assert message.text_content() == "ab"
-    assert message.tool_calls() == [CALL]
-    assert message.thinking() == [ThinkingBlock(text="hm")]
+    assert message.text == "ab"
+    assert message.tool_calls == [CALL]
+    assert message.thinking_blocks == [ThinkingBlock(text="hm")]
     assert (user("x").role, system("x").role, message.role) == (Role.USER, Role.SYSTEM, Role.ASSISTANT)
     answer = tool_result(CALL, {"n": 1}, is_error=True, details={"k": 1}, terminate=True)
-    block = answer.tool_results()[0]
+    block = answer.tool_results[0]
     assert answer.metadata.parent_tool_use_id == block.tool_use_id == "tu_1"
     assert (block.tool_name, block.is_error, block.details, block.terminate) == ("read", True, {"k": 1}, True)
     batch = tool_results([(CALL, "a"), ("tu_2", "b")])

@@ -10,14 +10,14 @@ import pytest
 
 from interlingua.types.blocks import (
     ImageBlock,
-    ImageSource,
+    MediaSource,
     TextBlock,
     ToolResultBlock,
     ToolUseBlock,
     read_tool_input,
 )
 
-IMAGE = ImageBlock(source=ImageSource(kind="base64", data="aGk="), media_type="image/png")
+IMAGE = ImageBlock(source=MediaSource(kind="base64", data="aGk="), media_type="image/png")
 
 
 @pytest.mark.parametrize("raw", ["", "  ", "\n", "null"])

@@ -7,8 +7,8 @@ from email.utils import format_datetime
 
 import pytest
 
+from interlingua._plugins.wire import WireResponse
 from interlingua.errors import ContextWindowExceededError, OverloadedError, RateLimitError, StreamInterruptedError
-from interlingua.plugins.wire import WireResponse
 from interlingua.types.blocks import OpaqueBlock, TextBlock, ThinkingBlock
 from interlingua.types.messages import MessageStatus, StopReason
 from tests.plugins.anthropic.asking import ANTHROPIC, START, STOP, block, context, ended, read, said, streamed, whole
@@ -22,13 +22,13 @@ def _call(*fragments: str) -> list[dict[str, object]]:
 
 @pytest.mark.parametrize("fragments", [(), ("",), ("", ""), ("{}",)])
 def test_case_14_empty_arguments_are_an_empty_object(fragments: tuple[str, ...]) -> None:
-    (call,) = streamed(START, *_call(*fragments), ended("tool_use"), STOP).tool_calls()
+    (call,) = streamed(START, *_call(*fragments), ended("tool_use"), STOP).tool_calls
 
     assert (call.input, call.parse_error) == ({}, None)
 
 
 def test_case_14_cut_arguments_are_kept_as_text() -> None:
-    (call,) = streamed(START, *_call("", '{"path": "a'), ended("max_tokens"), STOP).tool_calls()
+    (call,) = streamed(START, *_call("", '{"path": "a'), ended("max_tokens"), STOP).tool_calls
 
     assert call.raw_input == '{"path": "a'
     assert call.parse_error
@@ -38,7 +38,7 @@ def test_case_14_cut_arguments_are_kept_as_text() -> None:
 def test_arguments_given_at_the_start_survive_empty_fragments() -> None:
     start = {**TOOL, "input": {"path": "a"}}
     fragment = {"type": "input_json_delta", "partial_json": ""}
-    (call,) = streamed(START, *block(0, start, fragment), ended("tool_use"), STOP).tool_calls()
+    (call,) = streamed(START, *block(0, start, fragment), ended("tool_use"), STOP).tool_calls
 
     assert call.input == {"path": "a"}
 
@@ -50,7 +50,7 @@ def test_case_15_an_error_in_the_stream_keeps_what_came() -> None:
 
     assert caught.value.retryable
     assert caught.value.request_id == "req_1"
-    assert caught.value.partial.text_content() == "half"
+    assert caught.value.partial.text == "half"
     assert caught.value.partial.metadata.status is MessageStatus.ERROR
 
 
@@ -64,7 +64,7 @@ def test_case_16_a_stream_without_its_end_is_interrupted(end: tuple[dict[str, ob
     with pytest.raises(StreamInterruptedError) as caught:
         streamed(START, *said("half"), *end)
 
-    assert caught.value.partial.text_content() == "half"
+    assert caught.value.partial.text == "half"
     assert caught.value.partial.metadata.stop_reason is not StopReason.END_TURN
 
 
@@ -182,8 +182,8 @@ def test_case_35_an_interrupted_stream_keeps_ids_and_state() -> None:
     partial = caught.value.partial
 
     assert partial.content[0] == ThinkingBlock(text="", signature="s")
-    assert partial.tool_calls()[0].provider_id == "toolu_1"
-    assert partial.tool_calls()[0].parse_error
+    assert partial.tool_calls[0].provider_id == "toolu_1"
+    assert partial.tool_calls[0].parse_error
 
 
 def test_case_36_citations_are_kept_on_both_roads() -> None:

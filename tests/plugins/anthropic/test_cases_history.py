@@ -10,7 +10,7 @@ from interlingua.errors import CapabilityError
 from interlingua.types.blocks import (
     CacheHint,
     ImageBlock,
-    ImageSource,
+    MediaSource,
     RedactedThinkingBlock,
     TextBlock,
     ThinkingBlock,
@@ -169,7 +169,7 @@ def test_case_14_malformed_arguments_can_be_sent_back() -> None:
 
 
 def test_case_21_an_image_in_a_result_stays_in_the_result() -> None:
-    image = ImageBlock(source=ImageSource(kind="base64", data="iVBORw0="), media_type="image/png")
+    image = ImageBlock(source=MediaSource(kind="base64", data="iVBORw0="), media_type="image/png")
     result = elements(body([user("q"), answer(CALL), tool_result(CALL, [TextBlock(text="see"), image])], [READ]))[-1]
 
     assert result["content"] == [
@@ -179,7 +179,7 @@ def test_case_21_an_image_in_a_result_stays_in_the_result() -> None:
 
 
 def test_case_21_an_image_type_the_wire_does_not_take_becomes_a_note() -> None:
-    image = ImageBlock(source=ImageSource(kind="base64", data="AA=="), media_type="image/tiff")
+    image = ImageBlock(source=MediaSource(kind="base64", data="AA=="), media_type="image/tiff")
     request = asked([user("q"), answer(CALL), tool_result(CALL, [image])], [READ])
 
     assert "image/tiff" in elements(body_of(request))[-1]["content"]
@@ -187,7 +187,7 @@ def test_case_21_an_image_type_the_wire_does_not_take_becomes_a_note() -> None:
 
 
 def test_case_21_a_request_larger_than_the_wire_takes_is_refused_before_sending() -> None:
-    image = ImageBlock(source=ImageSource(kind="base64", data="A" * (33 * 1024 * 1024)), media_type="image/png")
+    image = ImageBlock(source=MediaSource(kind="base64", data="A" * (33 * 1024 * 1024)), media_type="image/png")
 
     with pytest.raises(CapabilityError):
         asked([user([image])])

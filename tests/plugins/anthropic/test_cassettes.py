@@ -5,12 +5,12 @@ from __future__ import annotations
 import anthropic
 import pytest
 
+from interlingua._plugins.wire import WireResponse
 from interlingua.errors import AuthenticationError, OverloadedError, ProviderError, RateLimitError
 from interlingua.plugins import write_request
-from interlingua.plugins.wire import WireResponse
 from interlingua.types.blocks import RedactedThinkingBlock, ThinkingBlock
 from interlingua.types.messages import Message, StopReason
-from interlingua.types.options import AdapterOptions
+from interlingua.types.options import RequestOptions
 from tests.oracle import anthropic_sdk as sdk
 from tests.oracle.readings import calls_of, usage_of
 from tests.plugins.anthropic.asking import ANTHROPIC, context
@@ -41,7 +41,7 @@ def test_the_sdk_reads_the_same(name: str) -> None:
     expected = sdk.reading(sdk.streamed(body) if name in STREAMED else sdk.whole(body))
     message = _read(name)
 
-    assert message.text_content() == expected.text
+    assert message.text == expected.text
     assert calls_of(message) == expected.calls
     assert message.metadata.stop_reason is expected.stop
     assert usage_of(message) == expected.usage
@@ -52,8 +52,8 @@ def test_the_answer_can_be_sent_back(name: str) -> None:
     from interlingua.types.factories import tool_result, user
 
     message = _read(name)
-    results = [tool_result(call, "r") for call in message.tool_calls()]
-    request = write_request(ANTHROPIC, [user("q"), message, *results, user("n")], [], AdapterOptions(model=MODEL))
+    results = [tool_result(call, "r") for call in message.tool_calls]
+    request = write_request(ANTHROPIC, [user("q"), message, *results, user("n")], [], RequestOptions(model=MODEL))
 
     assert broken_rules(request.body) == []
 
@@ -87,14 +87,14 @@ def test_cached_tokens_are_part_of_the_input() -> None:
 
 
 def test_an_image_request_is_the_one_we_write() -> None:
-    from interlingua.types.blocks import ImageBlock, ImageSource, TextBlock
+    from interlingua.types.blocks import ImageBlock, MediaSource, TextBlock
     from interlingua.types.factories import user
 
     asked = _exchange("image").request
     data = asked["messages"][0]["content"][1]["source"]["data"]
-    image = ImageBlock(source=ImageSource(kind="base64", data=data), media_type="image/png")
+    image = ImageBlock(source=MediaSource(kind="base64", data=data), media_type="image/png")
     message = user([TextBlock(text="What is this?"), image])
-    request = write_request(ANTHROPIC, [message], [], AdapterOptions(model=MODEL, max_tokens=1024))
+    request = write_request(ANTHROPIC, [message], [], RequestOptions(model=MODEL, max_tokens=1024))
 
     assert request.body == compact(asked)
 
@@ -128,4 +128,4 @@ def test_an_error_in_the_stream_keeps_the_text_and_fails_in_the_sdk_too() -> Non
     with pytest.raises(anthropic.APIStatusError):
         sdk.streamed(body)
 
-    assert ours.value.partial.text_content() == "They are "
+    assert ours.value.partial.text == "They are "

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from interlingua._http.transport import outgoing
+from interlingua._plugins.wire import ConnectionSettings, Loss, WireRequest
 from interlingua.errors import CapabilityError
-from interlingua.http.transport import outgoing
-from interlingua.plugins.wire import ConnectionSettings, Loss, WireRequest
 from interlingua.types.blocks import (
     CacheHint,
     DocumentBlock,
-    ImageSource,
+    MediaSource,
     OpaqueBlock,
     TextBlock,
     ThinkingBlock,
@@ -80,7 +80,7 @@ def test_case_32_a_budget_without_max_tokens_leaves_room() -> None:
 
 @pytest.mark.parametrize("version", ["2023-06-01", "2026-10-21"])
 def test_documents_and_citations_that_the_new_version_refuses_are_sent_under_neither(version: str) -> None:
-    paper = DocumentBlock(source=ImageSource(kind="base64", data="cGxhaW4="), media_type="text/plain")
+    paper = DocumentBlock(source=MediaSource(kind="base64", data="cGxhaW4="), media_type="text/plain")
     cited = TextBlock(text="so", citations=({"type": "char_location"},))
     found = {
         "type": "search_result", "source": "s", "title": "t",
@@ -347,7 +347,7 @@ def test_a_name_of_a_history_that_does_not_fit_the_wire_is_projected() -> None:
 def test_audio_asserted_by_the_caller_is_a_loss_not_a_crash() -> None:
     from interlingua.types.blocks import AudioBlock
 
-    clip = AudioBlock(source=ImageSource(kind="base64", data="AA=="))
+    clip = AudioBlock(source=MediaSource(kind="base64", data="AA=="))
     message = Message(role=Role.USER, content=(clip, TextBlock(text="q")))
     request = asked([message], capabilities={"supports_audio": True, "accepted_audio_media_types": ()})
 

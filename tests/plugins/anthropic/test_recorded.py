@@ -34,7 +34,7 @@ def test_the_sdk_reads_the_same_bytes_alike(one: Recorded, road: Road) -> None:
     for exchange, message in zip(one.exchanges, answers, strict=True):
         assert _streamed(exchange) is one.scenario.stream
         expected = sdk.reading(sdk.streamed(exchange.body) if _streamed(exchange) else sdk.whole(exchange.body))
-        assert message.text_content() == expected.text
+        assert message.text == expected.text
         assert calls_of(message) == expected.calls
         assert message.metadata.stop_reason is expected.stop
         assert usage_of(message) == expected.usage
@@ -79,7 +79,7 @@ def test_both_roads_give_the_same_message(one: Recorded) -> None:
 def test_calls_and_results_cross_with_the_services_own_ids(one: Recorded) -> None:
     first, *later = one.exchanges
     *_, answer = [replay(one)[0]]
-    issued = [call.provider_id for call in answer.tool_calls()]
+    issued = [call.provider_id for call in answer.tool_calls]
     asked = len(one.scenario.says[0].split("<tool_call>")) - 1 if one.cast.local else len(issued)
 
     assert len(set(issued)) == asked

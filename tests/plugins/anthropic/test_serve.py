@@ -122,7 +122,7 @@ def test_neighbouring_turns_of_the_assistant_are_one_answer() -> None:
     read = _read({"model": "m", "max_tokens": 9, "messages": turns})
 
     assert [message.role for message in read.messages] == ["user", "assistant", "tool", "tool", "user"]
-    assert [call.name for call in read.messages[1].tool_calls()] == ["A", "B"]
+    assert [call.name for call in read.messages[1].tool_calls] == ["A", "B"]
     assert read.messages[3].metadata.parent_tool_use_id == "toolu_2"
 
 
@@ -144,7 +144,7 @@ def test_what_the_api_does_not_allow_is_the_callers_mistake(change: dict[str, An
     with pytest.raises(CallerError, match=place) as caught:
         _read(CALLER | change)
 
-    assert "AdapterOptions" not in caught.value.message
+    assert "RequestOptions" not in caught.value.message
 
 
 def test_a_seal_that_may_not_be_used_is_dropped_with_a_row() -> None:

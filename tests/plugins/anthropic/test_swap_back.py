@@ -41,7 +41,7 @@ def test_own_state_comes_back_after_another_origin_spoke() -> None:
     )
     other_call = ToolUseBlock(id="tu_b", name="read_file", input={}, provider_id="call_b|fc_1")
     other = answer(TextBlock(text="B speaks"), other_call, provider="openai", api="responses", model="gpt")
-    before = [user("q"), own, tool_result(own.tool_calls()[0], "r"), user("now you")]
+    before = [user("q"), own, tool_result(own.tool_calls[0], "r"), user("now you")]
     history = [*before, other, tool_result(other_call, "r2"), user("back to you")]
     then, now = asked(before, [READ]), asked(history, [READ])
     turn = body_of(now)["messages"][1]
@@ -54,6 +54,6 @@ def test_own_state_comes_back_after_another_origin_spoke() -> None:
 
 def test_another_model_of_the_service_gets_the_ids_but_not_the_thinking() -> None:
     own = streamed(START, *block(0, THINKING), *block(1, CALL), ended("tool_use"), STOP, model="claude-opus-4-5")
-    content = body_of(asked([user("q"), own, tool_result(own.tool_calls()[0], "r")], [READ], model=OLD))["messages"][1]
+    content = body_of(asked([user("q"), own, tool_result(own.tool_calls[0], "r")], [READ], model=OLD))["messages"][1]
 
     assert content == {"role": "assistant", "content": [CALL]}

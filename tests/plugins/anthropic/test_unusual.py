@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from interlingua._plugins.wire import WireResponse
 from interlingua.errors import OverloadedError, ProviderError, RateLimitError, ServerError
-from interlingua.plugins.wire import WireResponse
 from interlingua.types.blocks import TextBlock, ThinkingBlock
 from interlingua.types.messages import StopReason
 from tests.plugins.anthropic.asking import (
@@ -49,7 +49,7 @@ def test_members_that_are_null_are_nothing() -> None:
         {"type": "tool_use", "id": None, "name": "f", "input": {"a": 1}},
     ]))  # fmt: skip
 
-    (call,) = made.tool_calls()
+    (call,) = made.tool_calls
     assert made.content[:2] == (ThinkingBlock(text="", signature="s"), TextBlock(text=""))
     assert (call.name, call.input, call.provider_id) == ("f", {"a": 1}, None)
 
@@ -83,14 +83,14 @@ def test_blocks_that_all_have_one_index_stay_apart() -> None:
         *block(1, {"type": "text", "text": "b"}), ended("tool_use"), STOP,
     )  # fmt: skip
 
-    assert message.text_content() == "ab"
-    assert [found.input for found in message.tool_calls()] == [{"a": 1}]
+    assert message.text == "ab"
+    assert [found.input for found in message.tool_calls] == [{"a": 1}]
     assert [found.type for found in message.content] == ["text", "tool_use", "text"]
 
 
 @pytest.mark.parametrize("event", [{"type": "message_delta", "usage": {"output_tokens": 5}}, {"type": "message_start"}])
 def test_events_without_their_object_are_passed_over(event: dict[str, Any]) -> None:
-    assert streamed(START, *said("a"), ended(), event, STOP).text_content() == "a"
+    assert streamed(START, *said("a"), ended(), event, STOP).text == "a"
 
 
 def test_an_end_mark_of_another_wire_ends_a_message_that_has_its_stop_reason() -> None:
@@ -129,7 +129,7 @@ def test_an_error_event_whatever_its_body(framed: bytes, kind: type[ProviderErro
         ADAPTER.streamed(sse(START, *said("half")[:2]) + framed)
 
     assert caught.value.partial is not None
-    assert caught.value.partial.text_content() == "half"
+    assert caught.value.partial.text == "half"
 
 
 def test_an_error_in_a_list_as_the_cloud_host_sends_it() -> None:
@@ -144,4 +144,4 @@ def test_an_error_in_a_list_as_the_cloud_host_sends_it() -> None:
 def test_text_at_an_index_that_comes_too_late_stands_behind_what_was_said(index: int) -> None:
     late = {"type": "content_block_delta", "index": index, "delta": {"type": "text_delta", "text": "late"}}
     made = streamed(START, *block(1, {"type": "text"}, {"type": "text_delta", "text": "first, "}), late, ended(), STOP)
-    assert made.text_content() == "first, late"
+    assert made.text == "first, late"

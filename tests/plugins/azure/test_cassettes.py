@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from interlingua._plugins.wire import WireResponse
 from interlingua.errors import ContentRefusedError, ModelNotFoundError
-from interlingua.plugins.wire import WireResponse
 from interlingua.types.messages import StopReason
 from tests.support import driving
 from tests.support.hosts import api_of, exchange_of, exchanges_of, names_of, outcome_of
@@ -26,7 +26,7 @@ def test_the_filters_results_are_no_part_of_the_message() -> None:
     exchange = exchange_of("azure", "chat_deployment")
     message = driving.streamed(AZURE, exchange.body, driving.context("azure", "chat", "gpt-4o-mini"))
 
-    assert (message.text_content(), message.metadata.stop_reason) == ("Oi!", StopReason.END_TURN)
+    assert (message.text, message.metadata.stop_reason) == ("Oi!", StopReason.END_TURN)
     assert message.metadata.provider == "azure"
     assert message.metadata.usage is not None
     assert (message.metadata.usage.input_tokens, message.metadata.usage.output_tokens) == (12, 3)

@@ -12,12 +12,12 @@ from typing import Any
 import httpx
 import pytest
 
+from interlingua._http.client import Client
+from interlingua._plugins.wire import Connection, ConnectionSettings, WireRequest, WireResponse
 from interlingua.errors import AuthenticationError, CallerError, CapabilityError, PluginError
-from interlingua.http.client import Client
-from interlingua.plugins import Outgoing, write_request
-from interlingua.plugins.wire import Connection, ConnectionSettings, WireRequest, WireResponse
+from interlingua.plugins import HttpRequest, write_request
 from interlingua.types.factories import user
-from interlingua.types.options import AdapterOptions
+from interlingua.types.options import RequestOptions
 from interlingua_azure import plugin
 from tests.support import driving
 from tests.support.hosts import exchange_of
@@ -30,7 +30,7 @@ CHAT = "gpt-4o-mini"
 
 
 def asked(model: str, **options: Any) -> WireRequest:
-    return write_request(AZURE, [user("q")], [], AdapterOptions(model=model, **options))
+    return write_request(AZURE, [user("q")], [], RequestOptions(model=model, **options))
 
 
 def connected(environ: Mapping[str, str] = ENVIRON, *, key: str | None = None, **options: Any) -> Connection:
@@ -50,7 +50,7 @@ def signed(connection: Connection, request: WireRequest) -> dict[str, str]:
     made = connection.credentials(None)
     secret = asyncio.run(_wait_for(made)) if asyncio.iscoroutine(made) else made
     now = datetime(2026, 11, 22, tzinfo=UTC)
-    return dict(connection.sign(Outgoing("POST", address(connection, request), {}, request.body, now), secret))
+    return dict(connection.sign(HttpRequest("POST", address(connection, request), {}, request.body, now), secret))
 
 
 async def _wait_for(made: Any) -> Any:
@@ -182,7 +182,7 @@ def test_a_deployment_has_the_capabilities_of_its_model_and_its_own_name_on_the_
     assert json.loads(team.body)["model"] == "team"
     assert (team.api, writer.api) == ("responses", "messages")
     assert json.loads(writer.body)["model"] == "writer"
-    options = AdapterOptions(model="team", connection=connection)
+    options = RequestOptions(model="team", connection=connection)
     assert AZURE.capabilities("team", options) == AZURE.capabilities("gpt-5-mini")
     dated = address(connected(api_version="2024-10-21"), asked("team", connection=connection, api="chat"))
     assert dated.startswith(f"{ENDPOINT}/openai/deployments/team/chat/completions")
@@ -191,7 +191,7 @@ def test_a_deployment_has_the_capabilities_of_its_model_and_its_own_name_on_the_
 @pytest.mark.parametrize(("model", "api"), [(CLAUDE, "chat"), (CLAUDE, "responses"), (CHAT, "messages"), (CHAT, "x")])
 def test_a_model_is_not_asked_on_an_api_it_does_not_have(model: str, api: str) -> None:
     with pytest.raises(CapabilityError, match="no API"):
-        AZURE.capabilities(model, AdapterOptions(model=model, api=api))
+        AZURE.capabilities(model, RequestOptions(model=model, api=api))
 
 
 def test_the_catalogues_prices_are_the_makers() -> None:
@@ -208,7 +208,7 @@ def test_a_missing_format_says_what_to_install(monkeypatch: pytest.MonkeyPatch) 
 
     for remembered in (plugin._format, plugin.models, plugin._public_headers):
         remembered.cache_clear()
-    monkeypatch.setattr(plugin, "load_format", missing)
+    monkeypatch.setattr(plugin, "format_provider", missing)
     try:
         assert plugin.models() == ()
         with pytest.raises(PluginError, match="pip install interlingua-anthropic"):

@@ -11,6 +11,7 @@ import pytest
 from botocore.exceptions import EventStreamError
 from botocore.validate import ParamValidator
 
+from interlingua._json import thaw
 from interlingua.errors import (
     AuthenticationError,
     BadRequestError,
@@ -23,7 +24,6 @@ from interlingua.errors import (
     RateLimitError,
     ServerError,
 )
-from interlingua.json import thaw
 from interlingua.plugins import WireResponse
 from interlingua.types import Message, OpaqueBlock, RedactedThinkingBlock, StopReason
 from interlingua_cli.cassettes import Exchange, read_cassette
@@ -129,12 +129,12 @@ def test_botocore_reads_the_same(name: str) -> None:
     ]
     given = [json.loads(call["input"]) if isinstance(call["input"], str) else call["input"] for call in calls]
 
-    assert [(call.provider_id, call.name) for call in message.tool_calls()] == [
+    assert [(call.provider_id, call.name) for call in message.tool_calls] == [
         (call["toolUseId"], call["name"]) for call in calls
     ]
-    assert [thaw(call.input) for call in message.tool_calls()] == given
+    assert [thaw(call.input) for call in message.tool_calls] == given
     if "reasoning" not in name:
-        assert message.text_content() == _texts(content)
+        assert message.text == _texts(content)
     assert message.metadata.stop_reason is STOPS[theirs["stop"]]
     counted = message.metadata.usage
     assert counted is not None
@@ -148,7 +148,7 @@ def test_botocore_reads_the_same(name: str) -> None:
 def test_reasoning_is_what_botocore_reads() -> None:
     message = _read(_exchange("signed_thinking_streamed"))
     theirs = _theirs(_exchange("signed_thinking_streamed"))["content"][0]
-    (thinking,) = message.thinking()
+    (thinking,) = message.thinking_blocks
     assert (thinking.text, thinking.signature) == (theirs["text"], theirs["signature"])
     redacted = _read(_exchange("redacted_thinking_streamed")).content[0]
     theirs = _theirs(_exchange("redacted_thinking_streamed"))["content"][0]
@@ -165,7 +165,7 @@ def test_cached_tokens_are_part_of_the_input() -> None:
 
 def test_a_server_tools_call_is_no_call_of_ours() -> None:
     message = _read(_exchange("server_tool_streamed"))
-    assert not message.tool_calls()
+    assert not message.tool_calls
     assert [block.kind for block in message.content if isinstance(block, OpaqueBlock)] == ["toolUse", "toolResult"]
     assert message == _read(_exchange("server_tool"))
 
@@ -190,7 +190,7 @@ def test_an_exception_in_a_stream_is_the_services_error(name: str) -> None:
     with pytest.raises(IN_STREAMS[name]) as caught:
         driving.streamed(BEDROCK, body, context("m"))
     partial = caught.value.partial
-    assert (partial.text_content() if partial is not None else "") == ("Hello there" if "error" in name else "")
+    assert (partial.text if partial is not None else "") == ("Hello there" if "error" in name else "")
 
 
 @pytest.mark.parametrize("name", NAMES)

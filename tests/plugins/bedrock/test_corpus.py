@@ -26,7 +26,7 @@ def _entries(corpus: Corpus, *, streamed: bool) -> Iterator[tuple[str, bytes]]:
 
 
 def _calls(message: Message) -> list[tuple[str | None, str]]:
-    return [(call.provider_id, call.name) for call in message.tool_calls()]
+    return [(call.provider_id, call.name) for call in message.tool_calls]
 
 
 def test_whole_answers(corpus: Corpus) -> None:
@@ -45,7 +45,7 @@ def test_whole_answers(corpus: Corpus) -> None:
         total = sum(usage.get(field) or 0 for field in ("inputTokens", "cacheReadInputTokens", "cacheWriteInputTokens"))
         counted = message.metadata.usage
         counts = (counted.input_tokens or 0, counted.output_tokens) if counted else (0, None)
-        if (message.text_content(), _calls(message), counts) != (text, ours, (total, usage.get("outputTokens"))):
+        if (message.text, _calls(message), counts) != (text, ours, (total, usage.get("outputTokens"))):
             wrong.append(name)
     assert not wrong
 
@@ -62,7 +62,7 @@ def test_streams_at_every_chunking(corpus: Corpus) -> None:
             if start and start.get("type") != "server_tool_use":
                 calls.append((start["toolUseId"], start["name"]))
         again = [driving.streamed(BEDROCK, raw, context("m"), size) for size in (1, 7)]
-        if (message.text_content(), _calls(message)) != (text, calls) or again != [message, message]:
+        if (message.text, _calls(message)) != (text, calls) or again != [message, message]:
             wrong.append(name)
     assert seen
     assert not wrong

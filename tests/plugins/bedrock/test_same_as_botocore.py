@@ -10,7 +10,7 @@ import botocore.session
 import pytest
 from botocore.awsrequest import AWSResponse
 
-from interlingua.plugins import ConnectionSettings, Outgoing
+from interlingua.plugins import ConnectionSettings, HttpRequest
 from interlingua.types import ImageBlock, MediaSource, TextBlock, ToolUseBlock, system, tool_result, user
 from interlingua_bedrock.plugin import connection
 from interlingua_bedrock.signature import AwsKey, sign
@@ -95,5 +95,5 @@ def test_the_same_conversation_is_the_same_request(
     names = given["authorization"].partition("SignedHeaders=")[2].partition(",")[0].split(";")
     headers = {name: given[name] for name in names if name in given and not name.startswith("x-amz-")}
     key = AwsKey(access_key_id="AKID", secret_access_key="secret", session_token="token")
-    signed = sign(Outgoing(theirs.method, theirs.url, headers, theirs.body, time), key, "us-east-1")
+    signed = sign(HttpRequest(theirs.method, theirs.url, headers, theirs.body, time), key, "us-east-1")
     assert signed["authorization"] == given["authorization"]

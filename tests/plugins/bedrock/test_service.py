@@ -95,19 +95,19 @@ Call = Callable[..., list[str]]
 def blocking(url: str, *, model: str = MODEL, settings: Any = None, **more: Any) -> list[str]:
     with il.Client(model, base_url=url, settings={"bedrock": {"options": settings}}, **more) as client:
         client._sleep = lambda _seconds: None
-        said = [client.send("hi", headers={"X-Extra": "mine,  too"}).text_content()]
+        said = [client.send("hi", headers={"X-Extra": "mine,  too"}).text]
         with client.stream("hi") as stream:
-            said.append(stream.message.text_content())
-        return [*said, *client.live_models(), str(client.count_tokens("x"))]
+            said.append(stream.message.text)
+        return [*said, *client.list_models(), str(client.count_tokens("x"))]
 
 
 def asynchronous(url: str, *, model: str = MODEL, settings: Any = None, **more: Any) -> list[str]:
     async def run() -> list[str]:
         async with il.AsyncClient(model, base_url=url, settings={"bedrock": {"options": settings}}, **more) as client:
-            said = [(await client.send("hi", headers={"X-Extra": "mine,  too"})).text_content()]
+            said = [(await client.send("hi", headers={"X-Extra": "mine,  too"})).text]
             async with client.stream("hi") as stream:
-                said.append((await stream.message).text_content())
-            return [*said, *await client.live_models(), str(await client.count_tokens("x"))]
+                said.append((await stream.message).text)
+            return [*said, *await client.list_models(), str(await client.count_tokens("x"))]
 
     return asyncio.run(run())
 
@@ -150,7 +150,7 @@ def test_an_arns_region_is_signed_for(call: Call) -> None:
     with served(choose=service) as server:
         service.url = server.url
         with il.Client(f"bedrock:{ARN}", base_url=server.url, settings={"bedrock": {"options": KEY}}) as client:
-            assert client.send("hi").text_content() == "hello"
+            assert client.send("hi").text == "hello"
     assert server.got[0].path == f"/model/{ARN.replace(':', '%3A').replace('/', '%2F')}/converse"
 
 
@@ -180,7 +180,7 @@ def test_a_retry_is_signed_anew(call: Call) -> None:
     service = Service("t", first=(THROTTLED,))
     with served(choose=service) as server:
         service.url = server.url
-        quick = il.Retry(initial=0.001)
+        quick = il.Retry(initial_delay=0.001)
         assert call(server.url, settings={"credentials": Source("t")}, retry=quick) == SAID
     assert len(service.dates) == 5
 
@@ -198,7 +198,7 @@ def test_a_slow_source_of_keys_leaves_the_loop_free() -> None:
         watching = asyncio.create_task(watch())
         settings = {"credentials": source}
         async with il.AsyncClient(MODEL, base_url=url, settings={"bedrock": {"options": settings}}) as client:
-            text = (await client.send("hi")).text_content()
+            text = (await client.send("hi")).text
         watching.cancel()
         return text
 

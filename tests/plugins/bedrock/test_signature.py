@@ -12,7 +12,7 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from interlingua.plugins import Outgoing
+from interlingua.plugins import HttpRequest
 from interlingua_bedrock.signature import AwsKey, region_of, sign
 
 TIME = datetime(2026, 11, 22, 13, 37, 5, tzinfo=UTC)
@@ -53,7 +53,7 @@ def _theirs(method: str, url: str, headers: dict[str, str], body: bytes, key: Aw
 
 
 def _ours(method: str, url: str, headers: dict[str, str], body: bytes, key: AwsKey, region: str) -> dict[str, str]:
-    return sign(Outgoing(method, url, dict(headers), body, TIME), key, region)
+    return sign(HttpRequest(method, url, dict(headers), body, TIME), key, region)
 
 
 def test_there_are_as_many_cases_as_are_asked_for() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import attrs
 
-from interlingua.types.blocks import ImageBlock, ImageSource, TextBlock
+from interlingua.types.blocks import ImageBlock, MediaSource, TextBlock
 from interlingua.types.factories import assistant, system, user
 from interlingua.types.messages import Message
 from interlingua.types.options import ToolChoice
@@ -26,13 +26,13 @@ ONE = user("Read a.txt.")
 STORY = user("Tell me a long story.")
 SKY = user("Which colour is the sky?")
 LATE = (system("Be kind."), user("Hello."), assistant("Hello!"), system("Now answer in French."), user("And you?"))
-_PICTURE = ImageBlock(source=ImageSource(kind="base64", data="iVBORw0KGgo="), media_type="image/png")
+_PICTURE = ImageBlock(source=MediaSource(kind="base64", data="iVBORw0KGgo="), media_type="image/png")
 PICTURE = user([TextBlock(text="What is this?"), _PICTURE])
 PICTURES = user(
     [
         TextBlock(text="What are these?"),
         _PICTURE,
-        ImageBlock(source=ImageSource(kind="url", data="https://example.com/a.png")),
+        ImageBlock(source=MediaSource(kind="url", data="https://example.com/a.png")),
     ]
 )
 SCHEMA = {

@@ -11,14 +11,14 @@ from typing import Any
 import httpx as http
 import openai
 
+from interlingua._plugins.provider import Provider
+from interlingua._plugins.registry import Registry
+from interlingua._plugins.wire import RequestContext, WireRequest, WireResponse
+from interlingua._response.decode import StreamDecoder
+from interlingua._response.framing import framer
 from interlingua.plugins import write_request
-from interlingua.plugins.provider import Provider
-from interlingua.plugins.registry import Registry
-from interlingua.plugins.wire import RequestContext, WireRequest, WireResponse
-from interlingua.response.decode import StreamDecoder
-from interlingua.response.framing import framer
 from interlingua.types.messages import Message, Origin
-from interlingua.types.options import AdapterOptions
+from interlingua.types.options import RequestOptions
 
 REGISTRY = Registry()
 
@@ -94,9 +94,9 @@ def request(
     messages: list[Message], target: Provider | None = None, tools: Any = (), **options: Any
 ) -> tuple[dict[str, Any], WireRequest]:
     target = target or provider()
-    made = write_request(target, messages, tools, AdapterOptions(model="m", **options))
+    made = write_request(target, messages, tools, RequestOptions(model="m", **options))
     return json.loads(made.body), made
 
 
 def calls_of(message: Message) -> list[tuple[str, str | None, str | None]]:
-    return [(call.name, call.provider_id, call.raw_input) for call in message.tool_calls()]
+    return [(call.name, call.provider_id, call.raw_input) for call in message.tool_calls]

@@ -92,14 +92,14 @@ def test_case_13_calls_are_final_only_at_the_end() -> None:
     decoder = decoded(sse([chunk({"tool_calls": [fragment("{}", "f", index=0, id="x")]})], done=False))
     with pytest.raises(StreamInterruptedError) as caught:
         decoder.message()
-    (call,) = caught.value.partial.tool_calls()
+    (call,) = caught.value.partial.tool_calls
     assert call.parse_error is not None
 
 
 @pytest.mark.parametrize(("arguments", "value"), [("", {}), (None, {}), ("null", {}), ('{"a":0}', {"a": 0})])
 def test_case_14_empty_arguments(arguments: str | None, value: dict[str, Any]) -> None:
     call = {"id": "x", "type": "function", "function": {"name": "f", "arguments": arguments}}
-    (block,) = whole(body({"content": None, "tool_calls": [call]}, "tool_calls")).tool_calls()
+    (block,) = whole(body({"content": None, "tool_calls": [call]}, "tool_calls")).tool_calls
     assert (block.input, block.parse_error) == (value, None)
 
 
@@ -113,7 +113,7 @@ def test_case_14_empty_arguments_go_back_as_an_object() -> None:
 def test_case_14_bad_arguments_are_kept_and_sent_back_to_their_origin(raw: str) -> None:
     call = {"id": "x", "type": "function", "function": {"name": "f", "arguments": raw}}
     message = whole(body({"content": None, "tool_calls": [call]}, "length"))
-    (block,) = message.tool_calls()
+    (block,) = message.tool_calls
     assert block.parse_error is not None
     assert block.raw_input == raw
     sent, _ = request([message])
@@ -130,7 +130,7 @@ def test_case_14_bad_arguments_reach_another_provider_inside_an_object() -> None
 
 def test_arguments_as_an_object_have_no_raw_text() -> None:
     call = {"id": "x", "type": "function", "function": {"name": "f", "arguments": {"a": 1}}}
-    (block,) = whole(body({"tool_calls": [call]}, "tool_calls")).tool_calls()
+    (block,) = whole(body({"tool_calls": [call]}, "tool_calls")).tool_calls
     assert (block.input, block.raw_input) == ({"a": 1}, None)
 
 

@@ -13,12 +13,12 @@ import openai
 import pytest
 
 from interlingua import errors as tree
+from interlingua._plugins.wire import WireResponse
 from interlingua.errors import OverloadedError, ProviderError, RejectedAnswerError, ServerError
 from interlingua.plugins import write_request
-from interlingua.plugins.wire import WireResponse
 from interlingua.types.factories import tool_result
 from interlingua.types.messages import Message
-from interlingua.types.options import AdapterOptions
+from interlingua.types.options import RequestOptions
 from tests.oracle import groq_sdk, openai_sdk
 from tests.plugins.chat_completions.asked_rows import ASKED, COMPARE
 from tests.support import driving
@@ -63,11 +63,11 @@ def test_the_sdk_reads_the_same(key: str, name: str) -> None:
     message = _read(key, name)
     usage = message.metadata.usage
 
-    assert message.text_content() == expected.text
+    assert message.text == expected.text
     thought = said.get("reasoning") or said.get("reasoning_content") or ""
-    assert "".join(block.text for block in message.thinking()) == thought
-    assert tuple([(call.name, call.raw_input) for call in message.tool_calls()]) == expected.calls
-    assert [call.provider_id for call in message.tool_calls()] == [call["id"] for call in said.get("tool_calls") or ()]
+    assert "".join(block.text for block in message.thinking_blocks) == thought
+    assert tuple([(call.name, call.raw_input) for call in message.tool_calls]) == expected.calls
+    assert [call.provider_id for call in message.tool_calls] == [call["id"] for call in said.get("tool_calls") or ()]
     assert message.metadata.stop_reason is expected.stop
     assert usage is not None
     cached = expected.usage[2] if expected.usage[2] is not None else counts.get("cached_tokens")
@@ -79,7 +79,7 @@ def test_the_sdk_reads_the_same(key: str, name: str) -> None:
 @pytest.mark.parametrize(("key", "name"), [one for one in GOOD if one[1] != "thinking_sent_back"])
 def test_the_request_is_the_one_we_write(key: str, name: str) -> None:
     found, asked = _exchange(key, name), ASKED[key, name]
-    options = AdapterOptions(model=found.request["model"], stream=found.streamed, **asked.options)
+    options = RequestOptions(model=found.request["model"], stream=found.streamed, **asked.options)
     request = write_request(driving.provider(key), list(asked.messages), [READ] if asked.tool else [], options)
 
     assert json.loads(request.body) == found.request
@@ -89,8 +89,8 @@ def test_the_request_is_the_one_we_write(key: str, name: str) -> None:
 @pytest.mark.parametrize("key", sorted(BACK))
 def test_the_next_turn_brings_the_reasoning_back(key: str) -> None:
     found, answer = _exchange(key, "thinking_sent_back"), _read(key, BACK[key])
-    results = [tool_result(call, "one") for call in answer.tool_calls()]
-    options = AdapterOptions(model=found.request["model"])
+    results = [tool_result(call, "one") for call in answer.tool_calls]
+    options = RequestOptions(model=found.request["model"])
     request = write_request(driving.provider(key), [COMPARE, answer, *results], [READ], options)
 
     assert json.loads(request.body) == found.request
@@ -161,4 +161,4 @@ def test_an_error_in_the_stream_keeps_the_text_and_fails_in_the_sdk_too(key: str
         _read_by_sdk(key, found)
 
     assert type(caught.value) is ours
-    assert caught.value.partial.text_content() == "They are "
+    assert caught.value.partial.text == "They are "

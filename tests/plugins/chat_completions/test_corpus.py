@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from interlingua._plugins.wire import WireResponse
 from interlingua.errors import ProviderError
-from interlingua.plugins.wire import WireResponse
 from interlingua.types.messages import Message
 from tests.plugins.chat_completions.support import context, decoded, provider, whole
 from tests.support.corpus import Corpus
@@ -40,8 +40,8 @@ def said(entry: dict[str, Any]) -> tuple[str, str, str]:
 
 
 def ours(message: Message) -> tuple[str, str, str]:
-    thinking = "".join(block.text for block in message.thinking())
-    return message.text_content(), thinking, "".join(call.raw_input or "" for call in message.tool_calls())
+    thinking = "".join(block.text for block in message.thinking_blocks)
+    return message.text, thinking, "".join(call.raw_input or "" for call in message.tool_calls)
 
 
 @pytest.mark.parametrize("key", ["groq", "deepseek", "xai"])

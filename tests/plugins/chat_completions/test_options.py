@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from interlingua._plugins.registry import Registry
 from interlingua.errors import CapabilityError
 from interlingua.plugins import write_request
-from interlingua.plugins.registry import Registry
-from interlingua.types.blocks import ImageBlock, ImageSource, TextBlock
+from interlingua.types.blocks import ImageBlock, MediaSource, TextBlock
 from interlingua.types.factories import user
 from interlingua.types.messages import Message
-from interlingua.types.options import AdapterOptions, ToolChoice
+from interlingua.types.options import RequestOptions, ToolChoice
 from interlingua.types.tools import SideEffects, ToolDefinition
 from tests.plugins.chat_completions.support import provider, request, row
 
@@ -98,12 +98,12 @@ def test_values_out_of_range_are_moved_aloud() -> None:
 
 def test_an_images_detail_is_a_word_of_the_service() -> None:
     """groq 1.7.0 and openai 3.54.0 have auto, low and high; OpenAI and OpenRouter also original."""
-    source = ImageSource(kind="base64", data="iVBORw0KGgo=")
+    source = MediaSource(kind="base64", data="iVBORw0KGgo=")
     wrong = user([TextBlock(text="See."), ImageBlock(source=source, media_type="image/png", detail="ultra")])
     large = user([TextBlock(text="See."), ImageBlock(source=source, media_type="image/png", detail="original")])
 
     def detail(key: str, message: Message, **options: Any) -> tuple[Any, list[str]]:
-        made = write_request(Registry().provider(key), [message], [], AdapterOptions(**options))
+        made = write_request(Registry().provider(key), [message], [], RequestOptions(**options))
         body = json.loads(made.body)
         part = (body.get("messages") or body["input"])[0]["content"][1]
         return part.get("detail") or part["image_url"].get("detail"), [loss.path for loss in made.losses]
@@ -125,7 +125,7 @@ def test_an_images_detail_is_a_word_of_the_service() -> None:
 @pytest.mark.parametrize(("length", "sent"), [(128, True), (129, False)])
 def test_a_users_id_that_is_too_long_is_left_out(api: str, length: int, sent: bool) -> None:
     """openai/WIRE.md, Chat request: `safety_identifier` has at most 128 characters."""
-    options = AdapterOptions(model="gpt-5.2", api=api, user_id="u" * length)
+    options = RequestOptions(model="gpt-5.2", api=api, user_id="u" * length)
     made = write_request(Registry().provider("openai"), [user("x")], [], options)
 
     assert ("safety_identifier" in json.loads(made.body)) is sent

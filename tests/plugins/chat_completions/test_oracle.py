@@ -47,9 +47,9 @@ STREAMS = {
 
 def agree(theirs: ChatCompletion, ours: Message) -> None:
     message = theirs.choices[0].message
-    assert ours.text_content() == (message.content or "") + (message.refusal or "")
+    assert ours.text == (message.content or "") + (message.refusal or "")
     calls = [(c.id, c.function.name, c.function.arguments) for c in message.tool_calls or [] if c.type == "function"]
-    assert [(c.provider_id, c.name, c.raw_input) for c in ours.tool_calls()] == calls
+    assert [(c.provider_id, c.name, c.raw_input) for c in ours.tool_calls] == calls
     assert ours.metadata.stop_reason_raw == theirs.choices[0].finish_reason
     usage = ours.metadata.usage
     assert usage is not None

@@ -11,21 +11,21 @@ from typing import Any
 
 import pytest
 
+from interlingua._plugins.wire import WireRequest
 from interlingua.errors import CapabilityError, PluginError
 from interlingua.plugins import write_request
-from interlingua.plugins.wire import WireRequest
-from interlingua.types.blocks import ImageBlock, ImageSource, TextBlock
+from interlingua.types.blocks import ImageBlock, MediaSource, TextBlock
 from interlingua.types.factories import user
-from interlingua.types.options import AdapterOptions
+from interlingua.types.options import RequestOptions
 from interlingua_cli.lint import lint_request
 from tests.plugins.chat_completions.support import provider, row
 from tests.support.adapter import READ
 
-PICTURE = ImageBlock(source=ImageSource(kind="base64", data="iVBORw0KGgo="), media_type="image/png")
+PICTURE = ImageBlock(source=MediaSource(kind="base64", data="iVBORw0KGgo="), media_type="image/png")
 
 
 def _asked(key: str, model: str, **options: Any) -> tuple[dict[str, Any], WireRequest]:
-    request = write_request(provider(key), [user("x")], [READ], AdapterOptions(model=model, **options))
+    request = write_request(provider(key), [user("x")], [READ], RequestOptions(model=model, **options))
     return json.loads(request.body), request
 
 
@@ -155,7 +155,7 @@ def test_stop_sequences_of_grok_models(model: str, sent: list[str] | None) -> No
 )  # fmt: skip
 def test_pictures_go_to_models_that_see(key: str, model: str, sees: bool) -> None:
     shown = [user([TextBlock(text="What is this?"), PICTURE])]
-    request = write_request(provider(key), shown, [], AdapterOptions(model=model))
+    request = write_request(provider(key), shown, [], RequestOptions(model=model))
 
     assert (b"image_url" in request.body) is sees
     assert bool(request.losses) is not sees
@@ -179,7 +179,7 @@ def test_a_users_row_has_profiles_too() -> None:
     )
 
     def sent(model: str) -> dict[str, Any]:
-        request = write_request(target, [user("x")], [], AdapterOptions(model=model, effort="low", seed=1))
+        request = write_request(target, [user("x")], [], RequestOptions(model=model, effort="low", seed=1))
         body: dict[str, Any] = json.loads(request.body)
         return body
 

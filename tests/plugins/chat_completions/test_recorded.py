@@ -63,7 +63,7 @@ def test_both_roads_give_the_same_message(one: Recorded) -> None:
 
 @pytest.mark.parametrize("one", recorded("llamacpp"))
 def test_calls_and_results_cross_with_the_servers_own_ids(one: Recorded) -> None:
-    issued = [call.provider_id for call in replay(one)[0].tool_calls()]
+    issued = [call.provider_id for call in replay(one)[0].tool_calls]
 
     assert len(set(issued)) == one.scenario.says[0].count("<tool_call>")
     assert [id_ for id_, _, _ in sdk.read_chat(one.exchanges[0]).calls] == issued
@@ -84,7 +84,7 @@ def test_an_answer_cut_off_says_so() -> None:
 @pytest.mark.default_cassette("llamacpp/recorded_structured.yaml")
 def test_an_answer_follows_the_schema_it_was_asked_for() -> None:
     _, message = _first("structured")
-    answer = json.loads(message.text_content())
+    answer = json.loads(message.text)
 
     assert answer.keys() == {"city", "people"}
     assert isinstance(answer["people"], int)

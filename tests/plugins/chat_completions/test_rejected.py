@@ -102,7 +102,7 @@ def test_it_is_an_attempt_of_a_typed_answer(mode: Any, asynchronous: bool) -> No
 
     assert answer.output == Person("Ann", 30)
     rejected, taken = answer.attempts
-    assert rejected.message.text_content() == REJECTED[mode]["failed_generation"]
+    assert rejected.message.text == REJECTED[mode]["failed_generation"]
     assert REJECTED[mode]["message"] in rejected.errors[0].message
     assert not taken.errors
     asked = service.bodies[1]["messages"][-2:]
@@ -123,7 +123,7 @@ def test_an_empty_one_is_an_attempt_as_well(mode: Any) -> None:
 def test_without_a_retry_left_the_text_is_in_the_error(mode: Any, asynchronous: bool) -> None:
     with pytest.raises(InvalidOutputError) as caught:
         Service(mode, times=2).send(asynchronous, output=Output(Person, mode=mode))
-    assert [one.message.text_content() for one in caught.value.attempts] == [REJECTED[mode]["failed_generation"]] * 2
+    assert [one.message.text for one in caught.value.attempts] == [REJECTED[mode]["failed_generation"]] * 2
     assert "30" not in str(caught.value)
 
 
@@ -132,7 +132,7 @@ def test_where_no_type_is_asked_for_it_is_a_bad_request_with_the_text(mode: Any,
     with pytest.raises(RejectedAnswerError) as caught:
         Service(mode).send(asynchronous)
     assert isinstance(caught.value, BadRequestError)
-    assert caught.value.partial.text_content() == REJECTED[mode]["failed_generation"]
+    assert caught.value.partial.text == REJECTED[mode]["failed_generation"]
     assert not caught.value.retryable
 
 
@@ -140,7 +140,7 @@ def test_a_stream_keeps_the_text(mode: Any) -> None:
     asked = Service(mode).client().stream("Who?", output=Output(Person, mode="tool"))
     with quiet_ledger(), pytest.raises(RejectedAnswerError) as caught, asked as stream:
         _ = stream.answer
-    assert caught.value.partial.text_content() == REJECTED[mode]["failed_generation"]
+    assert caught.value.partial.text == REJECTED[mode]["failed_generation"]
 
 
 @pytest.mark.parametrize("streamed", [False, True])

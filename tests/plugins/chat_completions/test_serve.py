@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from interlingua._response.decode import StreamDecoder
 from interlingua.errors import CallerError, PluginError
 from interlingua.plugins import Registry, RequestContext, SseFramer, WireRequest, write_request
-from interlingua.response.decode import StreamDecoder
 from interlingua.types import (
     BlockEnd,
     Message,
@@ -129,8 +129,8 @@ def test_a_sealed_state_gives_the_answer_back_to_its_origin() -> None:
     (back,) = [message for message in read.messages if message.role == "assistant"]
 
     assert [block.type for block in back.content] == ["thinking", "text", "thinking", "tool_use"]
-    assert [(block.text, block.signature) for block in back.thinking()] == [("Hm.", "s1"), ("More", "s2")]
-    assert back.tool_calls()[0].provider_id == "fc_1"
+    assert [(block.text, block.signature) for block in back.thinking_blocks] == [("Hm.", "s1"), ("More", "s2")]
+    assert back.tool_calls[0].provider_id == "fc_1"
     assert back.metadata.origin == Origin("acme", "talk", "big")
 
 
@@ -225,7 +225,7 @@ def test_reasoning_that_details_repeat_is_read_once() -> None:
     decoder.feed(b"".join(b"data: " + json.dumps(chunk).encode() + b"\n\n" for chunk in chunks))
     decoder.end()
 
-    assert [block.text for block in decoder.message().thinking()] == ["Hm."]
+    assert [block.text for block in decoder.message().thinking_blocks] == ["Hm."]
 
 
 def test_a_router_gets_its_own_details_back() -> None:

@@ -77,7 +77,7 @@ def test_case_17_what_is_not_understood_is_kept_in_the_trace() -> None:
 def test_case_16_cut_stream_is_interrupted_with_its_text() -> None:
     with pytest.raises(StreamInterruptedError) as caught:
         decoded(sse([HI, chunk({"content": " there"})], done=False)).message()
-    assert caught.value.partial.text_content() == "Hi there"
+    assert caught.value.partial.text == "Hi there"
     assert caught.value.partial.metadata.status is MessageStatus.ERROR
 
 
@@ -104,7 +104,7 @@ def test_case_15_error_in_a_good_stream(error: Any, kind: type[ProviderError]) -
     decoder = decoded(sse([HI, {"error": error}], done=False))
     with pytest.raises(kind) as caught:
         decoder.message()
-    assert caught.value.partial.text_content() == "Hi"
+    assert caught.value.partial.text == "Hi"
     assert caught.value.retryable is (kind in (OverloadedError, ProviderError))
 
 
@@ -139,7 +139,7 @@ def test_repeated_reasoning_fields_are_one_thought() -> None:
 def test_refusal_deltas_make_a_refusal() -> None:
     message = streamed([chunk({"refusal": "I "}), chunk({"refusal": "won't"}), STOP])
     assert message == whole(body({"content": None, "refusal": "I won't"}))
-    assert message.text_content() == "I won't"
+    assert message.text == "I won't"
     assert (message.metadata.stop_reason, message.metadata.stop_reason_raw) == (StopReason.REFUSAL, "stop")
 
 
@@ -149,7 +149,7 @@ def test_other_choices_are_kept() -> None:
 
     chunks = [chunk(None) | {"choices": [one]} for one in (at(0, "a"), at(1, "x"), at(0, "b"), at(1, "y"))]
     message = streamed([*chunks, chunk(None) | {"choices": [at(1, "", "length"), at(0, "", "stop")]}])
-    assert message.text_content() == "ab"
+    assert message.text == "ab"
     (other,) = [block for block in message.content if isinstance(block, OpaqueBlock)]
     assert other.kind == "choice"
     assert other.data == {"index": 1, "message": {"content": "xy"}, "finish_reason": "length"}

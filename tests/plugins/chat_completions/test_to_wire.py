@@ -8,14 +8,14 @@ from typing import Any
 import attrs
 import pytest
 
-from interlingua.json import thaw
-from interlingua.plugins import estimate_input_tokens
+from interlingua._json import thaw
+from interlingua.plugins import estimate_tokens
 from interlingua.types.blocks import (  # fmt: skip
     AudioBlock,
     CacheHint,
     DocumentBlock,
     ImageBlock,
-    ImageSource,
+    MediaSource,
     TextBlock,
     ThinkingBlock,
     ToolResultBlock,
@@ -26,7 +26,7 @@ from interlingua.types.messages import Message, Role
 from interlingua.types.tools import SideEffects, ToolDefinition
 from tests.plugins.chat_completions.support import body, provider, request, row, whole
 
-PNG = ImageBlock(source=ImageSource(kind="base64", data="AAAA"), media_type="image/png")
+PNG = ImageBlock(source=MediaSource(kind="base64", data="AAAA"), media_type="image/png")
 
 
 def call(number: int = 1, **more: Any) -> ToolUseBlock:
@@ -157,9 +157,9 @@ def test_refusal_goes_back_as_a_refusal_where_there_is_one() -> None:
 def test_user_parts() -> None:
     able = row(capabilities={"supports_images": True, "supports_image_urls": True, "supports_audio": True,
                              "supports_documents": True})  # fmt: skip
-    wav = AudioBlock(source=ImageSource(kind="base64", data="BBBB"), media_type="audio/wav")
-    pdf = DocumentBlock(source=ImageSource(kind="base64", data="CCCC"), title="a.pdf")
-    far = ImageBlock(source=ImageSource(kind="url", data="https://x/y.png"), detail="low")
+    wav = AudioBlock(source=MediaSource(kind="base64", data="BBBB"), media_type="audio/wav")
+    pdf = DocumentBlock(source=MediaSource(kind="base64", data="CCCC"), title="a.pdf")
+    far = ImageBlock(source=MediaSource(kind="url", data="https://x/y.png"), detail="low")
     sent, made = request([Message(role=Role.USER, content=(TextBlock(text="t"), PNG, far, wav, pdf))], able)
     assert sent["messages"][0]["content"] == [
         {"type": "text", "text": "t"},
@@ -189,6 +189,6 @@ def test_elements_of_a_turn_are_a_prefix_of_the_next() -> None:
 @pytest.mark.parametrize("key", ["compatible", "deepseek", "cerebras"])
 def test_estimate_is_in_its_band(key: str) -> None:
     text = "The quick brown fox jumps over the lazy dog. " * 100  # 10 tokens a sentence in common vocabularies
-    from interlingua.types.options import AdapterOptions
+    from interlingua.types.options import RequestOptions
 
-    assert 700 <= estimate_input_tokens(provider(key), [user(text)], [], AdapterOptions(model="m")) <= 1400
+    assert 700 <= estimate_tokens(provider(key), [user(text)], [], RequestOptions(model="m")) <= 1400

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from interlingua._plugins.wire import WireResponse
 from interlingua.errors import BadRequestError, ProviderError, RateLimitError, ServerError
-from interlingua.plugins.wire import WireResponse
 from interlingua.types.blocks import OpaqueBlock, TextBlock, ThinkingBlock
 from tests.plugins.chat_completions.support import (
     body,
@@ -155,4 +155,4 @@ def test_a_first_chunk_of_filter_results_is_no_failure() -> None:
     """As Azure sends it (recorded), and a choice without a delta, as its filter results come later."""
     results = {"choices": [], "prompt_filter_results": [{"prompt_index": 0}]}
     late = {"choices": [{"index": 0, "finish_details": None, "content_filter_result": {"error": {"code": "x"}}}]}
-    assert streamed([results, chunk({"content": "a"}), late, chunk({}, "stop")]).text_content() == "a"
+    assert streamed([results, chunk({"content": "a"}), late, chunk({}, "stop")]).text == "a"

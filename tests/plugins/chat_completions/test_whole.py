@@ -74,14 +74,14 @@ def test_case_39_reasoning_only_reply() -> None:
 @pytest.mark.parametrize("content", [None, "", []])
 def test_case_12_empty_content_is_an_answer_that_says_nothing(content: Any) -> None:
     message = whole(body({"role": "assistant", "content": content}))
-    assert (message.text_content(), message.tool_calls(), message.thinking()) == ("", [], [])
+    assert (message.text, message.tool_calls, message.thinking_blocks) == ("", [], [])
     with pytest.raises(CapabilityError, match="nothing of this conversation can be sent"):
         request([message])
 
 
 def test_message_null_is_a_filtered_answer() -> None:
     message = whole(body(None, "content_filter"))
-    assert (message.text_content(), message.metadata.stop_reason) == ("", StopReason.REFUSAL)
+    assert (message.text, message.metadata.stop_reason) == ("", StopReason.REFUSAL)
 
 
 def test_case_15_error_object_inside_200() -> None:
@@ -92,7 +92,7 @@ def test_case_15_error_object_inside_200() -> None:
 def test_case_15_what_came_with_the_error_is_kept() -> None:
     with pytest.raises(ContentRefusedError) as caught:
         whole(body({"content": "half"}, "error", error={"message": "no", "code": "content_filter"}))
-    assert caught.value.partial.text_content() == "half"
+    assert caught.value.partial.text == "half"
 
 
 @pytest.mark.parametrize("raw", [b"", b"<html>", b"[]", b"{}", b'{"choices":[]}', b'{"choices":{}}'])
@@ -113,7 +113,7 @@ def test_case_36_citations_are_canonical() -> None:
 
 
 def test_content_as_an_object_is_its_json() -> None:
-    assert whole(body({"content": {"title": "Apples"}})).text_content() == '{"title":"Apples"}'
+    assert whole(body({"content": {"title": "Apples"}})).text == '{"title":"Apples"}'
 
 
 def test_content_as_parts() -> None:

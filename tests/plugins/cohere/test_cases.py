@@ -10,7 +10,7 @@ import pytest
 from interlingua.errors import MalformedResponseError, ServerError, StreamInterruptedError
 from interlingua.types.blocks import (
     DocumentBlock,
-    ImageSource,
+    MediaSource,
     OpaqueBlock,
     TextBlock,
     ThinkingBlock,
@@ -38,7 +38,7 @@ def _call(number: int = 1, arguments: Any = '{"path":"a"}', **more: Any) -> dict
 
 
 def _sent(message: Message, *, model: str = PLUS) -> dict[str, Any]:
-    results = [tool_result(call, "x") for call in message.tool_calls()]
+    results = [tool_result(call, "x") for call in message.tool_calls]
     found: dict[str, Any] = body([user("a"), message, *results, user("b")], [READ], model=model)["messages"][1]
     return found
 
@@ -47,7 +47,7 @@ def test_the_plan_goes_back_as_one_and_thinking_as_thinking() -> None:
     content = [{"type": "thinking", "thinking": "First."}]
     message = whole(_body({"content": content, "tool_plan": "Read.", "tool_calls": [_call()]}, "TOOL_CALL"), PLUS)
 
-    assert [block.text for block in message.thinking()] == ["First.", "Read."]
+    assert [block.text for block in message.thinking_blocks] == ["First.", "Read."]
     assert _sent(message) == {
         "role": "assistant",
         "content": content,
@@ -59,7 +59,7 @@ def test_the_plan_goes_back_as_one_and_thinking_as_thinking() -> None:
 def test_another_model_gets_neither_with_a_row_for_each() -> None:
     content = [{"type": "thinking", "thinking": "First."}, {"type": "text", "text": "Now."}]
     message = whole(_body({"content": content, "tool_plan": "Read.", "tool_calls": [_call()]}, "TOOL_CALL"), PLUS)
-    request = asked([user("a"), message, *(tool_result(call, "x") for call in message.tool_calls())], [READ])
+    request = asked([user("a"), message, *(tool_result(call, "x") for call in message.tool_calls)], [READ])
 
     assert b"First." not in request.body
     assert b'Read."' not in request.body
@@ -113,7 +113,7 @@ def test_citations_of_others_stay_away_with_a_row() -> None:
 
 def test_documents_stand_beside_the_messages_in_order() -> None:
     def document(data: str, title: str | None = None) -> DocumentBlock:
-        return DocumentBlock(source=ImageSource(kind="base64", data=data), media_type="text/plain", title=title)
+        return DocumentBlock(source=MediaSource(kind="base64", data=data), media_type="text/plain", title=title)
 
     history = [
         user([TextBlock(text="one?"), document("b25l", "1.txt")]),
@@ -132,7 +132,7 @@ def test_documents_stand_beside_the_messages_in_order() -> None:
 
 
 def test_a_pdf_is_dropped_with_a_row() -> None:
-    pdf = DocumentBlock(source=ImageSource(kind="base64", data="JVBERi0="))
+    pdf = DocumentBlock(source=MediaSource(kind="base64", data="JVBERi0="))
     (loss,) = asked([user([TextBlock(text="q"), pdf])]).losses
 
     assert (loss.path, loss.verdict) == ("messages[0].content[1]", "dropped")
@@ -150,7 +150,7 @@ def test_a_pdf_is_dropped_with_a_row() -> None:
 )
 def test_arguments(arguments: Any, sent: str, value: dict[str, Any]) -> None:
     message = whole(_body({"tool_calls": [_call(arguments=arguments)]}, "TOOL_CALL"), PLUS)
-    (call,) = message.tool_calls()
+    (call,) = message.tool_calls
 
     assert dict(call.input) == value
     assert _sent(message)["tool_calls"][0]["function"]["arguments"] == sent
@@ -199,7 +199,7 @@ def test_a_generation_that_failed_is_an_error(reason: str) -> None:
 
     assert caught.value.message == ours.value.message
     assert ours.value.partial is not None
-    assert ours.value.partial.text_content() == "Hal"
+    assert ours.value.partial.text == "Hal"
 
 
 def test_an_error_object_in_a_stream_is_an_error() -> None:

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from cohere.core.api_error import ApiError
 
+from interlingua._json import thaw
+from interlingua._plugins.wire import WireResponse
 from interlingua.errors import (
     AuthenticationError,
     ContextWindowExceededError,
@@ -17,12 +19,10 @@ from interlingua.errors import (
     RateLimitError,
     ServerError,
 )
-from interlingua.json import thaw
-from interlingua.plugins.wire import WireResponse
 from interlingua.types.blocks import (
     DocumentBlock,
     ImageBlock,
-    ImageSource,
+    MediaSource,
     TextBlock,
     ThinkingBlock,
     ToolResultBlock,
@@ -72,13 +72,13 @@ def _read(name: str) -> Message:
 def _text(words: str, title: str) -> DocumentBlock:
     import base64
 
-    source = ImageSource(kind="base64", data=base64.b64encode(words.encode()).decode())
+    source = MediaSource(kind="base64", data=base64.b64encode(words.encode()).decode())
     return DocumentBlock(source=source, media_type="text/plain", title=title)
 
 
 def _results() -> list[Message]:
     calls = _read("parallel_calls")
-    first, second = calls.tool_calls()
+    first, second = calls.tool_calls
     document = Message(
         role=Role.TOOL,
         content=(ToolResultBlock(tool_use_id=second.id, content=(_text("two", "b.txt"),)),),
@@ -87,7 +87,7 @@ def _results() -> list[Message]:
     return [QUESTION, calls, tool_result(first, "one"), document]
 
 
-def _pictured(source: ImageSource) -> list[Message]:
+def _pictured(source: MediaSource) -> list[Message]:
     return [user([TextBlock(text="What is this?"), ImageBlock(source=source, media_type="image/png")])]
 
 
@@ -98,9 +98,9 @@ def test_the_sdk_reads_the_same(name: str) -> None:
     message = _read(name)
     usage = message.metadata.usage
 
-    assert message.text_content() == theirs["text"]
-    assert [block.text for block in message.thinking()] == theirs["thinking"]
-    assert [(call.provider_id, call.name, thaw(call.input)) for call in message.tool_calls()] == theirs["calls"]
+    assert message.text == theirs["text"]
+    assert [block.text for block in message.thinking_blocks] == theirs["thinking"]
+    assert [(call.provider_id, call.name, thaw(call.input)) for call in message.tool_calls] == theirs["calls"]
     cited = [one["text"] for block in message.content if isinstance(block, TextBlock) for one in block.citations]
     assert cited == theirs["cited"]
     assert message.metadata.stop_reason_raw == theirs["reason"]
@@ -143,8 +143,8 @@ def test_the_sdk_reads_the_same(name: str) -> None:
             {"model": REASONING, "thinking": False},
         ),
         ("thinking_then_call", [QUESTION], {"model": REASONING, "tools": [READ], "stream": True}),
-        ("image", _pictured(ImageSource(kind="base64", data="iVBORw0KGgo=")), {"model": VISION}),
-        ("image_url", _pictured(ImageSource(kind="url", data="https://example.com/square.png")), {"model": VISION}),
+        ("image", _pictured(MediaSource(kind="base64", data="iVBORw0KGgo=")), {"model": VISION}),
+        ("image_url", _pictured(MediaSource(kind="url", data="https://example.com/square.png")), {"model": VISION}),
         (
             "structured",
             [user("Generate a JSON of the moon's age in billions of years.")],
@@ -181,7 +181,7 @@ def test_both_roads_meet(name: str, sibling: str) -> None:
     assert one == other
     streamed, whole = (answer.metadata.provider_raw for answer in (one, other))
     assert (streamed and streamed["replay"]) == (whole and whole["replay"])
-    following = [user("Go on.")] if not one.tool_calls() else [tool_result(call, "x") for call in one.tool_calls()]
+    following = [user("Go on.")] if not one.tool_calls else [tool_result(call, "x") for call in one.tool_calls]
     turns = [asked([QUESTION, answer, *following], [READ], model=model).body for answer in (one, other)]
     assert turns[0] == turns[1]
 
@@ -240,4 +240,4 @@ def test_an_error_in_the_stream_keeps_the_text() -> None:
 
     assert (last["type"], last["delta"]["finish_reason"]) == ("message-end", "ERROR")
     assert ours.value.partial is not None
-    assert ours.value.partial.text_content() == "The sea"
+    assert ours.value.partial.text == "The sea"

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from cohere.core.api_error import ApiError
 
+from interlingua._json import thaw
+from interlingua._plugins.wire import WireResponse
 from interlingua.errors import ContextWindowExceededError
-from interlingua.json import thaw
-from interlingua.plugins.wire import WireResponse
 from interlingua.types.blocks import TextBlock
 from interlingua.types.factories import tool_result, user
 from interlingua.types.messages import Message, StopReason
@@ -35,9 +35,9 @@ def _agrees(body: dict[str, Any], message: Message, name: str) -> None:
     theirs = facts(body)
     usage = message.metadata.usage
     assert usage is not None, name
-    assert message.text_content() == theirs["text"], name
-    assert [block.text for block in message.thinking()] == theirs["thinking"], name
-    assert [(call.provider_id, call.name, thaw(call.input)) for call in message.tool_calls()] == theirs["calls"], name
+    assert message.text == theirs["text"], name
+    assert [block.text for block in message.thinking_blocks] == theirs["thinking"], name
+    assert [(call.provider_id, call.name, thaw(call.input)) for call in message.tool_calls] == theirs["calls"], name
     cited = [one["text"] for block in message.content if isinstance(block, TextBlock) for one in block.citations]
     assert cited == theirs["cited"], name
     assert (usage.input_tokens, usage.output_tokens, usage.reasoning_tokens) == theirs["usage"], name
@@ -48,7 +48,7 @@ def _agrees(body: dict[str, Any], message: Message, name: str) -> None:
 
 
 def _next_turn(message: Message) -> bytes:
-    results = [tool_result(call, "x") for call in message.tool_calls()]
+    results = [tool_result(call, "x") for call in message.tool_calls]
     return asked([user("a"), message, *results, user("b")]).body
 
 

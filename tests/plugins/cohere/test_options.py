@@ -8,15 +8,15 @@ import pytest
 
 from interlingua.errors import CapabilityError
 from interlingua.plugins import estimate_input_tokens
-from interlingua.types.blocks import DocumentBlock, ImageBlock, ImageSource, TextBlock
+from interlingua.types.blocks import DocumentBlock, ImageBlock, MediaSource, TextBlock
 from interlingua.types.factories import user
-from interlingua.types.options import AdapterOptions, ToolChoice
+from interlingua.types.options import RequestOptions, ToolChoice
 from tests.plugins.cohere.wire import COHERE, MODEL, asked, body
 from tests.support.adapter import READ
 
 REASONING, VISION, OLDER = "command-a-reasoning-08-2025", "command-a-vision-07-2025", "command-r-08-2024"
 SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
-DOCUMENT = DocumentBlock(source=ImageSource(kind="base64", data="b25l"), media_type="text/plain")
+DOCUMENT = DocumentBlock(source=MediaSource(kind="base64", data="b25l"), media_type="text/plain")
 
 
 def test_options_have_the_names_of_the_api() -> None:
@@ -127,7 +127,7 @@ def test_provider_options_come_last() -> None:
 
 
 def test_images_are_for_models_that_see() -> None:
-    image = ImageBlock(source=ImageSource(kind="base64", data="aGk="), media_type="image/png")
+    image = ImageBlock(source=MediaSource(kind="base64", data="aGk="), media_type="image/png")
     question = [user([TextBlock(text="what?"), image])]
     part = {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}}
 
@@ -138,7 +138,7 @@ def test_images_are_for_models_that_see() -> None:
 
 @pytest.mark.parametrize(("detail", "sent", "rows"), [("low", "low", 0), ("original", None, 1), (None, None, 0)])
 def test_an_image_says_how_finely_it_is_seen(detail: str | None, sent: str | None, rows: int) -> None:
-    image = ImageBlock(source=ImageSource(kind="base64", data="aGk="), media_type="image/png", detail=detail)
+    image = ImageBlock(source=MediaSource(kind="base64", data="aGk="), media_type="image/png", detail=detail)
     question = [user([image])]
 
     assert body(question, model=VISION)["messages"][0]["content"][0]["image_url"].get("detail") == sent
@@ -155,8 +155,8 @@ def test_what_models_have() -> None:
 
 
 def test_the_estimate_counts_no_image_bytes() -> None:
-    image = ImageBlock(source=ImageSource(kind="base64", data="aGk=" * 10_000), media_type="image/png")
-    options = AdapterOptions(model=VISION)
+    image = ImageBlock(source=MediaSource(kind="base64", data="aGk=" * 10_000), media_type="image/png")
+    options = RequestOptions(model=VISION)
 
     plain = estimate_input_tokens(COHERE, [user("q")], [], options)
     assert 900 < estimate_input_tokens(COHERE, [user([TextBlock(text="q"), image])], [], options) - plain < 1100

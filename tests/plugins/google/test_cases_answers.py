@@ -7,8 +7,8 @@ from decimal import Decimal
 
 import pytest
 
-from interlingua.plugins.registry import Registry
-from interlingua.pricing import cost_of
+from interlingua._plugins.registry import Registry
+from interlingua._pricing import cost_of
 from interlingua.types.blocks import (
     AudioBlock,
     ImageBlock,
@@ -53,7 +53,7 @@ def test_thoughts_become_thinking_and_are_no_text() -> None:
 
 def test_case_13_calls_without_ids_are_kept_apart() -> None:
     message = streamed(chunk(CALL), chunk(CALL, finish="STOP"))
-    first, second = message.tool_calls()
+    first, second = message.tool_calls
 
     assert first.id != second.id
     assert (first.provider_id, second.provider_id) == (None, None)
@@ -61,8 +61,8 @@ def test_case_13_calls_without_ids_are_kept_apart() -> None:
 
 
 def test_case_14_arguments_that_are_no_object_are_kept() -> None:
-    (call,) = read(chunk({"functionCall": {"name": "read_file", "args": "{cut"}}, finish="STOP")).tool_calls()
-    (bare,) = read(chunk({"functionCall": {"name": "read_file"}}, finish="STOP")).tool_calls()
+    (call,) = read(chunk({"functionCall": {"name": "read_file", "args": "{cut"}}, finish="STOP")).tool_calls
+    (bare,) = read(chunk({"functionCall": {"name": "read_file"}}, finish="STOP")).tool_calls
 
     assert (call.raw_input, call.input) == ("{cut", {})
     assert call.parse_error
@@ -72,7 +72,7 @@ def test_case_14_arguments_that_are_no_object_are_kept() -> None:
 def test_whole_numbers_stay_exact() -> None:
     big = {"functionCall": {"name": "read_file", "args": {"n": 2**70}}}
     for message in (read(chunk(big, finish="STOP")), streamed(chunk(big, finish="STOP"))):
-        assert message.tool_calls()[0].input["n"] == 2**70
+        assert message.tool_calls[0].input["n"] == 2**70
 
 
 def test_arguments_in_pieces_make_one_call() -> None:
@@ -90,7 +90,7 @@ def test_arguments_in_pieces_make_one_call() -> None:
         chunk(piece()),
         chunk(finish="STOP"),
     )
-    (call,) = message.tool_calls()
+    (call,) = message.tool_calls
 
     assert call.input == {"a": [{"b": "xy"}, {"c": 0.5}], "d": True}
     assert call.signature == "cw=="
@@ -215,7 +215,7 @@ def test_an_answer_that_says_nothing_is_complete() -> None:
     """Recorded: content without parts, or null, with STOP and MAX_TOKENS."""
     for content in ({"role": "model"}, None, {}):
         message = read({"candidates": [{"content": content, "finishReason": "STOP", "index": 0}]})
-        assert message.text_content() == ""
+        assert message.text == ""
 
 
 def test_a_list_of_chunks_is_the_stream_without_sse() -> None:

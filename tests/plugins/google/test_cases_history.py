@@ -60,7 +60,7 @@ def test_case_03_04_own_parts_go_back_as_they_came() -> None:
         {"text": "", "thoughtSignature": "c2lnNQ=="},
     ]
     own = read(chunk(*parts, finish="STOP"), model=NEW)
-    results = [tool_result(call, "r") for call in own.tool_calls()]
+    results = [tool_result(call, "r") for call in own.tool_calls]
     sent = body([user("q"), own, *results], [READ], model=NEW)["contents"][1]
 
     assert sent == {"role": "model", "parts": parts}
@@ -74,7 +74,7 @@ def test_a_session_that_left_and_came_back_finds_its_own_state() -> None:
         ),
         model=NEW,
     )
-    before = [user("q"), own, tool_result(own.tool_calls()[0], "r"), user("now you")]
+    before = [user("q"), own, tool_result(own.tool_calls[0], "r"), user("now you")]
     call = ToolUseBlock(id="tu_b", name="read_file", input={}, provider_id="call_b|fc_1")
     history = [*before, _foreign(call), tool_result(call, "r2"), user("back to you")]
     then, now = parts_of(body(before, [READ], model=NEW)), parts_of(body(history, [READ], model=NEW))
@@ -134,7 +134,7 @@ def test_case_10_11_ids_go_back_only_where_the_model_gave_them() -> None:
     bare = read(chunk({"functionCall": {"name": "read_file", "args": {}}}, finish="STOP"))
     found = []
     for own in (issued, bare, named):
-        parts = parts_of(body([user("q"), own, tool_result(own.tool_calls()[0], "r", tool_name=None)], [READ]))
+        parts = parts_of(body([user("q"), own, tool_result(own.tool_calls[0], "r", tool_name=None)], [READ]))
         found.append((parts[1]["functionCall"].get("id"), parts[2]["functionResponse"].get("id")))
         assert parts[2]["functionResponse"]["name"] == "read_file"
 
@@ -150,7 +150,7 @@ def test_case_12_empty_text_is_left_out_unless_it_is_signed() -> None:
 
 def test_case_14_arguments_that_are_no_object_can_be_sent_back() -> None:
     own = read(chunk({"functionCall": {"name": "read_file", "args": "{cut"}}, finish="STOP"))
-    request = asked([user("q"), own, tool_result(own.tool_calls()[0], "r")], [READ])
+    request = asked([user("q"), own, tool_result(own.tool_calls[0], "r")], [READ])
 
     assert parts_of(body_of(request))[1]["functionCall"]["args"] == {"invalid_json": "{cut"}
     assert [loss.verdict for loss in request.losses] == ["rewritten"]

@@ -10,6 +10,7 @@ import pytest
 from google.genai import errors as sdk_errors
 from google.genai import types
 
+from interlingua._plugins.wire import WireRequest, WireResponse
 from interlingua.errors import (
     AuthenticationError,
     ContentRefusedError,
@@ -19,7 +20,6 @@ from interlingua.errors import (
     RateLimitError,
     ServerError,
 )
-from interlingua.plugins.wire import WireRequest, WireResponse
 from interlingua.types.blocks import (
     AudioBlock,
     DocumentBlock,
@@ -72,7 +72,7 @@ def _read(name: str) -> Message:
 def _looked() -> WireRequest:
     call = {"functionCall": {"id": "c1au", "name": "read_file", "args": {"path": "a.png"}}}
     answer = read(chunk({**call, "thoughtSignature": "YXV0aG9yZWQtY2FsbA=="}, finish="STOP"), NEW)
-    result = tool_result(answer.tool_calls()[0], [TextBlock(text="see"), IMAGE])
+    result = tool_result(answer.tool_calls[0], [TextBlock(text="see"), IMAGE])
     return asked([user("Look at a.png."), answer, result], [READ], model=NEW)
 
 
@@ -84,7 +84,7 @@ def _shown() -> WireRequest:
 
 def _results() -> WireRequest:
     answer = _read("signed_calls")
-    first, second = answer.tool_calls()
+    first, second = answer.tool_calls
     history = [QUESTION, answer, tool_result(first, "one"), tool_result(second, "no such file", is_error=True)]
     return asked(history, [READ], model=NEW)
 
@@ -113,11 +113,11 @@ def test_the_sdk_reads_the_same(name: str) -> None:
     counts = theirs[-1].usage_metadata or types.GenerateContentResponseUsageMetadata()
     message = _read(name)
 
-    assert message.text_content() == "".join(part.text for part in parts if part.text and not part.thought)
-    assert "".join(t.text for t in message.thinking()) == "".join(p.text for p in parts if p.text and p.thought)
+    assert message.text == "".join(part.text for part in parts if part.text and not part.thought)
+    assert "".join(t.text for t in message.thinking_blocks) == "".join(p.text for p in parts if p.text and p.thought)
     calls = [part.function_call for part in parts if part.function_call]
     assert calls_of(message) == tuple((call.name, call.args) for call in calls)
-    assert [call.provider_id for call in message.tool_calls()] == [call.id for call in calls]
+    assert [call.provider_id for call in message.tool_calls] == [call.id for call in calls]
     assert usage_of(message) == (
         (counts.prompt_token_count or 0) + (counts.tool_use_prompt_token_count or 0),
         (counts.candidates_token_count or 0) + (counts.thoughts_token_count or 0),
@@ -152,7 +152,7 @@ def test_the_sdk_knows_every_member_of_our_request(name: str) -> None:
 @pytest.mark.parametrize("name", [*STREAMED, *WHOLE])
 def test_the_answer_can_be_sent_back(name: str) -> None:
     message, model = _read(name), _model(name)
-    results = [tool_result(call, "r") for call in message.tool_calls()]
+    results = [tool_result(call, "r") for call in message.tool_calls]
     request = asked([user("q"), message, *results, user("n")], model=model)
 
     assert broken_rules(request.body, signed=model == NEW) == []
@@ -185,7 +185,7 @@ def test_citations_name_their_source() -> None:
 def test_an_array_is_a_stream_without_sse() -> None:
     message = _read("array")
 
-    assert message.text_content() == "They are the same."
+    assert message.text == "They are the same."
     assert message.metadata.stop_reason is StopReason.END_TURN
 
 
@@ -233,11 +233,11 @@ def test_an_error_in_the_stream_keeps_the_text_and_fails_in_the_sdk_too() -> Non
     with pytest.raises(sdk_errors.APIError):
         sdk_streamed(body)
 
-    assert ours.value.partial.text_content() == "They are "
+    assert ours.value.partial.text == "They are "
 
 
 def test_a_signed_call_is_of_its_own_part_alone() -> None:
-    first, second = _read("signed_calls").tool_calls()
+    first, second = _read("signed_calls").tool_calls
     signatures: tuple[Any, ...] = (first.signature, second.signature)
 
     assert signatures == ("YXV0aG9yZWQtY2FsbA==", None)

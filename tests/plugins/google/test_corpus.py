@@ -10,8 +10,8 @@ import pytest
 from google.genai import errors as sdk_errors
 from google.genai import types
 
-from interlingua.json import thaw
-from interlingua.plugins.wire import WireResponse
+from interlingua._json import thaw
+from interlingua._plugins.wire import WireResponse
 from interlingua.types.factories import user
 from interlingua.types.messages import Message, StopReason
 from tests.oracle.readings import disagreements
@@ -42,9 +42,9 @@ def _differences(theirs: list[types.GenerateContentResponse], message: Message) 
         "cached": (counts.cached_content_token_count or 0) if counts else 0,
     }
     ours = {
-        "text": message.text_content(),
-        "thoughts": "".join(block.text for block in message.thinking()),
-        "calls": [(call.name, thaw(call.input)) for call in message.tool_calls()],
+        "text": message.text,
+        "thoughts": "".join(block.text for block in message.thinking_blocks),
+        "calls": [(call.name, thaw(call.input)) for call in message.tool_calls],
         "stop": message.metadata.stop_reason,
         "input": (usage.input_tokens or 0) if usage else 0,
         "output": (usage.output_tokens or 0) if usage else 0,

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from interlingua._plugins.wire import WireResponse
 from interlingua.errors import ContentRefusedError, OverloadedError, RateLimitError, ServerError, StreamInterruptedError
-from interlingua.plugins.wire import WireResponse
 from interlingua.types.messages import StopReason
 from tests.plugins.google.wire import GOOGLE, chunk, context, read, streamed
 from tests.support import driving
@@ -48,7 +48,7 @@ def test_case_15_a_malformed_call_keeps_what_was_said() -> None:
     with pytest.raises(ServerError) as caught:
         streamed(chunk(finish="MALFORMED_FUNCTION_CALL", finishMessage="Malformed function call: x("))
 
-    assert message.text_content() == "Let me look."
+    assert message.text == "Let me look."
     assert message.metadata.stop_reason is StopReason.ERROR
     assert message.metadata.stop_reason_raw == "MALFORMED_FUNCTION_CALL"
     assert caught.value.retryable
@@ -60,7 +60,7 @@ def test_case_15_an_error_in_a_stream_keeps_the_text() -> None:
     with pytest.raises(OverloadedError) as caught:
         streamed(chunk({"text": "They are "}), failed)
 
-    assert caught.value.partial.text_content() == "They are "
+    assert caught.value.partial.text == "They are "
     assert caught.value.retryable
 
 
@@ -71,14 +71,14 @@ def test_case_15_an_error_body_without_data_lines_is_read_too() -> None:
     with pytest.raises(ServerError) as caught:
         driving.streamed(GOOGLE, raw, context())
 
-    assert caught.value.partial.text_content() == "a"
+    assert caught.value.partial.text == "a"
 
 
 def test_case_16_a_stream_without_a_finish_reason_is_interrupted() -> None:
     with pytest.raises(StreamInterruptedError) as caught:
         streamed(chunk({"text": "half"}, usage={"promptTokenCount": 3}))
 
-    assert caught.value.partial.text_content() == "half"
+    assert caught.value.partial.text == "half"
     assert caught.value.partial.metadata.usage.input_tokens == 3
 
 
@@ -86,4 +86,4 @@ def test_case_16_an_array_without_a_finish_reason_is_interrupted_too() -> None:
     with pytest.raises(StreamInterruptedError) as caught:
         read([chunk({"text": "half"})])
 
-    assert caught.value.partial.text_content() == "half"
+    assert caught.value.partial.text == "half"

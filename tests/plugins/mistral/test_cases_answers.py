@@ -26,7 +26,7 @@ def test_case_13_whole_calls_without_an_index_are_told_apart_by_id() -> None:
     zeros = [{**one, "index": 0} for one in (first, second)]
 
     assert together == apart == streamed(chunk({"tool_calls": zeros}, "tool_calls"))
-    assert [(call.name, call.provider_id, call.raw_input) for call in together.tool_calls()] == [
+    assert [(call.name, call.provider_id, call.raw_input) for call in together.tool_calls] == [
         ("a", "EscTeQY62", '{"x": 1}'),
         ("b", "GvtRXcOZQ", "{}"),
     ]
@@ -39,14 +39,14 @@ def test_case_13_later_fragments_with_an_empty_name_do_not_overwrite_it() -> Non
         chunk({"tool_calls": [{"index": 0, **_call("", 'ty": 1}')}]}, "tool_calls"),
     )
 
-    assert [(call.name, call.raw_input) for call in made.tool_calls()] == [("weather", '{"city": 1}')]
+    assert [(call.name, call.raw_input) for call in made.tool_calls] == [("weather", '{"city": 1}')]
 
 
 def test_case_14_arguments_as_an_object_are_read_too() -> None:
     entry = {"id": "EscTeQY62", "function": {"name": "f", "arguments": {"x": 1}}}
     made = whole(completion({"tool_calls": [entry]}, "tool_calls"))
 
-    assert dict(made.tool_calls()[0].input) == {"x": 1}
+    assert dict(made.tool_calls[0].input) == {"x": 1}
     assert made == streamed(chunk({"tool_calls": [entry]}, "tool_calls"))
 
 
@@ -61,7 +61,7 @@ def test_case_15_an_error_object_in_the_stream_keeps_the_text() -> None:
     with pytest.raises(ProviderError, match="gone") as caught:
         driving.streamed(MISTRAL, raw, context())
     assert caught.value.partial is not None
-    assert caught.value.partial.text_content() == "They "
+    assert caught.value.partial.text == "They "
 
 
 def test_case_16_a_stream_without_an_end_is_interrupted() -> None:

@@ -8,7 +8,7 @@ from interlingua.types.blocks import (
     AudioBlock,
     DocumentBlock,
     ImageBlock,
-    ImageSource,
+    MediaSource,
     OpaqueBlock,
     TextBlock,
     ThinkingBlock,
@@ -21,7 +21,7 @@ from tests.plugins.mistral.checker import ID, broken_rules
 from tests.plugins.mistral.wire import MODEL, answer, asked, body, completion, whole
 from tests.support.adapter import READ
 
-PIXEL = ImageBlock(source=ImageSource(kind="base64", data="iVBORw0KGgo="), media_type="image/png")
+PIXEL = ImageBlock(source=MediaSource(kind="base64", data="iVBORw0KGgo="), media_type="image/png")
 CALL = ToolUseBlock(id="tu_1", name="read_file", input={"path": "a"}, provider_id="gSIMJiOkT")
 
 
@@ -48,7 +48,7 @@ def test_case_07_a_dangling_call_is_answered_and_the_user_comes_after_the_assist
 
 def test_case_09_results_then_user_have_a_turn_between_them_and_the_ledger_tells() -> None:
     own = answer(CALL)
-    request = asked([user("q"), own, tool_result(own.tool_calls()[0], "r"), user("n")])
+    request = asked([user("q"), own, tool_result(own.tool_calls[0], "r"), user("n")])
 
     assert broken_rules(request.body) == []
     (loss,) = request.losses
@@ -57,7 +57,7 @@ def test_case_09_results_then_user_have_a_turn_between_them_and_the_ledger_tells
 
 def test_case_09_models_seen_to_take_it_get_none() -> None:
     own = answer(CALL)
-    request = asked([user("q"), own, tool_result(own.tool_calls()[0], "r"), user("n")], model="mistral-small-latest")
+    request = asked([user("q"), own, tool_result(own.tool_calls[0], "r"), user("n")], model="mistral-small-latest")
 
     assert b"OK." not in request.body
     assert not request.losses
@@ -131,9 +131,9 @@ def test_an_assistant_that_only_calls_has_empty_content() -> None:
 
 
 def test_audio_and_documents_have_this_services_form() -> None:
-    audio = AudioBlock(source=ImageSource(kind="base64", data="aGk="), media_type="audio/mpeg")
-    paper = DocumentBlock(source=ImageSource(kind="url", data="https://example.com/a.pdf"), title="a.pdf")
-    page = DocumentBlock(source=ImageSource(kind="base64", data="aGk="))
+    audio = AudioBlock(source=MediaSource(kind="base64", data="aGk="), media_type="audio/mpeg")
+    paper = DocumentBlock(source=MediaSource(kind="url", data="https://example.com/a.pdf"), title="a.pdf")
+    page = DocumentBlock(source=MediaSource(kind="base64", data="aGk="))
     sent = body([user([audio, paper, page])], model="voxtral-small-latest")["messages"][0]["content"]
 
     assert sent == [
@@ -144,7 +144,7 @@ def test_audio_and_documents_have_this_services_form() -> None:
 
 
 def test_audio_is_dropped_for_models_that_do_not_hear() -> None:
-    audio = AudioBlock(source=ImageSource(kind="base64", data="aGk="))
+    audio = AudioBlock(source=MediaSource(kind="base64", data="aGk="))
     (loss,) = asked([user([TextBlock(text="q"), audio])], model=MODEL).losses
 
     assert loss.block_type == "audio"

@@ -8,9 +8,9 @@ import pytest
 from mistralai.client.errors import MistralError
 from mistralai.client.models import ChatCompletionRequest
 
+from interlingua._plugins.wire import WireResponse
 from interlingua.errors import AuthenticationError, BadRequestError, ProviderError, RateLimitError
-from interlingua.plugins.wire import WireResponse
-from interlingua.types.blocks import AudioBlock, DocumentBlock, ImageBlock, ImageSource, TextBlock, ThinkingBlock
+from interlingua.types.blocks import AudioBlock, DocumentBlock, ImageBlock, MediaSource, TextBlock, ThinkingBlock
 from interlingua.types.factories import assistant, system, tool_result, user
 from interlingua.types.messages import Message, StopReason
 from tests.oracle.readings import calls_of
@@ -59,10 +59,12 @@ def test_the_sdk_reads_the_same(name: str) -> None:
     message = _read(name)
     usage = message.metadata.usage
 
-    assert message.text_content() == "".join(_pieces(one["content"], "text") for one in said)
-    assert "".join(t.text for t in message.thinking()) == "".join(_pieces(one["content"], "thinking") for one in said)
+    assert message.text == "".join(_pieces(one["content"], "text") for one in said)
+    assert "".join(t.text for t in message.thinking_blocks) == "".join(
+        _pieces(one["content"], "thinking") for one in said
+    )
     calls = [call for one in said for call in one.get("tool_calls") or ()]
-    ours = [(call.provider_id, call.name, call.raw_input) for call in message.tool_calls()]
+    ours = [(call.provider_id, call.name, call.raw_input) for call in message.tool_calls]
     assert ours == [(call["id"], call["function"]["name"], call["function"]["arguments"]) for call in calls]
     assert message.metadata.stop_reason_raw == bodies[-1]["choices"][0]["finish_reason"]
     assert usage is not None
@@ -72,29 +74,29 @@ def test_the_sdk_reads_the_same(name: str) -> None:
 
 def _after_results() -> list[Message]:
     said = _read("parallel_calls")
-    first, second = said.tool_calls()
+    first, second = said.tool_calls
     return [QUESTION, said, tool_result(first, "one"), tool_result(second, "two"), user("Be brief.")]
 
 
 def _media() -> list[Message]:
-    image = ImageBlock(source=ImageSource(kind="base64", data="iVBORw0KGgo="), media_type="image/png")
-    paper = DocumentBlock(source=ImageSource(kind="url", data="https://example.com/a.pdf"), title="a.pdf")
+    image = ImageBlock(source=MediaSource(kind="base64", data="iVBORw0KGgo="), media_type="image/png")
+    paper = DocumentBlock(source=MediaSource(kind="url", data="https://example.com/a.pdf"), title="a.pdf")
     return [user([TextBlock(text="What are these?"), image, paper])]
 
 
 def _image_in_result() -> list[Message]:
-    image = ImageBlock(source=ImageSource(kind="base64", data="iVBORw0KGgo="), media_type="image/png")
-    call = _read("parallel_calls").tool_calls()[0]
+    image = ImageBlock(source=MediaSource(kind="base64", data="iVBORw0KGgo="), media_type="image/png")
+    call = _read("parallel_calls").tool_calls[0]
     return [QUESTION, answer(call), tool_result(call, [TextBlock(text="one"), image])]
 
 
 def _audio() -> list[Message]:
-    return [user([TextBlock(text="What is said?"), AudioBlock(source=ImageSource(kind="base64", data="aGk="))])]
+    return [user([TextBlock(text="What is said?"), AudioBlock(source=MediaSource(kind="base64", data="aGk="))])]
 
 
 def _addresses() -> list[Message]:
-    image = ImageBlock(source=ImageSource(kind="url", data="https://example.com/a.png"))
-    paper = DocumentBlock(source=ImageSource(kind="base64", data="JVBERi0="))
+    image = ImageBlock(source=MediaSource(kind="url", data="https://example.com/a.png"))
+    paper = DocumentBlock(source=MediaSource(kind="base64", data="JVBERi0="))
     return [user([TextBlock(text="What are these?"), image, paper])]
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from mistralai.client.errors import SDKError
 
+from interlingua._plugins.wire import WireResponse
 from interlingua.errors import ProviderError
-from interlingua.plugins.wire import WireResponse
 from interlingua.types.factories import user
 from interlingua.types.messages import Message
 from tests.plugins.mistral.wire import ASKED, MISTRAL, asked, context, sdk, sdk_streamed, sdk_whole
@@ -67,12 +67,12 @@ def _merged(chunks: list[dict[str, Any]]) -> dict[str, Any]:
 def _agrees(theirs: dict[str, Any], message: Message, name: str) -> None:
     choice = theirs["choices"][0]
     said = _said(choice["message"])
-    assert message.text_content() == said["text"], name
-    assert "".join(block.text for block in message.thinking()) == said["thinking"], name
+    assert message.text == said["text"], name
+    assert "".join(block.text for block in message.thinking_blocks) == said["thinking"], name
     calls = choice["message"].get("tool_calls") or []
     expected = [(call["function"]["name"], call["function"]["arguments"]) for call in calls]
-    assert [(call.name, call.raw_input) for call in message.tool_calls()] == expected, name
-    assert [call.provider_id for call in message.tool_calls()] == [call["id"] for call in calls], name
+    assert [(call.name, call.raw_input) for call in message.tool_calls] == expected, name
+    assert [call.provider_id for call in message.tool_calls] == [call["id"] for call in calls], name
     assert message.metadata.stop_reason_raw == choice["finish_reason"], name
     usage = message.metadata.usage
     assert usage is not None

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from interlingua._plugins.wire import ConnectionSettings, WireRequest, WireResponse
 from interlingua.errors import CapabilityError
-from interlingua.plugins.wire import ConnectionSettings, WireRequest, WireResponse
 from interlingua.types.factories import user
-from interlingua.types.options import AdapterOptions, ToolChoice
+from interlingua.types.options import RequestOptions, ToolChoice
 from tests.plugins.mistral.wire import MISTRAL, asked, body
 from tests.support.adapter import READ
 
@@ -114,7 +114,7 @@ def test_the_live_list() -> None:
 def test_capabilities_are_the_same_object_and_say_what_wire_md_says() -> None:
     known = MISTRAL.capabilities("mistral-large-latest")
 
-    assert known is MISTRAL.capabilities("mistral-large-latest", AdapterOptions(model="mistral-large-latest"))
+    assert known is MISTRAL.capabilities("mistral-large-latest", RequestOptions(model="mistral-large-latest"))
     assert (known.tool_id_max_length, known.assumed, known.supports_audio) == (9, False, False)
     assert MISTRAL.capabilities("voxtral-small-latest").supports_audio
     assert MISTRAL.capabilities("brand-new").assumed

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from interlingua.errors import ModelNotFoundError, OverloadedError, ServerError, StreamInterruptedError
-from interlingua.types.blocks import ImageBlock, ImageSource, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
+from interlingua.types.blocks import ImageBlock, MediaSource, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
 from interlingua.types.factories import tool_result, user
 from interlingua.types.messages import Message, MessageMetadata, Role, StopReason
 from interlingua.types.tools import SideEffects, ToolDefinition
@@ -41,7 +41,7 @@ def test_case_07_a_dangling_call_is_answered() -> None:
 
 def test_case_09_results_stand_in_the_order_of_the_calls() -> None:
     own = answer(ToolUseBlock(id="a", name="read_file"), ToolUseBlock(id="b", name="read_file"))
-    first, second = own.tool_calls()
+    first, second = own.tool_calls
     sent = body([user("q"), own, tool_result(second, "2"), tool_result(first, "1")])["messages"]
 
     assert [(message["tool_call_id"], message["content"]) for message in sent[2:]] == [("a", "1"), ("b", "2")]
@@ -49,7 +49,7 @@ def test_case_09_results_stand_in_the_order_of_the_calls() -> None:
 
 def test_case_10_a_call_without_an_id_gets_ours_and_so_does_its_result() -> None:
     made = streamed(line({"tool_calls": [call("read_file", {"path": "a"})]}), done())
-    (found,) = made.tool_calls()
+    (found,) = made.tool_calls
     sent = body([user("q"), made, tool_result(found, "r")])["messages"]
 
     assert found.provider_id is None
@@ -62,7 +62,7 @@ def test_case_13_whole_calls_on_several_lines_all_without_or_with_index_0() -> N
         entry["function"]["index"] = 0
     made = streamed(*[line({"tool_calls": [entry]}) for entry in calls], done())
 
-    assert [(found.name, dict(found.input), found.provider_id) for found in made.tool_calls()] == [
+    assert [(found.name, dict(found.input), found.provider_id) for found in made.tool_calls] == [
         ("weather", {"city": "Detroit"}, "call_a"),
         ("search", {"q": "x"}, "call_b"),
     ]
@@ -70,7 +70,7 @@ def test_case_13_whole_calls_on_several_lines_all_without_or_with_index_0() -> N
 
 def test_case_14_arguments_that_are_no_object_are_kept() -> None:
     text = whole(done(message={"tool_calls": [call("f", '{"a": ')]}))
-    (found,) = text.tool_calls()
+    (found,) = text.tool_calls
 
     assert (found.raw_input, bool(found.parse_error)) == ('{"a": ', True)
     sent = body([user("q"), text, tool_result(found, "r")])["messages"][1]["tool_calls"][0]
@@ -81,7 +81,7 @@ def test_case_15_an_error_line_keeps_the_text_before_it() -> None:
     with pytest.raises(ServerError, match="exploded") as caught:
         streamed(line({"content": "They "}), {"error": "the runner exploded"})
     assert caught.value.partial is not None
-    assert caught.value.partial.text_content() == "They "
+    assert caught.value.partial.text == "They "
     with pytest.raises(OverloadedError):
         streamed({"error": "try again", "status": 503})
     with pytest.raises(ModelNotFoundError):
@@ -98,7 +98,7 @@ def test_case_16_a_stream_without_its_last_line_is_interrupted() -> None:
 def test_case_17_unknown_members_and_lines_are_no_failure() -> None:
     made = streamed({"ping": 1}, line({"content": "a", "new": 1}, newer={"x": 1}), done())
 
-    assert made.text_content() == "a"
+    assert made.text == "a"
     assert made.metadata.provider_raw is not None
     assert made.metadata.provider_raw["trace"]["newer"] == {"x": 1}
 
@@ -133,7 +133,7 @@ def test_case_20_every_done_reason_has_a_stop_reason(reason: str | None, calls: 
 
 def test_case_21_an_image_of_a_result_follows_in_a_user_message() -> None:
     own = answer(ToolUseBlock(id="a", name="shot"))
-    image = ImageBlock(source=ImageSource(kind="base64", data=PIXEL), media_type="image/png")
+    image = ImageBlock(source=MediaSource(kind="base64", data=PIXEL), media_type="image/png")
     block = ToolResultBlock(tool_use_id="a", content=(image,), tool_name="shot")
     result = Message(role=Role.TOOL, content=(block,), metadata=MessageMetadata(parent_tool_use_id="a"))
     sent = body([user("q"), own, result])["messages"]
@@ -194,7 +194,7 @@ def test_case_32_zero_is_a_value() -> None:
 
 def test_case_34_the_window_is_asked_for_and_arguments_are_objects_both_ways() -> None:
     made = whole(done(message={"tool_calls": [call("f", {"n": 2**70})]}))
-    (found,) = made.tool_calls()
+    (found,) = made.tool_calls
     sent = body([user("q"), made, tool_result(found, "r")], provider_options={"num_ctx": 16384})
 
     assert (found.raw_input, dict(found.input)) == (None, {"n": 2**70})
@@ -219,7 +219,7 @@ def test_the_older_generate_api_is_read_as_text() -> None:
     ]
 
     made = streamed(*raw)
-    assert (made.text_content(), made.content[0]) == ("AB", ThinkingBlock(text="t"))
+    assert (made.text, made.content[0]) == ("AB", ThinkingBlock(text="t"))
 
 
 def test_an_image_in_an_answer_is_kept() -> None:
@@ -227,4 +227,4 @@ def test_an_image_in_an_answer_is_kept() -> None:
         OLLAMA, b'{"message":{"role":"assistant","content":"x","images":["aGk="]},"done":true}', context()
     )
 
-    assert made.content[1] == ImageBlock(source=ImageSource(kind="base64", data="aGk="))
+    assert made.content[1] == ImageBlock(source=MediaSource(kind="base64", data="aGk="))

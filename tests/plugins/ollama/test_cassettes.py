@@ -7,10 +7,10 @@ from typing import Any
 import ollama
 import pytest
 
+from interlingua._json import thaw
+from interlingua._plugins.wire import WireResponse
 from interlingua.errors import ContextWindowExceededError, ModelNotFoundError, ProviderError, ServerError
-from interlingua.json import thaw
-from interlingua.plugins.wire import WireResponse
-from interlingua.types.blocks import ImageBlock, ImageSource, TextBlock, ThinkingBlock
+from interlingua.types.blocks import ImageBlock, MediaSource, TextBlock, ThinkingBlock
 from interlingua.types.factories import assistant, system, tool_result, user
 from interlingua.types.messages import Message, StopReason
 from tests.oracle.readings import calls_of
@@ -40,12 +40,12 @@ def _read(name: str) -> Message:
 
 def _results() -> list[Message]:
     answer = _read("parallel_calls")
-    first, second = answer.tool_calls()
+    first, second = answer.tool_calls
     return [QUESTION, answer, tool_result(first, "one"), tool_result(second, "two")]
 
 
 def _image() -> list[Message]:
-    image = ImageBlock(source=ImageSource(kind="base64", data="iVBORw0KGgo="), media_type="image/png")
+    image = ImageBlock(source=MediaSource(kind="base64", data="iVBORw0KGgo="), media_type="image/png")
     return [user([TextBlock(text="What is this?"), image])]
 
 
@@ -60,8 +60,8 @@ def test_the_sdk_reads_the_same(name: str) -> None:
     message = _read(name)
     usage = message.metadata.usage
 
-    assert message.text_content() == "".join(part.message.content or "" for part in parts)
-    assert "".join(t.text for t in message.thinking()) == "".join(part.message.thinking or "" for part in parts)
+    assert message.text == "".join(part.message.content or "" for part in parts)
+    assert "".join(t.text for t in message.thinking_blocks) == "".join(part.message.thinking or "" for part in parts)
     calls = [call.function for part in parts for call in part.message.tool_calls or ()]
     assert calls_of(message) == tuple((call.name, dict(call.arguments)) for call in calls)
     assert message.metadata.stop_reason_raw == parts[-1].done_reason
@@ -130,7 +130,7 @@ def test_what_the_answers_hold() -> None:
         TextBlock(text="They are alike."),
     )
     calls = _read("parallel_calls")
-    assert [(c.provider_id, thaw(c.input)) for c in calls.tool_calls()] == [
+    assert [(c.provider_id, thaw(c.input)) for c in calls.tool_calls] == [
         ("call_8x2kq0ab", {"path": "a.txt"}),
         ("call_8x2kq0ac", {"path": "b.txt"}),
     ]
@@ -162,4 +162,4 @@ def test_an_error_in_the_stream_keeps_the_text_and_fails_in_the_sdk_too() -> Non
         list(sdk(raw).chat(model="m", messages=[], stream=True))
 
     assert ours.value.partial is not None
-    assert ours.value.partial.text_content() == "They are "
+    assert ours.value.partial.text == "They are "

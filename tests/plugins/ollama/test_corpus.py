@@ -8,9 +8,9 @@ from typing import Any
 import ollama
 import pytest
 
+from interlingua._json import thaw
+from interlingua._plugins.wire import WireResponse
 from interlingua.errors import ModelNotFoundError
-from interlingua.json import thaw
-from interlingua.plugins.wire import WireResponse
 from interlingua.types.factories import user
 from interlingua.types.messages import Message, StopReason
 from tests.plugins.ollama.wire import OLLAMA, asked, context, sdk
@@ -54,10 +54,10 @@ def _merged(parts: list[dict[str, Any]]) -> dict[str, Any]:
 
 def _agrees(theirs: dict[str, Any], message: Message, name: str) -> None:
     said = theirs.get("message") or {"content": theirs.get("response"), "thinking": theirs.get("thinking")}
-    assert message.text_content() == (said.get("content") or ""), name
-    assert "".join(block.text for block in message.thinking()) == (said.get("thinking") or ""), name
+    assert message.text == (said.get("content") or ""), name
+    assert "".join(block.text for block in message.thinking_blocks) == (said.get("thinking") or ""), name
     calls = [(call["function"]["name"], dict(call["function"]["arguments"])) for call in said.get("tool_calls") or ()]
-    assert [(call.name, thaw(call.input)) for call in message.tool_calls()] == calls, name
+    assert [(call.name, thaw(call.input)) for call in message.tool_calls] == calls, name
     usage = message.metadata.usage
     assert usage is not None
     assert (usage.input_tokens, usage.output_tokens) == (theirs.get("prompt_eval_count"), theirs.get("eval_count")), (

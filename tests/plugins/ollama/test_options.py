@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from interlingua.errors import CapabilityError
-from interlingua.plugins import estimate_input_tokens
-from interlingua.types.blocks import ImageBlock, ImageSource, TextBlock, ToolResultBlock, ToolUseBlock
+from interlingua.plugins import estimate_tokens
+from interlingua.types.blocks import ImageBlock, MediaSource, TextBlock, ToolResultBlock, ToolUseBlock
 from interlingua.types.factories import user
 from interlingua.types.messages import Message, MessageMetadata, Role
-from interlingua.types.options import AdapterOptions, ToolChoice
+from interlingua.types.options import RequestOptions, ToolChoice
 from tests.plugins.ollama.wire import MODEL, OLLAMA, answer, asked, body
 from tests.support.adapter import READ
 
@@ -84,14 +84,14 @@ def test_what_has_no_place_is_in_the_ledger() -> None:
 
 
 def test_images_are_bare_base64_beside_the_text() -> None:
-    image = ImageBlock(source=ImageSource(kind="base64", data="aGk="), media_type="image/png")
+    image = ImageBlock(source=MediaSource(kind="base64", data="aGk="), media_type="image/png")
     sent = body([user([TextBlock(text="what?"), image])])["messages"][0]
 
     assert sent == {"role": "user", "content": "what?", "images": ["aGk="]}
 
 
 def test_an_image_url_that_nobody_fetched_is_in_the_ledger() -> None:
-    image = ImageBlock(source=ImageSource(kind="url", data="https://example.com/a.png"))
+    image = ImageBlock(source=MediaSource(kind="url", data="https://example.com/a.png"))
     (loss,) = asked([user([TextBlock(text="what?"), image])]).losses
 
     assert (loss.path, loss.verdict) == ("messages[0].content[1]", "dropped")
@@ -112,13 +112,13 @@ def test_a_result_says_its_tools_name_even_if_the_block_does_not() -> None:
 
 def test_the_window_asked_for_is_the_window() -> None:
     plain = OLLAMA.capabilities(MODEL)
-    wide = OLLAMA.capabilities(MODEL, AdapterOptions(model=MODEL, provider_options={"num_ctx": 8192}))
+    wide = OLLAMA.capabilities(MODEL, RequestOptions(model=MODEL, provider_options={"num_ctx": 8192}))
 
     assert (plain.max_context_tokens, wide.max_context_tokens) == (0, 8192)
     assert plain.assumed
 
 
 def test_the_estimate_counts_no_image_bytes() -> None:
-    image = ImageBlock(source=ImageSource(kind="base64", data="aGk=" * 10_000), media_type="image/png")
+    image = ImageBlock(source=MediaSource(kind="base64", data="aGk=" * 10_000), media_type="image/png")
 
-    assert 1000 < estimate_input_tokens(OLLAMA, [user([image])], [READ], AdapterOptions(model=MODEL)) < 1100
+    assert 1000 < estimate_tokens(OLLAMA, [user([image])], [READ], RequestOptions(model=MODEL)) < 1100

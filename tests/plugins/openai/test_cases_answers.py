@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from interlingua._plugins.wire import WireResponse
 from interlingua.errors import (
     AuthenticationError,
     ContextWindowExceededError,
@@ -16,7 +17,6 @@ from interlingua.errors import (
     ServerError,
     StreamInterruptedError,
 )
-from interlingua.plugins.wire import WireResponse
 from interlingua.types.blocks import OpaqueBlock, RedactedThinkingBlock, TextBlock, ThinkingBlock, ToolUseBlock
 from interlingua.types.messages import Message, MessageStatus, Role, StopReason
 from tests.plugins.openai.wire import (
@@ -73,14 +73,14 @@ def test_items_become_blocks_in_their_order() -> None:
 
 def test_case_14_empty_arguments_are_an_empty_object() -> None:
     for message in (whole(ANSWERS[4]), streamed(events_of(ANSWERS[4]))):
-        empty, cut = message.tool_calls()
+        empty, cut = message.tool_calls
         assert (empty.input, empty.parse_error, empty.raw_input) == ({}, None, "")
         assert cut.parse_error is not None
         assert cut.raw_input == '{"x": '
 
 
 def test_arguments_keep_their_bytes_and_long_integers() -> None:
-    block = whole(ANSWERS[1]).tool_calls()[0]
+    block = whole(ANSWERS[1]).tool_calls[0]
     assert block.raw_input == '{"path": "a", "n": 12345678901234567890}'
     assert block.input["n"] == 12345678901234567890
     assert block.provider_id == "call_1"
@@ -100,7 +100,7 @@ def test_case_15_an_error_in_the_stream_keeps_what_was_said(event: dict[str, Any
     with pytest.raises(RateLimitError) as raised:
         streamed([*events, event])
     assert raised.value.retryable
-    assert raised.value.partial.text_content() == "Partly said."[:10]
+    assert raised.value.partial.text == "Partly said."[:10]
     assert raised.value.partial.metadata.status is MessageStatus.ERROR
 
 
@@ -108,7 +108,7 @@ def test_case_15_a_failed_response_is_its_error() -> None:
     body = response(said("Half"), status="failed", error={"code": "server_error", "message": "oops"})
     with pytest.raises(ServerError) as raised:
         whole(body)
-    assert raised.value.partial.text_content() == "Half"
+    assert raised.value.partial.text == "Half"
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_failed_answers_are_typed(status: int, body: dict[str, Any], kind: type[
 def test_case_16_a_stream_without_its_end_is_interrupted() -> None:
     with pytest.raises(StreamInterruptedError) as raised:
         streamed(events_of(ANSWERS[1])[:-1])
-    assert raised.value.partial.text_content() == "Looking."
+    assert raised.value.partial.text == "Looking."
     assert raised.value.partial.metadata.provider_raw["replay"]["items"][0]["item"]["id"] == "rs_1"
 
 
@@ -168,7 +168,7 @@ def test_case_17_item_ids_that_change_with_each_event() -> None:
     events = [renamed(event, number) for number, event in enumerate(events_of(response(reasoning(), said("Once."))))]
     message = streamed(events)
     assert [block.type for block in message.content] == ["thinking", "text"]
-    assert message.text_content() == "Once."
+    assert message.text == "Once."
 
 
 def test_events_without_output_index_are_told_apart_by_item_id() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import attrs
 
-from interlingua.types.blocks import ImageBlock, ImageSource, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
+from interlingua.types.blocks import ImageBlock, MediaSource, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
 from interlingua.types.messages import Message, MessageMetadata, Role
 from tests.plugins.openai.wire import body_of, call, reasoning, request, response, said, whole
 
@@ -31,7 +31,7 @@ def test_case_05_stateless_requests_ask_for_encrypted_reasoning() -> None:
 
 def test_case_05_own_items_go_back_whole_and_paired() -> None:
     message = own_turn()
-    sent = body_of([USER, message, result(message.tool_calls()[0].id)])["input"]
+    sent = body_of([USER, message, result(message.tool_calls[0].id)])["input"]
     text = said("Looking.", phase="commentary")
     del text["content"][0]["logprobs"]
     assert sent[1:4] == [reasoning(), text, call('{"path": "a"}')]
@@ -94,7 +94,7 @@ def test_case_07_a_dangling_call_gets_an_answer_right_after_it() -> None:
 
 def test_case_09_parallel_results_follow_the_calls_in_their_order() -> None:
     message = whole(response(call("{}", "call_a", item_id="fc_a"), call("{}", "call_b", item_id="fc_b")))
-    first, second = message.tool_calls()
+    first, second = message.tool_calls
     sent = body_of([USER, message, result(second.id, "B"), result(first.id, "A"), USER])["input"]
     assert [(item.get("call_id"), item.get("output")) for item in sent[3:5]] == [("call_a", "A"), ("call_b", "B")]
     assert sent[5]["role"] == "user"
@@ -124,14 +124,14 @@ def test_case_12_a_message_with_nothing_left_is_gone() -> None:
 
 def test_case_14_broken_arguments_go_back_as_they_came() -> None:
     message = whole(response(call('{"path": "a')))
-    assert message.tool_calls()[0].parse_error
+    assert message.tool_calls[0].parse_error
     assert body_of([USER, message, USER])["input"][1]["arguments"] == '{"path": "a'
 
 
 def test_case_21_an_image_in_a_result_stays_in_the_result() -> None:
     message = own_turn()
-    image = ImageBlock(source=ImageSource(kind="base64", data="QUJD"), media_type="image/png")
-    sent = body_of([USER, message, result(message.tool_calls()[0].id, (TextBlock(text="see"), image))])["input"]
+    image = ImageBlock(source=MediaSource(kind="base64", data="QUJD"), media_type="image/png")
+    sent = body_of([USER, message, result(message.tool_calls[0].id, (TextBlock(text="see"), image))])["input"]
     assert sent[4]["output"] == [
         {"type": "input_text", "text": "see"},
         {"type": "input_image", "detail": "auto", "image_url": "data:image/png;base64,QUJD"},
@@ -140,7 +140,7 @@ def test_case_21_an_image_in_a_result_stays_in_the_result() -> None:
 
 def test_an_error_result_says_so_in_its_text() -> None:
     message = own_turn()
-    made = request([USER, message, result(message.tool_calls()[0].id, "no such file", is_error=True)])
+    made = request([USER, message, result(message.tool_calls[0].id, "no such file", is_error=True)])
     assert b'"output":"Error: no such file"' in made.body
     assert [loss.block_type for loss in made.losses] == ["tool_result"]
 
@@ -186,7 +186,7 @@ def test_a_namespace_is_replayed_with_its_call() -> None:
 def test_a_custom_call_and_its_result_keep_their_own_item_types() -> None:
     item = {"id": "ctc_1", "type": "custom_tool_call", "call_id": "call_1", "name": "run", "input": 'print("x")'}
     message = whole(response(item))
-    assert message.tool_calls()[0].input == {"input": 'print("x")'}
-    sent = body_of([USER, message, result(message.tool_calls()[0].id)])["input"]
+    assert message.tool_calls[0].input == {"input": 'print("x")'}
+    sent = body_of([USER, message, result(message.tool_calls[0].id)])["input"]
     assert sent[1] == item
     assert sent[2] == {"type": "custom_tool_call_output", "call_id": "call_1", "output": "done"}

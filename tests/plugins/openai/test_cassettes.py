@@ -5,6 +5,7 @@ from __future__ import annotations
 import openai
 import pytest
 
+from interlingua._plugins.wire import WireResponse
 from interlingua.errors import (
     AuthenticationError,
     OverloadedError,
@@ -14,11 +15,10 @@ from interlingua.errors import (
     ServerError,
 )
 from interlingua.plugins import write_request
-from interlingua.plugins.wire import WireResponse
-from interlingua.types.blocks import AudioBlock, ContentBlock, ImageBlock, ImageSource, TextBlock, ThinkingBlock
+from interlingua.types.blocks import AudioBlock, ContentBlock, ImageBlock, MediaSource, TextBlock, ThinkingBlock
 from interlingua.types.factories import tool_result, user
 from interlingua.types.messages import Message, StopReason
-from interlingua.types.options import AdapterOptions
+from interlingua.types.options import RequestOptions
 from tests.oracle import openai_sdk as sdk
 from tests.oracle.openai_recorded import reading
 from tests.plugins.chat_completions import checker as chat_checker
@@ -64,7 +64,7 @@ def _read(name: str) -> Message:
 
 def _asked(messages: list[Message], api: str, **options: object) -> bytes:
     tools = [READ] if options.pop("tools", False) else []
-    asked = AdapterOptions(**{"model": MODELS[api], "api": api} | options)  # type: ignore[arg-type]
+    asked = RequestOptions(**{"model": MODELS[api], "api": api} | options)  # type: ignore[arg-type]
     return write_request(PROVIDER, messages, tools, asked).body
 
 
@@ -79,7 +79,7 @@ def test_the_sdk_reads_the_same(name: str) -> None:
 @pytest.mark.parametrize("name", ANSWERS)
 def test_the_answer_can_be_sent_back(name: str) -> None:
     message, api = _read(name), _api(name)
-    results = [tool_result(call, "r") for call in message.tool_calls()]
+    results = [tool_result(call, "r") for call in message.tool_calls]
     raw = _asked([user("q"), message, *results, user("n")], api)
 
     assert (chat_checker if api == "chat" else responses_checker).broken_rules(raw) == []
@@ -87,7 +87,7 @@ def test_the_answer_can_be_sent_back(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["chat_parallel_calls", "responses_parallel_calls"])
 def test_interleaved_calls_keep_their_arguments_apart(name: str) -> None:
-    calls = [(call.provider_id, call.name, call.raw_input) for call in _read(name).tool_calls()]
+    calls = [(call.provider_id, call.name, call.raw_input) for call in _read(name).tool_calls]
 
     assert calls == [("call_A", "read_file", '{"path": "a.txt"}'), ("call_B", "read_file", '{"path": "b.txt"}')]
 
@@ -97,7 +97,7 @@ def test_a_refusal_is_a_stop_reason_and_its_words_are_kept(name: str) -> None:
     message = _read(name)
 
     assert message.metadata.stop_reason is StopReason.REFUSAL
-    assert message.text_content() == "I cannot help with that."
+    assert message.text == "I cannot help with that."
 
 
 @pytest.mark.parametrize("name", ["chat_cached_tokens", "responses_cached_tokens"])
@@ -118,7 +118,7 @@ def test_citations_are_kept(name: str) -> None:
 
 
 def _shown(kind: str, data: str) -> ContentBlock:
-    source = ImageSource(kind="base64", data=data)
+    source = MediaSource(kind="base64", data=data)
     return AudioBlock(source=source, media_type="audio/wav") if kind == "audio" else ImageBlock(
         source=source, media_type="image/png")  # fmt: skip
 
@@ -147,7 +147,7 @@ def test_reasoning_is_the_same_on_both_roads_and_keeps_its_encrypted_form() -> N
 @pytest.mark.parametrize("number", [0, 1])
 def test_reasoning_goes_back_with_its_call_byte_for_byte(number: int) -> None:
     message = _read(f"responses_reasoning#{number}")
-    result = tool_result(message.tool_calls()[0], "It says hi.")
+    result = tool_result(message.tool_calls[0], "It says hi.")
 
     made = _asked([user("Read a.txt."), message, result], "responses", tools=True)
     assert made == compact(_exchange("responses_reasoning#2").request)
@@ -190,4 +190,4 @@ def test_an_error_in_the_stream_keeps_the_text_and_the_sdk_fails_too(name: str, 
     with pytest.raises(sdk.Unparsed):
         READERS[_api(name), True][0](found.body)
 
-    assert ours.value.partial.text_content() == "They are "
+    assert ours.value.partial.text == "They are "

@@ -27,9 +27,9 @@ def agree(theirs: Any, ours: Message) -> None:
         block.text for block in ours.content if block.type == "text" and block.text != "I cannot."
     )
     calls = [(item.call_id, item.name, item.arguments) for item in theirs.output if item.type == "function_call"]
-    assert calls == [(block.provider_id, block.name, block.raw_input) for block in ours.tool_calls()]
+    assert calls == [(block.provider_id, block.name, block.raw_input) for block in ours.tool_calls]
     texts = [[part.text for part in item.summary] for item in theirs.output if item.type == "reasoning"]
-    assert ["\n\n".join(parts) for parts in texts if parts] == [block.text for block in ours.thinking()]
+    assert ["\n\n".join(parts) for parts in texts if parts] == [block.text for block in ours.thinking_blocks]
     usage = ours.metadata.usage
     assert usage is not None
     assert usage.input_tokens == theirs.usage.input_tokens

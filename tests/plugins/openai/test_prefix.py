@@ -10,7 +10,7 @@ import pytest
 from interlingua.plugins import write_request
 from interlingua.types.factories import assistant, system, user
 from interlingua.types.messages import Message, Origin
-from interlingua.types.options import AdapterOptions
+from interlingua.types.options import RequestOptions
 from tests.plugins.chat_completions import checker as chat_checker
 from tests.plugins.chat_completions.checker import elements
 from tests.plugins.openai import checker as responses_checker
@@ -31,7 +31,7 @@ apis = pytest.mark.parametrize("api", LISTS)
 
 
 def asked(messages: list[Message], api: str, model: str) -> bytes:
-    return write_request(PROVIDER, messages, [READ], AdapterOptions(model=model, api=api)).body
+    return write_request(PROVIDER, messages, [READ], RequestOptions(model=model, api=api)).body
 
 
 def talks(api: str) -> Callable[[Callable[..., None]], Callable[..., None]]:

@@ -77,7 +77,7 @@ def _whole(one: Recorded, exchange: Exchange) -> dict[str, Any]:
 @pytest.mark.parametrize("one", recorded(*WIRES))
 def test_calls_and_results_cross_with_the_services_own_ids(one: Recorded) -> None:
     answers = replay(one)
-    issued = [call.provider_id for call in answers[0].tool_calls()]
+    issued = [call.provider_id for call in answers[0].tool_calls]
     asked = one.scenario.says[0].count("<tool_call>") if one.cast.local else len(issued)
 
     assert len(set(issued)) == asked
@@ -103,7 +103,7 @@ def test_an_answer_cut_off_says_so() -> None:
 @pytest.mark.default_cassette("openai/recorded_chat_structured.yaml")
 def test_an_answer_follows_the_schema_it_was_asked_for() -> None:
     _, message = _first("structured")
-    answer = json.loads(message.text_content())
+    answer = json.loads(message.text)
 
     assert answer.keys() == {"city", "people"}
     assert isinstance(answer["people"], int)

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
+from interlingua._plugins.registry import Registry
 from interlingua.errors import ProviderError
-from interlingua.plugins.registry import Registry
 from interlingua_cli.replay.exchange import Matcher, replay
 from interlingua_cli.replay.source import read_entry
 from tests.plugins.openai.error_rules import expected

@@ -9,9 +9,9 @@ from typing import Any
 import attrs
 import pytest
 
-from interlingua.plugins.wire import RequestContext, WireResponse
-from interlingua.response.decode import StreamDecoder
-from interlingua.response.framing import framer
+from interlingua._plugins.wire import RequestContext, WireResponse
+from interlingua._response.decode import StreamDecoder
+from interlingua._response.framing import framer
 from interlingua.types.blocks import OpaqueBlock, ToolUseBlock
 from interlingua.types.factories import user
 from interlingua.types.messages import Message, MessageStatus, StopReason
@@ -76,7 +76,7 @@ def test_an_answer_behind_a_search_of_the_service_waits_for_nothing(stream: bool
     assert isinstance(opaque, OpaqueBlock)
     assert opaque.data == SEARCHED
     assert answer.metadata.stop_reason is StopReason.END_TURN
-    assert answer.tool_calls() == []
+    assert answer.tool_calls == []
 
 
 @streams
@@ -99,7 +99,7 @@ def test_what_the_service_ran_does_not_go_back(stream: bool) -> None:
 def test_a_custom_tool_of_the_caller_is_called(item: dict[str, Any], tools: Any, stream: bool) -> None:
     answer = _read(response(item), tools, stream=stream)
 
-    (call,) = answer.tool_calls()
+    (call,) = answer.tool_calls
     assert isinstance(call, ToolUseBlock)
     assert call.name == item["name"]
     assert dict(call.input) == {"input": item["input"]}
@@ -127,4 +127,4 @@ def test_an_answer_that_a_stream_brought_from_the_background_is_complete() -> No
     decoder.end()
 
     assert decoder.message().metadata.status is MessageStatus.COMPLETE
-    assert decoder.message().text_content() == "Done."
+    assert decoder.message().text == "Done."

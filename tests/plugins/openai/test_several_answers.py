@@ -19,8 +19,8 @@ def test_items_follow_each_other(size: int | None) -> None:
     message = streamed(EVENTS, size)
 
     assert [block.type for block in message.content] == ["thinking", "tool_use", "tool_use", "text"]
-    assert [block.raw_input for block in message.tool_calls()] == ['{"path": "a"}', '{"path": "b"}']
-    assert message.text_content() == "Both are there."
+    assert [block.raw_input for block in message.tool_calls] == ['{"path": "a"}', '{"path": "b"}']
+    assert message.text == "Both are there."
 
 
 def test_the_last_terminal_event_counts() -> None:
@@ -35,10 +35,10 @@ def test_an_earlier_answer_does_not_make_a_cut_one_whole() -> None:
     with pytest.raises(StreamInterruptedError) as caught:
         streamed(EVENTS[:-3])
 
-    assert caught.value.partial.text_content() == "Both are there."
+    assert caught.value.partial.text == "Both are there."
 
 
 def test_what_follows_a_terminal_event_and_is_no_answer_counts_for_nothing() -> None:
     late = {"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": "late"}
 
-    assert decoder(sse([*events_of(THIRD), late])).message().text_content() == "Both are there."
+    assert decoder(sse([*events_of(THIRD), late])).message().text == "Both are there."

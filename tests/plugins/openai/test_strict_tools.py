@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from openai.lib._pydantic import to_strict_json_schema
 from pydantic import BaseModel
 
+from interlingua._plugins.wire import RequestContext, WireRequest
 from interlingua.errors import CapabilityError
 from interlingua.plugins import write_request
-from interlingua.plugins.wire import RequestContext, WireRequest
 from interlingua.types.factories import user
 from interlingua.types.messages import Message, Origin
-from interlingua.types.options import AdapterOptions
+from interlingua.types.options import RequestOptions
 from interlingua.types.tools import SideEffects, ToolDefinition, validate_input
 from interlingua_cli.lint import lint_request
 from interlingua_contract.strategies import tools as tool_lists
@@ -53,7 +53,7 @@ def tool(schema: dict[str, Any]) -> ToolDefinition:
 
 def asked(api: str, strict: Any, *tools: ToolDefinition) -> WireRequest:
     extra = {} if strict is None else {"strict_tools": strict}
-    options = AdapterOptions(model=MODEL, api=api, effort="none", provider_options=extra)
+    options = RequestOptions(model=MODEL, api=api, effort="none", provider_options=extra)
     return write_request(PROVIDER, [user("go")], tools, options)
 
 
@@ -217,16 +217,16 @@ def test_a_null_that_stands_for_absence_is_absent_again_and_goes_back_as_it_came
     raw = '{"text":"t","kind":null,"deep":null,"list":[{"x":null},{"x":"y"}],"nothing":null,"day":"2026-11-22"}'
     request = asked(api, True, LOOK)
     message = answered(api, request, raw)
-    (call,) = message.tool_calls()
+    (call,) = message.tool_calls
 
     assert call.input == {"text": "t", "list": [{}, {"x": "y"}], "nothing": None, "day": "2026-11-22"}
     assert call.raw_input == raw
     assert not validate_input(LOOK, call.input)
-    (same,) = streamed(api, request, raw).tool_calls()
+    (same,) = streamed(api, request, raw).tool_calls
     assert (same.input, same.raw_input) == (call.input, call.raw_input)
-    again = write_request(PROVIDER, [user("go"), message], [LOOK], AdapterOptions(model=MODEL, api=api))
+    again = write_request(PROVIDER, [user("go"), message], [LOOK], RequestOptions(model=MODEL, api=api))
     assert json.dumps(raw) in again.body.decode()
-    assert answered(api, asked(api, None, LOOK), raw).tool_calls()[0].input == json.loads(raw)
+    assert answered(api, asked(api, None, LOOK), raw).tool_calls[0].input == json.loads(raw)
 
 
 @apis

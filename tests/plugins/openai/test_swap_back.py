@@ -8,7 +8,7 @@ from interlingua.plugins import write_request
 from interlingua.types.blocks import TextBlock, ToolUseBlock
 from interlingua.types.factories import tool_result, user
 from interlingua.types.messages import Message, MessageMetadata, Provenance, Role, Usage
-from interlingua.types.options import AdapterOptions
+from interlingua.types.options import RequestOptions
 from tests.plugins.chat_completions.checker import elements
 from tests.plugins.openai.wire import PROVIDER, context
 from tests.support import driving
@@ -36,14 +36,14 @@ def test_own_state_comes_back_after_another_origin_spoke(api: str) -> None:
     name, model, place = CASES[api]
     found = load_exchanges(f"openai/{name}.yaml")[0]
     own = driving.streamed(PROVIDER, found.body, context(model, api))
-    options = AdapterOptions(model=model, api=api)
-    before = [user("q"), own, *(tool_result(call, "r") for call in own.tool_calls()), user("now you")]
+    options = RequestOptions(model=model, api=api)
+    before = [user("q"), own, *(tool_result(call, "r") for call in own.tool_calls), user("now you")]
     then = write_request(PROVIDER, before, [READ], options).body
     now = write_request(PROVIDER, [*before, *_other(), user("back to you")], [READ], options).body
     earlier = elements(then, place)
 
     assert elements(now, place)[: len(earlier)] == earlier
-    for call in own.tool_calls():
+    for call in own.tool_calls:
         assert f'"{call.provider_id}"'.encode() in now
         assert (call.raw_input or "").replace('"', '\\"').encode() in now
     if api == "responses":

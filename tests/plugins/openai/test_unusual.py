@@ -42,12 +42,12 @@ def test_an_item_written_shorter_is_that_item(short: Any, full: dict[str, Any]) 
 
 
 def test_a_call_without_a_name_is_still_there() -> None:
-    (found,) = whole(response({"type": "function_call", "call_id": "c", "arguments": '{"a":1}'})).tool_calls()
+    (found,) = whole(response({"type": "function_call", "call_id": "c", "arguments": '{"a":1}'})).tool_calls
     assert (found.name, found.provider_id, found.input) == ("", "c", {"a": 1})
 
 
 def test_output_null_says_nothing() -> None:
-    assert whole(response() | {"output": None}).text_content() == ""
+    assert whole(response() | {"output": None}).text == ""
 
 
 @pytest.mark.parametrize("details", ["max_output_tokens", {"reason": "max_output_tokens"}])
@@ -95,7 +95,7 @@ def test_arguments_that_only_a_done_event_says_are_kept(*, named: bool) -> None:
             "arguments": '{"path":"a"}'}  # fmt: skip
     message = streamed([started(item), done, EMPTY_END])
 
-    assert [(one.name, one.provider_id, one.input) for one in message.tool_calls()] == [
+    assert [(one.name, one.provider_id, one.input) for one in message.tool_calls] == [
         ("read_file", "call_1", {"path": "a"})
     ]
     assert message.metadata.stop_reason is StopReason.TOOL_USE
@@ -112,7 +112,7 @@ def test_arguments_that_only_a_done_event_says_are_kept(*, named: bool) -> None:
 def test_other_ends_are_ends(ends: dict[str, Any], reason: StopReason) -> None:
     message = streamed([*events_of(response(said("hi")))[:-1], ends])
 
-    assert message.text_content() == "hi"
+    assert message.text == "hi"
     assert message.metadata.stop_reason is reason
 
 
@@ -145,4 +145,4 @@ def test_text_for_a_place_that_cannot_be_its_own_stands_behind_what_was_said(ind
     text = {"type": "response.output_text.delta", "content_index": 0}
     said_first = {**text, "output_index": 2, "item_id": "msg_1", "delta": "first, "}
     late = {**text, "output_index": index, "item_id": item_id, "delta": "late"}
-    assert streamed([first, began, said_first, late, EMPTY_END]).text_content() == "first, late"
+    assert streamed([first, began, said_first, late, EMPTY_END]).text == "first, late"

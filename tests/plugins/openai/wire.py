@@ -11,13 +11,13 @@ from datetime import UTC, datetime
 from itertools import count
 from typing import Any
 
+from interlingua._plugins.registry import Registry
+from interlingua._plugins.wire import RequestContext, WireRequest, WireResponse
+from interlingua._response.decode import StreamDecoder
+from interlingua._response.framing import framer
 from interlingua.plugins import write_request
-from interlingua.plugins.registry import Registry
-from interlingua.plugins.wire import RequestContext, WireRequest, WireResponse
-from interlingua.response.decode import StreamDecoder
-from interlingua.response.framing import framer
 from interlingua.types.messages import Message, Origin
-from interlingua.types.options import AdapterOptions
+from interlingua.types.options import RequestOptions
 
 PROVIDER = Registry().provider("openai")
 MODEL = "gpt-5.5"
@@ -129,7 +129,7 @@ def _cut(text: str, size: int) -> list[str]:
 
 def request(messages: list[Message], *, tools: Any = (), **options: Any) -> WireRequest:
     options = {"model": MODEL, "api": "responses"} | options
-    return write_request(PROVIDER, messages, list(tools), AdapterOptions(**options))
+    return write_request(PROVIDER, messages, list(tools), RequestOptions(**options))
 
 
 def body_of(messages: list[Message], **options: Any) -> dict[str, Any]:

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from interlingua._json import thaw
+from interlingua._plugins.wire import WireResponse
 from interlingua.errors import BadRequestError, OverloadedError
-from interlingua.json import thaw
-from interlingua.plugins.wire import WireResponse
 from interlingua.types.blocks import (
     ImageBlock,
-    ImageSource,
+    MediaSource,
     OpaqueBlock,
     RedactedThinkingBlock,
     TextBlock,
@@ -34,7 +34,7 @@ THOUGHT = {"content": "I look.", "reasoning": "Two files.", "reasoning_details":
 
 
 def next_turn(message: Message, **options: Any) -> dict[str, Any]:
-    results = [tool_result(call, "r") for call in message.tool_calls()]
+    results = [tool_result(call, "r") for call in message.tool_calls]
     found: dict[str, Any] = body([user("q"), message, *results], **options)["messages"][1]
     return found
 
@@ -68,7 +68,7 @@ def test_case_03_deltas_of_details_are_merged_by_index() -> None:
 
 def test_case_01_other_models_do_not_get_the_reasoning() -> None:
     message = read(answer(THOUGHT, "tool_calls"))
-    other = asked([user("q"), message, tool_result(message.tool_calls()[0], "r")], model="openai/gpt-5.5")
+    other = asked([user("q"), message, tool_result(message.tool_calls[0], "r")], model="openai/gpt-5.5")
 
     assert b"reasoning" not in other.body
     assert {loss.block_type for loss in other.losses} >= {"thinking", "redacted_thinking"}
@@ -77,7 +77,7 @@ def test_case_01_other_models_do_not_get_the_reasoning() -> None:
 def test_case_02_reasoning_is_not_text() -> None:
     message = read(answer(THOUGHT, "tool_calls"))
 
-    assert message.text_content() == "I look."
+    assert message.text == "I look."
     assert next_turn(message, model="openai/gpt-5.5")["content"] == "I look."
 
 
@@ -105,7 +105,7 @@ def test_case_13_a_later_empty_id_is_no_new_call() -> None:
     later = {"index": 0, "id": "", "type": "function", "function": {"arguments": '{"path":"a"}'}}
     message = streamed(chunk({"tool_calls": [first]}), chunk({"tool_calls": [later]}), chunk({}, "tool_calls"))
 
-    assert [(call.provider_id, thaw(call.input)) for call in message.tool_calls()] == [("call_1", {"path": "a"})]
+    assert [(call.provider_id, thaw(call.input)) for call in message.tool_calls] == [("call_1", {"path": "a"})]
 
 
 def test_case_15_an_error_in_the_stream_keeps_the_text() -> None:
@@ -115,7 +115,7 @@ def test_case_15_an_error_in_the_stream_keeps_the_text() -> None:
         driving.streamed(OPENROUTER, raw, context())
 
     assert caught.value.retryable
-    assert caught.value.partial.text_content() == "They are "
+    assert caught.value.partial.text == "They are "
 
 
 def test_case_15_an_error_in_a_200() -> None:
@@ -177,7 +177,7 @@ def test_images_out() -> None:
     url = "data:image/png;base64,iVBORw0KGgo="
     message = read(answer({"content": "", "images": [{"type": "image_url", "image_url": {"url": url}}]}))
 
-    source = ImageSource(kind="base64", data="iVBORw0KGgo=")
+    source = MediaSource(kind="base64", data="iVBORw0KGgo=")
     assert message.content == (ImageBlock(source=source, media_type="image/png"),)
 
 
@@ -194,7 +194,7 @@ def test_case_26_a_402_is_worth_another_try_only_when_it_says_when() -> None:
 def test_case_10_ids_follow_the_upstream() -> None:
     made = [CALL | {"id": "functions.read_file:0"}]
     message = read(answer({"content": None, "tool_calls": made}, "tool_calls"), model="moonshotai/kimi-k3")
-    results = [tool_result(message.tool_calls()[0], "r")]
+    results = [tool_result(message.tool_calls[0], "r")]
 
     def sent(model: str) -> str:
         found: str = body([user("q"), message, *results], model=model)["messages"][1]["tool_calls"][0]["id"]

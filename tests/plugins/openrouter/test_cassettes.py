@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from openrouter import errors as theirs_errors
 
+from interlingua._plugins.wire import WireResponse
 from interlingua.errors import (
     AuthenticationError,
     ModelNotFoundError,
@@ -16,14 +17,13 @@ from interlingua.errors import (
     QuotaExceededError,
     RateLimitError,
 )
-from interlingua.plugins.wire import WireResponse
 from interlingua.types.blocks import (
     AudioBlock,
     CacheHint,
     ContentBlock,
     DocumentBlock,
     ImageBlock,
-    ImageSource,
+    MediaSource,
     RedactedThinkingBlock,
     TextBlock,
     VideoBlock,
@@ -68,8 +68,8 @@ def test_the_sdk_reads_the_same(name: str) -> None:
     message = _read(name)
     usage = message.metadata.usage
 
-    assert message.text_content() == expected.text
-    assert tuple([(call.name, call.raw_input) for call in message.tool_calls()]) == expected.calls
+    assert message.text == expected.text
+    assert tuple([(call.name, call.raw_input) for call in message.tool_calls]) == expected.calls
     assert message.metadata.stop_reason is expected.stop
     assert usage is not None
     assert (usage.input_tokens, usage.output_tokens, usage.cached_input_tokens) == expected.usage[:3]
@@ -82,7 +82,7 @@ def test_the_details_the_sdk_reads_go_back_unchanged(name: str) -> None:
     read = merged(sdk.streamed(found.body)) if name in STREAMED else sdk.whole(found.body)
     details = [_said(one) for one in read["choices"][0]["message"]["reasoning_details"]]
     message = _read(name)
-    results = [tool_result(call, "r") for call in message.tool_calls()]
+    results = [tool_result(call, "r") for call in message.tool_calls]
     sent = body([user("q"), message, *results], model=found.request["model"])["messages"][1]
 
     assert sent["reasoning_details"] == details
@@ -111,13 +111,13 @@ def test_the_request_is_the_one_we_write(name: str, made: Any) -> None:
 
 
 def _media() -> list[ContentBlock]:
-    def held(data: str) -> ImageSource:
-        return ImageSource(kind="base64", data=data)
+    def held(data: str) -> MediaSource:
+        return MediaSource(kind="base64", data=data)
 
     return [
         TextBlock(text="What are these?"),
         ImageBlock(source=held("iVBORw0KGgo="), media_type="image/png"),
-        ImageBlock(source=ImageSource(kind="url", data="https://example.com/a.png")),
+        ImageBlock(source=MediaSource(kind="url", data="https://example.com/a.png")),
         DocumentBlock(source=held("JVBERi0xLjQ="), media_type="application/pdf", title="a.pdf"),
         AudioBlock(source=held("UklGRg=="), media_type="audio/wav"),
         VideoBlock(source=held("AAAAGGZ0eXA="), media_type="video/mp4"),
@@ -180,7 +180,7 @@ def test_an_error_in_the_stream_keeps_the_text_and_the_sdk_reads_it_too() -> Non
         driving.streamed(OPENROUTER, raw, context())
 
     assert str(caught.value).startswith(told[0]["message"])
-    assert caught.value.partial.text_content() == "They are "
+    assert caught.value.partial.text == "They are "
 
 
 @pytest.mark.parametrize("name", STREAMED)

@@ -8,8 +8,8 @@ from decimal import Decimal
 
 import pytest
 
+from interlingua._http.client import AsyncClient, Client
 from interlingua.errors import CapabilityError
-from interlingua.http.client import AsyncClient, Client
 from interlingua_openrouter.costs import reported_cost
 from tests.plugins.openrouter.asking import answer
 from tests.support.fake_provider import Reply, served
@@ -24,7 +24,7 @@ def test_our_cost_is_the_price_tables_and_theirs_stands_beside_it() -> None:
         settings = {"openrouter": {"api_key": "k", "base_url": server.url, "options": {"title": "Tests"}}}
         with Client("openrouter:anthropic/claude-opus-5.5", settings=settings) as client:
             message = client.send("hello")
-            later = client.ask("openrouter", "generation_cost", message=message)
+            later = client.auxiliary("openrouter", "generation_cost", message=message)
 
     sent, asked = server.got
     assert sent.path.endswith("/chat/completions")
@@ -41,8 +41,8 @@ def test_the_asynchronous_client_asks_too_and_unknown_kinds_are_refused() -> Non
         settings = {"openrouter": {"api_key": "k", "base_url": url}}
         async with AsyncClient("openrouter:m", settings=settings) as client:
             with pytest.raises(CapabilityError):
-                await client.ask("openrouter", "horoscope")
-            return await client.ask("openrouter", "generation_cost", id="gen-1")
+                await client.auxiliary("openrouter", "horoscope")
+            return await client.auxiliary("openrouter", "generation_cost", id="gen-1")
 
     with served(COST) as server:
         assert asyncio.run(ask(server.url)) == Decimal("3.25")

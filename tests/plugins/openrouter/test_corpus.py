@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from interlingua._plugins.wire import WireResponse
 from interlingua.errors import InterlinguaError, ProviderError
-from interlingua.plugins.wire import WireResponse
 from interlingua.types.factories import user
 from interlingua.types.messages import Message
 from interlingua_openrouter.costs import reported_cost
@@ -24,8 +24,8 @@ pytestmark = pytest.mark.usefixtures("quiet")
 
 def _agrees(theirs: dict[str, Any], message: Message, name: str) -> None:
     reading = openai_sdk.read_chat(theirs)
-    assert message.text_content() == reading.text, name
-    assert [(call.name, call.raw_input or "") for call in message.tool_calls()] == list(reading.calls), name
+    assert message.text == reading.text, name
+    assert [(call.name, call.raw_input or "") for call in message.tool_calls] == list(reading.calls), name
     assert message.metadata.stop_reason is reading.stop, name
     usage = message.metadata.usage
     assert usage is not None

@@ -8,12 +8,12 @@ from typing import Any
 import attrs
 import pytest
 
-from interlingua.plugins.wire import ConnectionSettings
+from interlingua._plugins.wire import ConnectionSettings
 from interlingua.types.blocks import (
     CacheHint,
     DocumentBlock,
     ImageBlock,
-    ImageSource,
+    MediaSource,
     TextBlock,
     ToolResultBlock,
     ToolUseBlock,
@@ -110,8 +110,8 @@ def test_the_prefix_stays_when_a_marker_moves() -> None:
 
 
 def test_files_and_images() -> None:
-    pdf = DocumentBlock(source=ImageSource(kind="url", data="https://example.com/a.pdf"), media_type="application/pdf")
-    png = ImageBlock(source=ImageSource(kind="base64", data="AAAA"), media_type="image/png")
+    pdf = DocumentBlock(source=MediaSource(kind="url", data="https://example.com/a.pdf"), media_type="application/pdf")
+    png = ImageBlock(source=MediaSource(kind="base64", data="AAAA"), media_type="image/png")
     parts = body([user([pdf, png])])["messages"][0]["content"]
 
     assert parts[0] == {"type": "file", "file": {"filename": "document", "file_data": "https://example.com/a.pdf"}}
@@ -119,7 +119,7 @@ def test_files_and_images() -> None:
 
 
 def test_case_21_a_model_without_eyes_gets_no_image() -> None:
-    png = ImageBlock(source=ImageSource(kind="base64", data="AAAA"), media_type="image/png")
+    png = ImageBlock(source=MediaSource(kind="base64", data="AAAA"), media_type="image/png")
     request = asked([user([TextBlock(text="x"), png])], model="deepseek/deepseek-v3.2")
 
     assert b"image_url" not in request.body

@@ -73,9 +73,9 @@ def test_every_request_is_one_that_the_sdk_and_the_linter_take(model: str, mode:
         provider = client.registry.provider(key)
         api = provider.capabilities(model.partition(":")[2]).api
         for way in (*WAYS, {"tools": [READ], "stream": True, "thinking": True}):
-            without = errors(client.to_wire("go", **way))
+            without = errors(client.build_request("go", **way))
             for kind in KINDS:
-                found = errors(client.to_wire("go", output=Output(kind, mode=mode), **way))
+                found = errors(client.build_request("go", output=Output(kind, mode=mode), **way))
                 wrong += [(kind, way, one) for one in found - without]
     assert not wrong
 
@@ -85,7 +85,7 @@ def test_schemas_of_answers_are_strict_where_strict_is_what_is_kept(model: str) 
     with quiet_ledger(), Client(model, registry=Registry(), environ={}) as client:
         for kind in KINDS:
             if client.plan_output(kind).mode == "native":
-                body = json.loads(client.to_wire("go", output=kind).body)
+                body = json.loads(client.build_request("go", output=kind).body)
                 form = body["text"]["format"] if "text" in body else body["response_format"]["json_schema"]
                 assert form["strict"], kind
 
@@ -107,13 +107,13 @@ _FORMS = ("response_format", "text", "format", "generationConfig", "output_confi
 def test_words_switch_on_the_json_mode_where_the_service_has_one(model: str) -> None:
     expected = JSON_MODES[model.partition(":")[0]]
     with quiet_ledger(), Client(model, registry=REGISTRY, environ={}) as client:
-        wire = client.to_wire("Which?", output=Output(City, mode="prompt"))
+        wire = client.build_request("Which?", output=Output(City, mode="prompt"))
         body = json.loads(wire.body)
         assert {name: body[name] for name in _FORMS if name in body} == (expected or {})
         assert b"json" in wire.body.lower().replace(json.dumps(expected).encode().lower(), b"")
         rows = [loss for loss in wire.losses if "JSON mode" in loss.reason]
         assert bool(rows) == (expected is not None)
-        beside = json.loads(client.to_wire("Which?", output=Output(City, mode="prompt"), tools=[READ]).body)
+        beside = json.loads(client.build_request("Which?", output=Output(City, mode="prompt"), tools=[READ]).body)
         can = client.plan_output(City, tools=[READ]).mode == "native"
         assert (any(name in beside for name in _FORMS)) == (can and expected is not None)
 
@@ -121,14 +121,16 @@ def test_words_switch_on_the_json_mode_where_the_service_has_one(model: str) -> 
 @pytest.mark.parametrize("model", ["openai:gpt-5-mini", "azure:gpt-5"])
 def test_chat_completions_has_a_json_mode_where_responses_has_none_to_rely_on(model: str) -> None:
     with quiet_ledger(), Client(model, registry=REGISTRY, environ={}) as client:
-        body = json.loads(client.to_wire("Which?", output=Output(City, mode="prompt"), api="chat").body)
+        body = json.loads(client.build_request("Which?", output=Output(City, mode="prompt"), api="chat").body)
     assert body["response_format"] == {"type": "json_object"}
 
 
 def test_what_the_caller_writes_in_the_services_words_stays_beside_the_json_mode() -> None:
     given = {"generationConfig": {"responseMimeType": "text/plain", "candidateCount": 1}, "labels": {"a": "b"}}
     with quiet_ledger(), Client("google:gemini-3-flash-preview", registry=REGISTRY, environ={}) as client:
-        body = json.loads(client.to_wire("Which?", output=Output(City, mode="prompt"), provider_options=given).body)
+        body = json.loads(
+            client.build_request("Which?", output=Output(City, mode="prompt"), provider_options=given).body
+        )
     assert (body["generationConfig"], body["labels"]) == (given["generationConfig"], given["labels"])
 
 
@@ -136,7 +138,7 @@ def test_a_schema_goes_to_upstreams_of_a_router_that_keep_to_it() -> None:
     with quiet_ledger(), Client("openrouter:openai/gpt-5.2", registry=REGISTRY, environ={}) as client:
         schema = {"type": "object", "properties": {}}
         asked = [
-            client.to_wire("Which?", **way)
+            client.build_request("Which?", **way)
             for way in (
                 {"output": City}, {"response_schema": schema}, {},
                 {"output": City, "provider_options": {"provider": {"sort": "price", "require_parameters": False}}},
@@ -151,7 +153,7 @@ def test_a_schema_goes_to_upstreams_of_a_router_that_keep_to_it() -> None:
 def test_no_tool_is_strict_unasked(model: str) -> None:
     """One strict tool beside adaptive thinking hung for 180 s and failed (anthropics/anthropic-sdk-typescript#885)."""
     with quiet_ledger(), Client(model, registry=REGISTRY, environ={}) as client:
-        body = client.to_wire("go", output=Output(City, mode="tool"), tools=[READ], thinking=True).body
+        body = client.build_request("go", output=Output(City, mode="tool"), tools=[READ], thinking=True).body
     assert b'"strict":true' not in body
 
 
@@ -164,7 +166,7 @@ def test_a_service_that_hides_the_schema_from_the_model_has_it_in_words_too() ->
                 plan = client.plan_output(City)
                 can = client.registry.provider(model.partition(":")[0]).capabilities(model.partition(":")[2])
                 if plan.mode == "native":
-                    body = client.to_wire("go", output=City).body
+                    body = client.build_request("go", output=City).body
                     in_words = b"follows this JSON Schema" in body
                     assert in_words != can.structured_in_prompt, model
                     shown.add(in_words)

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter
 from interlingua import Client
 from interlingua.plugins import WireRequest
 from interlingua_cli.lint import lint_request
-from interlingua_output import OutputPlan
+from interlingua_output import SchemaPlan
 from interlingua_output.schema import OutputType
 from tests.oracle.test_request_bodies import REGISTRY, sdk_errors
 from tests.plugins.typed.strange import CHECKED, Bounds, Broad, Deep, Described, Formats, Leaf, Loose, Open
@@ -82,8 +82,8 @@ def test_each_is_sent_in_a_form_that_the_service_takes(model: str, kind: Any) ->
     key = model.partition(":")[0]
     with quiet_ledger(), Client(model, registry=REGISTRY, environ={}) as client:
         api = REGISTRY.provider(key).capabilities(model.partition(":")[2]).api
-        plan, request = client.plan_output(kind), client.to_wire("go", output=kind)
-        assert not _errors(model, api, request) - _errors(model, api, client.to_wire("go"))
+        plan, request = client.plan_output(kind), client.build_request("go", output=kind)
+        assert not _errors(model, api, request) - _errors(model, api, client.build_request("go"))
     if plan.mode != "native":
         assert "asked for by" in plan.losses[0].reason
         return
@@ -123,7 +123,7 @@ def test_a_value_in_the_form_that_is_sent_is_read(model: str, kind: Any) -> None
     """Maps as lists of pairs, and the tag of a union, where the service has them so."""
     value = CHECKED[kind]
     with quiet_ledger(), Client(model, registry=REGISTRY, environ={}) as client:
-        plan: OutputPlan[Any] = client.plan_output(kind)
+        plan: SchemaPlan[Any] = client.plan_output(kind)
         wanted = TypeAdapter(kind).validate_json(json.dumps(value))
     wire = OutputType(kind)
     given = {"value": {"kind_": type(wanted).__name__, **value}} if hasattr(kind, "__args__") else value
@@ -150,7 +150,7 @@ def test_a_value_in_the_form_that_is_sent_is_read(model: str, kind: Any) -> None
 )
 def test_what_strict_mode_refuses_is_said_in_words_with_a_row(kind: Any, expected: set[str]) -> None:
     with quiet_ledger(), Client("openai:gpt-5-mini", registry=REGISTRY, environ={}) as client:
-        request = client.to_wire("go", output=kind)
+        request = client.build_request("go", output=kind)
     moved = {loss.path.rpartition(".")[2] for loss in request.losses if "moved into the description" in loss.reason}
     schema, strict = _sent(request)
     assert strict
@@ -207,7 +207,7 @@ RAW: dict[str, Any] = {
 def test_a_schema_of_the_callers_own_is_fitted_as_well(model: str, api: str | None) -> None:
     before = copy.deepcopy(RAW)
     with quiet_ledger(), Client(model, registry=REGISTRY, environ={}) as client:
-        request = client.to_wire("go", response_schema=RAW, api=api)
+        request = client.build_request("go", response_schema=RAW, api=api)
     schema, strict = _sent(request)
     assert strict
     assert schema is not None

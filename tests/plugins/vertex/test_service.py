@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from interlingua._plugins.wire import Connection, ConnectionSettings, WireRequest, WireResponse
 from interlingua.errors import AuthenticationError, CallerError, CapabilityError, PluginError
-from interlingua.plugins import Outgoing, write_request
-from interlingua.plugins.wire import Connection, ConnectionSettings, WireRequest, WireResponse
+from interlingua.plugins import HttpRequest, write_request
 from interlingua.types.factories import user
-from interlingua.types.options import AdapterOptions
+from interlingua.types.options import RequestOptions
 from interlingua_vertex import plugin
 from tests.support import driving
 
@@ -24,7 +24,7 @@ PROJECT = {"GOOGLE_CLOUD_PROJECT": "p"}
 
 
 def asked(model: str, **options: Any) -> WireRequest:
-    return write_request(VERTEX, [user("q")], [], AdapterOptions(model=model, **options))
+    return write_request(VERTEX, [user("q")], [], RequestOptions(model=model, **options))
 
 
 def connected(environ: Mapping[str, str] = PROJECT, *, key: str | None = None, **options: Any) -> Connection:
@@ -44,7 +44,7 @@ def signed(connection: Connection, request: WireRequest, refused: Any = None) ->
     made = connection.credentials(refused)
     secret = asyncio.run(_wait_for(made)) if asyncio.iscoroutine(made) else made
     now = datetime(2026, 11, 22, tzinfo=UTC)
-    return dict(connection.sign(Outgoing("POST", address(connection, request), {}, request.body, now), secret))
+    return dict(connection.sign(HttpRequest("POST", address(connection, request), {}, request.body, now), secret))
 
 
 async def _wait_for(made: Any) -> Any:
@@ -171,7 +171,7 @@ def test_who_is_billed_is_a_header() -> None:
 @pytest.mark.parametrize(("model", "api"), [(CLAUDE, "generate"), (GEMINI, "messages"), (GEMINI, "chat")])
 def test_a_model_is_not_asked_on_an_api_it_does_not_have(model: str, api: str) -> None:
     with pytest.raises(CapabilityError, match="no API"):
-        VERTEX.capabilities(model, AdapterOptions(model=model, api=api))
+        VERTEX.capabilities(model, RequestOptions(model=model, api=api))
 
 
 def test_the_catalogues_prices_are_the_makers() -> None:
@@ -202,7 +202,7 @@ def test_a_missing_format_says_what_to_install(monkeypatch: pytest.MonkeyPatch) 
     remembered = (plugin._format, plugin.models, plugin.capabilities_of)
     for function in remembered:
         function.cache_clear()
-    monkeypatch.setattr(plugin, "load_format", missing)
+    monkeypatch.setattr(plugin, "format_provider", missing)
     try:
         assert plugin.models() == ()
         with pytest.raises(PluginError, match="pip install interlingua-google"):

@@ -7,9 +7,9 @@ from typing import Any
 import attrs
 import pytest
 
+from interlingua._plugins.wire import WireResponse
 from interlingua.errors import CapabilityError, RateLimitError
-from interlingua.plugins.wire import WireResponse
-from interlingua.types.blocks import ImageBlock, ImageSource, TextBlock, ThinkingBlock
+from interlingua.types.blocks import ImageBlock, MediaSource, TextBlock, ThinkingBlock
 from interlingua.types.factories import tool_result, user
 from interlingua.types.messages import Message, StopReason
 from interlingua.types.options import ToolChoice
@@ -22,7 +22,7 @@ THOUGHT = {"content": "I look.", "reasoning_content": "Real thought.", "tool_cal
 
 
 def with_results(message: Message) -> list[Message]:
-    return [user("q"), message, *[tool_result(call, "r") for call in message.tool_calls()]]
+    return [user("q"), message, *[tool_result(call, "r") for call in message.tool_calls]]
 
 
 def test_case_06_reasoning_goes_back_word_for_word_and_is_not_cleared() -> None:
@@ -147,7 +147,7 @@ def test_case_19_streams_ask_for_fragments_and_not_for_usage() -> None:
 
 
 def test_case_21_images_are_bare_base64_and_only_for_models_that_see() -> None:
-    image = ImageBlock(source=ImageSource(kind="base64", data="AAAA"), media_type="image/png")
+    image = ImageBlock(source=MediaSource(kind="base64", data="AAAA"), media_type="image/png")
     message = user([TextBlock(text="x"), image])
     parts = body([message], model="glm-4.6v")["messages"][0]["content"]
 
@@ -191,7 +191,7 @@ def test_case_15_a_mid_stream_error_keeps_the_text() -> None:
     ):
         with pytest.raises(RateLimitError) as caught:
             driving.streamed(ZAI, raw, context())
-        assert caught.value.partial.text_content() == "They are "
+        assert caught.value.partial.text == "They are "
 
 
 def test_the_request_is_named_in_errors_and_answers() -> None:

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from zai.core import APIAuthenticationError, APIReachLimitError, APIResponseError, APIStatusError
 
+from interlingua._plugins.wire import WireResponse
 from interlingua.errors import AuthenticationError, ProviderError, QuotaExceededError, RateLimitError, ServerError
-from interlingua.plugins.wire import WireResponse
-from interlingua.types.blocks import ImageBlock, ImageSource, TextBlock, ThinkingBlock
+from interlingua.types.blocks import ImageBlock, MediaSource, TextBlock, ThinkingBlock
 from interlingua.types.factories import assistant, tool_result, user
 from interlingua.types.messages import Message, Role, StopReason
 from tests.oracle import zai_sdk as sdk
@@ -44,10 +44,10 @@ def test_the_sdk_reads_the_same(name: str) -> None:
     message = _read(name)
     usage = message.metadata.usage
 
-    assert message.text_content() == expected.text
+    assert message.text == expected.text
     thought = read["choices"][0]["message"].get("reasoning_content") or ""
-    assert "".join(block.text for block in message.thinking()) == thought
-    assert tuple([(call.name, call.raw_input) for call in message.tool_calls()]) == expected.calls
+    assert "".join(block.text for block in message.thinking_blocks) == thought
+    assert tuple([(call.name, call.raw_input) for call in message.tool_calls]) == expected.calls
     assert message.metadata.stop_reason is expected.stop
     assert usage is not None
     assert (usage.input_tokens, usage.output_tokens, usage.cached_input_tokens) == expected.usage[:3]
@@ -56,7 +56,7 @@ def test_the_sdk_reads_the_same(name: str) -> None:
 
 def test_the_next_turn_preserves_the_thinking_of_the_last() -> None:
     message = _read("thinking_then_call")
-    result = tool_result(message.tool_calls()[0], "one")
+    result = tool_result(message.tool_calls[0], "one")
     request = asked([user("Compare a.txt and b.txt."), message, result], [READ])
 
     assert message.content[0] == ThinkingBlock(text="Two files; read one.")
@@ -64,14 +64,14 @@ def test_the_next_turn_preserves_the_thinking_of_the_last() -> None:
 
 
 def test_the_other_requests_are_the_ones_we_write() -> None:
-    image = ImageBlock(source=ImageSource(kind="base64", data="iVBORw0KGgo="), media_type="image/png")
+    image = ImageBlock(source=MediaSource(kind="base64", data="iVBORw0KGgo="), media_type="image/png")
     seen = asked([user([TextBlock(text="What is this?"), image])], model="glm-4.6v")
     streamed = asked([user("Compare a.txt and b.txt.")], [READ], stream=True)
 
     assert json.loads(seen.body) == _exchange("image").request
     assert json.loads(streamed.body) == _exchange("thinking_then_call").request
 
-    shown = user([TextBlock(text="What is this?"), ImageBlock(source=ImageSource(kind="url", data=URL))])
+    shown = user([TextBlock(text="What is this?"), ImageBlock(source=MediaSource(kind="url", data=URL))])
     history = [_told("Be brief."), shown, assistant("A dot."), _told("Use tools."), user("Read a.txt and b.txt.")]
     late = asked(history, [READ], model="glm-4.6v")
     assert json.loads(late.body) == _exchange("parallel_calls").request
@@ -124,4 +124,4 @@ def test_an_error_in_the_stream_keeps_the_text_and_fails_in_the_sdk_too() -> Non
     with pytest.raises(APIResponseError):
         sdk.streamed(raw)
 
-    assert ours.value.partial.text_content() == "They are "
+    assert ours.value.partial.text == "They are "

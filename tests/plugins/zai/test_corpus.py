@@ -21,10 +21,10 @@ pytestmark = pytest.mark.usefixtures("quiet")
 
 def _agrees(theirs: dict[str, Any], message: Message, name: str) -> None:
     reading = read_chat(theirs)
-    assert message.text_content() == reading.text, name
-    assert [(call.name, call.raw_input) for call in message.tool_calls()] == list(reading.calls), name
+    assert message.text == reading.text, name
+    assert [(call.name, call.raw_input) for call in message.tool_calls] == list(reading.calls), name
     thought = theirs["choices"][0]["message"].get("reasoning_content") or ""
-    assert "".join(block.text for block in message.thinking()) == thought, name
+    assert "".join(block.text for block in message.thinking_blocks) == thought, name
     assert message.metadata.stop_reason is reading.stop, name
     usage = message.metadata.usage
     assert usage is not None

@@ -49,7 +49,7 @@ def test_failures_keep_what_came_and_the_chat_goes_on(run: Run, server: LocalSer
 
     assert result.exit_code == 0, result.output
     assert result.stderr.count("error:") == 2
-    said = [(one.text_content(), one.metadata.status) for one in stored(place)]
+    said = [(one.text, one.metadata.status) for one in stored(place)]
     assert said == [
         ("hi", MessageStatus.COMPLETE), ("Hel", MessageStatus.ERROR), ("hm", MessageStatus.COMPLETE),
         ("hi", MessageStatus.COMPLETE), ("Hello", MessageStatus.COMPLETE),
@@ -69,5 +69,5 @@ def test_without_a_session_a_model_is_still_needed(run: Run, server: LocalServer
 def test_ctrl_c_keeps_the_partial_answer_and_returns_to_the_prompt(place: Path) -> None:
     interrupt.interrupted_chat("--session", "moon")
 
-    assert [one.text_content() for one in stored(place)] == ["hi", "Hel", "again", "Hello"]
+    assert [one.text for one in stored(place)] == ["hi", "Hel", "again", "Hello"]
     assert stored(place)[1].metadata.status is MessageStatus.CANCELLED

@@ -86,14 +86,14 @@ def test_a_failure_keeps_the_question_and_again_answers_it(run: Run, server: Loc
     assert failed.stderr.splitlines()[-1].startswith("error: bad key")
     assert "--again in place of TEXT" in failed.stderr.splitlines()[-2]
     assert again.stdout == "Hello\n"
-    assert [one.text_content() for one in stored(place)] == ["hi", "Hello"]
+    assert [one.text for one in stored(place)] == ["hi", "Hello"]
 
 
 def test_an_answer_that_breaks_off_is_kept(run: Run, server: LocalServer, place: Path) -> None:
     result = run("session", "send", "moon", "hi", "-m", "here:broken")
 
     assert result.exit_code == 1
-    assert [one.text_content() for one in stored(place)] == ["hi", "Hel"]
+    assert [one.text for one in stored(place)] == ["hi", "Hel"]
     assert stored(place)[-1].metadata.status is MessageStatus.ERROR
 
 
@@ -192,7 +192,7 @@ def test_export_and_import(run: Run, server: LocalServer, place: Path) -> None:
 
     assert result.stdout == "copy\n"
     assert "2 messages" in result.stderr
-    assert [one.text_content() for one in stored(place, "copy")] == ["hi", "Hello"]
+    assert [one.text for one in stored(place, "copy")] == ["hi", "Hello"]
 
 
 def test_an_id_that_is_taken_names_the_option_for_another(run: Run, server: LocalServer, place: Path) -> None:
@@ -243,7 +243,7 @@ def test_a_saved_chat_of_core_can_be_imported(run: Run, server: LocalServer, pla
 
     assert result.exit_code == 0, result.output
     with Path("talk.jsonl").open("rb") as lines:
-        assert [one.text_content() for one in read_jsonl(lines)] == [one.text_content() for one in stored(place)]
+        assert [one.text for one in read_jsonl(lines)] == [one.text for one in stored(place)]
 
 
 def test_the_group_lists_what_the_commands_say(run: Run) -> None:
@@ -277,7 +277,7 @@ def test_export_and_import_take_a_dash_for_a_pipe(run: Run, server: LocalServer,
     run("session", "export", "moon", str(tmp_path / "moon.jsonl"))
     assert exported.stdout_bytes == (tmp_path / "moon.jsonl").read_bytes()
     assert run("session", "import", "-", "--id", "copy", input=exported.stdout_bytes).stdout == "copy\n"
-    assert [one.text_content() for one in stored(place, "copy")] == ["hällo", "Hello"]
+    assert [one.text for one in stored(place, "copy")] == ["hällo", "Hello"]
 
 
 def test_a_store_of_another_kind_is_refused_by_its_scheme(run: Run, server: LocalServer) -> None:

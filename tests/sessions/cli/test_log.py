@@ -24,7 +24,7 @@ def conversations(place: Path) -> dict[str, list[Message]]:
 
 
 def texts(messages: list[Message]) -> list[str]:
-    return [message.text_content() for message in messages]
+    return [message.text for message in messages]
 
 
 def test_each_prompt_is_kept_in_a_file_of_the_user_alone(run: Run, server: LocalServer, place: Path) -> None:

@@ -80,7 +80,7 @@ def test_then_the_oldest_part_is_summarised_by_the_turns_own_model(tmp_path: Pat
         before = [il.dumps_message(message) for message in session.store.messages("s")]
         answer = session.send("q4")
 
-        assert answer.text_content() == "four"
+        assert answer.text == "four"
         (entry,) = session.entries
         stored = [il.dumps_message(message) for message in session.store.messages("s")]
     assert (entry.kind, entry.text) == (EntryKind.COMPACTION_SUMMARY, "They talked at length.")
@@ -104,9 +104,9 @@ def test_another_machine_builds_the_same_context(tmp_path: Path) -> None:
     theatre = Theatre(LONG, LONG, LONG, "Summary.", "four")
     with playing(theatre, tmp_path / "s.db", **compacting(1_500)) as session:
         say_all(session, "q1", "q2", "q3", "q4")
-        here = session.to_wire("q5").body
+        here = session.build_request("q5").body
     with playing(Theatre(), tmp_path / "s.db", context=build_context) as resumed:
-        there = resumed.to_wire("q5").body
+        there = resumed.build_request("q5").body
 
     assert json.loads(here) == json.loads(there)
     assert here == there
@@ -168,7 +168,7 @@ def test_without_a_summary_the_turn_goes_on(tmp_path: Path, answer: Say, caplog:
         last = session.send("q4")
 
         assert session.entries == ()
-    assert last.text_content() == "four"
+    assert last.text == "four"
     assert "summary" in caplog.text
     assert "q1" in str(theatre.asked[-1])
 
@@ -179,7 +179,7 @@ def test_case_08_a_cut_never_parts_a_call_from_its_result(tmp_path: Path) -> Non
     with playing(theatre, tmp_path / "s.db", **compacting(1_700, Summary())) as session:
         session.send("one long turn", tools=AgentLoop([read]))
         session.send("go on")
-        losses = session.to_wire("more").losses
+        losses = session.build_request("more").losses
         covers = session.entries[0].data["covers"]
         kept = session.messages[covers]
 
@@ -291,11 +291,11 @@ def test_case_03_thinking_bound_to_its_prefix_goes_after_compaction_and_new_thin
 
         store.append_entry("s", EntryKind.COMPACTION_SUMMARY, "Two questions.", data={"covers": 2})
         session.refresh()
-        losses = session.to_wire("q4").losses
+        losses = session.build_request("q4").losses
         session.send("q4")
         assert model.signatures() == []
         session.send("q5")
         assert model.signatures() == ["sig4"]
 
     assert [(loss.block_type, loss.verdict) for loss in losses] == [("thinking", "dropped")] * 2
-    assert all(message.thinking() for message in session.messages if message.role is il.Role.ASSISTANT)
+    assert all(message.thinking_blocks for message in session.messages if message.role is il.Role.ASSISTANT)

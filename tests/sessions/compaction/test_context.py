@@ -35,7 +35,7 @@ def turns(count: int) -> list[il.Message]:
 
 
 def seen(messages: Sequence[il.Message]) -> list[str]:
-    return [f"{message.role.value}: {message.text_content() or message.content[0].type}" for message in messages]
+    return [f"{message.role.value}: {message.text or message.content[0].type}" for message in messages]
 
 
 def test_without_entries_that_matter_the_history_is_the_same_object() -> None:
@@ -57,7 +57,7 @@ def test_a_summary_is_the_first_thing_the_model_sees_after_the_system_prompt() -
         *["user", "assistant", "tool", "assistant"],
     ]
     assert context[0] is history[0]
-    assert "They read two files." in context[1].text_content()
+    assert "They read two files." in context[1].text
     assert list(context[2:]) == history[9:]
     assert all(left is right for left, right in zip(context[2:], history[9:], strict=True))
     assert [message.id for message in context] == sorted(message.id for message in context)
@@ -89,7 +89,7 @@ def test_the_newest_summary_counts_and_covered_system_messages_stay() -> None:
     context = build_context(history, entries)
 
     assert seen(context[:2]) == ["system: Be brief.", "system: Now in French."]
-    assert "new" in context[2].text_content()
+    assert "new" in context[2].text
     assert seen(context[3:]) == ["user: q1", "assistant: tool_use", "tool: tool_result", "assistant: a1"]
 
 
@@ -99,12 +99,12 @@ def test_pruned_results_keep_their_place_their_call_and_the_stored_message() -> 
 
     context = build_context(history, [entry(EntryKind.CUSTOM, custom_type=PRUNING, data={"pruned": [3]})])
 
-    (result,) = context[3].tool_results()
+    (result,) = context[3].tool_results
     assert result.content == (il.TextBlock(text="[the result of read was removed to save space]"),)
     assert result.tool_use_id == "tu_0"
     assert context[3].id == stored.id
     assert history[3] is stored
-    assert "content 0" in stored.tool_results()[0].content[0].text  # type: ignore[union-attr]
+    assert "content 0" in stored.tool_results[0].content[0].text  # type: ignore[union-attr]
 
 
 def test_a_branch_summary_stands_where_the_branch_began_and_never_inside_a_batch() -> None:
@@ -115,9 +115,9 @@ def test_a_branch_summary_stands_where_the_branch_began_and_never_inside_a_batch
 
     context = build_context(history, [inside, behind])
 
-    at = next(place for place, message in enumerate(context) if "Tried B." in message.text_content())
+    at = next(place for place, message in enumerate(context) if "Tried B." in message.text)
     assert (context[at - 1], context[at].role) == (result, il.Role.USER)
-    assert "Tried C." in context[-1].text_content()
+    assert "Tried C." in context[-1].text
     assert len(context) == len(history) + 2
 
 

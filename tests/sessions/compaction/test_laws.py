@@ -44,8 +44,8 @@ def orphans(messages: Any) -> tuple[set[str], set[str]]:
     answered: set[str] = set()
     lost: set[str] = set()
     for message in messages:
-        called |= {call.id for call in message.tool_calls()}
-        for result in message.tool_results():
+        called |= {call.id for call in message.tool_calls}
+        for result in message.tool_results:
             answered.add(result.tool_use_id)
             if result.tool_use_id not in called:
                 lost.add(result.tool_use_id)

@@ -6,7 +6,7 @@ The words are those of the recorded demo, which plays the same examples.
 
 from __future__ import annotations
 
-from interlingua.http.client import Client
+from interlingua._http.client import Client
 from interlingua.types.blocks import CacheHint, TextBlock
 from interlingua.types.factories import tool_result
 from interlingua.types.messages import Message, Role, RoutingMode
@@ -29,9 +29,9 @@ def read_a_file(session: Session, text: str, *, cached: bool = False) -> Message
     turn = session.turn([TextBlock(text=text, cache=CacheHint() if cached else None)], tools=[READ_FILE])
     for _ in range(3):
         answer = turn.ask([READ_FILE])
-        if not answer.tool_calls():
+        if not answer.tool_calls:
             return answer
-        for call in answer.tool_calls():
+        for call in answer.tool_calls:
             path = str(call.input.get("path"))
             found = FILES.get(path)
             turn.add(tool_result(call, found if found is not None else f"no file {path!r}", is_error=found is None))
@@ -43,12 +43,12 @@ def check_tool_turn(store: Store, session: Session, model: str, *, mode: Routing
     last_question = max(at for at, one in enumerate(session.messages) if one.role is Role.USER)
     turn = session.messages[last_question:]
     asked, result = turn[1], turn[2]
-    (call,) = asked.tool_calls()
+    (call,) = asked.tool_calls
     assert [message.role for message in turn[:3]] == [Role.USER, Role.ASSISTANT, Role.TOOL]
     assert call.name == "read_file"
     assert call.id.startswith("tu_")
     assert result.metadata.parent_tool_use_id == call.id
-    assert result.tool_results()[0].tool_use_id == call.id
+    assert result.tool_results[0].tool_use_id == call.id
     for answer in (message for message in turn if message.role is Role.ASSISTANT):
         assert (answer.metadata.model, answer.metadata.provider) == (model, model.partition(":")[0])
         assert answer.metadata.usage is not None

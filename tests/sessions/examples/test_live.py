@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from interlingua.http.client import Client
+from interlingua._http.client import Client
 from interlingua.types.factories import user
 from interlingua.types.messages import MessageStatus, RoutingMode
 from interlingua_cli.demo.session import local_scenario
@@ -44,7 +44,7 @@ def test_examples_1_to_4(url: str, store: Store, monkeypatch: pytest.MonkeyPatch
     with Client(settings=keys, environ={}) as client:
         with opened(store, client, cast, "sess_41").stream("Say hello.", max_tokens=8) as stream:
             hello = stream.message
-        assert hello.text_content()
+        assert hello.text
         assert hello.metadata.status is MessageStatus.COMPLETE
         assert hello.metadata.routing is not None
         assert hello.metadata.routing.reason == "workspace default"

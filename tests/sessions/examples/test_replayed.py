@@ -11,13 +11,13 @@ from typing import Any
 import attrs
 import pytest
 
-from interlingua.catalogue import ModelInfo
-from interlingua.http.client import Client
-from interlingua.plugins.hookspecs import hookimpl
-from interlingua.plugins.registry import Registry
-from interlingua.types.blocks import ImageBlock, ImageSource, TextBlock
+from interlingua._catalogue import ModelInfo
+from interlingua._http.client import Client
+from interlingua._plugins.hookspecs import hookimpl
+from interlingua._plugins.registry import Registry
+from interlingua.types.blocks import ImageBlock, MediaSource, TextBlock
 from interlingua.types.messages import Role, RoutingMode
-from interlingua.types.options import AdapterCapabilities, AdapterOptions
+from interlingua.types.options import ModelCapabilities, RequestOptions
 from interlingua_anthropic.plugin import _Anthropic
 from interlingua_cli.demo.replay import Cassette, ReplayingClient
 from interlingua_cli.demo.session import recorded_scenario
@@ -49,8 +49,8 @@ def test_example_1_a_question_and_its_answer(store: Store) -> None:
 
     question, answer = store.messages("sess_42")
     said = json.loads(exchange.body)
-    assert (question.role, question.text_content()) == (Role.USER, "Say hello.")
-    assert (answer.role, answer.text_content()) == (Role.ASSISTANT, said["content"][0]["text"])
+    assert (question.role, question.text) == (Role.USER, "Say hello.")
+    assert (answer.role, answer.text) == (Role.ASSISTANT, said["content"][0]["text"])
     assert question.id < answer.id
     assert (answer.metadata.model, answer.metadata.provider) == (model, "anthropic")
     routing, usage = answer.metadata.routing, answer.metadata.usage
@@ -96,7 +96,7 @@ def test_examples_2_and_3_a_tool_then_a_swap_in_mid_session(store: Store, tmp_pa
 
 def check_foreign_ids(session: Session) -> None:
     """The other provider's calls in tool_calls with JSON text, their results as tool messages of the same id."""
-    body = json.loads(session.to_wire("and?", api="chat").body)
+    body = json.loads(session.build_request("and?", api="chat").body)
     called = [call for message in body["messages"] for call in message.get("tool_calls", ())]
     answered = [message["tool_call_id"] for message in body["messages"] if message["role"] == "tool"]
     ids = [call["id"] for call in called]
@@ -113,7 +113,7 @@ class WithTextOnly(_Anthropic):
         return [*super().models(), ModelInfo(id="claude-haiku-4-5-text-only")]
 
     @hookimpl
-    def capabilities(self, model: str, options: AdapterOptions | None) -> AdapterCapabilities:
+    def capabilities(self, model: str, options: RequestOptions | None) -> ModelCapabilities:
         found = super().capabilities(model, options)
         return attrs.evolve(found, supports_images=False, assumed=False) if model.endswith("text-only") else found
 
@@ -134,7 +134,7 @@ def test_example_4_a_swap_that_cannot_work_is_refused(store: Store) -> None:
     (exchange,) = load_exchanges(cassette)
     text, image = exchange.request["messages"][0]["content"]
     picture = ImageBlock(
-        source=ImageSource(kind="base64", data=image["source"]["data"]), media_type=image["source"]["media_type"]
+        source=MediaSource(kind="base64", data=image["source"]["data"]), media_type=image["source"]["media_type"]
     )
     watching = Watching()
     registry = Registry(

@@ -22,7 +22,7 @@ from tests.support.fake_provider import CAPABLE, Got, Reply, Server, served
 EMPTY = {"type": "object", "properties": {}}
 LOOK = il.ToolDefinition(name="look", description="", input_schema=EMPTY, side_effects=il.SideEffects.READ)
 ELSEWHERE = il.user("", images=["https://example.org/a"]).content[0]
-PICTURE = il.ImageBlock(source=il.types.ImageSource(kind="base64", data="iVBORw0KGgo="), media_type="image/png")
+PICTURE = il.ImageBlock(source=il.types.MediaSource(kind="base64", data="iVBORw0KGgo="), media_type="image/png")
 NAMES = ("one", "two", "three")
 
 

@@ -25,7 +25,7 @@ CALLING = Reply(body=[json.dumps({"say": "", "calls": [["c1", "look", {}]], "end
 
 def anthropic_body(session: Session) -> dict[str, object]:
     """What the session would send where calls and results have a form on the wire."""
-    body: dict[str, object] = json.loads(session.to_wire(model="anthropic:claude-haiku-4-5").body)
+    body: dict[str, object] = json.loads(session.build_request(model="anthropic:claude-haiku-4-5").body)
     return body
 
 
@@ -40,12 +40,12 @@ def test_case_07_a_call_without_a_result_is_answered_by_the_same_error_on_every_
         session.add(il.user("look!"))
         session.add(il.assistant([call]))
         session.add(il.user("well?"))
-        first = session.to_wire().body
+        first = session.build_request().body
         store.export_jsonl("s", tmp_path / "s.jsonl")
         with open_store(tmp_path / "other.db") as other, il.Client(settings=settings) as there:
             other.import_jsonl(tmp_path / "s.jsonl")
             moved = Session.open(other, "s", client=there, model="anthropic:claude-haiku-4-5")
-            assert moved.to_wire().body == first
+            assert moved.build_request().body == first
             assert other.unanswered_tool_calls("s")[0].id == call.id
 
     sent = json.loads(first)["messages"]
@@ -68,7 +68,7 @@ def test_case_10_call_ids_stay_the_same_over_turns_and_swaps(store: Store) -> No
         with c:
             session = Session.open(store, "s", client=c)
             turn = session.turn("look", tools=[LOOK])
-            (call,) = turn.ask([LOOK]).tool_calls()
+            (call,) = turn.ask([LOOK]).tool_calls
             turn.add(il.tool_result(call, "nothing"))
             before = anthropic_body(session)["messages"]
             turn.ask([LOOK])
@@ -120,7 +120,7 @@ def test_case_29_an_unknown_price_is_stored_as_unknown(store: Store) -> None:
 
 def test_case_30_one_client_and_one_session_in_two_event_loops(store: Store) -> None:
     async def ask(text: str) -> str:
-        return (await session.send(text)).text_content()
+        return (await session.send(text)).text
 
     with served() as server:
         c = async_client(server)
@@ -136,7 +136,7 @@ def test_case_39_an_answer_of_reasoning_alone_is_kept_and_gone_on_with(store: St
         session = Session.open(store, "s", client=c)
         session.add(il.user("hi"))
         mode = il.types.RoutingMode.DEFAULT
-        chosen = il.types.RoutingDecisionRecord(mode=mode, chosen_model="other:m", reason="x")
+        chosen = il.types.RoutingDecision(mode=mode, chosen_model="other:m", reason="x")
         metadata = il.types.MessageMetadata(
             model="other:m", provider="other", stop_reason=il.StopReason.MAX_TOKENS, usage=il.Usage(output_tokens=9),
             provenance=il.types.Provenance.GENERATED,

@@ -53,7 +53,7 @@ def test_two_processes_that_begin_at_once_store_one_system_prompt(place: str) ->
         messages = list(store.messages("s"))
         assert list(store.verify()) == []
     assert [message.role.value for message in messages] == ["system", "user", "user"]
-    assert {message.text_content() for message in messages} == {"Be brief.", "question 1", "question 2"}
+    assert {message.text for message in messages} == {"Be brief.", "question 1", "question 2"}
     assert saw[-1] == ["system", "user", "user"]  # the slower one has taken in what the other said
     assert saw[0] in (["system", "user"], ["system", "user", "user"])
 
@@ -62,10 +62,10 @@ def test_an_opening_is_stored_where_there_is_none_of_its_role(store: Store) -> N
     store.create_session("s")
     prompt, other = il.system("a", session_id="s"), il.system("b", session_id="s")
 
-    assert [one.text_content() for one in store.extend([il.user("1", session_id="s")], opening=prompt)] == ["a", "1"]
-    assert [one.text_content() for one in store.extend([il.user("2", session_id="s")], opening=other)] == ["2"]
+    assert [one.text for one in store.extend([il.user("1", session_id="s")], opening=prompt)] == ["a", "1"]
+    assert [one.text for one in store.extend([il.user("2", session_id="s")], opening=other)] == ["2"]
     assert store.extend([], opening=other) == []
-    assert [message.text_content() for message in store.messages("s")] == ["a", "1", "2"]
+    assert [message.text for message in store.messages("s")] == ["a", "1", "2"]
 
 
 @tool(side_effects="read")

@@ -44,7 +44,7 @@ def test_text_is_stored_while_nothing_more_arrives(store: Store) -> None:
         with Session.open(store, "s", client=c).stream("hi") as stream:
             events = iter(stream)
             next(events)
-            wait_for(lambda: answer(store).text_content() == "hel")
+            wait_for(lambda: answer(store).text == "hel")
             assert answer(store).metadata.status is il.MessageStatus.PARTIAL
             saved = answer(store).id
             rest = [event.type for event in events]
@@ -52,7 +52,7 @@ def test_text_is_stored_while_nothing_more_arrives(store: Store) -> None:
 
     assert rest == ["text_delta", "usage_update", "message_complete"]
     assert answer(store) == message
-    assert (message.id, message.text_content()) == (saved, "hello")
+    assert (message.id, message.text) == (saved, "hello")
     assert message.metadata.status is il.MessageStatus.COMPLETE
     assert message.metadata.routing is not None
     assert list(store.verify()) == []
@@ -65,7 +65,7 @@ def test_leaving_early_keeps_the_text_as_cancelled(store: Store) -> None:
             next(iter(stream))
         assert stream.message.metadata.status is il.MessageStatus.CANCELLED
 
-    assert answer(store).text_content() == "hel"
+    assert answer(store).text == "hel"
     assert answer(store).metadata.status is il.MessageStatus.CANCELLED
     assert session.messages[-1] == answer(store)
 
@@ -91,7 +91,7 @@ def test_ctrl_c_keeps_the_text_as_cancelled(store: Store) -> None:
     with served(SLOW) as server, client(server) as c, pytest.raises(KeyboardInterrupt):
         interrupted(Session.open(store, "s", client=c))
 
-    assert (answer(store).text_content(), answer(store).metadata.status) == ("hel", il.MessageStatus.CANCELLED)
+    assert (answer(store).text, answer(store).metadata.status) == ("hel", il.MessageStatus.CANCELLED)
 
 
 def test_a_cut_connection_keeps_the_text_as_an_error(store: Store) -> None:
@@ -105,7 +105,7 @@ def test_a_cut_connection_keeps_the_text_as_an_error(store: Store) -> None:
         with pytest.raises(il.errors.StreamInterruptedError):
             _ = stream.message
 
-    assert (answer(store).text_content(), answer(store).metadata.status) == ("hel", il.MessageStatus.ERROR)
+    assert (answer(store).text, answer(store).metadata.status) == ("hel", il.MessageStatus.ERROR)
     assert answer(store).metadata.error is not None
 
 
@@ -120,7 +120,7 @@ def test_case_35_a_partial_turn_is_sent_again_as_its_text_alone(store: Store) ->
         )
         content = (il.ThinkingBlock(text="hm"), il.TextBlock(text="hel"), half)
         session.add(il.Message(role=il.Role.ASSISTANT, content=content, metadata=metadata))
-        wire = session.to_wire("go on")
+        wire = session.build_request("go on")
 
     assert b'"texts": ["hi", "hel", "go on"]' in wire.body
     assert len(answer(store).content) == 3
@@ -132,7 +132,7 @@ def test_case_12_an_answer_that_says_nothing_does_not_poison_the_session(store: 
         session = Session.open(store, "s", client=c)
         with session.stream("hi") as stream:
             assert stream.message.metadata.status is il.MessageStatus.COMPLETE
-        assert session.send("still there?").text_content() == "hello"
+        assert session.send("still there?").text == "hello"
 
     assert b'"texts": ["hi", "still there?"]' in server.got[1].body
 
@@ -142,7 +142,7 @@ def test_case_22_lone_surrogates_can_be_stored(store: Store) -> None:
         session = Session.open(store, "s", client=c)
         session.send("cut \ud83d emoji \U0001f600 and \x00 nul")
 
-    first = next(store.messages("s")).text_content()
+    first = next(store.messages("s")).text
     assert "\U0001f600" in first
     assert first.encode()  # no lone surrogate is left
 
@@ -167,7 +167,7 @@ def test_cancelling_the_task_keeps_the_text(store: Store) -> None:
     with served(SLOW) as server:
         asyncio.run(talk())
 
-    assert (answer(store).text_content(), answer(store).metadata.status) == ("hel", il.MessageStatus.CANCELLED)
+    assert (answer(store).text, answer(store).metadata.status) == ("hel", il.MessageStatus.CANCELLED)
 
 
 def test_saves_are_bounded_in_rate() -> None:
@@ -225,6 +225,6 @@ def test_a_kill_leaves_the_received_text(tmp_path: Path) -> None:
             kept = answer(store)
             assert kept.metadata.status is il.MessageStatus.PARTIAL
             assert len(received) > 0
-            assert kept.text_content().startswith(received)
+            assert kept.text.startswith(received)
             assert list(store.verify()) == []
-            assert Session.open(store, "s", client=c).send("go on").text_content() == "hello"
+            assert Session.open(store, "s", client=c).send("go on").text == "hello"

@@ -107,7 +107,7 @@ def test_a_task_that_is_cancelled_while_it_stores_has_stored(store: Store, monke
     with served() as server:
         session = asyncio.run(talk(server))
 
-    assert [message.text_content() for message in store.messages("s")] == ["hi"]
+    assert [message.text for message in store.messages("s")] == ["hi"]
     assert list(session.messages) == list(store.messages("s"))
 
 

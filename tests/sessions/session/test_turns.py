@@ -24,7 +24,7 @@ BROKEN = Reply(status=500, body=[b"oops"])
 
 
 def texts(store: Store, session_id: str = "s") -> list[tuple[str, str]]:
-    return [(message.role.value, message.text_content()) for message in store.messages(session_id)]
+    return [(message.role.value, message.text) for message in store.messages(session_id)]
 
 
 def test_question_and_answer_are_stored_before_send_returns(store: Store) -> None:
@@ -117,9 +117,9 @@ def test_the_prompt_is_put_in_front_of_a_history_that_has_none(store: Store, way
         session = Session.open(store, "s", client=c, system="Be brief.")
         for message in history if way == "added" else []:
             session.add(message)
-        preview = session.to_wire("three")
+        preview = session.build_request("three")
         session.send("three")
-        here = [one.text_content() for one in session.messages]
+        here = [one.text for one in session.messages]
         Session.open(store, "s", client=c, system="Be long.").send("four")
 
     asked = [json.loads(got.body)["texts"] for got in server.got]
@@ -145,7 +145,7 @@ def test_a_session_that_others_gave_a_prompt_meanwhile_takes_it_in(store: Store)
         ["Be long.", "one", "two", "three"],
         ["Be long.", "one", "two", "three", "hello", "four"],
     ]
-    assert [one.text_content() for one in session.messages] == [text for _, text in texts(store)]
+    assert [one.text for one in session.messages] == [text for _, text in texts(store)]
 
 
 CALLS = [il.ToolUseBlock(id=f"tu_{at}", name="look", input={"at": at}) for at in (1, 2)]
@@ -167,13 +167,13 @@ def test_tool_results_inside_a_users_message_become_messages_of_their_own(store:
         session = Session.open(store, "s", client=c)
         for message in [] if way == "imported" else history if way == "sent" else [*history, mixed]:
             session.add(message)
-        preview = session.to_wire(mixed if way == "sent" else None)
+        preview = session.build_request(mixed if way == "sent" else None)
         session.send(mixed if way == "sent" else None)
 
     stored = list(store.messages("s"))
     assert [one.role.value for one in stored] == ["user", "assistant", "tool", "tool", "user", "assistant"]
     assert [one.metadata.parent_tool_use_id for one in stored[2:5]] == ["tu_1", "tu_2", None]
-    assert stored[4].text_content() == "and now?"
+    assert stored[4].text == "and now?"
     assert [one.result_message_id for one in store.tool_calls("s")] == [stored[2].id, stored[3].id]
     assert list(store.verify()) == []
     assert preview.body == server.got[0].body
@@ -205,7 +205,7 @@ def test_resumed_elsewhere_the_wire_is_the_same_bytes(store: Store, tmp_path: Pa
         session = Session.open(store, "s", client=c, system="Be brief.")
         session.send("one")
         session.send("two")
-        here = session.to_wire("three")
+        here = session.build_request("three")
         store.export_jsonl("s", tmp_path / "s.jsonl")
         with open_store(tmp_path / "other.db") as other, client(server) as fresh:
             other.import_jsonl(tmp_path / "s.jsonl")
@@ -218,7 +218,7 @@ def test_resumed_elsewhere_the_wire_is_the_same_bytes(store: Store, tmp_path: Pa
 def test_a_turn_shows_its_next_request_as_it_will_be_sent(store: Store) -> None:
     with served() as server, client(server) as c:
         turn = Session.open(store, "s", client=c).turn("one")
-        shown = turn.to_wire().body
+        shown = turn.build_request().body
         turn.ask()
 
     assert server.got[0].body == shown
@@ -254,7 +254,7 @@ def test_a_turn_may_ask_aside_and_add_entries(store: Store) -> None:
     with served() as server, client(server) as c:
         turn = Session.open(store, "s", client=c).turn("one")
         turn.start()
-        assert turn.complete([il.user("sum up")]).text_content() == "hello"
+        assert turn.complete([il.user("sum up")]).text == "hello"
         entry = turn.add_entry(EntryKind.COMPACTION_SUMMARY, "short")
 
     assert texts(store) == [("user", "one")]
@@ -266,8 +266,8 @@ def test_asynchronous_sessions_do_the_same(store: Store) -> None:
         async with async_client(server) as c, AsyncSession.open(store, "s", client=c, system="Be brief.") as session:
             await session.send("one")
             async with session.stream("two") as stream:
-                said = (await stream.message).text_content()
-            return said, (await session.to_wire("three")).body
+                said = (await stream.message).text
+            return said, (await session.build_request("three")).body
 
     stream = [b'data: {"t": "two!"}\n\n', b'data: {"end": "end_turn"}\n\n']
     with served(Reply(), Reply(body=stream)) as server, client(server) as c:
@@ -294,7 +294,7 @@ def test_a_toolbox_is_run_and_its_calls_are_stored(store: Store) -> None:
         answer = Session.open(store, "s", client=c).send("look!", tools=Toolbox([look]))
 
     assert looked == ["cellar"]
-    assert answer.text_content() == "hello"
+    assert answer.text == "hello"
     messages = list(store.messages("s"))
     assert [message.role.value for message in messages] == ["user", "assistant", "tool", "assistant"]
     (call,) = store.tool_calls("s")

@@ -9,7 +9,7 @@ from decimal import Decimal
 import attrs
 import pytest
 
-from interlingua.catalogue import ModelInfo, Price
+from interlingua._catalogue import ModelInfo, Price
 from interlingua.types.blocks import TextBlock, ToolUseBlock
 from interlingua.types.factories import assistant, tool_result, user
 from interlingua.types.messages import Message, MessageMetadata, MessageStatus, Usage

@@ -47,7 +47,7 @@ def test_a_file_that_stays_busy_is_said(
         held.close()
 
         store.append(user("again", session_id="s"))
-        assert [message.text_content() for message in store.messages("s")] == ["again"]
+        assert [message.text for message in store.messages("s")] == ["again"]
 
 
 def test_a_lost_connection_is_made_again(place: str, store: Store) -> None:
@@ -60,4 +60,4 @@ def test_a_lost_connection_is_made_again(place: str, store: Store) -> None:
         store.append(user("lost", session_id="s"))
 
     store.append(user("there", session_id="s"))
-    assert [message.text_content() for message in store.messages("s")] == ["there"]
+    assert [message.text for message in store.messages("s")] == ["there"]

@@ -56,9 +56,9 @@ def _judged(store: Store, session: str, seed: int, said: list[list[str]]) -> flo
     for turn, message in enumerate(turns, 1):
         whole = "".join(chunks_of(seed, turn))
         if message.metadata.status is MessageStatus.COMPLETE:
-            assert (message.text_content(), len(message.tool_calls())) == (whole, 2)
+            assert (message.text, len(message.tool_calls)) == (whole, 2)
         else:
-            assert whole.startswith(message.text_content())
+            assert whole.startswith(message.text)
     return _lost(turns, [words for kind, *words in said if kind == "recv"])
 
 
@@ -66,6 +66,6 @@ def _lost(turns: list[Message], received: list[list[str]]) -> float:
     if not received:
         return 0.0
     turn, ended = int(received[-1][0]), float(received[-1][1])
-    text = turns[turn - 1].text_content() if len(turns) >= turn else ""
+    text = turns[turn - 1].text if len(turns) >= turn else ""
     unsaved = [float(when) for each, when, length in received if int(each) == turn and int(length) > len(text)]
     return ended - unsaved[0] if unsaved else 0.0

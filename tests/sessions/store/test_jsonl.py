@@ -12,12 +12,12 @@ import attrs
 import pytest
 
 from interlingua import CallerError
-from interlingua.catalogue import ModelInfo, Price
+from interlingua._catalogue import ModelInfo, Price
 from interlingua.codec import dumps_message
 from interlingua.errors import DecodeError
 from interlingua.types.blocks import ToolResultBlock, ToolUseBlock
 from interlingua.types.factories import assistant, tool_result, user
-from interlingua.types.messages import MessageMetadata, RoutingDecisionRecord, RoutingMode, Usage
+from interlingua.types.messages import MessageMetadata, RoutingDecision, RoutingMode, Usage
 from interlingua_sessions import EntryKind, Store, open_store
 from interlingua_sessions.store import SessionNotFoundError
 from tests.sessions.store.test_messages import NEWER
@@ -29,7 +29,7 @@ def full(store: Store) -> Store:
     store.create_session("s", workspace_path="/w", active_model="acme:m", routing_policy={"n": 1})
     store.append(user("question", session_id="s"))
     call = ToolUseBlock(id="tu_1", name="read", provider_id="call_1", raw_input='{"n": 1.0}')
-    routing = RoutingDecisionRecord(mode=RoutingMode.DEFAULT, chosen_model="acme:m", reason="the default")
+    routing = RoutingDecision(mode=RoutingMode.DEFAULT, chosen_model="acme:m", reason="the default")
     usage = Usage(input_tokens=10, output_tokens=1)
     notes = {"acme-notes": {"rating": 5}}
     metadata = MessageMetadata(model="acme:m", provider="acme", routing=routing, usage=usage, app=notes)
@@ -66,7 +66,7 @@ def test_beside_its_original_it_has_ids_of_its_own(full: Store) -> None:
     assert list(full.verify()) == []
     for before, after in zip(full.messages("s"), full.messages("copy"), strict=True):
         assert after.id != before.id
-        assert [call.provider_id for call in after.tool_calls()] == [call.provider_id for call in before.tool_calls()]
+        assert [call.provider_id for call in after.tool_calls] == [call.provider_id for call in before.tool_calls]
     (call,) = full.tool_calls("copy")
     (original,) = full.tool_calls("s")
     assert call.id != original.id
@@ -83,12 +83,12 @@ def test_lines_that_are_messages_only_make_a_session(store: Store) -> None:
     session = store.import_lines(["", *map(dumps_message, history)])
 
     messages = list(store.messages(session.id))
-    assert [message.text_content() for message in messages] == ["1", "", "", "2", "", ""]
-    asked = [message.tool_calls()[0].id for message in messages if message.tool_calls()]
-    answered = [message.tool_results()[0].tool_use_id for message in messages if message.tool_results()]
+    assert [message.text for message in messages] == ["1", "", "", "2", "", ""]
+    asked = [message.tool_calls[0].id for message in messages if message.tool_calls]
+    answered = [message.tool_results[0].tool_use_id for message in messages if message.tool_results]
     assert asked == answered
     assert len(set(asked)) == 2, "an id used twice names two calls"
-    assert [message.metadata.parent_tool_use_id for message in messages if message.tool_results()] == asked
+    assert [message.metadata.parent_tool_use_id for message in messages if message.tool_results] == asked
     assert list(store.verify()) == []
 
 

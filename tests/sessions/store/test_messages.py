@@ -32,7 +32,7 @@ def said(store: Store) -> Callable[[str], Message]:
 
 
 def _texts(store: Store, **asked: object) -> list[str]:
-    return [message.text_content() for message in store.messages("s", **asked)]  # type: ignore[arg-type]
+    return [message.text for message in store.messages("s", **asked)]  # type: ignore[arg-type]
 
 
 def test_what_was_appended_comes_back_equal(store: Store) -> None:
@@ -55,7 +55,7 @@ def test_any_conversation_comes_back_as_its_canonical_text(history: list[Message
 
     assert len(stored) == len(history)
     for before, after in zip(history, stored, strict=True):
-        if not (before.tool_calls() or before.tool_results()):  # the ids of those may have been taken
+        if not (before.tool_calls or before.tool_results):  # the ids of those may have been taken
             same = attrs.evolve(after, id=before.id, session_id=before.session_id)
             assert dumps_message(same) == dumps_message(loads_message(dumps_message(before)))
 
@@ -135,7 +135,7 @@ def test_a_replay_reads_as_it_goes(store: Store, said: Callable[[str], Message])
     next(replay)
     said("appended meanwhile")
 
-    assert [message.text_content() for message in replay][-1] == "appended meanwhile"
+    assert [message.text for message in replay][-1] == "appended meanwhile"
 
 
 def test_extend_stores_all_or_none(store: Store, said: Callable[[str], Message]) -> None:

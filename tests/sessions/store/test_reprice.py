@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import attrs
 
-from interlingua.catalogue import ModelInfo, Price
+from interlingua._catalogue import ModelInfo, Price
 from interlingua.types.factories import assistant, user
 from interlingua.types.messages import Message, MessageMetadata, Usage
 from interlingua_sessions.store.maintenance import reprice_message

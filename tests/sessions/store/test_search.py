@@ -27,7 +27,7 @@ def fill(store: Store, session: str, *messages: Message, minute: int = 0) -> Non
 
 
 def questions(turns: list[LoggedTurn]) -> list[str]:
-    return [turn.question.text_content() for turn in turns]
+    return [turn.question.text for turn in turns]
 
 
 def test_turns_come_newest_first_across_sessions_with_all_that_followed(store: Store) -> None:
@@ -38,7 +38,7 @@ def test_turns_come_newest_first_across_sessions_with_all_that_followed(store: S
     turns = list(store.turns())
     assert questions(turns) == ["three", "two", "one"]
     assert [len(turn.messages) for turn in turns] == [1, 0, 3]
-    assert [answer.text_content() for answer in turns[2].answers] == ["", "1"]
+    assert [answer.text for answer in turns[2].answers] == ["", "1"]
     assert questions(list(store.turns("a"))) == ["two", "one"]
     with pytest.raises(SessionNotFoundError):
         store.turns("nowhere")

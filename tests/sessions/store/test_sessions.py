@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from interlingua import CallerError
-from interlingua.types import ImageBlock, ImageSource, TextBlock
+from interlingua.types import ImageBlock, MediaSource, TextBlock
 from interlingua.types.factories import user
 from interlingua_sessions import EntryKind, Store
 from interlingua_sessions.store import SessionNotFoundError
@@ -67,7 +67,7 @@ def test_entries_stand_behind_the_newest_message(store: Store) -> None:
 
 
 def test_an_entry_of_blocks_comes_back_and_goes_with_its_session(store: Store) -> None:
-    picture = ImageBlock(source=ImageSource(kind="base64", data="AAAA"), media_type="image/png")
+    picture = ImageBlock(source=MediaSource(kind="base64", data="AAAA"), media_type="image/png")
     blocks = (TextBlock(text="a sketch: "), picture, TextBlock(text="done"))
     store.create_session("s")
     made = store.append_entry("s", EntryKind.CUSTOM, blocks, custom_type="sketch", data={"by": "Ada"})

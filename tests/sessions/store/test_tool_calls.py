@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from interlingua import CallerError
-from interlingua.types.blocks import ImageBlock, ImageSource, TextBlock, ToolResultBlock, ToolUseBlock
+from interlingua.types.blocks import ImageBlock, MediaSource, TextBlock, ToolResultBlock, ToolUseBlock
 from interlingua.types.factories import assistant
 from interlingua.types.factories import tool_result as result
 from interlingua_sessions import Store, ToolCallStatus
@@ -118,7 +118,7 @@ def test_calls_by_status_and_message(asked: Store) -> None:
 
 
 def test_whole_results_are_kept_beside_what_the_model_saw(asked: Store) -> None:
-    picture = ImageBlock(source=ImageSource(kind="base64", data="AAAA"), media_type="image/png")
+    picture = ImageBlock(source=MediaSource(kind="base64", data="AAAA"), media_type="image/png")
     whole = ToolResultBlock(tool_use_id="tu_1", content=(TextBlock(text="x" * 100_000), picture), details={"lines": 9})
     asked.keep_result(ToolResultBlock(tool_use_id="tu_1", content="an earlier one"))
     asked.keep_result(whole)

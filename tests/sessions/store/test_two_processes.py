@@ -17,7 +17,7 @@ def test_two_processes_append_to_one_session(place: str) -> None:
     with Writers(place) as writers:
         pids = {writers.start("append", "shared", EACH) for _ in range(2)}
     with open_store(place) as store:
-        stored = [(message.id, message.text_content()) for message in store.messages("shared")]
+        stored = [(message.id, message.text) for message in store.messages("shared")]
         assert list(store.verify()) == []
 
     puts = [words for _, *words in writers.said["shared"]]

@@ -8,8 +8,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
+from interlingua._json import describe_json_error, dumps, loads
 from interlingua.errors import CallerError, DecodeError
-from interlingua.json import dumps, line_fault, loads
 from interlingua.types.messages import Message
 from interlingua.types.tools import ToolDefinition
 
@@ -29,7 +29,7 @@ __all__ = [
 @cache
 def _load(name: str) -> ModuleType:
     """Import `reading` or `writing` with the first value that is read or written: they load cattrs."""
-    return import_module(f"interlingua.codec.{name}")
+    return import_module(f"interlingua.codec._{name}")
 
 
 def encode_message(message: Message) -> dict[str, Any]:
@@ -117,7 +117,7 @@ def read_jsonl(lines: Iterable[str | bytes]) -> Iterator[Message]:
                 try:
                     data = loads(line)
                 except ValueError as error:
-                    raise DecodeError(f"line {number}: not JSON: {line_fault(error)}") from error
+                    raise DecodeError(f"line {number}: not JSON: {describe_json_error(error)}") from error
                 yield _load("reading").read_message(data, newer, encode_message, line=number)
     finally:
         _load("reading").warn_of_newer(newer)

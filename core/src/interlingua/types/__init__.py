@@ -5,20 +5,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from interlingua import lazy_names
+from interlingua._lazy import lazy_names
 
 # Module -> the names that are imported from it when first used.
 _NAMES = {
-    "frozen": "replace",
-    "ids": "ModelId new_tool_use_id new_ulid ulid_before",
+    "_frozen": "replace",
+    "_ids": "ModelId new_tool_use_id new_ulid ulid_before",
     "types.blocks": (
         "TextBlock ThinkingBlock RedactedThinkingBlock ToolUseBlock ToolResultBlock ImageBlock AudioBlock "
-        "VideoBlock DocumentBlock OpaqueBlock UnknownBlock ContentBlock MediaBlock ImageSource MediaSource "
+        "VideoBlock DocumentBlock OpaqueBlock UnknownBlock ContentBlock MediaBlock MediaSource MediaSource "
         "CacheHint read_tool_input result_content"
     ),
     "types.messages": (
         "Message Role MessageMetadata MessageStatus Provenance StopReason Conversation Usage TokenBuckets "
-        "CostParts RoutingDecisionRecord RoutingMode ErrorInfo Origin NO_METADATA "
+        "CostParts RoutingDecision RoutingMode ErrorInfo Origin NO_METADATA "
         "DEFAULT_SESSION SCHEMA_VERSION TRACE_LIMIT"
     ),
     "types.events": (
@@ -29,7 +29,7 @@ _NAMES = {
         "user system assistant tool_result tool_results image_block audio_block video_block document_block "
         "media_bytes to_pil_image media_type_of split_tool_results"
     ),
-    "types.options": "AdapterCapabilities AdapterOptions Effort ReplayScope ToolChoice ToolChoiceOption option_fields",
+    "types.options": "ModelCapabilities RequestOptions Effort ReplayScope ToolChoice ToolChoiceOption option_fields",
     "types.tools": (
         "ToolDefinition WireTool SideEffects ToolKind InputViolation TOOL_NAME_MAX_LENGTH TOOL_NAME_PATTERN "
         "SCHEMA_MAX_DEPTH check_keyword check_schema json_pointer validate_input from_wire_tool "
@@ -38,8 +38,8 @@ _NAMES = {
 }
 
 if TYPE_CHECKING:
-    from interlingua.frozen import replace as replace
-    from interlingua.ids import *
+    from interlingua._ids import *
+    from interlingua._values import replace as replace
     from interlingua.types.blocks import *
     from interlingua.types.events import *
     from interlingua.types.factories import *

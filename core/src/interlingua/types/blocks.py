@@ -7,11 +7,11 @@ from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 import attrs
 
-from interlingua.frozen import ALWAYS, checked
-from interlingua.json import EMPTY, FieldProblem, FrozenDict, dumps, freeze, freeze_object, freeze_objects, loads
+from interlingua._json import EMPTY, FieldError, FrozenDict, dumps, freeze, freeze_object, freeze_objects, loads
+from interlingua._values import CONVERT_ALWAYS, validated
 
 
-@checked
+@validated
 @attrs.frozen(kw_only=True)
 class TextBlock:
     """Text.
@@ -30,7 +30,7 @@ class TextBlock:
     cache: CacheHint | None = None
 
 
-@checked
+@validated
 @attrs.frozen(kw_only=True)
 class ThinkingBlock:
     """Reasoning that the model shows.
@@ -45,7 +45,7 @@ class ThinkingBlock:
     signature: str | None = None
 
 
-@checked
+@validated
 @attrs.frozen(kw_only=True)
 class RedactedThinkingBlock:
     """Reasoning that the provider encrypted: only its origin can read it.
@@ -58,7 +58,7 @@ class RedactedThinkingBlock:
     data: str
 
 
-@checked
+@validated
 @attrs.frozen(kw_only=True)
 class ToolUseBlock:
     """A call of a tool.
@@ -106,10 +106,10 @@ def result_content(value: Any) -> tuple[ContentBlock, ...]:
     try:
         return (TextBlock(text=dumps(value).decode()),)
     except (TypeError, ValueError, RecursionError) as error:
-        raise FieldProblem(f"expected text, blocks or JSON: {error}") from None
+        raise FieldError(f"expected text, blocks or JSON: {error}") from None
 
 
-@checked
+@validated
 @attrs.frozen(kw_only=True)
 class ToolResultBlock:
     """The result of one call.
@@ -155,9 +155,9 @@ def read_tool_input(raw: str) -> tuple[FrozenDict, str | None]:
     return freeze_object(None), f"arguments are a JSON {type(value).__name__}, not an object"
 
 
-@checked
+@validated
 @attrs.frozen(kw_only=True)
-class ImageSource:
+class MediaSource:
     """Where the bytes of a media block are.
 
     Attributes:
@@ -170,10 +170,7 @@ class ImageSource:
     data: str
 
 
-MediaSource = ImageSource
-
-
-@checked
+@validated
 @attrs.frozen(kw_only=True)
 class ImageBlock:
     """An image.
@@ -186,13 +183,13 @@ class ImageBlock:
     """
 
     type: ClassVar[Literal["image"]] = "image"
-    source: ImageSource
+    source: MediaSource
     media_type: str = ""
     detail: str | None = None
     cache: CacheHint | None = None
 
 
-@checked
+@validated
 @attrs.frozen(kw_only=True)
 class AudioBlock:
     """Audio, from the user or from the model.
@@ -205,13 +202,13 @@ class AudioBlock:
     """
 
     type: ClassVar[Literal["audio"]] = "audio"
-    source: ImageSource
+    source: MediaSource
     media_type: str = "audio/mpeg"
     transcript: str | None = None
     cache: CacheHint | None = None
 
 
-@checked
+@validated
 @attrs.frozen(kw_only=True)
 class VideoBlock:
     """A video.
@@ -223,12 +220,12 @@ class VideoBlock:
     """
 
     type: ClassVar[Literal["video"]] = "video"
-    source: ImageSource
+    source: MediaSource
     media_type: str = "video/mp4"
     cache: CacheHint | None = None
 
 
-@checked
+@validated
 @attrs.frozen(kw_only=True)
 class DocumentBlock:
     """A document such as a PDF or a plain text file.
@@ -243,7 +240,7 @@ class DocumentBlock:
     """
 
     type: ClassVar[Literal["document"]] = "document"
-    source: ImageSource
+    source: MediaSource
     media_type: str = "application/pdf"
     title: str | None = None
     context: str | None = None
@@ -251,7 +248,7 @@ class DocumentBlock:
     cache: CacheHint | None = None
 
 
-@checked
+@validated
 @attrs.frozen(kw_only=True)
 class OpaqueBlock:
     """Content that one provider alone has: server tools and their results, wire blocks not known yet.
@@ -273,11 +270,11 @@ def _unknown(raw: Mapping[str, Any]) -> FrozenDict:
     kind = frozen.get("type") if type(frozen) is FrozenDict else None
     known = {block.type for block in get_args(ContentBlock) if block is not UnknownBlock}
     if not isinstance(kind, str) or kind in known:
-        raise FieldProblem(f"expected an object whose type this version does not know, got the type {kind!r:.40}")
+        raise FieldError(f"expected an object whose type this version does not know, got the type {kind!r:.40}")
     return frozen
 
 
-@checked
+@validated
 @attrs.frozen(kw_only=True)
 class UnknownBlock:
     """A canonical block type written by a newer version: kept and written back verbatim.
@@ -287,10 +284,10 @@ class UnknownBlock:
     """
 
     type: ClassVar[Literal["unknown"]] = "unknown"
-    raw: FrozenDict = attrs.field(converter=_unknown, metadata=ALWAYS)
+    raw: FrozenDict = attrs.field(converter=_unknown, metadata=CONVERT_ALWAYS)
 
 
-@checked
+@validated
 @attrs.frozen(kw_only=True)
 class CacheHint:
     """Asks the provider to cache the prompt up to here.

@@ -6,14 +6,14 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 import attrs
 
+from interlingua._json import FrozenDict
+from interlingua._values import KEEP_SURROGATES, validated
 from interlingua.errors import InterlinguaError
-from interlingua.frozen import PIECE, checked
-from interlingua.json import FrozenDict
 from interlingua.types.blocks import ContentBlock, ToolUseBlock
 from interlingua.types.messages import StopReason, Usage
 
 
-@checked
+@validated
 @attrs.frozen(kw_only=True)
 class TextDelta:
     """More text of block `index`.
@@ -25,10 +25,10 @@ class TextDelta:
 
     type: ClassVar[Literal["text_delta"]] = "text_delta"
     index: int
-    text: str = attrs.field(metadata=PIECE)
+    text: str = attrs.field(metadata=KEEP_SURROGATES)
 
 
-@checked
+@validated
 @attrs.frozen(kw_only=True)
 class ThinkingDelta:
     """More reasoning of block `index`.
@@ -40,10 +40,10 @@ class ThinkingDelta:
 
     type: ClassVar[Literal["thinking_delta"]] = "thinking_delta"
     index: int
-    text: str = attrs.field(metadata=PIECE)
+    text: str = attrs.field(metadata=KEEP_SURROGATES)
 
 
-@checked
+@validated
 @attrs.frozen(kw_only=True)
 class ToolUseStart:
     """A call begins.
@@ -64,7 +64,7 @@ class ToolUseStart:
     keep_raw: bool = True
 
 
-@checked
+@validated
 @attrs.frozen(kw_only=True)
 class ToolUseInputDelta:
     """More of the argument text of call `index`.
@@ -76,10 +76,10 @@ class ToolUseInputDelta:
 
     type: ClassVar[Literal["tool_use_input_delta"]] = "tool_use_input_delta"
     index: int
-    partial_json: str = attrs.field(metadata=PIECE)
+    partial_json: str = attrs.field(metadata=KEEP_SURROGATES)
 
 
-@checked
+@validated
 @attrs.frozen(kw_only=True)
 class ToolUseEnd:
     """The call is whole; `block`, when given, is authoritative over the pieces.
@@ -94,7 +94,7 @@ class ToolUseEnd:
     block: ToolUseBlock | None = None
 
 
-@checked
+@validated
 @attrs.frozen(kw_only=True)
 class BlockStart:
     """A block begins that is not only text, reasoning or a call: media, opaque, redacted.
@@ -109,7 +109,7 @@ class BlockStart:
     block: ContentBlock
 
 
-@checked
+@validated
 @attrs.frozen(kw_only=True)
 class BlockEnd:
     """A block is whole: `block` gives its signature, citations or data; its text comes from the deltas if any came.
@@ -124,7 +124,7 @@ class BlockEnd:
     block: ContentBlock
 
 
-@checked
+@validated
 @attrs.frozen(kw_only=True)
 class UsageUpdate:
     """Token counts so far; each reported count replaces the earlier one (they are totals, not steps).
@@ -137,7 +137,7 @@ class UsageUpdate:
     usage: Usage
 
 
-@checked
+@validated
 @attrs.frozen(kw_only=True)
 class RawUpdate:
     """Opaque state as it arrives, so that an interrupted stream keeps its ids.
@@ -152,7 +152,7 @@ class RawUpdate:
     trace: FrozenDict | dict[str, Any] | None = None
 
 
-@checked
+@validated
 @attrs.frozen(kw_only=True)
 class MessageComplete:
     """The terminal event of a stream that ended well.
@@ -167,7 +167,7 @@ class MessageComplete:
     stop_reason_raw: str | None = None
 
 
-@checked
+@validated
 @attrs.frozen(kw_only=True)
 class ErrorEvent:
     """The terminal event of a stream that failed; the client raises `error` after delivering it.

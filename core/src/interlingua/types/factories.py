@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 
+from interlingua._ids import new_ulid, ulid_before
+from interlingua._values import replace
 from interlingua.errors import CallerError
-from interlingua.frozen import replace
-from interlingua.ids import new_ulid, ulid_before
 from interlingua.types.blocks import (
     AudioBlock,
     ContentBlock,
     DocumentBlock,
     ImageBlock,
-    ImageSource,
     MediaBlock,
+    MediaSource,
     ToolResultBlock,
     ToolUseBlock,
     VideoBlock,
@@ -156,7 +156,7 @@ def _block(value: Any, cls: type[B]) -> B:
     elif not isinstance(value, str):
         raise CallerError(f"cannot make {_name(cls)} of {type(value).__name__}")
     elif value.startswith(("http://", "https://")) and cls is not AudioBlock:
-        return cls(source=ImageSource(kind="url", data=value))
+        return cls(source=MediaSource(kind="url", data=value))
     else:
         if value.startswith("data:"):
             header, _, value = value.partition(",")
@@ -170,7 +170,7 @@ def _block(value: Any, cls: type[B]) -> B:
         raise CallerError(
             f"these bytes are not {_name(cls)} of a known kind{kinds}; {cls.__name__}(media_type=…) names another"
         )
-    return cls(source=ImageSource(kind="base64", data=value), media_type=media_type)
+    return cls(source=MediaSource(kind="base64", data=value), media_type=media_type)
 
 
 def _path_of(value: Any) -> Path | None:

@@ -10,9 +10,18 @@ from typing import Any, NamedTuple
 
 import attrs
 
-from interlingua.frozen import ALWAYS, checked, replace
-from interlingua.ids import new_ulid
-from interlingua.json import EMPTY, FieldProblem, FrozenDict, as_tuple, dumps, freeze_object, freeze_optional, refuse
+from interlingua._ids import new_ulid
+from interlingua._json import (
+    EMPTY,
+    FieldError,
+    FrozenDict,
+    as_tuple,
+    dumps,
+    freeze_object,
+    freeze_optional,
+    raise_field_error,
+)
+from interlingua._values import CONVERT_ALWAYS, replace, validated
 from interlingua.types.blocks import ContentBlock, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
 
 
@@ -90,7 +99,7 @@ class TokenBuckets(NamedTuple):
         return sum(self)
 
 
-@checked
+@validated
 @attrs.frozen(kw_only=True)
 class CostParts:
     """The cost in USD by token class, exact.
@@ -110,7 +119,7 @@ class CostParts:
     other: Decimal = Decimal(0)
 
 
-@checked
+@validated
 @attrs.frozen(kw_only=True)
 class Usage:
     """Tokens, money and time of one generated message (format.md, Usage).
@@ -184,9 +193,9 @@ def _indexes(value: Iterable[int]) -> tuple[int, ...]:
     return as_tuple(value)
 
 
-@checked
+@validated
 @attrs.frozen(kw_only=True)
-class RoutingDecisionRecord:
+class RoutingDecision:
     """Why a model was chosen, in short.
 
     Attributes:
@@ -206,7 +215,7 @@ class RoutingDecisionRecord:
     alternatives_considered: tuple[str, ...] = attrs.field(default=(), converter=_names)
 
 
-@checked
+@validated
 @attrs.frozen(kw_only=True)
 class ErrorInfo:
     """What ended a message that failed: class name in `interlingua.errors`, and its message.
@@ -238,11 +247,11 @@ def _extra(value: Mapping[str, Any] | None) -> FrozenDict:
     extra = freeze_object(value)
     for name in extra if type(extra) is FrozenDict else ():
         if name in _METADATA_FIELDS and name != "extra":
-            raise FieldProblem(f"{name!r} is a field of its own")
+            raise FieldError(f"{name!r} is a field of its own")
     return extra
 
 
-@checked
+@validated
 @attrs.frozen(kw_only=True)
 class MessageMetadata:
     """What is known about a message besides its content (format.md, Metadata).
@@ -270,7 +279,7 @@ class MessageMetadata:
     model: str | None = None
     provider: str | None = None
     api: str | None = None
-    routing: RoutingDecisionRecord | None = None
+    routing: RoutingDecision | None = None
     usage: Usage | None = None
     parent_tool_use_id: str | None = None
     status: MessageStatus = attrs.field(default=MessageStatus.COMPLETE, converter=MessageStatus)
@@ -283,7 +292,7 @@ class MessageMetadata:
     team_id: str | None = None
     app: FrozenDict = attrs.field(default=EMPTY, converter=freeze_object)
     provider_raw: FrozenDict | None = attrs.field(default=None, eq=False, repr=False, converter=freeze_optional)
-    extra: FrozenDict = attrs.field(default=EMPTY, converter=_extra, metadata=ALWAYS)
+    extra: FrozenDict = attrs.field(default=EMPTY, converter=_extra, metadata=CONVERT_ALWAYS)
 
     @property
     def origin(self) -> Origin | None:
@@ -297,8 +306,8 @@ _METADATA_FIELDS = attrs.fields_dict(MessageMetadata)
 NO_METADATA = MessageMetadata()
 SCHEMA_VERSION = 1
 
-SILENTLY_ANSWERED = "interlingua.silently_answered"
-"""Key of `metadata.extra` on a projected message whose answer held nothing that could be sent (`was_answered`)."""
+ANSWER_WAS_DROPPED = "interlingua.silently_answered"
+"""Key of `metadata.extra` on a projected message whose answer held nothing that could be sent (`model_saw`)."""
 
 DEFAULT_SESSION = "default"
 
@@ -310,7 +319,7 @@ def _content(value: str | ContentBlock | Iterable[ContentBlock]) -> tuple[Conten
         return (TextBlock(text=value),)
     if isinstance(value, Iterable) and not isinstance(value, (bytes, Mapping)):
         return tuple(value)
-    return (value,) if attrs.has(type(value)) else refuse("a text or content blocks", value)  # type: ignore[return-value]
+    return (value,) if attrs.has(type(value)) else raise_field_error("a text or content blocks", value)  # type: ignore[return-value]
 
 
 def utc_now() -> datetime:
@@ -318,7 +327,7 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-@checked
+@validated
 @attrs.frozen(kw_only=True)
 class Message:
     """One message of a conversation (format.md, Messages).
@@ -341,19 +350,23 @@ class Message:
     created_at: datetime = attrs.field(factory=utc_now)
     schema_version: int = SCHEMA_VERSION
 
-    def text_content(self) -> str:
+    @property
+    def text(self) -> str:
         """Join the text of all TextBlocks."""
         return "".join([block.text for block in self.content if type(block) is TextBlock])
 
+    @property
     def tool_calls(self) -> list[ToolUseBlock]:
         """Return the tool calls in order."""
         return [block for block in self.content if type(block) is ToolUseBlock]
 
+    @property
     def tool_results(self) -> list[ToolResultBlock]:
         """Return the tool results in order."""
         return [block for block in self.content if type(block) is ToolResultBlock]
 
-    def thinking(self) -> list[ThinkingBlock]:
+    @property
+    def thinking_blocks(self) -> list[ThinkingBlock]:
         """Return the thinking blocks in order."""
         return [block for block in self.content if type(block) is ThinkingBlock]
 
@@ -364,7 +377,7 @@ TRACE_LIMIT = 65_536
 """Bytes of JSON that the trace of one message may take, by default."""
 
 
-def capped_trace(trace: Mapping[str, Any]) -> Mapping[str, Any]:
+def limit_trace(trace: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the trace, or, where it is larger than TRACE_LIMIT, a note of its size in its place."""
     size = len(dumps(trace)) if trace else 0
     return trace if size <= TRACE_LIMIT else {"trimmed_bytes": size}

@@ -7,15 +7,15 @@ from typing import Any, Literal, TypeAlias
 
 import attrs
 
-from interlingua.frozen import ALWAYS, checked
-from interlingua.json import EMPTY, FieldProblem, FrozenDict, as_tuple, freeze_object, freeze_optional
+from interlingua._json import EMPTY, FieldError, FrozenDict, as_tuple, freeze_object, freeze_optional
+from interlingua._values import CONVERT_ALWAYS, validated
 
 ReplayScope = Literal["never", "model", "api", "provider"]
 
 
-@checked
+@validated
 @attrs.frozen(kw_only=True, cache_hash=True)  # hashed for every request
-class AdapterCapabilities:
+class ModelCapabilities:
     """What one adapter can carry to one model (format.md, Options and capabilities).
 
     Attributes:
@@ -136,7 +136,7 @@ class AdapterCapabilities:
 Effort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 
 
-@checked
+@validated
 @attrs.frozen
 class ToolChoice:
     """Force the one tool of this name.
@@ -158,20 +158,20 @@ def _stop(value: str | tuple[str, ...] | list[str] | None) -> tuple[str, ...]:
 def _headers(value: Mapping[str, str] | None) -> FrozenDict:
     headers = freeze_object(value)
     if type(headers) is not FrozenDict or not all(isinstance(text, str) for text in headers.values()):
-        raise FieldProblem("expected a dict of texts")
+        raise FieldError("expected a dict of texts")
     return freeze_object({name.lower(): text for name, text in headers.items()})
 
 
 def _facts(value: Mapping[str, Any] | None) -> FrozenDict:
     facts = freeze_object(value)
-    if type(facts) is not FrozenDict or not facts.keys() <= attrs.fields_dict(AdapterCapabilities).keys():
-        raise FieldProblem("expected a dict by field names of AdapterCapabilities")
+    if type(facts) is not FrozenDict or not facts.keys() <= attrs.fields_dict(ModelCapabilities).keys():
+        raise FieldError("expected a dict by field names of ModelCapabilities")
     return facts
 
 
-@checked
+@validated
 @attrs.frozen(kw_only=True)
-class AdapterOptions:
+class RequestOptions:
     """One request's options; None means "the provider's default", while 0 is a value.
 
     Attributes:
@@ -191,7 +191,7 @@ class AdapterOptions:
         effort: how hard to think.
         thinking: True or False to switch reasoning on or off, where a model lets one choose.
         thinking_budget: reasoning tokens allowed, where a model takes a budget; 0 switches thinking off everywhere.
-        demote_thinking: send foreign reasoning as text; off by default, because models imitate it.
+        thinking_as_text: send foreign reasoning as text; off by default, because models imitate it.
         downscale_images: make images smaller that the target would refuse for their size (needs Pillow, the extra
             `images`); off by default, an image too large is a CapabilityError.
         user_id: stable pseudonymous end-user id for the provider's abuse control.
@@ -217,15 +217,15 @@ class AdapterOptions:
     effort: Effort | None = None
     thinking: bool | None = None
     thinking_budget: int | None = None
-    demote_thinking: bool = False
+    thinking_as_text: bool = False
     downscale_images: bool = False
     user_id: str | None = None
     provider_options: FrozenDict = attrs.field(default=EMPTY, converter=freeze_object)
-    headers: FrozenDict = attrs.field(default=EMPTY, converter=_headers, metadata=ALWAYS)
-    capabilities: FrozenDict = attrs.field(default=EMPTY, converter=_facts, metadata=ALWAYS)
+    headers: FrozenDict = attrs.field(default=EMPTY, converter=_headers, metadata=CONVERT_ALWAYS)
+    capabilities: FrozenDict = attrs.field(default=EMPTY, converter=_facts, metadata=CONVERT_ALWAYS)
     connection: Mapping[str, Any] = EMPTY
 
 
 def option_fields() -> dict[str, Any]:
     """Return the option names with their attrs fields, for command lines and error messages."""
-    return {field.name: field for field in attrs.fields(AdapterOptions) if field.name != "connection"}
+    return {field.name: field for field in attrs.fields(RequestOptions) if field.name != "connection"}

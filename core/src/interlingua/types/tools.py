@@ -10,9 +10,9 @@ from typing import Any
 
 import attrs
 
+from interlingua._json import EMPTY, FieldError, FrozenDict, dumps, freeze, freeze_object, loads
+from interlingua._values import CONVERT_ALWAYS, validated
 from interlingua.errors import CallerError, UnsupportedSchemaError
-from interlingua.frozen import ALWAYS, checked
-from interlingua.json import EMPTY, FieldProblem, FrozenDict, dumps, freeze, freeze_object, loads
 from interlingua.types.blocks import CacheHint
 
 
@@ -119,7 +119,7 @@ def json_pointer(path: str, *tokens: Any) -> str:
 def _is_json(value: Any) -> bool:
     try:
         freeze(value)
-    except FieldProblem:
+    except FieldError:
         return False
     return True
 
@@ -176,7 +176,7 @@ def _canonical_name(name: str) -> str:
     return name
 
 
-@checked
+@validated
 @attrs.frozen(kw_only=True)
 class ToolDefinition:
     """A tool that a model may call (format.md, Tools); checked when it is made.
@@ -195,9 +195,9 @@ class ToolDefinition:
         UnsupportedSchemaError: the schema is outside the subset; `path` points at the keyword.
     """
 
-    name: str = attrs.field(converter=_canonical_name, metadata=ALWAYS)
+    name: str = attrs.field(converter=_canonical_name, metadata=CONVERT_ALWAYS)
     description: str
-    input_schema: FrozenDict = attrs.field(converter=_checked_schema, metadata=ALWAYS)
+    input_schema: FrozenDict = attrs.field(converter=_checked_schema, metadata=CONVERT_ALWAYS)
     side_effects: SideEffects = attrs.field(converter=SideEffects)
     requires_workspace: bool = True
     cache: CacheHint | None = None
@@ -208,7 +208,7 @@ class ToolDefinition:
         return EMPTY
 
 
-@checked
+@validated
 @attrs.frozen(kw_only=True)
 class WireTool(ToolDefinition):
     """A tool as somebody's request in a service's API defines it: name and schema stay as they came, unchecked.
@@ -235,7 +235,7 @@ class WireTool(ToolDefinition):
 _MAX_MESSAGE = 300  # a message quotes the input, which may be a whole file
 
 
-@checked
+@validated
 @attrs.frozen(kw_only=True)
 class InputViolation:
     """One way in which an input breaks its schema.

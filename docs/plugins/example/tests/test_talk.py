@@ -39,7 +39,7 @@ class Talk:
     def test_words(self, client: Client) -> None:
         answer = client.send([system("Be brief."), user(PROMPT)])
 
-        assert answer.text_content() == f"Be brief. You said: {PROMPT}"
+        assert answer.text == f"Be brief. You said: {PROMPT}"
         assert answer.metadata.stop_reason is StopReason.END_TURN
         assert answer.metadata.usage is not None
         assert answer.metadata.usage.input_tokens == 24  # 9 and 72 characters, four a token, and 3 for a message
@@ -50,7 +50,7 @@ class Talk:
             pieces = list(stream.text_stream)
 
         assert len(pieces) > 10
-        assert "".join(pieces) == stream.message.text_content() == f"Be brief. You said: {PROMPT}"
+        assert "".join(pieces) == stream.message.text == f"Be brief. You said: {PROMPT}"
 
     def test_tricks(self, client: Client) -> None:
         self.check_tricks(client, client.send([user(TRICKS)], tools=[READ_FILE]))
@@ -63,7 +63,7 @@ class Talk:
         self.check_tricks(client, stream.message)
 
     def check_tricks(self, client: Client, answer: Message) -> None:
-        calls = answer.tool_calls()
+        calls = answer.tool_calls
         assert [call.input for call in calls] == [{"path": "a.txt"}, {"path": "b.txt", "lines": [1, 2]}]
         assert [call.provider_id for call in calls] == ["trick.1", "trick.2"]
         assert answer.metadata.stop_reason is StopReason.TOOL_USE
@@ -71,17 +71,17 @@ class Talk:
         results = [tool_result(calls[0], "all quiet"), tool_result(calls[1], "no such file", is_error=True)]
         final = client.send([user(TRICKS), answer, *results], tools=[READ_FILE])
 
-        assert final.text_content() == "The trick says: no such file"
+        assert final.text == "The trick says: no such file"
 
     def test_one_trick_of_a_budgie(self, client: Client) -> None:
         answer = client.send([user(TRICKS)], tools=[READ_FILE], model="parrot:budgie-1")
 
-        assert [call.input["path"] for call in answer.tool_calls()] == ["a.txt"]
+        assert [call.input["path"] for call in answer.tool_calls] == ["a.txt"]
 
     def test_cut_short(self, client: Client) -> None:
         answer = client.send(PROMPT, max_tokens=3)
 
-        assert answer.text_content() == "You said: Go"
+        assert answer.text == "You said: Go"
         assert answer.metadata.stop_reason is StopReason.MAX_TOKENS
 
     def test_asleep(self, client: Client) -> None:
@@ -107,7 +107,7 @@ class Talk:
             for _ in stream:
                 pass
 
-        assert failed.value.partial.text_content() == "You said: please drop "
+        assert failed.value.partial.text == "You said: please drop "
 
 
 class TestLive(Talk):
@@ -123,7 +123,7 @@ class TestLive(Talk):
             async with AsyncClient("parrot:grey-1", settings=settings, environ={}) as client:
                 return await client.send("Hello.")
 
-        assert asyncio.run(talk()).text_content() == "You said: Hello."
+        assert asyncio.run(talk()).text == "You said: Hello."
 
 
 @pytest.mark.vcr

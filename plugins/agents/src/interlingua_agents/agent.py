@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypedDict, TypeVar, U
 import attrs
 
 from interlingua import AsyncClient, CallerError, Client
+from interlingua.output import OutputPlan
 from interlingua.types import ContentBlock, Message, ToolDefinition, system, user
 from interlingua_agents.calls import settle_open_calls
 from interlingua_agents.drivers import AgentLoop, Confirm, RunSettings
@@ -20,7 +21,7 @@ from interlingua_agents.results import AgentRun, Decision, Defer
 from interlingua_agents.run import StartedRun, iterate_blocking
 from interlingua_agents.streams import AsyncRunStream, RunStream
 from interlingua_agents.tools import Policy, Tool, Toolbox
-from interlingua_output import Output, OutputPlan
+from interlingua_output import Output
 
 if TYPE_CHECKING:
     from interlingua_agents.calls import ToolLimits
@@ -76,7 +77,7 @@ class Agent(Generic[AnswerT]):
         decode_strings: read objects that a model wrote as JSON text inside of arguments.
         compactor: called between the answers of a run.
         workspace: the folder that tools work in, instead of the client's.
-        options: of every request: fields of `AdapterOptions` by name. A forced `tool_choice` holds for the first answer
+        options: of every request: fields of `RequestKwargs` by name. A forced `tool_choice` holds for the first answer
             only.
 
     Raises:

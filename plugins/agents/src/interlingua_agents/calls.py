@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import attrs
 
-from interlingua.plugins import Activity
+from interlingua.plugins import InstrumentedWork
 from interlingua.types import (
     ContentBlock,
     Message,
@@ -241,7 +241,7 @@ class LeftOpen:
 
 
 CallReport: TypeAlias = Taken | Running | Progress | Misread | Answered | LeftOpen
-Around: TypeAlias = Callable[[ToolUseBlock, ToolDefinition], Activity | None]
+Around: TypeAlias = Callable[[ToolUseBlock, ToolDefinition], InstrumentedWork | None]
 AskPerson: TypeAlias = Callable[[Confirmation], Awaitable[bool]]
 
 
@@ -343,7 +343,7 @@ class CallBatch:
     ) -> None:
         self.calls = tuple([_decoded(toolbox, call) for call in calls] if decode_strings else calls)
         self._decisions = decisions or {}
-        self._around = around
+        self._instrument = around
         self._toolbox = toolbox
         self._workspace = workspace
         self._limits = limits or ToolLimits()
@@ -460,7 +460,7 @@ class CallBatch:
             loop.call_soon_threadsafe(self._progress, place, partial)
 
         self._report(Running(call, _now()))
-        activity = None if self._around is None else self._around(call, tool.definition)
+        activity = None if self._instrument is None else self._instrument(call, tool.definition)
         answer, failure = None, None
         try:
             with activity or nullcontext():
@@ -533,10 +533,10 @@ def unanswered_calls(messages: Sequence[Message]) -> tuple[Message | None, list[
     answered: set[str] = set()
     for message in reversed(messages):
         if message.role is Role.TOOL:
-            answered |= {result.tool_use_id for result in message.tool_results()}
+            answered |= {result.tool_use_id for result in message.tool_results}
             continue
         whole = message.role is Role.ASSISTANT and message.metadata.status is MessageStatus.COMPLETE
-        calls = [call for call in message.tool_calls() if call.id not in answered] if whole else []
+        calls = [call for call in message.tool_calls if call.id not in answered] if whole else []
         return (message, calls) if calls else (None, [])
     return None, []
 

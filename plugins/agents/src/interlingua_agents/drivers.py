@@ -18,6 +18,7 @@ import attrs
 
 from interlingua import CallerError, InterlinguaError
 from interlingua.errors import CapabilityError
+from interlingua.output import OutputPlan
 from interlingua.types import Message, StreamEvent, ToolDefinition, ToolUseBlock
 from interlingua_agents.calls import AskPerson, CallBatch, CallReport, ToolLimits
 from interlingua_agents.event_stream import AssistantView
@@ -34,7 +35,6 @@ from interlingua_agents.protocols import (
 from interlingua_agents.results import DEFER, AgentRun, Decision, Defer, RunEnd, RunEvent, Stopped, set_messages_of
 from interlingua_agents.run import Ask, Calls, Listener, Run, RunStep, StartedRun, iterate_blocking
 from interlingua_agents.tools import Confirmation, Policy, Tool, Toolbox
-from interlingua_output import OutputPlan
 
 Confirm: TypeAlias = Callable[[Confirmation], bool | Awaitable[bool]]
 MakeBatch: TypeAlias = Callable[[AskPerson | None, Callable[[CallReport], None]], CallBatch]
@@ -186,7 +186,7 @@ class AgentLoop:
     async def _batches(self, driver: _Driver) -> AsyncGenerator[list[RunEvent], None]:
         """Drive a run inside of what plugins put around it, which is current while the run goes on and not between."""
         run = driver.run
-        activity = run.around_run(self._name, self._description)
+        activity = run.instrument_run(self._name, self._description)
         failure: BaseException | None = None
         try:
             async with aclosing(self._drive(driver)) as batches:
@@ -264,7 +264,7 @@ class AgentLoop:
             policy=self._policy,
             ask=ask,
             decisions=run.decisions,
-            around=run.around_call,
+            around=run.instrument_call,
             decode_strings=self._decode_strings,
             report=report,
         )

@@ -81,7 +81,7 @@ class EventWriter:
         self._calls: dict[str, str] = {}  # the other way round
         self._losses: dict[Loss, None] = {}
         for message in history:
-            for call in message.tool_calls():
+            for call in message.tool_calls:
                 self._learn(call.id, call.provider_id)
 
     @property
@@ -299,7 +299,7 @@ def reply_payload(message: Message, *, reply_to_id: str | None = None) -> ReplyP
     """
     metadata = message.metadata
     failed = metadata.status is MessageStatus.ERROR
-    text = message.text_content()
+    text = message.text
     if failed and not text:
         text = metadata.error.message if metadata.error else "the answer failed"
     urls = [url for block in message.content if (url := _url(block))]

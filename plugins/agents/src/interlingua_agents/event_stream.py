@@ -8,7 +8,7 @@ from typing import TypeAlias
 import attrs
 
 from interlingua import InterlinguaError
-from interlingua.plugins import Assembler, RequestContext
+from interlingua.plugins import MessageAssembler, RequestContext
 from interlingua.types import (
     BlockEnd,
     BlockStart,
@@ -63,7 +63,7 @@ class BlockAccumulator:
 
     def at(self, seen: int) -> Message:
         """Return the answer after its first `seen` events: the shown blocks in the order they began."""
-        assembler = Assembler(self._known_context())
+        assembler = MessageAssembler(self._known_context())
         assembler.feed(self._shown(seen))
         return assembler.message()
 

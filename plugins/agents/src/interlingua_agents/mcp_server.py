@@ -25,7 +25,7 @@ from interlingua.types import (
     ContentBlock,
     DocumentBlock,
     ImageBlock,
-    ImageSource,
+    MediaSource,
     SideEffects,
     TextBlock,
     ToolDefinition,
@@ -412,7 +412,7 @@ def read_content(content: Any) -> list[ContentBlock]:
 
 def _read_media(data: str, media_type: str, uri: str) -> ContentBlock:
     kind = media_type.partition(";")[0].strip().lower()
-    source = ImageSource(kind="base64", data=data)
+    source = MediaSource(kind="base64", data=data)
     try:
         raw = base64.b64decode(data, validate=True)
         if kind.startswith("image/"):

@@ -14,10 +14,10 @@ from typing import Any, Generic, Self, TypeVar
 import attrs
 
 from interlingua import AsyncClient, CallerError, Client, InterlinguaError
-from interlingua.plugins import Activity
+from interlingua.output import OutputPlan
+from interlingua.plugins import InstrumentedWork
 from interlingua.types import Message, MessageStatus, StreamEvent, ToolDefinition, ToolResultBlock, ToolUseBlock
 from interlingua_agents.calls import Answer
-from interlingua_output import OutputPlan
 
 ClientT = TypeVar("ClientT", Client, AsyncClient)
 
@@ -68,10 +68,10 @@ class _Turn(Generic[ClientT]):
         """Pass an event to the plugins' `observe` hooks."""
         self.client.registry.observe(event)
 
-    def around(self, kind: str, facts: Mapping[str, Any]) -> Activity | None:
+    def instrument(self, kind: str, facts: Mapping[str, Any]) -> InstrumentedWork | None:
         """Begin a piece of work that plugins may put something around."""
         registry = self.client.registry
-        return registry.around(kind, facts) if registry.plugins else None
+        return registry.instrument(kind, facts) if registry.plugins else None
 
     def start_call(self, call: ToolUseBlock, at: datetime) -> None:
         """Do nothing: memory does not outlive the process, so nobody asks later."""
@@ -82,7 +82,7 @@ class _Turn(Generic[ClientT]):
 
     def is_answered(self, call: ToolUseBlock) -> bool:
         """Tell whether a call's result is in the history."""
-        return any(one.tool_use_id == call.id for message in self.messages for one in message.tool_results())
+        return any(one.tool_use_id == call.id for message in self.messages for one in message.tool_results)
 
     def add_result(self, message: Message, answer: Answer) -> Message:
         """Append a tool message; a result that it holds shortened is kept whole in `kept_results`."""
@@ -137,7 +137,7 @@ class MemoryTurn(_Turn[Client]):
         model: instead of the client's default.
         workspace: the folder that tools work in, instead of the client's.
         question: appended by `start`.
-        **options: fields of `AdapterOptions` by name.
+        **options: fields of `RequestKwargs` by name.
 
     Raises:
         CallerError: no model is named, or the name is no model.

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 from interlingua.types import Message, StreamEvent, ToolDefinition, ToolUseBlock
 
 if TYPE_CHECKING:
-    from interlingua.plugins import Activity
+    from interlingua.output import OutputPlan
+    from interlingua.plugins import InstrumentedWork
     from interlingua_agents.calls import Answer
     from interlingua_agents.run import StartedRun
-    from interlingua_output import OutputPlan
 
 
 class Facts(Protocol):
@@ -56,8 +56,8 @@ class Facts(Protocol):
     def observe(self, event: Mapping[str, Any]) -> None:
         """Pass an event to the plugins' `observe` hooks; JSON values only."""
 
-    def around(self, kind: str, facts: Mapping[str, Any]) -> Activity | None:
-        """Begin a piece of work; return what plugins put around it (hook `around`), None for nothing."""
+    def instrument(self, kind: str, facts: Mapping[str, Any]) -> InstrumentedWork | None:
+        """Begin a piece of work; return what plugins put around it (hook `instrument`), None for nothing."""
 
     def start_call(self, call: ToolUseBlock, at: datetime) -> None:
         """Record that a call's tool runs since `at` (UTC)."""
@@ -139,7 +139,7 @@ class Steps(Facts, Protocol):
 
         Args:
             tools: what the model may call.
-            **options: fields of `AdapterOptions` for this step, instead of the turn's.
+            **options: fields of `RequestKwargs` for this step, instead of the turn's.
 
         Raises:
             InterlinguaError: no answer; what was received of one is the error's `partial`.

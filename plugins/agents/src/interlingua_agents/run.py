@@ -13,7 +13,8 @@ import attrs
 
 from interlingua import CallerError, InterlinguaError
 from interlingua.errors import RejectedAnswerError
-from interlingua.plugins import Activity
+from interlingua.output import OutputPlan
+from interlingua.plugins import InstrumentedWork
 from interlingua.types import (
     Message,
     MessageStatus,
@@ -55,7 +56,6 @@ from interlingua_agents.results import (
 )
 from interlingua_agents.tools import Toolbox
 from interlingua_agents.typed_output import OutputSteps
-from interlingua_output import OutputPlan
 
 if TYPE_CHECKING:
     from interlingua_agents.protocols import Facts
@@ -168,7 +168,7 @@ class Run:
         """The folder the conversation works in; empty where it has none."""
         return self._facts.workspace
 
-    def around_run(self, name: str, description: str) -> Activity | None:
+    def instrument_run(self, name: str, description: str) -> InstrumentedWork | None:
         """Begin the run, for plugins that put something around it."""
         facts = self._facts
         about = {
@@ -179,18 +179,18 @@ class Run:
             "messages": facts.messages,
             "tools": self._toolbox.definitions,
         }
-        return facts.around("invoke_agent", about)
+        return facts.instrument("invoke_agent", about)
 
-    def end_run(self, activity: Activity, error: BaseException | None) -> None:
+    def end_run(self, activity: InstrumentedWork, error: BaseException | None) -> None:
         """Tell such plugins what came of the run."""
         usages = [answer.metadata.usage for answer in self.answers if answer.metadata.usage is not None]
         facts = {"turns": self._turns, "tool_calls": self._called, "usages": usages}
         activity.end(self.answers[-1] if self.answers else None, error, facts)
 
-    def around_call(self, call: ToolUseBlock, tool: ToolDefinition) -> Activity | None:
+    def instrument_call(self, call: ToolUseBlock, tool: ToolDefinition) -> InstrumentedWork | None:
         """Begin a call of a tool's function, for plugins that put something around it."""
         self._called += 1
-        return self._facts.around("execute_tool", {"call": call, "tool": tool, "session_id": self._facts.id})
+        return self._facts.instrument("execute_tool", {"call": call, "tool": tool, "session_id": self._facts.id})
 
     def emit(self, event: ev.AgentEvent) -> None:
         """Pass an event to the listener, where there is one, and collect what a streamed run yields of it."""
@@ -238,7 +238,7 @@ class Run:
     def result(self, stopped: Stopped) -> AgentRun[Any]:
         """Return what the run came to."""
         if self._output is None:
-            given: dict[str, Any] = {"output": stopped.message.text_content()}
+            given: dict[str, Any] = {"output": stopped.message.text}
         else:
             given = {"output": self._output.value} if self._output.is_taken else {}
         return AgentRun(
@@ -286,7 +286,7 @@ class Run:
             self._count(answer)
             status = answer.metadata.status
             whole = status is MessageStatus.COMPLETE or (self._output is not None and status is MessageStatus.ERROR)
-            calls = answer.tool_calls() if whole else []
+            calls = answer.tool_calls if whole else []
             others = [call for call in calls if self._plan is None or call.name != self._plan.tool]
             if others:
                 try:
@@ -348,7 +348,7 @@ class Run:
         """
         if self._output is None or (others and len(others) == len(calls)):
             return False
-        failed = self.pending or any(one.is_error for message in self._results for one in message.tool_results())
+        failed = self.pending or any(one.is_error for message in self._results for one in message.tool_results)
         own = [call for call in calls if call not in others]
         reply = self._output.read(answer, own, blocked=bool(others and failed))
         for one in reply.results:
@@ -424,7 +424,7 @@ class Run:
         if self.pending:
             waits = any(one.reason == "approval" for one in self.pending)
             return StopCause.APPROVAL if waits else StopCause.EXTERNAL
-        if any(result.terminate for message in self._results for result in message.tool_results()):
+        if any(result.terminate for message in self._results for result in message.tool_results):
             return StopCause.TERMINATED
         if self._turns >= self._max_turns:
             return StopCause.TURN_LIMIT
@@ -538,10 +538,10 @@ def iterate_blocking(events: AsyncGenerator[_T, None]) -> Iterator[_T]:
             else:
                 raise AssertionError("a blocking driver suspended")
     finally:
-        run_blocking(events.aclose())
+        run_without_waiting(events.aclose())
 
 
-def run_blocking(body: Awaitable[_T]) -> _T:
+def run_without_waiting(body: Awaitable[_T]) -> _T:
     """Run something that never suspends."""
     work = body.__await__()
     try:

@@ -10,7 +10,7 @@ from interlingua import CallerError
 from interlingua.types import Message
 from interlingua_agents.events import TextDelta
 from interlingua_agents.results import AgentRun, OutputT, RunEvent
-from interlingua_agents.run import StartedRun, iterate_blocking, run_blocking
+from interlingua_agents.run import StartedRun, iterate_blocking, run_without_waiting
 
 ResultT = TypeVar("ResultT")
 
@@ -58,7 +58,7 @@ class RunStream(_Stream[OutputT]):
 
     def __exit__(self, *exc: Any) -> None:
         try:
-            run_blocking(self._open().batches.aclose())
+            run_without_waiting(self._open().batches.aclose())
         finally:
             self._opening.__exit__(*exc)
 

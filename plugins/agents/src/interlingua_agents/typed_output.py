@@ -9,10 +9,10 @@ from typing import Any
 import attrs
 
 from interlingua import InterlinguaError
+from interlingua.output import OutputPlan
 from interlingua.types import Message, Role, TextBlock, ToolResultBlock, ToolUseBlock
 from interlingua_agents.calls import Answer, answer_from_output
 from interlingua_agents.tools import ToolOutput
-from interlingua_output import OutputPlan
 
 _BLOCKED = "not taken, for calls beside it failed or wait: give the answer after their results"
 _ENDED = "not taken"
@@ -87,7 +87,7 @@ class OutputSteps:
 
 def _results(own: Sequence[ToolUseBlock], said: Sequence[Message], text: str, *, failed: bool) -> list[Answer]:
     """Return answers to the calls in the words of the results in `said`, in `text` where there are none."""
-    words = {result.tool_use_id: _text_of(result) for message in said for result in message.tool_results()}
+    words = {result.tool_use_id: _text_of(result) for message in said for result in message.tool_results}
     now = datetime.now(UTC)
     return [
         answer_from_output(call, ToolOutput(content=words.get(call.id, text), is_error=failed), limit=1_000_000, at=now)

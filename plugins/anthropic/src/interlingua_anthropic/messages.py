@@ -13,14 +13,14 @@ from interlingua.plugins import (
     Json,
     Loss,
     Piece,
-    append_member,
-    describe_unsent,
     dumps,
-    dumps_exact,
+    dumps_trimmed,
     encode_each,
+    json_object_with,
     message_loss,
-    own_replay,
-    was_answered,
+    model_saw,
+    placeholder_text,
+    replay_state,
 )
 from interlingua.types import (
     CacheHint,
@@ -185,14 +185,14 @@ def _elements(message: Message, *, without: str | None) -> Elements:
     role = "assistant" if by_model else "system" if message.role is _SYSTEM else "user"
     trimmed = _trimmed_end(message, elements) if by_model else b""
     if marks or trimmed:
-        parts = tuple([dumps_exact(element) for element in elements])
+        parts = tuple([dumps_trimmed(element) for element in elements])
         return Elements(role, b",".join(parts), Notes(tuple(rows), tuple(marks), parts, trimmed, tuple(betas)))
     notes = Notes(tuple(rows), betas=tuple(betas)) if rows or betas or role == "system" else None
     return Elements(role, dumps(elements)[1:-1], notes)
 
 
 def _stand_in(message: Message, rows: list[BlockLoss]) -> list[Any]:
-    return [{"type": "text", "text": describe_unsent(rows)}] if message.role is Role.USER else []
+    return [{"type": "text", "text": placeholder_text(rows)}] if message.role is Role.USER else []
 
 
 def _text(block: TextBlock, index: int, rows: list[BlockLoss], *, by_model: bool) -> dict[str, Any] | None:
@@ -214,7 +214,7 @@ def _call(block: ToolUseBlock, index: int, rows: list[BlockLoss], message: Messa
         rows.append(BlockLoss(index, block.type, "rewritten", reason))
         value = {"invalid_json": block.raw_input}
     element = {"type": "tool_use", "id": block.id, "name": block.name, "input": value}
-    extras = own_replay(message).get("calls")
+    extras = replay_state(message).get("calls")
     return element | extras.get(block.id, {}) if extras else element
 
 
@@ -417,7 +417,7 @@ def to_wire_turns(
         if notes is None:
             continue
         betas += notes.betas
-        if notes.trimmed and was_answered(messages, at):
+        if notes.trimmed and model_saw(messages, at):
             pieces[at] = _with_trimmed_end(piece.role, notes, messages[at])
         elif piece.role == "system" and at >= leading:
             pieces[at] = _later_system(piece, notes, messages, at)
@@ -458,7 +458,7 @@ def _drop_stale_thinking(messages: Sequence[Message], pieces: list[Elements], he
     broken = False
     for at, piece in enumerate(pieces):
         if piece.thinks:
-            written = own_replay(messages[at]).get("prefix")
+            written = replay_state(messages[at]).get("prefix")
             if written is not None:  # one made after the edit is bound to what was sent then, and is good again
                 broken = written != running.hex()
             if broken:
@@ -486,7 +486,7 @@ def _later_system(piece: Elements, notes: Notes, messages: Sequence[Message], at
     """
     if _is_answered_after(messages, at) and _may_precede_system(_message_before(messages, at)):
         return piece
-    text = dumps({"type": "text", "text": f"<system>\n{messages[at].text_content()}\n</system>"})
+    text = dumps({"type": "text", "text": f"<system>\n{messages[at].text}\n</system>"})
     row = BlockLoss(0, "text", "rewritten", "no system message may stand here on this wire; sent as tagged user text")
     marks = tuple([mark._replace(element=0) for mark in notes.marks[-1:]])
     return Elements("user", text, Notes((row,), marks, (text,)))
@@ -497,7 +497,7 @@ def _is_answered_after(messages: Sequence[Message], at: int) -> bool:
     for place in range(at, len(messages)):
         if messages[place].role is not _SYSTEM:
             return False
-        if was_answered(messages, place):
+        if model_saw(messages, place):
             return True
     return True
 
@@ -507,7 +507,7 @@ def _message_before(messages: Sequence[Message], at: int) -> Message | None:
     for place in range(at - 1, -1, -1):
         if messages[place].role is not _SYSTEM:
             return messages[place]
-        if was_answered(messages, place):  # and its answer is not here: a system message follows
+        if model_saw(messages, place):  # and its answer is not here: a system message follows
             return None
     return None
 
@@ -550,7 +550,7 @@ def _write_marks(
             losses.append(BlockLoss(mark.block, mark.block_type, "rewritten", reason).at(at, messages[at].id))
             ttl = None
         short = short or ttl != "1h"
-        parts[at][mark.element] = append_member(parts[at][mark.element], "cache_control", cache_control(ttl))
+        parts[at][mark.element] = json_object_with(parts[at][mark.element], "cache_control", cache_control(ttl))
     for at in {at for at, _ in wanted[first:]}:
         pieces[at] = Elements(pieces[at].role, b",".join(parts[at]))
 

@@ -8,13 +8,13 @@ from importlib.resources import files
 import attrs
 
 from interlingua.plugins import EMPTY, FrozenDict, ModelInfo, find_model, load_catalogue
-from interlingua.types import AdapterCapabilities
+from interlingua.types import ModelCapabilities
 
 API = "messages"
 
 # What the wire itself can carry; what differs by model stands in models.json. The length of a call id is the strictest
 # host's (WIRE.md, Tools).
-DEFAULTS = AdapterCapabilities(
+DEFAULTS = ModelCapabilities(
     supports_thinking=True,
     supports_images=True,
     supports_tools=True,
@@ -69,7 +69,7 @@ def model_of(name: str) -> ModelInfo | None:
 
 
 @cache
-def capabilities_of(name: str) -> AdapterCapabilities:
+def capabilities_of(name: str) -> ModelCapabilities:
     """Return what the service can carry with a model; a model that is not listed gets the defaults, marked assumed."""
     model = model_of(name)
     if model is None:

@@ -21,7 +21,7 @@ from interlingua.plugins import (
     loads,
     no_auth,
 )
-from interlingua.types import AdapterCapabilities, AdapterOptions, Message, StreamEvent, ToolDefinition
+from interlingua.types import Message, ModelCapabilities, RequestOptions, StreamEvent, ToolDefinition
 from interlingua_anthropic import errors, models, request, stream
 from interlingua_anthropic.response import from_wire_response
 
@@ -38,7 +38,7 @@ class _Anthropic:
     contract_version = 1
 
     @hookimpl
-    def capabilities(self, model: str, options: AdapterOptions | None) -> AdapterCapabilities:
+    def capabilities(self, model: str, options: RequestOptions | None) -> ModelCapabilities:
         return models.capabilities_of(model)
 
     @hookimpl
@@ -51,13 +51,13 @@ class _Anthropic:
 
     @hookimpl
     def to_wire(
-        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions
+        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions
     ) -> WireRequest:
         return request.to_wire(messages, tools, options)
 
     @hookimpl
     def estimate_input_tokens(
-        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions | None
+        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions | None
     ) -> int:
         return request.estimate_input_tokens(messages, tools, options)
 
@@ -139,12 +139,12 @@ def connection(settings: ConnectionSettings) -> Connection:
         base_url=base.rstrip("/").removesuffix("/v1"),
         auth=auth if key else no_auth,
         headers=headers,
-        joined=("anthropic-beta",),  # a list: a request adds to what the connection set
-        env=("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
+        list_headers=("anthropic-beta",),  # a list: a request adds to what the connection set
+        env_vars=("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
         has_key=bool(key) or settings.base_url is not None,
         hosts=("api.anthropic.com",),
         endpoints={models.API: r"/messages$"},
-        batches=BatchLimits(100_000, 256 * 1024 * 1024),
+        batch_limits=BatchLimits(100_000, 256 * 1024 * 1024),
     )
 
 

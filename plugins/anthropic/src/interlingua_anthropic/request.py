@@ -13,20 +13,20 @@ from interlingua.plugins import (
     Json,
     Loss,
     WireRequest,
-    append_member,
-    concat_arrays,
     dumps,
-    fit_effort,
     json_array,
+    json_array_concat,
     json_object,
+    json_object_with,
     message_loss,
+    nearest_effort,
     option_loss,
 )
 from interlingua.types import (
-    AdapterOptions,
     DocumentBlock,
     ImageBlock,
     Message,
+    RequestOptions,
     StopReason,
     ToolChoice,
     ToolDefinition,
@@ -75,7 +75,7 @@ _PER_IMAGE = 1600  # at most: larger ones are scaled down by default
 _BYTES_PER_TOKEN_OF_DOCUMENT = 40
 
 
-def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions) -> WireRequest:
+def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions) -> WireRequest:
     """Write the request.
 
     `options.provider_options` are laid over the body, with exceptions: `tools` (the service's own) stand behind
@@ -120,7 +120,7 @@ def _conversation(
     messages: Sequence[Message],
     tools: Sequence[ToolDefinition],
     service_tools: Sequence[Any],
-    options: AdapterOptions,
+    options: RequestOptions,
     fields: dict[str, Json],
     losses: list[Loss],
     *,
@@ -175,7 +175,7 @@ def _add_betas(headers: dict[str, str], betas: Sequence[str]) -> None:
         headers["anthropic-beta"] = ",".join(given + more)
 
 
-def _max_tokens(options: AdapterOptions) -> int:
+def _max_tokens(options: RequestOptions) -> int:
     """This wire requires it; the default is the model's most, held back where the answer is not streamed."""
     if options.max_tokens is not None:
         return options.max_tokens
@@ -186,7 +186,7 @@ def _max_tokens(options: AdapterOptions) -> int:
 
 
 def _thinking(
-    messages: Sequence[Message], options: AdapterOptions, max_tokens: int, losses: list[Loss]
+    messages: Sequence[Message], options: RequestOptions, max_tokens: int, losses: list[Loss]
 ) -> tuple[dict[str, Any] | None, str | None, Sequence[int]]:
     """Return `thinking`, `effort`, and the places of the messages that must go without thinking (WIRE.md, Thinking)."""
     facts = facts_of(options.model)
@@ -212,7 +212,7 @@ def _thinking(
 
 
 def _as_begun(
-    messages: Sequence[Message], turn: Sequence[int], options: AdapterOptions, max_tokens: int, losses: list[Loss]
+    messages: Sequence[Message], turn: Sequence[int], options: RequestOptions, max_tokens: int, losses: list[Loss]
 ) -> tuple[dict[str, Any] | None, Sequence[int]]:
     """Return the thinking that a turn goes on with where the caller names none, and the places that lose theirs."""
     if not any(type(block) in THINKING for at in turn for block in messages[at].content):
@@ -232,7 +232,7 @@ def _as_begun(
 def _output(
     thinking: Mapping[str, Any] | None,
     effort: str | None,
-    options: AdapterOptions,
+    options: RequestOptions,
     fields: dict[str, Json],
     losses: list[Loss],
 ) -> None:
@@ -252,7 +252,7 @@ def _output(
 
 
 def _sampling(
-    options: AdapterOptions,
+    options: RequestOptions,
     facts: FrozenDict,
     fields: dict[str, Json],
     headers: dict[str, str],
@@ -284,7 +284,7 @@ def _sampling(
             headers.setdefault("anthropic-version", SAMPLING_VERSION)
 
 
-def _others(options: AdapterOptions, fields: dict[str, Json], losses: list[Loss]) -> None:
+def _others(options: RequestOptions, fields: dict[str, Json], losses: list[Loss]) -> None:
     stop = [*filter(str.strip, options.stop)]
     if len(stop) < len(options.stop):
         losses.append(option_loss("stop", "rewritten", "a stop sequence of white space alone is refused here"))
@@ -339,7 +339,7 @@ def to_wire_tools(tools: Sequence[ToolDefinition], losses: list[Loss]) -> Writte
             reason = "a 1h cache marker may not follow a 5m one; sent as 5m"
             losses.append(Loss(path=path, block_type="tool", verdict="rewritten", reason=reason))
             ttl = None
-        sent[at] = append_member(unmarked[at], "cache_control", cache_control(ttl))
+        sent[at] = json_object_with(unmarked[at], "cache_control", cache_control(ttl))
         used, short = used + 1, short or ttl != "1h"
     return WrittenTools(json_array(sent), json_array(unmarked), SpentMarks(used, short))
 
@@ -351,7 +351,7 @@ def with_service_tools(written: WrittenTools | None, service_tools: Sequence[Any
     marks = [tool["cache_control"] for tool in service_tools if isinstance(tool, Mapping) and tool.get("cache_control")]
     short = before.spent.short or any(mark.get("ttl") != "1h" for mark in marks)
     spent = SpentMarks(before.spent.used + len(marks), short)
-    return WrittenTools(concat_arrays(before.sent, more), concat_arrays(before.unmarked, more), spent)
+    return WrittenTools(json_array_concat(before.sent, more), json_array_concat(before.unmarked, more), spent)
 
 
 def tools_of_history(messages: Sequence[Message]) -> WrittenTools | None:
@@ -363,12 +363,12 @@ def tools_of_history(messages: Sequence[Message]) -> WrittenTools | None:
     return WrittenTools(bare, bare, SpentMarks())
 
 
-def is_forced(options: AdapterOptions) -> bool:
+def is_forced(options: RequestOptions) -> bool:
     """Return True when the caller demands a call."""
     return isinstance(options.tool_choice, ToolChoice) or options.tool_choice == "required"
 
 
-def to_wire_tool_choice(options: AdapterOptions, facts: FrozenDict, losses: list[Loss]) -> dict[str, Any] | None:
+def to_wire_tool_choice(options: RequestOptions, facts: FrozenDict, losses: list[Loss]) -> dict[str, Any] | None:
     """Write the choice.
 
     Raises:
@@ -395,7 +395,7 @@ def to_wire_tool_choice(options: AdapterOptions, facts: FrozenDict, losses: list
 
 
 def to_wire_thinking(
-    options: AdapterOptions, facts: FrozenDict, max_tokens: int, losses: list[Loss]
+    options: RequestOptions, facts: FrozenDict, max_tokens: int, losses: list[Loss]
 ) -> tuple[dict[str, Any] | None, str | None]:
     """Return (`thinking`, `effort`), each None where nothing is to be sent.
 
@@ -405,7 +405,7 @@ def to_wire_thinking(
     accepted = tuple(facts.get("thinking", _ANY_THINKING))
     effort: str | None = options.effort
     if effort is not None and effort != "none":
-        effort = fit_effort(effort, [name for name in EFFORTS if facts.get(f"effort_{name}", True)], losses)
+        effort = nearest_effort(effort, [name for name in EFFORTS if facts.get(f"effort_{name}", True)], losses)
     if options.thinking is False or effort == "none":
         return _off(None if effort == "none" else effort, accepted, facts, losses)
     wants = options.thinking or options.thinking_budget is not None
@@ -432,7 +432,7 @@ def _off(
             return {"type": "disabled"}, None
         most = facts.get("thinking_disabled_max_effort")
         if effort is not None and most is not None:
-            effort = fit_effort(effort, EFFORTS[: EFFORTS.index(most) + 1], losses)
+            effort = nearest_effort(effort, EFFORTS[: EFFORTS.index(most) + 1], losses)
         return {"type": "disabled"}, effort
     if "between_tools" in accepted:
         losses.append(option_loss("thinking", "rewritten", "this model's least is short notes between tool calls"))
@@ -441,7 +441,7 @@ def _off(
     return None, effort or "low"
 
 
-def _budgeted(options: AdapterOptions, effort: str | None, max_tokens: int, losses: list[Loss]) -> dict[str, Any]:
+def _budgeted(options: RequestOptions, effort: str | None, max_tokens: int, losses: list[Loss]) -> dict[str, Any]:
     if max_tokens <= MIN_BUDGET:
         raise CapabilityError(
             f"max_tokens={max_tokens} leaves no tokens for thinking; give more than {MIN_BUDGET}",
@@ -497,7 +497,7 @@ def _inner_schema(schema: Any, losses: list[Loss], path: str) -> Any:
 
 
 def estimate_input_tokens(
-    messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions | None
+    messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions | None
 ) -> int:
     """Estimate by bytes: 3.6 bytes a token plus 8 a message; within -40 % and +60 % of recorded text requests."""
     bound = options is not None and bool(facts_of(options.model).get("thinking_bound_to_prefix"))

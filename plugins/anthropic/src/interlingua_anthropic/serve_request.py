@@ -10,18 +10,18 @@ from typing import Any, get_args
 from interlingua.errors import CallerError
 from interlingua.plugins import Loss, WireRequest, loads
 from interlingua.types import (
-    AdapterOptions,
     CacheHint,
     ContentBlock,
     DocumentBlock,
     Effort,
     ImageBlock,
-    ImageSource,
+    MediaSource,
     Message,
     MessageMetadata,
     OpaqueBlock,
     Provenance,
     RedactedThinkingBlock,
+    RequestOptions,
     Role,
     TextBlock,
     ThinkingBlock,
@@ -76,7 +76,7 @@ def from_wire_request(request: WireRequest, context: ServeContext) -> InboundReq
     return InboundRequest(
         messages=tuple(reader.messages),
         tools=tools,
-        options=AdapterOptions(model=model, api=context.api, stream=bool(body.get("stream")), **options),
+        options=RequestOptions(model=model, api=context.api, stream=bool(body.get("stream")), **options),
         extra=extra,
         covered=covered,
         private=private,
@@ -324,16 +324,16 @@ def _call(part: Mapping[str, Any], path: str) -> ToolUseBlock:
     return ToolUseBlock(id=_text(part, "id", path), name=_text(part, "name", path), input=given, cache=_hint(part))
 
 
-def _source(source: Mapping[str, Any]) -> ImageSource | None:
+def _source(source: Mapping[str, Any]) -> MediaSource | None:
     kind = source.get("type")
     if kind == "base64" and isinstance(source.get("data"), str):
-        return ImageSource(kind="base64", data=source["data"])
+        return MediaSource(kind="base64", data=source["data"])
     if kind == "text" and isinstance(source.get("data"), str):
-        return ImageSource(kind="base64", data=base64.b64encode(source["data"].encode()).decode())
+        return MediaSource(kind="base64", data=base64.b64encode(source["data"].encode()).decode())
     if kind == "url" and isinstance(source.get("url"), str):
-        return ImageSource(kind="url", data=source["url"])
+        return MediaSource(kind="url", data=source["url"])
     if kind == "file" and isinstance(source.get("file_id"), str):
-        return ImageSource(kind="file_id", data=source["file_id"])
+        return MediaSource(kind="file_id", data=source["file_id"])
     return None
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 
 from interlingua.errors import MalformedResponseError
-from interlingua.plugins import RequestContext, WireChunk, loads, loads_fast, thaw
+from interlingua.plugins import RequestContext, WireChunk, loads, loads_lossy, thaw
 from interlingua.types import (
     BlockEnd,
     ContentBlock,
@@ -59,7 +59,7 @@ async def stream_response(  # noqa: C901, PLR0912  the hot path stays in one fra
 ) -> AsyncIterator[StreamEvent]:
     """Translate framed chunks into events."""
     reader = Reader(context)
-    fast = loads_fast
+    fast = loads_lossy
     opened = reader.open
     async for name, data in response_stream:
         if data == b"[DONE]":

@@ -20,7 +20,7 @@ from interlingua.plugins import (
     Connection,
     ConnectionSettings,
     Credentials,
-    Outgoing,
+    HttpRequest,
     WireRequest,
     bearer_auth,
     no_auth,
@@ -81,9 +81,9 @@ def connection(settings: ConnectionSettings) -> Connection:
             _PATHS.sub("", claude) if claude else base.replace(".openai.azure.com", ".services.ai.azure.com"),
             version,
         ),
-        joined=("anthropic-beta",),
-        request_ids=("apim-request-id", "x-ms-request-id"),
-        env=_ENV,
+        list_headers=("anthropic-beta",),
+        request_id_headers=("apim-request-id", "x-ms-request-id"),
+        env_vars=_ENV,
         has_key=has_key or settings.base_url is not None,
         hosts=("openai.azure.com", "services.ai.azure.com", "cognitiveservices.azure.com", "models.ai.azure.com"),
         endpoints={
@@ -139,7 +139,7 @@ def _key_headers(key: str, claude: str, request: WireRequest) -> Mapping[str, st
     return {"api-key": key}
 
 
-def _bearer(_outgoing: Outgoing, token: Token) -> Mapping[str, str]:
+def _bearer(_outgoing: HttpRequest, token: Token) -> Mapping[str, str]:
     return {"authorization": f"Bearer {token.text}"}
 
 

@@ -20,10 +20,10 @@ from interlingua.plugins import (
     WireResponse,
     dumps,
     find_model,
+    format_provider,
     hookimpl,
-    load_format,
 )
-from interlingua.types import AdapterCapabilities, AdapterOptions, Message, StreamEvent, ToolDefinition
+from interlingua.types import Message, ModelCapabilities, RequestOptions, StreamEvent, ToolDefinition
 from interlingua_azure.connection import CHAT, DEPLOYMENT, MESSAGES, RESPONSES, connection
 
 KEY = "azure"
@@ -36,9 +36,9 @@ class _Azure:
     contract_version = 1
 
     @hookimpl
-    def capabilities(self, model: str, options: AdapterOptions | None) -> AdapterCapabilities:
-        options = _for_model(options or AdapterOptions(model=model))
-        found: AdapterCapabilities = _of(options).capabilities(model=options.model, options=options)
+    def capabilities(self, model: str, options: RequestOptions | None) -> ModelCapabilities:
+        options = _for_model(options or RequestOptions(model=model))
+        found: ModelCapabilities = _of(options).capabilities(model=options.model, options=options)
         return found
 
     @hookimpl
@@ -51,7 +51,7 @@ class _Azure:
 
     @hookimpl
     def to_wire(
-        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions
+        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions
     ) -> WireRequest:
         of_model = _for_model(options)
         made: WireRequest = _of(of_model).to_wire(messages=messages, tools=tools, options=of_model)
@@ -59,7 +59,7 @@ class _Azure:
 
     @hookimpl
     def estimate_input_tokens(
-        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions | None
+        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions | None
     ) -> int | None:
         options = _for_model(options) if options else None
         found = _of(options) if options else _format(_OPENAI)
@@ -112,7 +112,7 @@ def _format(name: str) -> Any:
     Raises:
         PluginError: it is not installed; the message says what to install.
     """
-    return load_format(name, KEY)
+    return format_provider(name, KEY)
 
 
 def _installed() -> list[Any]:
@@ -136,7 +136,7 @@ def _is_claude(model: str) -> bool:
     return model.startswith("claude")
 
 
-def _for_model(options: AdapterOptions) -> AdapterOptions:
+def _for_model(options: RequestOptions) -> RequestOptions:
     """Return the options for the model that a deployment serves, with the API that is to be asked.
 
     Raises:
@@ -153,7 +153,7 @@ def _for_model(options: AdapterOptions) -> AdapterOptions:
     return attrs.evolve(options, model=model, api=api)
 
 
-def _of(options: AdapterOptions) -> Any:
+def _of(options: RequestOptions) -> Any:
     return _format(_FORMATS[options.api or RESPONSES])
 
 

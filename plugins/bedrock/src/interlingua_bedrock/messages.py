@@ -9,12 +9,12 @@ from interlingua.errors import CapabilityError
 from interlingua.plugins import (
     BlockLoss,
     Loss,
-    describe_unsent,
     dumps,
     encode_each,
     json_array,
     message_loss,
-    was_answered,
+    model_saw,
+    placeholder_text,
 )
 from interlingua.types import (
     CacheHint,
@@ -126,7 +126,7 @@ def to_wire_parts(message: Message, family: Family, taken: frozenset[str] = froz
             points.append(Point(len(parts), hint.ttl, index, block.type))
         parts.append(part)
     if not parts and message.role is Role.USER:
-        parts.append({"text": describe_unsent(rows)})
+        parts.append({"text": placeholder_text(rows)})
     written = tuple([dumps(each) for each in parts])
     added = any("document" in each for each in parts) and not any("text" in each for each in parts)
     return Parts(
@@ -237,7 +237,7 @@ def to_wire_turns(messages: Sequence[Message], family: Family, spent: SpentPoint
     losses: list[Loss] = []
     _rename_documents(messages, pieces, family)
     for at, piece in enumerate(pieces):
-        if piece.trimmed and was_answered(messages, at):
+        if piece.trimmed and model_saw(messages, at):
             row = BlockLoss(len(messages[at].content) - 1, "text", "rewritten", "white space at its end was trimmed")
             pieces[at] = piece._replace(parts=(*piece.parts[:-1], piece.trimmed), rows=(*piece.rows, row))
         losses += [row.at(at, messages[at].id) for row in pieces[at].rows]

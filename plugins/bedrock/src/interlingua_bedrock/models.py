@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import attrs
 
 from interlingua.plugins import EMPTY, FrozenDict, ModelInfo, find_model, load_catalogue
-from interlingua.types import AdapterCapabilities
+from interlingua.types import ModelCapabilities
 
 API = "converse"
 
@@ -49,7 +49,7 @@ AUDIOS = {
 }
 
 # What the wire itself can carry; what a model cannot stands in models.json (WIRE.md, Models).
-DEFAULTS = AdapterCapabilities(
+DEFAULTS = ModelCapabilities(
     supports_thinking=True,
     supports_images=True,
     supports_tools=True,
@@ -134,7 +134,7 @@ def model_of(name: str) -> ModelInfo | None:
 
 
 @cache
-def capabilities_of(name: str) -> AdapterCapabilities:
+def capabilities_of(name: str) -> ModelCapabilities:
     """Return what the service can carry with a model; a model that is not listed gets the defaults, marked assumed."""
     model = model_of(name)
     if model is None:

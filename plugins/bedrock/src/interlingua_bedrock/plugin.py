@@ -11,8 +11,8 @@ from interlingua.errors import ProviderError
 from interlingua.plugins import (
     Connection,
     ConnectionSettings,
+    HttpRequest,
     ModelInfo,
-    Outgoing,
     RequestContext,
     WireChunk,
     WireRequest,
@@ -22,7 +22,7 @@ from interlingua.plugins import (
     hookimpl,
     loads,
 )
-from interlingua.types import AdapterCapabilities, AdapterOptions, Message, StreamEvent, ToolDefinition
+from interlingua.types import Message, ModelCapabilities, RequestOptions, StreamEvent, ToolDefinition
 from interlingua_bedrock import models
 from interlingua_bedrock.credentials import (
     BEARER,
@@ -57,7 +57,7 @@ class _Bedrock:
     contract_version = 1
 
     @hookimpl
-    def capabilities(self, model: str, options: AdapterOptions | None) -> AdapterCapabilities:
+    def capabilities(self, model: str, options: RequestOptions | None) -> ModelCapabilities:
         return models.capabilities_of(model)
 
     @hookimpl
@@ -70,13 +70,13 @@ class _Bedrock:
 
     @hookimpl
     def to_wire(
-        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions
+        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions
     ) -> WireRequest:
         return to_wire(messages, tools, options)
 
     @hookimpl
     def estimate_input_tokens(
-        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions | None
+        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions | None
     ) -> int:
         return estimate_input_tokens(messages, tools, options)
 
@@ -128,7 +128,7 @@ def connection(settings: ConnectionSettings) -> Connection:
             return _host("bedrock", region) + request.path
         return _host("bedrock-runtime", _region_in_path(request.path) or region) + request.path
 
-    def signed(outgoing: Outgoing, key: AwsKey) -> Mapping[str, str]:
+    def signed(outgoing: HttpRequest, key: AwsKey) -> Mapping[str, str]:
         in_path = _region_in_path(urlsplit(outgoing.url).path)
         return sign(outgoing, key, region_of(outgoing.url, in_path or region))
 
@@ -136,9 +136,9 @@ def connection(settings: ConnectionSettings) -> Connection:
     return Connection(
         base_url=base,
         url=url,
-        request_ids=(REQUEST_ID,),
+        request_id_headers=(REQUEST_ID,),
         framing=EventStreamFramer,
-        env=(BEARER, *KEY_NAMES, *PROFILE_NAMES, *_REGIONS, *_BASES),
+        env_vars=(BEARER, *KEY_NAMES, *PROFILE_NAMES, *_REGIONS, *_BASES),
         has_key=bool(bearer) or may_find_key(settings),
         hosts=("bedrock-runtime.*.amazonaws.com", "bedrock-runtime-fips.*.amazonaws.com", "bedrock-runtime.*.api.aws"),
         endpoints=_ENDPOINTS,

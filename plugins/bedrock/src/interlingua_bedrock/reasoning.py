@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from interlingua.errors import CapabilityError
-from interlingua.plugins import FrozenDict, Loss, fit_effort, option_loss
-from interlingua.types import AdapterOptions
+from interlingua.plugins import FrozenDict, Loss, nearest_effort, option_loss
+from interlingua.types import RequestOptions
 from interlingua_bedrock.models import Family
 
 MIN_BUDGET = 1024
@@ -32,7 +32,7 @@ class Reasoning(NamedTuple):
 
 
 def to_wire_reasoning(
-    options: AdapterOptions, facts: FrozenDict, family: Family, losses: list[Loss], *, forced: bool
+    options: RequestOptions, facts: FrozenDict, family: Family, losses: list[Loss], *, forced: bool
 ) -> Reasoning:
     """Return what is to be sent for thinking, its budget and its effort.
 
@@ -55,18 +55,18 @@ def to_wire_reasoning(
     if family.reasoning == "nova":
         if off:
             return Reasoning({"reasoningConfig": {"type": "disabled"}})
-        effort = fit_effort(wanted, _FEW_EFFORTS, losses)
+        effort = nearest_effort(wanted, _FEW_EFFORTS, losses)
         return Reasoning({"reasoningConfig": {"type": "enabled", "maxReasoningEffort": effort}})
     if options.thinking is False:
         losses.append(option_loss("thinking", "dropped", "this model always thinks; sent with low effort instead"))
         return Reasoning({_FIELDS[family.reasoning]: "low"})
-    return Reasoning({_FIELDS[family.reasoning]: fit_effort(wanted, _FEW_EFFORTS, losses)})
+    return Reasoning({_FIELDS[family.reasoning]: nearest_effort(wanted, _FEW_EFFORTS, losses)})
 
 
 _FIELDS = {"effort": "reasoning_effort", "config": "reasoning_config"}
 
 
-def _claude(options: AdapterOptions, facts: FrozenDict, losses: list[Loss], *, forced: bool) -> Reasoning:
+def _claude(options: RequestOptions, facts: FrozenDict, losses: list[Loss], *, forced: bool) -> Reasoning:
     thinking, effort = _claude_thinking(options, facts, losses)
     if thinking is not None and thinking["type"] == "enabled" and forced:
         losses.append(option_loss("thinking", "dropped", "a forced tool choice is refused together with it"))
@@ -76,12 +76,12 @@ def _claude(options: AdapterOptions, facts: FrozenDict, losses: list[Loss], *, f
 
 
 def _claude_thinking(
-    options: AdapterOptions, facts: FrozenDict, losses: list[Loss]
+    options: RequestOptions, facts: FrozenDict, losses: list[Loss]
 ) -> tuple[dict[str, Any] | None, str | None]:
     accepted = tuple(facts.get("thinking", _ANY_THINKING))
     effort: str | None = options.effort
     if effort is not None and effort != "none":
-        effort = fit_effort(effort, [name for name in _EFFORTS if facts.get(f"effort_{name}", True)], losses)
+        effort = nearest_effort(effort, [name for name in _EFFORTS if facts.get(f"effort_{name}", True)], losses)
     if options.thinking is False or effort == "none":
         return _off(None if effort == "none" else effort, accepted, facts, losses)
     wants = options.thinking or options.thinking_budget is not None
@@ -107,7 +107,7 @@ def _off(
             losses.append(option_loss("effort", "dropped", "this model has an effort only where it thinks"))
             return {"type": "disabled"}, None
         most = facts.get("thinking_disabled_max_effort", "high")  # (WIRE.md, Reasoning)
-        return {"type": "disabled"}, effort and fit_effort(effort, _EFFORTS[: _EFFORTS.index(most) + 1], losses)
+        return {"type": "disabled"}, effort and nearest_effort(effort, _EFFORTS[: _EFFORTS.index(most) + 1], losses)
     if "between_tools" in accepted:
         losses.append(option_loss("thinking", "rewritten", "this model's least is short notes between tool calls"))
         return {"type": "between_tools"}, effort
@@ -115,7 +115,7 @@ def _off(
     return None, effort or "low"
 
 
-def _budgeted(options: AdapterOptions, effort: str | None, losses: list[Loss]) -> dict[str, Any]:
+def _budgeted(options: RequestOptions, effort: str | None, losses: list[Loss]) -> dict[str, Any]:
     most, wanted = options.max_tokens, options.thinking_budget
     if most is not None and most <= MIN_BUDGET:
         text = f"max_tokens={most} leaves no tokens for thinking; give more than {MIN_BUDGET}"

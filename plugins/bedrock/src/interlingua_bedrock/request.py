@@ -20,10 +20,10 @@ from interlingua.plugins import (
     thaw,
 )
 from interlingua.types import (
-    AdapterOptions,
     DocumentBlock,
     ImageBlock,
     Message,
+    RequestOptions,
     ToolChoice,
     ToolDefinition,
     ToolUseBlock,
@@ -49,7 +49,7 @@ _FOR_TOOLS = 300  # (WIRE.md, Usage)
 _BYTES_PER_TOKEN_OF_DOCUMENT = 40
 
 
-def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions) -> WireRequest:
+def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions) -> WireRequest:
     """Write the request.
 
     `options.provider_options` are laid over the body; members of `inferenceConfig`, `additionalModelRequestFields`,
@@ -110,7 +110,7 @@ def _tool_config(
     messages: Sequence[Message],
     tools: Sequence[ToolDefinition],
     own: Mapping[str, Any],
-    options: AdapterOptions,
+    options: RequestOptions,
     facts: FrozenDict,
     family: Family,
     losses: list[Loss],
@@ -164,12 +164,12 @@ def tools_of_history(messages: Sequence[Message]) -> list[bytes]:
     return [dumps({"toolSpec": {"name": name, "inputSchema": bare}}) for name in names]
 
 
-def is_forced(options: AdapterOptions) -> bool:
+def is_forced(options: RequestOptions) -> bool:
     """Return True when the caller demands a call."""
     return isinstance(options.tool_choice, ToolChoice) or options.tool_choice == "required"
 
 
-def _tool_choice(options: AdapterOptions, facts: FrozenDict, losses: list[Loss]) -> dict[str, Any] | None:
+def _tool_choice(options: RequestOptions, facts: FrozenDict, losses: list[Loss]) -> dict[str, Any] | None:
     wanted = options.tool_choice
     if is_forced(options) and facts.get("forced_tool_choice") is False:
         raise CapabilityError(
@@ -188,7 +188,7 @@ def _tool_choice(options: AdapterOptions, facts: FrozenDict, losses: list[Loss])
 # ---- options (WIRE.md, Request)
 
 
-def _inference(options: AdapterOptions, facts: FrozenDict, reasoning: Reasoning, losses: list[Loss]) -> dict[str, Any]:
+def _inference(options: RequestOptions, facts: FrozenDict, reasoning: Reasoning, losses: list[Loss]) -> dict[str, Any]:
     config: dict[str, Any] = {}
     if options.max_tokens is not None:
         config["maxTokens"] = options.max_tokens
@@ -223,7 +223,7 @@ def _may_sample(option: str, facts: FrozenDict, reasoning: Reasoning, losses: li
 
 
 def _more(
-    options: AdapterOptions, facts: FrozenDict, family: Family, reasoning: Reasoning, losses: list[Loss]
+    options: RequestOptions, facts: FrozenDict, family: Family, reasoning: Reasoning, losses: list[Loss]
 ) -> dict[str, Any]:
     """Write what Converse has no field for, as each maker's models take it (WIRE.md, Fields of the models)."""
     fields: dict[str, Any] = dict(reasoning.fields)
@@ -241,7 +241,7 @@ def _more(
     return fields
 
 
-def _output(options: AdapterOptions, reasoning: Reasoning, losses: list[Loss]) -> dict[str, Any]:
+def _output(options: RequestOptions, reasoning: Reasoning, losses: list[Loss]) -> dict[str, Any]:
     output: dict[str, Any] = {}
     if options.response_schema is not None:
         if not capabilities_of(options.model).supports_structured_output:
@@ -266,7 +266,7 @@ def _note_prefill(messages: Sequence[Message], ends_with: str, facts: FrozenDict
 
 
 def estimate_input_tokens(
-    messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions | None
+    messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions | None
 ) -> int:
     """Estimate by bytes: 3.6 bytes a token, 8 tokens a message, 300 for the prompt that tools bring."""
     family = family_of(options.model) if options is not None else Family()

@@ -12,7 +12,7 @@ from urllib.parse import quote, urlsplit
 
 import attrs
 
-from interlingua.plugins import Outgoing
+from interlingua.plugins import HttpRequest
 
 SERVICE = "bedrock"
 ALGORITHM = "AWS4-HMAC-SHA256"
@@ -41,7 +41,7 @@ class AwsKey:
     expires_at: datetime | None = None
 
 
-def sign(outgoing: Outgoing, key: AwsKey, region: str) -> dict[str, str]:
+def sign(outgoing: HttpRequest, key: AwsKey, region: str) -> dict[str, str]:
     """Return the headers that sign a request: `authorization`, `x-amz-date` and, for temporary keys, the token."""
     date = outgoing.time.strftime("%Y%m%dT%H%M%SZ")
     scope = f"{date[:8]}/{region}/{SERVICE}/aws4_request"
@@ -59,7 +59,7 @@ def sign(outgoing: Outgoing, key: AwsKey, region: str) -> dict[str, str]:
     return made
 
 
-def canonical_request(outgoing: Outgoing, headers: Mapping[str, str]) -> str:
+def canonical_request(outgoing: HttpRequest, headers: Mapping[str, str]) -> str:
     """Return the text that stands for a request in its signature.
 
     Args:
@@ -79,7 +79,7 @@ def region_of(url: str, default: str) -> str:
     return found[1] if found else default
 
 
-def _signed_headers(outgoing: Outgoing, made: Mapping[str, str]) -> dict[str, str]:
+def _signed_headers(outgoing: HttpRequest, made: Mapping[str, str]) -> dict[str, str]:
     parts = urlsplit(outgoing.url)
     host = parts.hostname or ""
     host = f"[{host}]" if ":" in host else host

@@ -15,6 +15,7 @@ import attrs
 import orjson
 
 from interlingua import AsyncClient, Retry
+from interlingua._pricing import cost_of
 from interlingua.codec import decode_tool
 from interlingua.errors import (
     BadRequestError,
@@ -28,7 +29,6 @@ from interlingua.errors import (
     ServerError,
 )
 from interlingua.plugins import BatchAnswer, BatchLimits, BatchStatus, ConnectionSettings
-from interlingua.pricing import cost_of
 from interlingua.types import Message, ToolDefinition
 from interlingua_bulk.answers import AnswerFile, read_facts, replace_file
 from interlingua_bulk.rows import (
@@ -45,7 +45,7 @@ from interlingua_bulk.sender import answer_line, error_line
 from interlingua_bulk.wire_rows import WireReader
 
 if TYPE_CHECKING:
-    from interlingua.http.shared import Exchange
+    from interlingua._http.shared import Exchange
 
 FORMAT = "interlingua-bulk-batches/1"
 RESPONSE_LIMIT = 1 << 31  # bytes of a result file
@@ -199,7 +199,7 @@ class BatchRun:
 
     def _limits(self, exchange: Exchange) -> BatchLimits:
         provider = exchange.request.provider
-        found = provider.connection(ConnectionSettings(environ=os.environ, api_key="-")).batches
+        found = provider.connection(ConnectionSettings(environ=os.environ, api_key="-")).batch_limits
         if found is None:
             raise CallerError(f"{provider.key} takes no batches: send the rows with `bulk run` instead")
         return BatchLimits(int(found.requests * _FILLED), int(found.size * _FILLED))
@@ -235,7 +235,7 @@ class BatchRun:
         arguments = {"requests": requests, "name": batch.name, "file": batch.file}
         for attempt in range(1, _TRIES + 1):
             try:
-                status = await self.client.ask(batch.provider, "batch_create", **arguments)
+                status = await self.client.auxiliary(batch.provider, "batch_create", **arguments)
             except (RateLimitError, OverloadedError) as error:  # nothing was created
                 delay = self._retry.delay(error, attempt)
                 if delay is None:
@@ -370,7 +370,7 @@ class BatchRun:
         """Ask what may be asked twice."""
         for attempt in range(1, _TRIES + 1):
             try:
-                return await self.client.ask(batch.provider, kind, **arguments)
+                return await self.client.auxiliary(batch.provider, kind, **arguments)
             except InterlinguaError as error:
                 delay = self._retry.delay(error, attempt)
                 if delay is None:

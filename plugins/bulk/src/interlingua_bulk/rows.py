@@ -32,7 +32,7 @@ class Row:
         id: its own, or its line number as text.
         messages: the conversation; a text is one user message.
         tools: what the model may call.
-        options: of this row, names as in `AdapterOptions`.
+        options: of this row, names as in `RequestKwargs`.
         model: instead of the run's model.
     """
 
@@ -120,7 +120,7 @@ def read_row(
 
 
 def read_options(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options that were given as JSON: names as in `AdapterOptions`; the one tool to call is `{"name": …}`."""
+    """Return options that were given as JSON: names as in `RequestKwargs`; the one tool to call is `{"name": …}`."""
     if not isinstance(given, Mapping):
         raise CallerError("a row's options are an object of names and values")
     options = dict(given)

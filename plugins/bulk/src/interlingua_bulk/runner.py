@@ -101,7 +101,7 @@ async def arun(
         rows: the input file (JSON Lines, or Parquet by its suffix), or rows, which are then kept in `<out>.in.jsonl`.
         out: the output file; `<out>.run.json` says beside it what was asked.
         model: for rows that name none; else the client's default.
-        options: of every request, names as in `AdapterOptions`; a row's own win.
+        options: of every request, names as in `RequestKwargs`; a row's own win.
         tools: for rows that bring none.
         concurrency: most requests under way for one model; how many there are adapts to the service.
         requests_per_minute: per model; None leaves it to the service's refusals and headers.

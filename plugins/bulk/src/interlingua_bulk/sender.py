@@ -15,6 +15,7 @@ import attrs
 import orjson
 
 from interlingua import AsyncClient, Retry
+from interlingua._pricing import cost_of
 from interlingua.codec import encode_message
 from interlingua.errors import (
     APIConnectionError,
@@ -28,13 +29,12 @@ from interlingua.errors import (
     QuotaExceededError,
     RateLimitError,
 )
-from interlingua.pricing import cost_of
 from interlingua.types import Message, ToolDefinition, Usage
 from interlingua_bulk.pace import Pace
 from interlingua_bulk.rows import Row
 
 if TYPE_CHECKING:
-    from interlingua.http.shared import Exchange
+    from interlingua._http.shared import Exchange
     from interlingua.plugins import Loss
 
 _BYTES_PER_TOKEN = 4

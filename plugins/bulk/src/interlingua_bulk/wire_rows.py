@@ -12,7 +12,7 @@ import orjson
 from interlingua import AsyncClient
 from interlingua.errors import CallerError, CapabilityError, InterlinguaError
 from interlingua.plugins import ConnectionSettings, Provider, WireRequest
-from interlingua.types import AdapterOptions, Message, ToolDefinition
+from interlingua.types import Message, RequestOptions, ToolDefinition
 from interlingua_serve import InboundRequest, ServeContext, from_wire_request
 
 _NOT_OPTIONS = frozenset({"model", "api", "stream", "connection"})
@@ -85,10 +85,10 @@ class WireReader:
         return found
 
 
-def _given(options: AdapterOptions) -> dict[str, Any]:
+def _given(options: RequestOptions) -> dict[str, Any]:
     """Return what options say, by name, as a caller gives them."""
     return {
         field.name: value
-        for field in attrs.fields(AdapterOptions)
+        for field in attrs.fields(RequestOptions)
         if field.name not in _NOT_OPTIONS and (value := getattr(options, field.name)) != field.default and value != {}
     }

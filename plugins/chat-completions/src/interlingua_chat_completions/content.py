@@ -11,7 +11,7 @@ from interlingua.types import (
     AudioBlock,
     BlockEnd,
     ImageBlock,
-    ImageSource,
+    MediaSource,
     OpaqueBlock,
     RedactedThinkingBlock,
     StreamEvent,
@@ -79,9 +79,9 @@ def from_wire_image(part: Any) -> ImageBlock | None:
         return None
     if url.startswith("data:"):
         header, _, data = url.partition(",")
-        source = ImageSource(kind="base64", data=data)
+        source = MediaSource(kind="base64", data=data)
         return ImageBlock(source=source, media_type=header[5:].split(";")[0])
-    return ImageBlock(source=ImageSource(kind="url", data=url))
+    return ImageBlock(source=MediaSource(kind="url", data=url))
 
 
 def _text(value: Any) -> str:
@@ -291,7 +291,7 @@ class Extras:
         if audio_id:
             self.replay["audio"] = audio_id
         block = AudioBlock(
-            source=ImageSource(kind="base64", data=str(data or "")),
+            source=MediaSource(kind="base64", data=str(data or "")),
             media_type="",  # the request chose the format; the answer does not repeat it
             transcript=str(transcript) if transcript else None,
         )

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import attrs
 
 from interlingua.plugins import EMPTY, FrozenDict, ModelInfo, freeze_object
-from interlingua.types import AdapterCapabilities, ReplayScope
+from interlingua.types import ModelCapabilities, ReplayScope
 
 API = "chat"
 ENDPOINT = r"/chat/completions$"
@@ -18,7 +18,7 @@ IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 AUDIO = ("audio/wav", "audio/x-wav", "audio/mpeg", "audio/mp3")
 DOCUMENTS = ("application/pdf", "text/plain", "text/markdown", "text/csv")
 _JSON_MODE = {"response_format": {"type": "json_object"}}
-CAPABILITY_FIELDS = frozenset(field.name for field in attrs.fields(AdapterCapabilities))
+CAPABILITY_FIELDS = frozenset(field.name for field in attrs.fields(ModelCapabilities))
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -150,7 +150,7 @@ class Dialect:
 
 def capabilities_of(
     dialect: Dialect, stated: Mapping[str, Any], model: ModelInfo | None, api: str = API
-) -> AdapterCapabilities:
+) -> ModelCapabilities:
     """Return the declaration for one model.
 
     Args:
@@ -190,7 +190,7 @@ def capabilities_of(
         facts["max_context_tokens"] = model.max_context_tokens or facts.get("max_context_tokens", 0)
         facts["max_output_tokens"] = model.max_output_tokens or facts.get("max_output_tokens", 0)
         facts.update(model.capabilities)
-    return AdapterCapabilities(**{name: _tuple(value) for name, value in facts.items()})
+    return ModelCapabilities(**{name: _tuple(value) for name, value in facts.items()})
 
 
 def _tuple(value: Any) -> Any:

@@ -7,7 +7,7 @@ import binascii
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from interlingua.plugins import EMPTY, BlockLoss, describe_unsent, dumps, dumps_exact, own_replay
+from interlingua.plugins import EMPTY, BlockLoss, dumps, dumps_trimmed, placeholder_text, replay_state
 from interlingua.types import (
     AudioBlock,
     ContentBlock,
@@ -63,13 +63,13 @@ def to_wire_message(message: Message, profile: Profile) -> Element:
     losses: list[BlockLoss] = []
     if role is _ASSISTANT:
         body = _assistant(message, profile, losses)
-        return Element(b"" if body is None else dumps_exact(body), tuple(losses))
+        return Element(b"" if body is None else dumps_trimmed(body), tuple(losses))
     if role is _TOOL:
         return _tool(message, profile, losses)
     dialect = profile.dialect
     if len(content) == 1 and type(content[0]) is TextBlock and not dialect.cache_breakpoints:  # most are such
         name = "user" if role is _USER else dialect.system_role
-        return Element(dumps_exact({"role": name, "content": content[0].text}))
+        return Element(dumps_trimmed({"role": name, "content": content[0].text}))
     return _user(message, profile, losses)
 
 
@@ -86,7 +86,7 @@ def _user(message: Message, profile: Profile, losses: list[BlockLoss]) -> Elemen
         if dialect.cache_breakpoints and (hint := getattr(block, "cache", None)) is not None:
             hints.append(Hint(at, hint.ttl))
     if not parts and not system:  # without the turn the model would be asked something else
-        parts = [{"type": "text", "text": describe_unsent(losses)}]
+        parts = [{"type": "text", "text": placeholder_text(losses)}]
     if not parts:
         return Element(b"", tuple(losses))
     content: Any = parts
@@ -96,7 +96,7 @@ def _user(message: Message, profile: Profile, losses: list[BlockLoss]) -> Elemen
         if len(texts) == len(parts):
             content = "\n\n".join(texts)
     body = {"role": dialect.system_role if system else "user", "content": content}
-    return Element(dumps_exact(body), tuple(losses), tuple(hints))
+    return Element(dumps_trimmed(body), tuple(losses), tuple(hints))
 
 
 def _marked(part: dict[str, Any], at: int, profile: Profile) -> dict[str, Any]:
@@ -144,7 +144,7 @@ def _tool(message: Message, profile: Profile, losses: list[BlockLoss]) -> Elemen
                     hints.append(Hint(at, block.cache.ttl))
             else:
                 losses.append(BlockLoss(at, block.type, "rewritten", _EMPTY_RESULT if markers else _NO_MARKERS))
-        out.append(dumps_exact({"role": "tool", "tool_call_id": block.tool_use_id, "content": content}))
+        out.append(dumps_trimmed({"role": "tool", "tool_call_id": block.tool_use_id, "content": content}))
     return Element(out[0] if len(out) == 1 else b",".join(out), tuple(losses), tuple(hints))
 
 
@@ -160,7 +160,7 @@ def _assistant(  # noqa: C901, PLR0912  one pass over the blocks
     dialect = profile.dialect
     metadata = message.metadata
     own = metadata.provider == profile.provider and metadata.model is not None
-    replay = own_replay(message) if own else EMPTY
+    replay = replay_state(message) if own else EMPTY
     texts: list[str] = []
     calls: list[dict[str, Any]] = []
     call_losses: list[BlockLoss] = []
@@ -232,7 +232,7 @@ def _reasoning(
     if thoughts:
         losses += [BlockLoss(at, block.type, "rewritten", _UNSIGNED) for at, block in thoughts if block.signature]
         return {dialect.reasoning_echo: "".join([block.text for _, block in thoughts])}
-    if dialect.reasoning_missing is not None and profile.thinking and message.tool_calls():
+    if dialect.reasoning_missing is not None and profile.thinking and message.tool_calls:
         return {dialect.reasoning_echo: dialect.reasoning_missing}
     return {}
 

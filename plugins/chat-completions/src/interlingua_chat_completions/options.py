@@ -6,15 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 from interlingua.errors import CapabilityError
-from interlingua.plugins import Loss, Verdict, dumps, fit_effort, option_loss
-from interlingua.types import AdapterOptions
+from interlingua.plugins import Loss, Verdict, dumps, nearest_effort, option_loss
+from interlingua.types import RequestOptions
 from interlingua_chat_completions.dialect import Dialect
 from interlingua_chat_completions.tools import to_wire_answer_schema
 
 Lose = Callable[[str, Verdict, str], None]
 
 
-def to_wire_options(options: AdapterOptions, dialect: Dialect, losses: list[Loss]) -> dict[str, bytes]:
+def to_wire_options(options: RequestOptions, dialect: Dialect, losses: list[Loss]) -> dict[str, bytes]:
     """Write everything but model, messages and tools; 0 is a value, None is not.
 
     Raises:
@@ -56,7 +56,7 @@ def at_least(wanted: int, least: int, losses: list[Loss]) -> int:
     return max(wanted, least)
 
 
-def _sampling(options: AdapterOptions, dialect: Dialect, fields: dict[str, Any], lose: Lose) -> None:
+def _sampling(options: RequestOptions, dialect: Dialect, fields: dict[str, Any], lose: Lose) -> None:
     for name in ("temperature", "top_p"):
         value = getattr(options, name)
         if value is None:
@@ -83,7 +83,7 @@ def _sampling(options: AdapterOptions, dialect: Dialect, fields: dict[str, Any],
             fields[dialect.seed_field] = options.seed
 
 
-def _stop(options: AdapterOptions, dialect: Dialect, fields: dict[str, Any], lose: Lose) -> None:
+def _stop(options: RequestOptions, dialect: Dialect, fields: dict[str, Any], lose: Lose) -> None:
     if not options.stop:
         return
     if not dialect.stop:
@@ -95,7 +95,7 @@ def _stop(options: AdapterOptions, dialect: Dialect, fields: dict[str, Any], los
     fields["stop"] = list(kept)
 
 
-def _response_format(options: AdapterOptions, dialect: Dialect, losses: list[Loss]) -> dict[str, Any]:
+def _response_format(options: RequestOptions, dialect: Dialect, losses: list[Loss]) -> dict[str, Any]:
     if dialect.structured != "json_schema":
         hint = "; ask for any JSON with provider_options response_format" if dialect.structured == "json_object" else ""
         raise CapabilityError(
@@ -107,17 +107,17 @@ def _response_format(options: AdapterOptions, dialect: Dialect, losses: list[Los
     return {"type": "json_schema", "json_schema": form}
 
 
-def is_to_stop(options: AdapterOptions) -> bool:
+def is_to_stop(options: RequestOptions) -> bool:
     """Return whether the caller wants no thinking."""
     return options.thinking is False or options.effort == "none"
 
 
-def is_thinking(options: AdapterOptions, dialect: Dialect) -> bool:
+def is_thinking(options: RequestOptions, dialect: Dialect) -> bool:
     """Return False where thinking is switched off; a model without a switch goes on."""
     return dialect.thinking_shape == "none" or not is_to_stop(options)
 
 
-def to_wire_effort(options: AdapterOptions, dialect: Dialect, fields: dict[str, Any], losses: list[Loss]) -> None:
+def to_wire_effort(options: RequestOptions, dialect: Dialect, fields: dict[str, Any], losses: list[Loss]) -> None:
     """Add the fields for effort, thinking on or off, and budget; the effort `none` switches thinking off."""
     reasoning: dict[str, Any] = {}
     if is_to_stop(options):
@@ -143,7 +143,7 @@ def to_wire_effort(options: AdapterOptions, dialect: Dialect, fields: dict[str, 
 
 
 def _stop_thinking(
-    options: AdapterOptions, dialect: Dialect, fields: dict[str, Any], reasoning: dict[str, Any], losses: list[Loss]
+    options: RequestOptions, dialect: Dialect, fields: dict[str, Any], reasoning: dict[str, Any], losses: list[Loss]
 ) -> None:
     """Switch thinking off the way the service has for it, or ask for the least of a model that always thinks."""
     option = "thinking" if options.thinking is False else "effort"
@@ -172,7 +172,7 @@ def _add_effort(
     if dialect.effort_shape == "none":
         losses.append(option_loss(option, "dropped", "this model has no effort setting"))
         return
-    effort = fit_effort(wanted, dialect.effort_values, losses, option) if dialect.effort_values else wanted
+    effort = nearest_effort(wanted, dialect.effort_values, losses, option) if dialect.effort_values else wanted
     if effort is None:
         return
     if dialect.effort_shape == "field":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from interlingua.errors import CapabilityError
-from interlingua.plugins import Loss, append_member, dumps, message_loss, option_loss
+from interlingua.plugins import Loss, dumps, json_object_with, message_loss, option_loss
 from interlingua.types import Message, Role
 from interlingua_chat_completions.dialect import Dialect
 
@@ -59,7 +59,7 @@ def order_turns(
 
 def _mark_prefill(out: list[bytes], last: Role | None, field: str, losses: list[Loss]) -> None:
     if last is Role.ASSISTANT:
-        out[-1] = append_member(out[-1], field, b"true")
+        out[-1] = json_object_with(out[-1], field, b"true")
         return
     reason = "the conversation does not end with the assistant's words, so there is nothing to go on with"
     losses.append(option_loss(f"provider_options.{field}", "dropped", reason))

@@ -13,7 +13,7 @@ from interlingua_chat_completions.dialect import API, Dialect
 if TYPE_CHECKING:  # a provider is found and a client is made without them
     from interlingua.errors import InterlinguaError, ProviderError
     from interlingua.plugins import RequestContext, WireChunk
-    from interlingua.types import AdapterOptions, Message, StreamEvent, ToolDefinition
+    from interlingua.types import Message, RequestOptions, StreamEvent, ToolDefinition
     from interlingua_serve import InboundRequest, ServeContext, StreamWriter
 
 FORMAT_RULES = "format"
@@ -37,7 +37,7 @@ class ChatProvider:
 
     @hookimpl
     def to_wire(
-        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions
+        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions
     ) -> WireRequest:
         """Write a request."""
         from interlingua_chat_completions.request import to_wire  # noqa: PLC0415  with the first request
@@ -46,7 +46,7 @@ class ChatProvider:
 
     @hookimpl
     def estimate_input_tokens(
-        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions | None
+        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions | None
     ) -> int:
         """Estimate a request's input tokens."""
         from interlingua_chat_completions.request import estimate_tokens  # noqa: PLC0415  with the first request

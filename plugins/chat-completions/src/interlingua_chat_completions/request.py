@@ -14,17 +14,17 @@ from interlingua.plugins import (
     Loss,
     Verdict,
     WireRequest,
-    concat_arrays,
     dumps,
     encode_each,
+    json_array_concat,
     json_object,
     option_loss,
 )
 from interlingua.types import (
     DEFAULT_SESSION,
-    AdapterOptions,
     Message,
     RedactedThinkingBlock,
+    RequestOptions,
     Role,
     TextBlock,
     ThinkingBlock,
@@ -56,7 +56,7 @@ def to_wire(
     provider: str,
     messages: Sequence[Message],
     tools: Sequence[ToolDefinition],
-    options: AdapterOptions,
+    options: RequestOptions,
     dialect: Dialect,
     *,
     api: str = API,
@@ -104,7 +104,7 @@ def to_wire(
         fields[dialect.cache_key_field] = dumps(cache_key(messages[0].session_id))
     extra = {name: dumps(value) for name, value in options.provider_options.items() if not _is_ours(name, dialect)}
     if "tools" in extra and listed is not None:  # the service's own
-        extra["tools"] = concat_arrays(listed.wire, extra["tools"])
+        extra["tools"] = json_array_concat(listed.wire, extra["tools"])
     fields |= extra
     return WireRequest(
         path=PATH,
@@ -120,7 +120,7 @@ def _is_ours(name: str, dialect: Dialect) -> bool:
     return name == dialect.prefill_field or (dialect.strict_option and name == STRICT_OPTION)
 
 
-def _is_prefilled(options: AdapterOptions, dialect: Dialect) -> bool:
+def _is_prefilled(options: RequestOptions, dialect: Dialect) -> bool:
     return dialect.prefill_field is not None and bool(options.provider_options.get(dialect.prefill_field))
 
 
@@ -174,7 +174,7 @@ def _join_leading_system(messages: Sequence[Message], wire: list[bytes], dialect
     """Write the leading system messages as one, for services that take exactly one."""
     count = next((at for at, message in enumerate(messages) if message.role is not Role.SYSTEM), len(messages))
     if count > 1:
-        text = "\n\n".join([message.text_content() for message in messages[:count]])
+        text = "\n\n".join([message.text for message in messages[:count]])
         wire[:count] = [dumps({"role": dialect.system_role, "content": text}), *[b""] * (count - 1)]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from interlingua.errors import MalformedResponseError
-from interlingua.plugins import Assembler, RequestContext, WireResponse, loads
+from interlingua.plugins import MessageAssembler, RequestContext, WireResponse, loads
 from interlingua.types import (
     BlockEnd,
     Message,
@@ -88,7 +88,7 @@ def from_wire_response(response: WireResponse, context: RequestContext, dialect:
         raise MalformedResponseError(f"the body is a JSON {type(body).__name__}, not an object")
     choices = body.get("choices")
     reader = AnswerReader(context, dialect, whole=True)
-    assembler = Assembler(context)
+    assembler = MessageAssembler(context)
     if is_error(body):
         failure = from_wire_error_body(body, dialect, headers=response.headers, context=context)
         if isinstance(choices, list) and choices:

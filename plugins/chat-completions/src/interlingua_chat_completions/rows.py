@@ -23,7 +23,7 @@ from interlingua.plugins import (
     hookimpl,
     load_catalogue,
 )
-from interlingua.types import AdapterCapabilities, AdapterOptions
+from interlingua.types import ModelCapabilities, RequestOptions
 from interlingua_chat_completions.dialect import API, CAPABILITY_FIELDS, ENDPOINT, Dialect, capabilities_of
 from interlingua_chat_completions.provider import (
     FORMAT_RULES,
@@ -246,7 +246,7 @@ class CompatibleProvider(ChatProvider):
     def __init__(self, row: Row) -> None:
         super().__init__(row.key, self.dialect_of)
         self.row = row
-        self._capabilities: dict[str, AdapterCapabilities] = {}
+        self._capabilities: dict[str, ModelCapabilities] = {}
         self._profiles: dict[str, Profile] = {}
 
     def __repr__(self) -> str:
@@ -263,7 +263,7 @@ class CompatibleProvider(ChatProvider):
         return self._profile(model).dialect
 
     @hookimpl
-    def capabilities(self, model: str, options: AdapterOptions | None) -> AdapterCapabilities:
+    def capabilities(self, model: str, options: RequestOptions | None) -> ModelCapabilities:
         """The row's declaration for this model; the same object each time."""
         found = self._capabilities.get(model)
         if found is None:
@@ -281,7 +281,7 @@ class CompatibleProvider(ChatProvider):
         return Connection(
             base_url=base_url.rstrip("/"),
             auth=bearer_auth(key),
-            env=row.key_env,
+            env_vars=row.key_env,
             has_key=bool(key) or not row.key_required,
             self_hosted=".*" if row.self_hosted else "",
             hosts=row.hosts,

@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 
 from interlingua.errors import InterlinguaError, ServerError, StreamInterruptedError
-from interlingua.plugins import EMPTY, Loss, WireResponse, dumps, own_replay
+from interlingua.plugins import EMPTY, Loss, WireResponse, dumps, replay_state
 from interlingua.types import (
     BlockEnd,
     ContentBlock,
@@ -73,7 +73,7 @@ def _message(message: Message, answer: _Answer, context: ServeContext, dialect: 
     """Write the message of a whole answer: this format has one field for each kind of block."""
     body: dict[str, Any] = {"role": "assistant", "content": None, "refusal": None}
     kinds: dict[type, list[Any]] = {TextBlock: [], ThinkingBlock: []}
-    replay: Mapping[str, Any] = own_replay(message) if context.is_own else EMPTY
+    replay: Mapping[str, Any] = replay_state(message) if context.is_own else EMPTY
     for block in message.content:
         if isinstance(block, (TextBlock, ThinkingBlock)):
             kinds[type(block)].append(block.text)
@@ -86,7 +86,7 @@ def _message(message: Message, answer: _Answer, context: ServeContext, dialect: 
         body["content"] = "".join(texts)
     if thoughts:
         body[_reasoning_field(dialect)] = "".join(thoughts)
-    if calls := [answer.call(call, replay) for call in message.tool_calls()]:
+    if calls := [answer.call(call, replay) for call in message.tool_calls]:
         body["tool_calls"] = calls
     if context.is_own:
         _add_own(message, replay, body)

@@ -11,18 +11,18 @@ import attrs
 from interlingua.errors import CallerError
 from interlingua.plugins import Loss, WireRequest, loads
 from interlingua.types import (
-    AdapterOptions,
     AudioBlock,
     BlockEnd,
     CacheHint,
     ContentBlock,
     DocumentBlock,
     ImageBlock,
-    ImageSource,
+    MediaSource,
     Message,
     MessageMetadata,
     OpaqueBlock,
     Provenance,
+    RequestOptions,
     Role,
     TextBlock,
     ThinkingBlock,
@@ -87,7 +87,7 @@ def from_wire_request(
     return InboundRequest(
         messages=tuple(reader.messages),
         tools=tools,
-        options=AdapterOptions(model=model, api=context.api, stream=bool(body.get("stream")), **options.found),
+        options=RequestOptions(model=model, api=context.api, stream=bool(body.get("stream")), **options.found),
         extra=extra,
         covered=options.covered,
         provider=context.provider,
@@ -208,7 +208,7 @@ class _Messages:
         audio = message.get("audio")
         if isinstance(audio, dict) and isinstance(audio.get("id"), str):
             replay["audio"] = audio["id"]
-            items.append(AudioBlock(source=ImageSource(kind="file_id", data=audio["id"])))
+            items.append(AudioBlock(source=MediaSource(kind="file_id", data=audio["id"])))
         field = self._dialect.prefill_field
         self.prefilled = field is not None and bool(message.get(field))
         metadata = self._imported
@@ -310,7 +310,7 @@ class _Messages:
                 return ImageBlock(source=source, media_type=media_type, detail=detail, cache=hint)
         if kind == "input_audio" and isinstance(found, dict) and isinstance(found.get("data"), str):
             form = str(found.get("format") or "wav")
-            source = ImageSource(kind="base64", data=found["data"])
+            source = MediaSource(kind="base64", data=found["data"])
             return AudioBlock(source=source, media_type=_AUDIO_TYPES.get(form, f"audio/{form}"), cache=hint)
         if kind == "video_url" and isinstance(found, dict) and isinstance(found.get("url"), str):
             source, media_type = _media(found["url"], self._dialect)
@@ -322,7 +322,7 @@ class _Messages:
     def _document(self, part: Mapping[str, Any], found: Any, hint: CacheHint | None) -> DocumentBlock | None:
         held = found if isinstance(found, dict) else part
         if isinstance(file_id := held.get("file_id"), str):
-            return DocumentBlock(source=ImageSource(kind="file_id", data=file_id), cache=hint)
+            return DocumentBlock(source=MediaSource(kind="file_id", data=file_id), cache=hint)
         url, name = held.get("file_data") or held.get("document_url"), held.get("filename") or held.get("document_name")
         if not isinstance(url, str) or not isinstance(name, str | None):
             return None
@@ -339,14 +339,14 @@ class _Messages:
         return OpaqueBlock(provider=self._context.provider, kind=kind, data=part)
 
 
-def _media(url: str, dialect: Dialect) -> tuple[ImageSource, str]:
+def _media(url: str, dialect: Dialect) -> tuple[MediaSource, str]:
     """Return the source and media type of an address, data URL or, where the service has that, bare base64."""
     if url.startswith("data:"):
         head, _, data = url.partition(",")
-        return ImageSource(kind="base64", data=data), head[5:].partition(";")[0]
+        return MediaSource(kind="base64", data=data), head[5:].partition(";")[0]
     if not dialect.image_data_urls and "://" not in url:
-        return ImageSource(kind="base64", data=url), ""
-    return ImageSource(kind="url", data=url), ""
+        return MediaSource(kind="base64", data=url), ""
+    return MediaSource(kind="url", data=url), ""
 
 
 def _hint(part: Mapping[str, Any]) -> CacheHint | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 from interlingua.errors import MalformedResponseError
-from interlingua.plugins import RequestContext, WireChunk, loads_fast
+from interlingua.plugins import RequestContext, WireChunk, loads_lossy
 from interlingua.types import ErrorEvent, StreamEvent, TextDelta, ThinkingDelta, ToolUseInputDelta
 from interlingua_chat_completions.content import REASONING_FIELDS, TEXT, THINKING
 from interlingua_chat_completions.dialect import Dialect
@@ -31,7 +31,7 @@ async def stream_response(  # noqa: C901, PLR0912  the hot path: a call per chun
             if not data.strip():
                 continue
         try:
-            body = loads_fast(data)
+            body = loads_lossy(data)
         except ValueError as error:
             raise MalformedResponseError(f"a chunk is not JSON: {error}") from error
         # most chunks carry a piece of text, of reasoning or of one call's arguments, and nothing else
@@ -74,7 +74,7 @@ async def stream_response(  # noqa: C901, PLR0912  the hot path: a call per chun
         if is_error(body) or (name == "error" and "choices" not in body):
             failure = from_wire_error_body(body, dialect, context=context)
             if failure.partial is not None and failure.partial.content and not reader.has_text:
-                yield TextDelta(index=TEXT, text=failure.partial.text_content())  # what the service refused
+                yield TextDelta(index=TEXT, text=failure.partial.text)  # what the service refused
             for event in reader.end(complete=False):
                 yield event
             yield ErrorEvent(error=failure)

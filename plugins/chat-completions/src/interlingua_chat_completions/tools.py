@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from interlingua.errors import CapabilityError
 from interlingua.plugins import EMPTY, FrozenDict, Loss, Verdict, dumps, freeze_object, json_array, loads, option_loss
-from interlingua.types import AdapterOptions, ToolChoice, ToolDefinition, to_wire_function_tool
+from interlingua.types import RequestOptions, ToolChoice, ToolDefinition, to_wire_function_tool
 from interlingua_chat_completions.cache_markers import TOO_MANY, Markers, cache_control
 from interlingua_chat_completions.dialect import API, Dialect
 
@@ -41,7 +41,7 @@ class ToolList(NamedTuple):
     echo: Mapping[str, Any] = EMPTY
 
 
-def strict_option(options: AdapterOptions, dialect: Dialect) -> Any:
+def strict_option(options: RequestOptions, dialect: Dialect) -> Any:
     """Return what the caller wants strict, where the service enforces schemas of tools."""
     return options.provider_options.get(STRICT_OPTION) if dialect.strict_option else None
 
@@ -130,13 +130,13 @@ def _tool(tool: ToolDefinition, dialect: Dialect, strict_tools: StrictTools) -> 
     return wrapped
 
 
-def omits_tools(options: AdapterOptions, dialect: Dialect) -> bool:
+def omits_tools(options: RequestOptions, dialect: Dialect) -> bool:
     """Return whether the tools have to be left out because the service takes no "call no tool"."""
     return options.tool_choice == "none" and "none" not in dialect.tool_choices
 
 
 def to_wire_tool_choice(
-    options: AdapterOptions, dialect: Dialect, tools: Sequence[ToolDefinition], losses: list[Loss]
+    options: RequestOptions, dialect: Dialect, tools: Sequence[ToolDefinition], losses: list[Loss]
 ) -> bytes | None:
     """Write `tool_choice`; None when there is no choice.
 
@@ -164,7 +164,7 @@ def to_wire_tool_choice(
     return dumps(dialect.required_choice if choice == "required" else choice)
 
 
-def _is_only(choice: ToolChoice, options: AdapterOptions, dialect: Dialect, tools: Sequence[ToolDefinition]) -> bool:
+def _is_only(choice: ToolChoice, options: RequestOptions, dialect: Dialect, tools: Sequence[ToolDefinition]) -> bool:
     alone = [tool.name for tool in tools] == [choice.name] and "tools" not in options.provider_options
     return alone and "required" in dialect.tool_choices
 
@@ -292,7 +292,7 @@ def _is_strict_keyword(key: str, value: Any, node: Mapping[str, Any]) -> bool:
 
 
 def to_wire_answer_schema(
-    options: AdapterOptions, losses: list[Loss], *, object_root: bool, any_keyword: bool = False
+    options: RequestOptions, losses: list[Loss], *, object_root: bool, any_keyword: bool = False
 ) -> dict[str, Any]:
     """Return `name`, `schema` and `strict` for the answer's schema; strict only where that means the same.
 

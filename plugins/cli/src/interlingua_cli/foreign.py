@@ -11,8 +11,8 @@ from zlib import error as ZlibError  # noqa: N812  a class of errors
 
 import attrs
 
+from interlingua._json import loads
 from interlingua.errors import DecodeError
-from interlingua.json import loads
 
 _Object = Mapping[str, Any]
 _GZIP = b"\x1f\x8b"

@@ -16,13 +16,13 @@ from typing import Any, get_args, get_type_hints
 
 import click
 
+from interlingua._json import FrozenDict, loads
 from interlingua.codec import decode_tool, dumps_message, read_jsonl
 from interlingua.errors import DecodeError, InterlinguaError
-from interlingua.json import FrozenDict, loads
 from interlingua.types import (
-    AdapterOptions,
     Effort,
     Message,
+    RequestOptions,
     SideEffects,
     ToolChoice,
     ToolChoiceOption,
@@ -155,13 +155,13 @@ _READERS: dict[Any, Callable[[str], Any]] = {
 
 @cache
 def _option_readers() -> dict[str, Callable[[str], Any]]:
-    hints = get_type_hints(AdapterOptions)
+    hints = get_type_hints(RequestOptions)
     readers = {kind: reader for base, reader in _READERS.items() for kind in (base, base | None)}
     return {name: readers[kind] for name, kind in hints.items() if name not in _ARGUMENTS and kind in readers}
 
 
 def read_options(_ctx: click.Context, _parameter: click.Parameter, pairs: Iterable[str]) -> dict[str, Any]:
-    """Read `name=value` pairs, each value by the type of its field in AdapterOptions; a click callback."""
+    """Read `name=value` pairs, each value by the type of its field in RequestOptions; a click callback."""
     options: dict[str, Any] = {}
     for pair in pairs:
         name, equals, text = pair.partition("=")

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit, urlunsplit
 import attrs
 import click
 
+from interlingua._json import repair_surrogates
 from interlingua.errors import (
     APIConnectionError,
     AuthenticationError,
@@ -28,7 +29,6 @@ from interlingua.errors import (
     ServerError,
     StreamInterruptedError,
 )
-from interlingua.json import replace_lone_surrogates
 from interlingua.plugins import ConnectionSettings, Loss
 from interlingua.types import Message, MessageStatus, StreamEvent, TextDelta, ThinkingDelta
 from interlingua_cli.state import State
@@ -44,14 +44,14 @@ _LEDGER = ("path", "block", "verdict", "reason")
 def print_json(value: Any) -> None:
     """Print a value as indented JSON; exact money stays exact, as a string."""
     text = json.dumps(value, ensure_ascii=not supports_unicode(sys.stdout), indent=2, default=_to_json)
-    click.echo(replace_lone_surrogates(text))
+    click.echo(repair_surrogates(text))
 
 
 def print_json_lines(values: Iterable[Any]) -> None:
     """Print each value as JSON on a line of its own."""
     for value in values:
         text = json.dumps(value, ensure_ascii=not supports_unicode(sys.stdout), default=_to_json)
-        click.echo(replace_lone_surrogates(text))
+        click.echo(repair_surrogates(text))
 
 
 def _to_json(value: Any) -> Any:
@@ -215,7 +215,7 @@ def _continue_on(file: TextIO) -> None:
 
 def print_calls(message: Message) -> None:
     """Print the tool calls the model asked for; the command line runs none."""
-    for call in message.tool_calls():
+    for call in message.tool_calls:
         click.secho(escape_controls(f"[calls {call.name}({call.input_json})]", sys.stderr), err=True, dim=True)
 
 
@@ -288,7 +288,7 @@ def _key_variable(state: State, provider: str) -> str | None:
     if configured:
         return configured
     try:
-        variables = state.registry.provider(provider).connection(ConnectionSettings(environ=state.environ)).env
+        variables = state.registry.provider(provider).connection(ConnectionSettings(environ=state.environ)).env_vars
     except InterlinguaError:
         return None
     keys = [name for name in variables if "KEY" in name or "TOKEN" in name]

@@ -9,12 +9,12 @@ from typing import Any
 
 import attrs
 
+from interlingua._http.shared import ClientState, Exchange
+from interlingua._http.transport import outgoing
+from interlingua._pricing import cost_of, lost_cache
+from interlingua._request.prepare import RequestDraft
 from interlingua.errors import CallerError
-from interlingua.http.shared import Exchange, SharedState
-from interlingua.http.transport import outgoing
-from interlingua.plugins import estimate_input_tokens, no_auth
-from interlingua.pricing import cost_of, lost_cache
-from interlingua.request.prepare import PreparedRequest
+from interlingua.plugins import estimate_tokens, no_auth
 from interlingua.types import Message, Role, StopReason, ToolDefinition, Usage, user
 from interlingua_cli.output import mask_credentials
 from interlingua_cli.state import State
@@ -37,10 +37,10 @@ def plan_request(
 
     An image that would have to be fetched raises CallerError; with `exact=False` its address stands for it.
     """
-    shared = SharedState(
+    shared = ClientState(
         model, base_url=base_url, registry=state.registry, settings=state.settings, workspace=Path.cwd()
     )
-    exchange = shared.begin_exchange(messages, {"tools": tools, **(options or {})}, stream=stream)
+    exchange = shared.new_exchange(messages, {"tools": tools, **(options or {})}, stream=stream)
     urls = exchange.request.urls
     if exact and urls:
         raise CallerError(f"{model} takes no image by URL, and nothing is fetched here: {', '.join(urls)}")
@@ -63,10 +63,10 @@ def describe_request(exchange: Exchange) -> tuple[str, str, dict[str, str]]:
     return sent.method, mask_credentials(sent.url), headers
 
 
-def estimate_cost(request: PreparedRequest) -> dict[str, Any]:
+def estimate_cost(request: RequestDraft) -> dict[str, Any]:
     """Return what sending a planned request would take: tokens, window, and the price of its input in USD."""
     provider, model = request.provider, request.options.model
-    tokens = estimate_input_tokens(provider, request.messages, request.tools, request.options)
+    tokens = estimate_tokens(provider, request.messages, request.tools, request.options)
     window = request.target.capabilities.max_context_tokens or None
     cost = cost_of(Usage(input_tokens=tokens, output_tokens=0), provider.model(model), datetime.now(UTC))
     return {
@@ -79,7 +79,7 @@ def estimate_cost(request: PreparedRequest) -> dict[str, Any]:
     }
 
 
-def estimate_lost_cache(request: PreparedRequest, input_tokens: int) -> dict[str, Any]:
+def estimate_lost_cache(request: RequestDraft, input_tokens: int) -> dict[str, Any]:
     """Return what it costs to leave the last answer's model for this one: its prompt cache is lost."""
     messages, provider, model = request.messages, request.provider, request.options.model
     origin = next((message.metadata.model for message in reversed(messages) if message.metadata.model), None)
@@ -91,6 +91,6 @@ def estimate_lost_cache(request: PreparedRequest, input_tokens: int) -> dict[str
 
     lost = lost_cache(
         messages, input_tokens, provider.model(model), datetime.now(UTC),
-        lambda prefix: estimate_input_tokens(provider, prefix, request.tools, request.options),
+        lambda prefix: estimate_tokens(provider, prefix, request.tools, request.options),
     )  # fmt: skip
     return facts | attrs.asdict(lost)

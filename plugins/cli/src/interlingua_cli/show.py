@@ -107,7 +107,7 @@ class Show:
                 print_delta(inner.delta, thinking=True)
         elif event.type == "message_end" and event.message.role is Role.ASSISTANT:
             end_lines()
-            if event.message.tool_calls() and self._prints_deltas:
+            if event.message.tool_calls and self._prints_deltas:
                 self._end_text(event.message)
                 self._printed = False
         elif event.type == "tool_execution_start":
@@ -128,7 +128,7 @@ class Show:
 
     def _end_text(self, message: Message) -> None:
         """Print the text of a message where no event brought it."""
-        text = message.text_content()
+        text = message.text
         if not self._printed and text:
             click.echo(escape_controls(text, sys.stdout))
 
@@ -137,7 +137,7 @@ class Show:
         if self.form == "json":
             print_json(encode_message(message))
             return
-        text = message.text_content()
+        text = message.text
         if self.extract is not None:
             code = find_code(text, last=self.extract == "last")
             if code is None:
@@ -150,7 +150,7 @@ class Show:
         elif not self._printed:
             click.echo(escape_controls(text, sys.stdout))
         self._printed = False
-        if message.tool_calls():
+        if message.tool_calls:
             print_calls(message)
         print_usage(message)
 

@@ -15,7 +15,7 @@ import click
 from interlingua.errors import CallerError, InterlinguaError
 
 if TYPE_CHECKING:
-    from interlingua.http.client import Client
+    from interlingua._http.client import Client
     from interlingua.plugins import Connection, Registry
     from interlingua_cli.config import Config
     from interlingua_cli.talk import Log
@@ -75,7 +75,7 @@ class State:
 
     def client(self, model: str | None = None, base_url: str | None = None) -> Client:
         """Make a client; `base_url` goes to the provider of `model`."""
-        from interlingua.http.client import Client  # noqa: PLC0415  help needs it not
+        from interlingua._http.client import Client  # noqa: PLC0415  help needs it not
 
         return Client(model, base_url=base_url, registry=self.registry, settings=self.settings)
 

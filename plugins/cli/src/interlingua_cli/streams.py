@@ -8,7 +8,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import TextIO
 
-from interlingua.json import replace_lone_surrogates
+from interlingua._json import repair_surrogates
 
 _VISIBLE = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\t\n\r"}
 
@@ -36,4 +36,4 @@ def escape_controls(text: str, stream: TextIO) -> str:
 
     On a terminal control characters become escapes: they could move the cursor, or change what is on screen.
     """
-    return replace_lone_surrogates(text).translate(_VISIBLE) if stream.isatty() else replace_lone_surrogates(text)
+    return repair_surrogates(text).translate(_VISIBLE) if stream.isatty() else repair_surrogates(text)

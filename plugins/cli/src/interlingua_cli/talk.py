@@ -15,7 +15,7 @@ from interlingua.types import (
     DEFAULT_SESSION,
     ContentBlock,
     Message,
-    RoutingDecisionRecord,
+    RoutingDecision,
     RoutingMode,
     Usage,
     system,
@@ -28,11 +28,11 @@ from interlingua_cli.show import Show
 from interlingua_cli.state import State
 
 if TYPE_CHECKING:
-    from interlingua_output import Output
-    from interlingua.http.client import Client
+    from interlingua._http.client import Client
     from interlingua.plugins import Loss
     from interlingua_cli.arguments import Arguments
     from interlingua_cli.tools import Tools
+    from interlingua_output import Output
 
 SWAP_REASON = "user swap via /model command"
 NO_STORE = "conversations are kept by interlingua-sessions: pip install interlingua-sessions"
@@ -152,7 +152,7 @@ class MemoryTalk:
     messages: list[Message] = attrs.field(factory=list)
     file: Path | None = None
     _options: Mapping[str, Any] = attrs.field(factory=dict)
-    _routing: RoutingDecisionRecord | None = None  # until a swap
+    _routing: RoutingDecision | None = None  # until a swap
 
     @property
     def without_answer(self) -> str:
@@ -222,7 +222,7 @@ class MemoryTalk:
         name = str(self._state.registry.resolve(model))
         losses = losses_of_swap(self._state, self.messages, name, self._options)
         self.model = name
-        self._routing = RoutingDecisionRecord(mode=RoutingMode.MANUAL, chosen_model=name, reason=SWAP_REASON)
+        self._routing = RoutingDecision(mode=RoutingMode.MANUAL, chosen_model=name, reason=SWAP_REASON)
         return losses
 
     def save(self, path: Path) -> None:
@@ -241,7 +241,7 @@ class MemoryTalk:
 
 def answer_of(schema: Mapping[str, Any]) -> Output[Any]:
     """Return the output that asks for JSON of a schema."""
-    from interlingua import Output  # noqa: PLC0415  help needs it not
+    from interlingua_output import Output  # noqa: PLC0415  loaded when a schema is given
 
     return Output(schema, name=OUTPUT_NAME)
 

@@ -6,7 +6,7 @@ import base64
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from interlingua.plugins import BlockLoss, describe_unsent, dumps, dumps_exact, encode_each, own_replay
+from interlingua.plugins import BlockLoss, dumps, dumps_trimmed, encode_each, placeholder_text, replay_state
 from interlingua.types import (
     ContentBlock,
     DocumentBlock,
@@ -61,12 +61,12 @@ def _input(message: Message) -> Element:
         else:
             rows.append(BlockLoss(at, block.type, "dropped", "this wire has no form for it"))
     if not parts and message.role is _USER:
-        parts.append({"type": "text", "text": _name_documents(message, rows) if documents else describe_unsent(rows)})
+        parts.append({"type": "text", "text": _name_documents(message, rows) if documents else placeholder_text(rows)})
     if not parts:
         return Element(None, tuple(rows))
     alone = len(parts) == 1 and parts[0]["type"] == "text"
     body = {"role": "user" if message.role is _USER else "system", "content": parts[0]["text"] if alone else parts}
-    return Element(dumps_exact(body), tuple(rows), tuple(documents))
+    return Element(dumps_trimmed(body), tuple(rows), tuple(documents))
 
 
 def _name_documents(message: Message, rows: list[BlockLoss]) -> str:
@@ -108,7 +108,7 @@ def to_wire_document(block: DocumentBlock) -> dict[str, Any] | None:
 def _assistant(message: Message) -> Element:
     """Write an answer: the plan before its calls and its citations have places of their own."""
     rows: list[BlockLoss] = []
-    replay = own_replay(message)
+    replay = replay_state(message)
     content: list[Any] = []
     calls: list[Any] = []
     citations: list[Any] = []
@@ -135,7 +135,7 @@ def _assistant(message: Message) -> Element:
     body: dict[str, Any] = {"role": "assistant"}
     parts = {"content": content, "tool_plan": plan, "tool_calls": calls, "citations": citations}
     body |= {name: value for name, value in parts.items() if value}
-    return Element(dumps_exact(body) if content or plan or calls else None, tuple(rows))
+    return Element(dumps_trimmed(body) if content or plan or calls else None, tuple(rows))
 
 
 def _placed(citation: Mapping[str, Any], place: int) -> Mapping[str, Any]:
@@ -171,7 +171,7 @@ def _call(block: ToolUseBlock, at: int, rows: list[BlockLoss]) -> dict[str, Any]
 
 
 def _result(message: Message) -> Element:
-    results = message.tool_results()
+    results = message.tool_results
     if not results:
         return Element(None)
     block = results[0]
@@ -193,7 +193,7 @@ def _result(message: Message) -> Element:
             parts.insert(0, {"type": "text", "text": ERROR_PREFIX.strip()})
     texts = [part.get("text") for part in parts]
     content: Any = parts if len(parts) > 1 or None in texts else "".join(map(str, texts))
-    return Element(dumps_exact({"role": "tool", "tool_call_id": block.tool_use_id, "content": content}), tuple(rows))
+    return Element(dumps_trimmed({"role": "tool", "tool_call_id": block.tool_use_id, "content": content}), tuple(rows))
 
 
 def _drop_reason(part: ContentBlock) -> str:

@@ -8,12 +8,12 @@ from importlib.resources import files
 import attrs
 
 from interlingua.plugins import ModelInfo, find_model, load_catalogue
-from interlingua.types import AdapterCapabilities
+from interlingua.types import ModelCapabilities
 
 API = "chat-v2"
 
 # What the wire itself can carry; what differs by model stands in models.json.
-DEFAULTS = AdapterCapabilities(
+DEFAULTS = ModelCapabilities(
     supports_thinking=True,  # reasoning, and the plan before calls, which every model with tools writes
     supports_images=False,
     supports_tools=True,
@@ -56,7 +56,7 @@ def model_of(name: str) -> ModelInfo | None:
 
 
 @cache
-def capabilities_of(name: str) -> AdapterCapabilities:
+def capabilities_of(name: str) -> ModelCapabilities:
     """Return what the service can carry with a model; a model that is not listed gets the defaults, with images."""
     model = model_of(name)
     if model is None:

@@ -20,10 +20,10 @@ from interlingua.plugins import (
     hookimpl,
 )
 from interlingua.types import (
-    AdapterCapabilities,
-    AdapterOptions,
     CostParts,
     Message,
+    ModelCapabilities,
+    RequestOptions,
     StreamEvent,
     ToolDefinition,
 )
@@ -43,7 +43,7 @@ class _Cohere:
     contract_version = 1
 
     @hookimpl
-    def capabilities(self, model: str) -> AdapterCapabilities:
+    def capabilities(self, model: str) -> ModelCapabilities:
         return capabilities_of(model)
 
     @hookimpl
@@ -56,7 +56,7 @@ class _Cohere:
 
     @hookimpl
     def to_wire(
-        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions
+        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions
     ) -> WireRequest:
         return to_wire(messages, tools, options)
 
@@ -107,7 +107,7 @@ def connection(settings: ConnectionSettings) -> Connection:
         base_url=base,
         auth=bearer_auth(key),
         headers={"x-client-name": str(name)} if name else {},
-        env=("CO_API_KEY", "COHERE_API_KEY", "CO_API_URL"),
+        env_vars=("CO_API_KEY", "COHERE_API_KEY", "CO_API_URL"),
         has_key=bool(key) or settings.base_url is not None,
         hosts=("api.cohere.com", "api.cohere.ai"),
         endpoints={API: "/v2/chat"},

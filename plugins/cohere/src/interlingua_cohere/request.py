@@ -7,7 +7,7 @@ from typing import Any
 
 from interlingua.errors import CapabilityError
 from interlingua.plugins import Json, Loss, Piece, WireRequest, dumps, json_array, json_object, option_loss
-from interlingua.types import AdapterOptions, ImageBlock, Message, ToolChoice, ToolDefinition, to_wire_function_tool
+from interlingua.types import ImageBlock, Message, RequestOptions, ToolChoice, ToolDefinition, to_wire_function_tool
 from interlingua_cohere.messages import to_wire_messages
 from interlingua_cohere.models import API, capabilities_of, takes_thinking
 
@@ -21,7 +21,7 @@ _PER_IMAGE = 1000
 _TEMPLATE, _TOOLS_TEMPLATE = 500, 900
 
 
-def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions) -> WireRequest:
+def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions) -> WireRequest:
     """Write the request; documents of users' messages stand beside the messages.
 
     Raises:
@@ -58,7 +58,7 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
     return WireRequest(path=PATH, body=json_object(fields), losses=tuple(losses), api=API, stream=options.stream)
 
 
-def to_wire_tool_choice(options: AdapterOptions) -> str | None:
+def to_wire_tool_choice(options: RequestOptions) -> str | None:
     """Return `REQUIRED` or `NONE`, or None where nothing is to be said or an older model takes neither.
 
     Raises:
@@ -90,7 +90,7 @@ def _complete(value: Any) -> Any:
     return value
 
 
-def to_wire_options(options: AdapterOptions, losses: list[Loss]) -> dict[str, Any]:
+def to_wire_options(options: RequestOptions, losses: list[Loss]) -> dict[str, Any]:
     """Return the body's fields besides model, messages, tools and documents; 0 is a value.
 
     Raises:
@@ -137,7 +137,7 @@ def _within_limits(name: str, wire: str, value: Any, losses: list[Loss]) -> Any:
     return moved
 
 
-def _thinking(options: AdapterOptions, losses: list[Loss]) -> dict[str, Any] | None:
+def _thinking(options: RequestOptions, losses: list[Loss]) -> dict[str, Any] | None:
     """Return `thinking`, a switch with or without a budget, or None where nothing was set."""
     budget, effort = options.thinking_budget, options.effort
     off = options.thinking is False or effort == "none" or budget == 0

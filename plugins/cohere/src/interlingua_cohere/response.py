@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from interlingua.errors import MalformedResponseError
-from interlingua.plugins import Assembler, RequestContext, WireResponse, loads
+from interlingua.plugins import MessageAssembler, RequestContext, WireResponse, loads
 from interlingua.types import Message, MessageStatus
 from interlingua_cohere.errors import error_from_body
 from interlingua_cohere.stream import AnswerReader
@@ -42,7 +42,7 @@ def from_wire_response(response: WireResponse, context: RequestContext) -> Messa
     events += reader.read_end(body)
     if reader.error is not None:
         raise reader.error
-    assembler = Assembler(context)
+    assembler = MessageAssembler(context)
     assembler.feed(events + reader.end(complete=True))
     return assembler.message(MessageStatus.COMPLETE)
 

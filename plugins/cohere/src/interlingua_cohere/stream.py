@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
 from interlingua.errors import MalformedResponseError, ProviderError, ServerError
-from interlingua.plugins import RequestContext, WireChunk, dumps, loads_fast, replace_lone_surrogates
+from interlingua.plugins import RequestContext, WireChunk, dumps, loads_lossy, repair_surrogates
 from interlingua.types import (
     BlockEnd,
     ErrorEvent,
@@ -63,7 +63,7 @@ async def stream_response(source: AsyncIterator[WireChunk], context: RequestCont
 
 def _load(data: bytes) -> dict[str, Any]:
     try:
-        line = loads_fast(data)
+        line = loads_lossy(data)
     except ValueError as error:
         raise MalformedResponseError(f"an event is not JSON: {error}") from error
     if not isinstance(line, dict):
@@ -209,7 +209,7 @@ class AnswerReader:
             out.append(BlockEnd(index=at, block=block))
         replay: dict[str, Any] = {}
         if self._plan:
-            replay["tool_plan"] = replace_lone_surrogates("".join(self._plan))
+            replay["tool_plan"] = repair_surrogates("".join(self._plan))
         if others:
             replay["citations"] = others
         if replay or self.trace:

@@ -10,11 +10,11 @@ from typing import Any
 import attrs
 import yaml
 
+from interlingua._response.decode import StreamDecoder
+from interlingua._response.framing import framer
 from interlingua.errors import InterlinguaError
 from interlingua.plugins import ConnectionSettings, WireChunk, WireResponse
-from interlingua.response.decode import StreamDecoder
-from interlingua.response.framing import framer
-from interlingua.types import AdapterOptions, Message, StreamEvent, tool_result, user
+from interlingua.types import Message, RequestOptions, StreamEvent, tool_result, user
 from interlingua_cli.cassettes import Exchange, read_body
 from interlingua_contract.rule import NotApplicable
 from interlingua_contract.subject import Aim, Subject
@@ -317,13 +317,13 @@ def recorded_answers(subject: Subject) -> list[tuple[Exchange, Message]]:
 def aim_for(subject: Subject, exchange: Exchange) -> Aim:
     """Return what the exchange was made for."""
     api, model = subject.api_of(exchange) or subject.apis[0], subject.model_of(exchange)
-    declared = subject.provider.capabilities(model, AdapterOptions(model=model, api=api))
+    declared = subject.provider.capabilities(model, RequestOptions(model=model, api=api))
     return Aim(api=api, model=model, capabilities=declared)
 
 
 def replay_history(message: Message) -> list[Message]:
     """Return the history in which this answer is sent back."""
-    return [user("q"), message, *[tool_result(one, "r") for one in message.tool_calls()], user("n")]
+    return [user("q"), message, *[tool_result(one, "r") for one in message.tool_calls], user("n")]
 
 
 def spread_places(count: int, most: int = 24) -> list[int]:

@@ -12,15 +12,15 @@ from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
 from hypothesis import strategies as st
 
 from interlingua.types import (
-    AdapterCapabilities,
     AudioBlock,
     CacheHint,
     ContentBlock,
     DocumentBlock,
     ImageBlock,
-    ImageSource,
+    MediaSource,
     Message,
     MessageMetadata,
+    ModelCapabilities,
     OpaqueBlock,
     Origin,
     Provenance,
@@ -60,7 +60,7 @@ READ = ToolDefinition(
     side_effects=SideEffects.READ,
 )
 
-_DATA = ImageSource(kind="base64", data=PAYLOAD)
+_DATA = MediaSource(kind="base64", data=PAYLOAD)
 PICTURE = ImageBlock(source=_DATA, media_type="image/png")
 
 
@@ -88,7 +88,7 @@ class Scene:
     media_type: str = ""
     tools: tuple[ToolDefinition, ...] = ()
 
-    def declared(self, capabilities: AdapterCapabilities) -> bool:
+    def declared(self, capabilities: ModelCapabilities) -> bool:
         """True when the target declares that it can carry this."""
         if not self.flag or not all(getattr(capabilities, flag) for flag in self.flag.split()):
             return False
@@ -199,7 +199,7 @@ def _in_result(block: ImageBlock | DocumentBlock, flag: str) -> Scene:
 
 def linked_image() -> Scene:
     """Return an image by its address."""
-    block = ImageBlock(source=ImageSource(kind="url", data=URL), media_type="image/png")
+    block = ImageBlock(source=MediaSource(kind="url", data=URL), media_type="image/png")
     return Scene(
         name="image by address",
         block_type="image",

@@ -10,10 +10,10 @@ from typing import Any
 
 import attrs
 
+from interlingua._response.decode import StreamDecoder
+from interlingua._response.framing import framer
 from interlingua.errors import CapabilityError
 from interlingua.plugins import EMPTY, ConnectionSettings
-from interlingua.response.decode import StreamDecoder
-from interlingua.response.framing import framer
 from interlingua.types import (
     BlockEnd,
     Message,

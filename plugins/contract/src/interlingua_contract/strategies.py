@@ -16,7 +16,7 @@ from interlingua.types import (
     ContentBlock,
     DocumentBlock,
     ImageBlock,
-    ImageSource,
+    MediaSource,
     Message,
     MessageMetadata,
     MessageStatus,
@@ -25,7 +25,7 @@ from interlingua.types import (
     Provenance,
     RedactedThinkingBlock,
     Role,
-    RoutingDecisionRecord,
+    RoutingDecision,
     RoutingMode,
     SideEffects,
     StopReason,
@@ -69,15 +69,15 @@ def hints() -> st.SearchStrategy[CacheHint | None]:
 
 def media() -> st.SearchStrategy[ContentBlock]:
     """Images, audio, video and documents."""
-    inline = st.just(ImageSource(kind="base64", data=PIXEL))
-    linked = st.just(ImageSource(kind="url", data="https://example.com/a.png"))
+    inline = st.just(MediaSource(kind="base64", data=PIXEL))
+    linked = st.just(MediaSource(kind="url", data="https://example.com/a.png"))
     return st.one_of(
         st.builds(ImageBlock, source=st.one_of(inline, linked), media_type=st.just("image/png"), cache=hints()),
         st.builds(AudioBlock, source=inline, media_type=st.sampled_from(["audio/wav", "audio/mpeg"])),
         st.builds(VideoBlock, source=inline, media_type=st.just("video/mp4")),
         st.builds(
             DocumentBlock,
-            source=st.just(ImageSource(kind="base64", data=PLAIN)),
+            source=st.just(MediaSource(kind="base64", data=PLAIN)),
             media_type=st.sampled_from(["text/plain", "application/pdf"]),
             title=st.sampled_from([None, "a title"]),
         ),
@@ -228,7 +228,7 @@ class _HistoryMaker:
             model=model,
             provider=origin.provider,
             api=origin.api,
-            routing=RoutingDecisionRecord(mode=RoutingMode.MANUAL, chosen_model=model, reason="drawn"),
+            routing=RoutingDecision(mode=RoutingMode.MANUAL, chosen_model=model, reason="drawn"),
             usage=Usage(),
             status=status,
             stop_reason=stop,
@@ -240,7 +240,7 @@ class _HistoryMaker:
     def results(self, answer: Message, *, ragged: bool) -> list[Message]:
         """Results in any order; in a ragged history some are missing and some answer no call."""
         made = []
-        for call in self.draw(st.permutations(answer.tool_calls())):
+        for call in self.draw(st.permutations(answer.tool_calls)):
             if ragged and self.seldom(5):
                 continue
             content: list[ContentBlock] = [TextBlock(text=self.text("u"))]

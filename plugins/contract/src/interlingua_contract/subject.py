@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 import attrs
 
+from interlingua._response.framing import framer
 from interlingua.errors import CallerError, CapabilityError
 from interlingua.plugins import (
     Connection,
@@ -28,8 +29,7 @@ from interlingua.plugins import (
     WireRequest,
     write_request,
 )
-from interlingua.response.framing import framer
-from interlingua.types import AdapterCapabilities, AdapterOptions, Message, Origin, ToolDefinition
+from interlingua.types import Message, ModelCapabilities, Origin, RequestOptions, ToolDefinition
 from interlingua_cli.cassettes import Exchange, read_cassette
 
 QUIRKS_FILE = "quirks.toml"
@@ -116,16 +116,16 @@ class Aim:
 
     api: str
     model: str
-    capabilities: AdapterCapabilities
+    capabilities: ModelCapabilities
 
     @property
     def name(self) -> str:
         """For messages."""
         return f"{self.api}/{self.model}"
 
-    def options(self, **settings: Any) -> AdapterOptions:
+    def options(self, **settings: Any) -> RequestOptions:
         """Return a request's options."""
-        return AdapterOptions(model=self.model, api=self.api, **settings)
+        return RequestOptions(model=self.model, api=self.api, **settings)
 
 
 _SIZE_LIMITS = ("max_context", "max_output", "max_image", "many_images", "max_document", "max_media")
@@ -134,7 +134,7 @@ _SIZE_LIMITS = ("max_context", "max_output", "max_image", "many_images", "max_do
 _FOR_PLANS = ("schema_", "structured_in_prompt", "forced_tool_with_thinking", "thinks_by_default")
 _WITHOUT_SIZES: dict[str, Any] = {
     field.name: field.default
-    for field in attrs.fields(AdapterCapabilities)
+    for field in attrs.fields(ModelCapabilities)
     if field.name == "assumed" or field.name.startswith((*_SIZE_LIMITS, *_FOR_PLANS))
 }  # fmt: skip
 
@@ -267,11 +267,11 @@ class Subject:
     @cached_property
     def aims(self) -> tuple[Aim, ...]:
         """What to write requests for: each API with one model per distinct declaration."""
-        found: dict[tuple[str, AdapterCapabilities], Aim] = {}
+        found: dict[tuple[str, ModelCapabilities], Aim] = {}
         for api in self.apis:
             for name in self.quirks.models.get(api) or (UNKNOWN_MODEL, *[info.id for info in self.provider.models()]):
                 try:
-                    declared = self.provider.capabilities(name, AdapterOptions(model=name, api=api))
+                    declared = self.provider.capabilities(name, RequestOptions(model=name, api=api))
                 except CapabilityError:
                     continue  # this API does not offer this model
                 written_alike = attrs.evolve(declared, **_WITHOUT_SIZES)

@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl, urlencode
 
 import attrs
 
+from interlingua._pricing import cost_of
 from interlingua.errors import (
     AuthenticationError,
     CallerError,
@@ -22,10 +23,8 @@ from interlingua.errors import (
     PluginError,
     ServerError,
 )
-from interlingua.plugins import Loss, Provider, Registry, WireRequest, WireResponse, estimate_input_tokens
-from interlingua.pricing import cost_of
+from interlingua.plugins import Loss, Provider, Registry, WireRequest, WireResponse, estimate_tokens
 from interlingua.types import (
-    AdapterOptions,
     AudioBlock,
     ContentBlock,
     DocumentBlock,
@@ -34,6 +33,7 @@ from interlingua.types import (
     MessageComplete,
     MessageStatus,
     Origin,
+    RequestOptions,
     Role,
     ToolResultBlock,
     ToolUseBlock,
@@ -52,7 +52,7 @@ from interlingua_serve import (
 
 if TYPE_CHECKING:
     from interlingua import AsyncClient
-    from interlingua.http.streams import AsyncMessageStream
+    from interlingua._http.streams import AsyncMessageStream
     from interlingua_gateway.access import Admission
     from interlingua_gateway.gateway import Gateway
 
@@ -62,7 +62,7 @@ Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 _SECRETS = frozenset({"authorization", "x-api-key", "x-goog-api-key", "api-key", "cookie", "proxy-authorization"})
 _HEADER_LIMIT = 4_000  # bytes of the ledger in a header: servers and proxies allow 8,000 for all
-_OPTIONS = tuple(attrs.fields_dict(AdapterOptions).keys() - {"model", "stream", "connection"})
+_OPTIONS = tuple(attrs.fields_dict(RequestOptions).keys() - {"model", "stream", "connection"})
 
 
 # what a request may name that only the service of its API keeps: no other can answer without it
@@ -99,7 +99,7 @@ class ServedApi:
         """Answer one request; what goes wrong is answered as this API's errors are."""
         provider = self.gateway.registry.provider(self.key)
         request = _Request(self, provider, scope, receive, send)
-        activity = self.gateway.registry.around("serve_request", request.facts())
+        activity = self.gateway.registry.instrument("serve_request", request.facts())
         with activity or nullcontext():
             try:
                 await request.answer()
@@ -405,7 +405,7 @@ class _Target:
     origin: Origin
     messages: tuple[Message, ...]
     tools: Sequence[Any]
-    options: AdapterOptions
+    options: RequestOptions
     losses: tuple[Loss, ...]
 
     @property
@@ -421,9 +421,9 @@ class _Target:
         usage = message.metadata.usage or Usage()
         given = usage.input_tokens
         if given is None:
-            given = estimate_input_tokens(provider, self.messages, self.tools, options)
+            given = estimate_tokens(provider, self.messages, self.tools, options)
         said = Message(role=Role.USER, content="".join(map(_text_of, message.content)))
-        made = max(usage.output_tokens or 0, estimate_input_tokens(provider, [said], (), options))
+        made = max(usage.output_tokens or 0, estimate_tokens(provider, [said], (), options))
         usage = attrs.evolve(usage, input_tokens=given, output_tokens=made)
         usage = cost_of(usage, provider.model(self.origin.model), message.created_at)
         return attrs.evolve(message, metadata=attrs.evolve(message.metadata, usage=usage))

@@ -90,7 +90,9 @@ class Gateway:
         connection = self.registry.provider(provider).connection(ConnectionSettings(environ=self._environ, **given))
         if connection.has_key:
             return ""
-        return " or ".join([name for name in connection.env if "KEY" in name or "TOKEN" in name] or connection.env)
+        return " or ".join(
+            [name for name in connection.env_vars if "KEY" in name or "TOKEN" in name] or connection.env_vars
+        )
 
     def warnings(self) -> Iterator[str]:
         """Yield what will make models of the routes fail: providers that are not installed, or without a key."""

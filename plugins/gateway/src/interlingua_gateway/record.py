@@ -77,7 +77,7 @@ class Record:
         if session is None:
             session = self._store.create_session(workspace_path=f"gateway:{tenant}", active_model=model).id
         else:
-            calls = next((each.tool_calls() for each in reversed(history[:known]) if each.role is Role.ASSISTANT), [])
+            calls = next((each.tool_calls for each in reversed(history[:known]) if each.role is Role.ASSISTANT), [])
             ids = {call.id: kept.id for call, kept in zip(calls, self._last_calls(session), strict=False)}
         for message in history[known:]:
             self._store.append(_fresh(message, session, ids))
@@ -96,7 +96,7 @@ class Record:
         """Return the calls of the newest whole answer: those that results may still come for."""
         for message in self._store.messages(session, newest_first=True):
             if message.role is Role.ASSISTANT and message.metadata.status is MessageStatus.COMPLETE:
-                return message.tool_calls()
+                return message.tool_calls
         return ()
 
     def close(self) -> None:

@@ -12,11 +12,11 @@ from interlingua.plugins import (
     Json,
     Loss,
     Piece,
-    describe_unsent,
     dumps,
     encode_each,
     message_loss,
-    own_replay,
+    placeholder_text,
+    replay_state,
 )
 from interlingua.types import (
     AudioBlock,
@@ -126,7 +126,7 @@ def to_wire_contents(messages: Sequence[Message], model: str) -> Contents:
         reason = "the history ends with the model's words; this wire has no prefill and answers them as they are"
         losses.append(message_loss(len(messages) - 1, reason, messages[-1].id))
     body.append(b"]}]")
-    said = own_replay(messages[0], API).get("role") if leading else None  # as a caller's request said it
+    said = replay_state(messages[0], API).get("role") if leading else None  # as a caller's request said it
     opened = b'{"role":' + dumps(said) + b',"parts":[' if said else b'{"parts":['
     return Contents(opened + system + b"]}" if system else None, body, tuple(losses))
 
@@ -157,7 +157,7 @@ def to_wire_parts(message: Message, model: str) -> Parts:
     rows: list[BlockLoss] = []
     if message.role is _TOOL:
         blocks = enumerate(message.content)
-        kept = own_replay(message, API).get("parts")
+        kept = replay_state(message, API).get("parts")
         results = [
             _as_it_came(block, kept) or _result(block, index, rows)
             for index, block in blocks
@@ -195,7 +195,7 @@ def to_wire_parts(message: Message, model: str) -> Parts:
 
 def _stand_in(message: Message, rows: list[BlockLoss]) -> list[Any]:
     """Return what is said in place of a user's message of which nothing can be sent."""
-    return [{"text": describe_unsent(rows)}] if message.role is Role.USER else []
+    return [{"text": placeholder_text(rows)}] if message.role is Role.USER else []
 
 
 def _thinking(block: ThinkingBlock, index: int, rows: list[BlockLoss]) -> dict[str, Any] | None:
@@ -310,7 +310,7 @@ def _media(block: Media, index: int, rows: list[BlockLoss], message: Message, mo
     if (names := _unsupported_fields(block)) is not None:
         reason = f"this wire has no {names} on a part; the data is kept"
         rows.append(BlockLoss(index, block.type, "rewritten", reason))
-    kept: Mapping[str, Any] = own_replay(message).get("media") or {}
+    kept: Mapping[str, Any] = replay_state(message).get("media") or {}
     extras = kept.get(media_key(block)) if kept else None
     made = to_wire_media(block)
     return made | extras if extras and _is_same_model(message.metadata, model) else made

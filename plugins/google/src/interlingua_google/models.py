@@ -9,14 +9,14 @@ from importlib.resources import files
 import attrs
 
 from interlingua.plugins import EMPTY, FrozenDict, ModelInfo, find_model, load_catalogue
-from interlingua.types import AdapterCapabilities
+from interlingua.types import ModelCapabilities
 
 API = "generate"
 
 IMAGES = ("image/png", "image/jpeg", "image/webp", "image/heic", "image/heif")
 
 # What the wire itself can carry; what differs by model stands in models.json.
-DEFAULTS = AdapterCapabilities(
+DEFAULTS = ModelCapabilities(
     supports_thinking=True,
     supports_images=True,
     supports_tools=True,
@@ -77,7 +77,7 @@ def generation_of(name: str) -> int | None:
 
 
 @cache
-def capabilities_of(name: str) -> AdapterCapabilities:
+def capabilities_of(name: str) -> ModelCapabilities:
     """Return what the service can carry with a model; a model that is not listed gets its generation's defaults."""
     model = model_of(name)
     # media inside results: third generation and later

@@ -22,7 +22,7 @@ from interlingua.plugins import (
     loads,
     no_auth,
 )
-from interlingua.types import AdapterCapabilities, AdapterOptions, Message, StreamEvent, ToolDefinition
+from interlingua.types import Message, ModelCapabilities, RequestOptions, StreamEvent, ToolDefinition
 from interlingua_google import models
 from interlingua_google.errors import from_wire_error, to_wire_error
 from interlingua_google.request import estimate_input_tokens, to_wire
@@ -51,7 +51,7 @@ class _Google:
     contract_version = 1
 
     @hookimpl
-    def capabilities(self, model: str, options: AdapterOptions | None) -> AdapterCapabilities:
+    def capabilities(self, model: str, options: RequestOptions | None) -> ModelCapabilities:
         return models.capabilities_of(model)
 
     @hookimpl
@@ -64,13 +64,13 @@ class _Google:
 
     @hookimpl
     def to_wire(
-        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions
+        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions
     ) -> WireRequest:
         return to_wire(messages, tools, options)
 
     @hookimpl
     def estimate_input_tokens(
-        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions | None
+        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions | None
     ) -> int:
         return estimate_input_tokens(messages, tools, options)
 
@@ -145,11 +145,11 @@ def connection(settings: ConnectionSettings) -> Connection:
         base_url=_versioned(base, version),
         auth=auth if key else no_auth,
         headers=_headers(settings.options),
-        env=(*_KEYS, _BASE),
+        env_vars=(*_KEYS, _BASE),
         has_key=bool(key) or settings.base_url is not None,
         hosts=("generativelanguage.googleapis.com",),
         endpoints=_ENDPOINTS,
-        batches=_BATCHES,
+        batch_limits=_BATCHES,
     )
 
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from interlingua.errors import CapabilityError
-from interlingua.plugins import Json, Loss, WireRequest, dumps, fit_effort, json_object, option_loss
-from interlingua.types import AdapterOptions, Message, Role, ToolChoice, ToolDefinition, WireTool
+from interlingua.plugins import Json, Loss, WireRequest, dumps, json_object, nearest_effort, option_loss
+from interlingua.types import Message, RequestOptions, Role, ToolChoice, ToolDefinition, WireTool
 from interlingua_google.messages import MEDIA, Parts, encode_messages, join_results, to_wire_contents
 from interlingua_google.models import API, capabilities_of, facts_of, generation_of
 
@@ -35,7 +35,7 @@ _PER_IMAGE = 1100
 _BYTES_PER_TOKEN_OF_MEDIA = 40
 
 
-def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions) -> WireRequest:
+def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions) -> WireRequest:
     """Write the request.
 
     `options.provider_options` are laid over the body, with three exceptions: members of `generationConfig` and
@@ -72,7 +72,7 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
 
 
 def _tools(
-    tools: Sequence[ToolDefinition], options: AdapterOptions, extra: dict[str, Any], losses: list[Loss]
+    tools: Sequence[ToolDefinition], options: RequestOptions, extra: dict[str, Any], losses: list[Loss]
 ) -> dict[str, bytes]:
     fields: dict[str, bytes] = {}
     declared: list[Any] = [{"functionDeclarations": to_wire_tools(tools, losses)}] if tools else []
@@ -128,7 +128,7 @@ def to_wire_tools(tools: Sequence[ToolDefinition], losses: list[Loss]) -> list[d
 
 
 def to_wire_tool_choice(
-    tools: Sequence[ToolDefinition], options: AdapterOptions, losses: list[Loss]
+    tools: Sequence[ToolDefinition], options: RequestOptions, losses: list[Loss]
 ) -> dict[str, Any] | None:
     """Return `functionCallingConfig`, or None where nothing is to be sent.
 
@@ -148,7 +148,7 @@ def to_wire_tool_choice(
     return None if wanted is None else {"mode": _MODES[wanted]}
 
 
-def to_wire_generation(options: AdapterOptions, losses: list[Loss], *, tools: bool) -> dict[str, Any]:
+def to_wire_generation(options: RequestOptions, losses: list[Loss], *, tools: bool) -> dict[str, Any]:
     """Return the config; {} where nothing was set.
 
     Raises:
@@ -185,7 +185,7 @@ def to_wire_generation(options: AdapterOptions, losses: list[Loss], *, tools: bo
     return config
 
 
-def to_wire_thinking(options: AdapterOptions, losses: list[Loss]) -> dict[str, Any] | None:
+def to_wire_thinking(options: RequestOptions, losses: list[Loss]) -> dict[str, Any] | None:
     """Return `thinkingConfig`, or None where the model's default is wanted. Never both a budget and a level."""
     budget, effort = options.thinking_budget, options.effort
     off = options.thinking is False or effort == "none"
@@ -201,14 +201,14 @@ def to_wire_thinking(options: AdapterOptions, losses: list[Loss]) -> dict[str, A
     return _levelled(options, losses, off=off)
 
 
-def _kind_by_name(options: AdapterOptions) -> str:
+def _kind_by_name(options: RequestOptions) -> str:
     generation = generation_of(options.model)
     if generation is None:  # the name tells nothing: a budget is taken by both generations where one is given
         return "level" if options.thinking_budget is None else "budget"
     return "none" if generation < 2 else "budget" if generation == 2 else "level"
 
 
-def _budgeted(options: AdapterOptions, losses: list[Loss], *, off: bool) -> dict[str, Any]:
+def _budgeted(options: RequestOptions, losses: list[Loss], *, off: bool) -> dict[str, Any]:
     if off:
         if facts_of(options.model).get("thinking_off", True):
             return {"thinkingBudget": 0}
@@ -224,15 +224,15 @@ def _budgeted(options: AdapterOptions, losses: list[Loss], *, off: bool) -> dict
     return made
 
 
-def _levelled(options: AdapterOptions, losses: list[Loss], *, off: bool) -> dict[str, Any]:
+def _levelled(options: RequestOptions, losses: list[Loss], *, off: bool) -> dict[str, Any]:
     levels = [level.lower() for level in facts_of(options.model).get("levels") or _DEFAULT_LEVELS]
     if off:
-        return {"thinkingLevel": str(fit_effort("none", levels, losses, "thinking")).upper()}
+        return {"thinkingLevel": str(nearest_effort("none", levels, losses, "thinking")).upper()}
     made: dict[str, Any] = {"includeThoughts": True} if options.thinking or options.thinking_budget is not None else {}
     if options.thinking_budget is not None:
         losses.append(option_loss("thinking_budget", "dropped", "this model takes a level, not a budget"))
     if options.effort is not None:
-        made["thinkingLevel"] = str(fit_effort(options.effort, levels, losses)).upper()
+        made["thinkingLevel"] = str(nearest_effort(options.effort, levels, losses)).upper()
     return made
 
 
@@ -277,7 +277,7 @@ def _loss(path: str, block_type: str, verdict: Any, reason: str) -> Loss:
 
 
 def estimate_input_tokens(
-    messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions | None
+    messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions | None
 ) -> int:
     """Estimate by bytes: 4 bytes a token plus 4 a message, media by kind and size."""
     model = options.model if options is not None else ""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from interlingua.errors import MalformedResponseError, StreamInterruptedError
-from interlingua.plugins import Assembler, RequestContext, WireResponse, loads
+from interlingua.plugins import MessageAssembler, RequestContext, WireResponse, loads
 from interlingua.types import Message, MessageComplete, MessageStatus, StopReason
 from interlingua_google.errors import envelope_in, error_from_envelope
 from interlingua_google.models import API
@@ -30,7 +30,7 @@ def from_wire_response(response: WireResponse, context: RequestContext) -> Messa
         raise error_from_envelope(error, status=response.status, headers=response.headers)
     if not isinstance(body, list) and not (isinstance(body, dict) and any(name in body for name in _ANSWERS)):
         raise MalformedResponseError("the answer has no candidates", path="candidates")
-    reader, assembler = Reader(context), Assembler(context)
+    reader, assembler = Reader(context), MessageAssembler(context)
     assembler.feed(reader.read(body))
     assembler.feed(reader.finish())
     if assembler.error is not None:

@@ -11,13 +11,13 @@ from urllib.parse import unquote
 from interlingua.errors import CallerError
 from interlingua.plugins import Loss, WireRequest, loads
 from interlingua.types import (
-    AdapterOptions,
     ContentBlock,
     Effort,
     Message,
     MessageMetadata,
     OpaqueBlock,
     Provenance,
+    RequestOptions,
     Role,
     TextBlock,
     ThinkingBlock,
@@ -79,7 +79,7 @@ def from_wire_request(request: WireRequest, context: ServeContext) -> InboundReq
     return InboundRequest(
         messages=tuple(reader.messages),
         tools=tools,
-        options=AdapterOptions(model=model, api=context.api, stream=stream, **options),
+        options=RequestOptions(model=model, api=context.api, stream=stream, **options),
         extra=extra,
         covered=covered,
         provider=context.provider,

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from interlingua.errors import MalformedResponseError
-from interlingua.plugins import RequestContext, WireChunk, loads, loads_fast, replace_lone_surrogates
+from interlingua.plugins import RequestContext, WireChunk, loads, loads_lossy, repair_surrogates
 from interlingua.types import (
     BlockEnd,
     ErrorEvent,
@@ -52,7 +52,7 @@ async def stream_response(
 ) -> AsyncIterator[StreamEvent]:
     """Translate framed chunks into events."""
     reader = Reader(context)
-    fast = loads_fast
+    fast = loads_lossy
     async for _, data in response_stream:
         if data == b"[DONE]":  # some proxies add another wire's end mark
             continue
@@ -232,9 +232,7 @@ class Reader:
         """End the blocks: signatures and citations are known now."""
         yield from self._calls.flush(whole=whole)
         texts = {
-            index: replace_lone_surrogates("".join(text.pieces))
-            for index, text in self._texts.items()
-            if text.kind == "text"
+            index: repair_surrogates("".join(text.pieces)) for index, text in self._texts.items() if text.kind == "text"
         }
         cited = citations_by_block(self._grounding, texts) if self._grounding else {}
         for index, text in self._texts.items():

@@ -7,7 +7,7 @@ from importlib.resources import files
 from typing import Any
 
 from interlingua.plugins import EMPTY, FrozenDict, ModelInfo, find_model, load_catalogue
-from interlingua.types import AdapterCapabilities
+from interlingua.types import ModelCapabilities
 from interlingua_chat_completions.dialect import Dialect, capabilities_of
 
 _DOCUMENTS = (
@@ -89,6 +89,6 @@ def _dialect(efforts: tuple[str, ...], *, lax: bool) -> Dialect:
 
 
 @cache
-def capabilities_for(model: str) -> AdapterCapabilities:
+def capabilities_for(model: str) -> ModelCapabilities:
     """Return what this service can carry with a model; the same object for the same name."""
     return capabilities_of(dialect_of(model), _STATED, find_listed(model))

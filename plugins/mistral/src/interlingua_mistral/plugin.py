@@ -17,7 +17,7 @@ from interlingua.plugins import (
     bearer_auth,
     hookimpl,
 )
-from interlingua.types import AdapterCapabilities, AdapterOptions
+from interlingua.types import ModelCapabilities, RequestOptions
 from interlingua_chat_completions.dialect import API, ENDPOINT
 from interlingua_chat_completions.provider import ChatProvider, from_wire_model_list, list_models_request, wire_rules
 from interlingua_mistral.dialect import capabilities_for, dialect_of, models
@@ -27,7 +27,7 @@ _HOSTS = {"": "api.mistral.ai", "eu": "api.eu.mistral.ai", "us": "api.us.mistral
 
 class _Mistral(ChatProvider):
     @hookimpl
-    def capabilities(self, model: str, options: AdapterOptions | None) -> AdapterCapabilities:
+    def capabilities(self, model: str, options: RequestOptions | None) -> ModelCapabilities:
         return capabilities_for(model)
 
     @hookimpl
@@ -51,11 +51,11 @@ class _Mistral(ChatProvider):
         return Connection(
             base_url=base.rstrip("/"),
             auth=bearer_auth(key),
-            env=("MISTRAL_API_KEY", "MISTRAL_BASE_URL"),
+            env_vars=("MISTRAL_API_KEY", "MISTRAL_BASE_URL"),
             has_key=bool(key) or base != own,
             hosts=tuple(_HOSTS.values()),
             endpoints={API: ENDPOINT},
-            batches=BatchLimits(1_000_000, 512 * 1024 * 1024),
+            batch_limits=BatchLimits(1_000_000, 512 * 1024 * 1024),
         )
 
     @hookimpl

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from interlingua.plugins import EMPTY, BlockLoss, describe_unsent, dumps_exact, encode_each, own_replay
+from interlingua.plugins import EMPTY, BlockLoss, dumps_trimmed, encode_each, placeholder_text, replay_state
 from interlingua.types import (
     ContentBlock,
     ImageBlock,
@@ -43,10 +43,10 @@ def to_wire_messages(messages: Sequence[Message]) -> list[Element]:
 
 def _missing_tool_name(messages: Sequence[Message], at: int) -> str | None:
     """Return the name of the call that a result without a name answers: core put it right behind that call."""
-    block = messages[at].tool_results()[0]
+    block = messages[at].tool_results[0]
     while at > 0 and messages[at].role is _TOOL:
         at -= 1
-    return next((call.name for call in messages[at].tool_calls() if call.id == block.tool_use_id), None)
+    return next((call.name for call in messages[at].tool_calls if call.id == block.tool_use_id), None)
 
 
 def to_wire_message(message: Message, tool_name: str | None = None) -> Element:
@@ -57,7 +57,7 @@ def to_wire_message(message: Message, tool_name: str | None = None) -> Element:
         tool_name: name of the tool a result answers, where the block does not say.
     """
     rows: list[BlockLoss] = []
-    shells: Mapping[str, Any] = own_replay(message, API).get("calls") or EMPTY
+    shells: Mapping[str, Any] = replay_state(message, API).get("calls") or EMPTY
     if message.role is _TOOL:
         return _result(message, tool_name, rows)
     texts: list[str] = []
@@ -83,13 +83,13 @@ def to_wire_message(message: Message, tool_name: str | None = None) -> Element:
     body: dict[str, Any] = {"role": _ROLES[message.role], "content": "\n".join(texts)}
     more = {"thinking": "\n".join(thoughts) if thoughts else None, "images": images, "tool_calls": calls}
     body |= {name: value for name, value in more.items() if value or value == ""}
-    body |= own_replay(message, API).get("message") or EMPTY
-    return Element(dumps_exact(body) if texts or len(body) > 2 else None, tuple(rows))
+    body |= replay_state(message, API).get("message") or EMPTY
+    return Element(dumps_trimmed(body) if texts or len(body) > 2 else None, tuple(rows))
 
 
 def _stand_in(message: Message, rows: list[BlockLoss]) -> list[str]:
     """Return what is said in place of a user's message of which nothing can be sent."""
-    return [describe_unsent(rows)] if message.role is Role.USER else []
+    return [placeholder_text(rows)] if message.role is Role.USER else []
 
 
 def _thinking(block: ThinkingBlock, at: int, rows: list[BlockLoss]) -> str:
@@ -118,7 +118,7 @@ def _call(
 
 
 def _result(message: Message, tool_name: str | None, rows: list[BlockLoss]) -> Element:
-    results = message.tool_results()
+    results = message.tool_results
     if not results:
         return Element(None)
     block = results[0]
@@ -131,10 +131,10 @@ def _result(message: Message, tool_name: str | None, rows: list[BlockLoss]) -> E
         reason = "no error flag for tool results on this wire; the text says that it is one"
         rows.append(BlockLoss(0, block.type, "rewritten", reason))
     body = {"role": "tool", "content": text}
-    if (kept := own_replay(message, API).get("message")) is not None:
-        return Element(dumps_exact({**body, **kept}), tuple(rows))
+    if (kept := replay_state(message, API).get("message")) is not None:
+        return Element(dumps_trimmed({**body, **kept}), tuple(rows))
     name = block.tool_name or tool_name
     if name is not None:
         body["tool_name"] = name
     body["tool_call_id"] = block.tool_use_id
-    return Element(dumps_exact(body), tuple(rows), nameless=name is None and block.tool_name is None)
+    return Element(dumps_trimmed(body), tuple(rows), nameless=name is None and block.tool_name is None)

@@ -22,7 +22,7 @@ from interlingua.plugins import (
     bearer_auth,
     hookimpl,
 )
-from interlingua.types import AdapterCapabilities, AdapterOptions, Message, StreamEvent, ToolDefinition
+from interlingua.types import Message, ModelCapabilities, RequestOptions, StreamEvent, ToolDefinition
 from interlingua_ollama.errors import from_wire_error
 from interlingua_ollama.messages import API
 from interlingua_ollama.request import estimate_input_tokens, to_wire
@@ -42,7 +42,7 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 _ANY = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  a server listens there; a client cannot call it
 
 # Which models there are, only the server knows: every model gets these, marked assumed.
-DEFAULTS = AdapterCapabilities(
+DEFAULTS = ModelCapabilities(
     supports_thinking=True,
     supports_images=True,
     supports_tools=True,
@@ -69,7 +69,7 @@ class _Ollama:
     contract_version = 1
 
     @hookimpl
-    def capabilities(self, model: str, options: AdapterOptions | None) -> AdapterCapabilities:
+    def capabilities(self, model: str, options: RequestOptions | None) -> ModelCapabilities:
         return capabilities_of(options)
 
     @hookimpl
@@ -82,13 +82,13 @@ class _Ollama:
 
     @hookimpl
     def to_wire(
-        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions
+        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions
     ) -> WireRequest:
         return to_wire(messages, tools, options)
 
     @hookimpl
     def estimate_input_tokens(
-        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions | None
+        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions | None
     ) -> int:
         return estimate_input_tokens(messages, tools, options)
 
@@ -149,7 +149,7 @@ class _Ollama:
         return [files("interlingua_ollama").joinpath("lint.toml").read_text("utf-8")]
 
 
-def capabilities_of(options: AdapterOptions | None) -> AdapterCapabilities:
+def capabilities_of(options: RequestOptions | None) -> ModelCapabilities:
     """Return what can be carried; the window is what the request asks for with `num_ctx`, else unknown (0)."""
     extra = options.provider_options if options is not None else {}
     inner = extra.get("options")
@@ -158,7 +158,7 @@ def capabilities_of(options: AdapterOptions | None) -> AdapterCapabilities:
 
 
 @cache
-def _with_window(tokens: int) -> AdapterCapabilities:
+def _with_window(tokens: int) -> ModelCapabilities:
     return attrs.evolve(DEFAULTS, max_context_tokens=tokens)
 
 
@@ -176,7 +176,7 @@ def connection(settings: ConnectionSettings) -> Connection:
         base_url=base,
         auth=bearer_auth(key),
         framing="ndjson",
-        env=("OLLAMA_HOST", "OLLAMA_API_KEY"),
+        env_vars=("OLLAMA_HOST", "OLLAMA_API_KEY"),
         has_key=bool(key) or base != HOSTED,
         hosts=(*_LOCAL, "ollama.com"),
         endpoints={API: r"/api/(chat|generate)$"},

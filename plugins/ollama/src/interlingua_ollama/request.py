@@ -6,11 +6,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from interlingua.errors import CapabilityError
-from interlingua.plugins import Json, Loss, Piece, WireRequest, dumps, fit_effort, json_array, json_object, option_loss
+from interlingua.plugins import (
+    Json,
+    Loss,
+    Piece,
+    WireRequest,
+    dumps,
+    json_array,
+    json_object,
+    nearest_effort,
+    option_loss,
+)
 from interlingua.types import (
-    AdapterOptions,
     ImageBlock,
     Message,
+    RequestOptions,
     ToolChoice,
     ToolDefinition,
     WireTool,
@@ -34,7 +44,7 @@ _BYTES_PER_TOKEN = 4
 _PER_IMAGE = 1000
 
 
-def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions) -> WireRequest:
+def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions) -> WireRequest:
     """Write the request; `stream` is always written, for this wire streams by default.
 
     Raises:
@@ -106,7 +116,7 @@ def _property(value: Any, path: str, gone: list[str]) -> Any:
     return _pruned(value, _PROPERTY, path, gone) if isinstance(value, Mapping) else value
 
 
-def to_wire_options(options: AdapterOptions, losses: list[Loss]) -> dict[str, Any]:
+def to_wire_options(options: RequestOptions, losses: list[Loss]) -> dict[str, Any]:
     """Return the body's fields besides model, messages and tools; 0 is a value.
 
     `provider_options` come last: names of runtime options, such as `num_ctx`, go into `options`, and None leaves a
@@ -133,7 +143,7 @@ def to_wire_options(options: AdapterOptions, losses: list[Loss]) -> dict[str, An
     return fields
 
 
-def _runtime(options: AdapterOptions) -> dict[str, Any]:
+def _runtime(options: RequestOptions) -> dict[str, Any]:
     given = {
         "num_predict": options.max_tokens,
         "temperature": options.temperature,
@@ -157,17 +167,17 @@ def _merge_extra(extra: Mapping[str, Any], fields: dict[str, Any], runtime: dict
             fields[name] = value
 
 
-def _think(options: AdapterOptions, losses: list[Loss]) -> bool | str | None:
+def _think(options: RequestOptions, losses: list[Loss]) -> bool | str | None:
     """Return `think`: a level, a switch, or None where nothing was set."""
     if options.thinking is False or options.effort == "none":
         if not takes_levels_only(options.model):
             return False
-        return fit_effort("none", _levels(options.model), losses, "thinking")
+        return nearest_effort("none", _levels(options.model), losses, "thinking")
     if options.effort is None:
         if not options.thinking:
             return None
         return "medium" if takes_levels_only(options.model) else True
-    return fit_effort(options.effort, _levels(options.model), losses)
+    return nearest_effort(options.effort, _levels(options.model), losses)
 
 
 def _levels(model: str) -> tuple[str, ...]:
@@ -180,7 +190,7 @@ def takes_levels_only(model: str) -> bool:
 
 
 def estimate_input_tokens(
-    messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions | None
+    messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions | None
 ) -> int:
     """Estimate by bytes: 4 bytes of wire a token, and 1,000 an image."""
     size = len(to_wire_tools(tools, [])) if tools else 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from interlingua.errors import MalformedResponseError
-from interlingua.plugins import Assembler, RequestContext, WireResponse, loads
+from interlingua.plugins import MessageAssembler, RequestContext, WireResponse, loads
 from interlingua.types import Message, MessageStatus
 from interlingua_ollama.errors import error_from_body
 from interlingua_ollama.stream import AnswerReader
@@ -29,7 +29,7 @@ def from_wire_response(response: WireResponse, context: RequestContext) -> Messa
     if not isinstance(body.get("message"), dict) and not isinstance(body.get("response"), str):
         raise MalformedResponseError("the answer holds no message", path="/message")
     reader = AnswerReader(context)
-    assembler = Assembler(context)
+    assembler = MessageAssembler(context)
     assembler.feed(reader.read(body) + reader.end(complete=True))
     return assembler.message(MessageStatus.COMPLETE)
 

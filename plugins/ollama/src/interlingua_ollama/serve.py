@@ -24,18 +24,18 @@ from interlingua.errors import (
 )
 from interlingua.plugins import EMPTY, FrozenDict, Loss, WireRequest, WireResponse, dumps, loads
 from interlingua.types import (
-    AdapterOptions,
     BlockEnd,
     ContentBlock,
     ErrorEvent,
     ImageBlock,
-    ImageSource,
+    MediaSource,
     Message,
     MessageComplete,
     MessageMetadata,
     OpaqueBlock,
     Provenance,
     RawUpdate,
+    RequestOptions,
     Role,
     StopReason,
     StreamEvent,
@@ -112,7 +112,7 @@ def from_wire_request(request: WireRequest, context: ServeContext) -> InboundReq
     return InboundRequest(
         messages=tuple(reader.messages),
         tools=tuple([_tool(tool, f"tools[{at}]") for at, tool in enumerate(_list(body.get("tools"), "tools"))]),
-        options=AdapterOptions(model=model, api=context.api, stream=body.get("stream") is not False, **options),
+        options=RequestOptions(model=model, api=context.api, stream=body.get("stream") is not False, **options),
         extra=extra,
         covered=covered,
         provider=context.provider,
@@ -206,7 +206,7 @@ class _Messages:
         for at, data in enumerate(_list(given.get("images"), f"{path}.images")):
             if not isinstance(data, str):
                 raise CallerError(f"{path}.images[{at}]: a string is required")
-            source = ImageSource(kind="base64", data=data)
+            source = MediaSource(kind="base64", data=data)
             content.append(ImageBlock(source=source, media_type=_media_type(data, f"{path}.images[{at}]")))
         shells: dict[str, Any] = {}
         calls = _list(given.get("tool_calls"), f"{path}.tool_calls")

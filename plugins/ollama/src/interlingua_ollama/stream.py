@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 from interlingua.errors import MalformedResponseError
-from interlingua.plugins import RequestContext, WireChunk, dumps, loads, loads_fast
+from interlingua.plugins import RequestContext, WireChunk, dumps, loads, loads_lossy
 from interlingua.types import (
     BlockEnd,
     ErrorEvent,
     ImageBlock,
-    ImageSource,
+    MediaSource,
     MessageComplete,
     OpaqueBlock,
     RawUpdate,
@@ -83,7 +83,7 @@ async def stream_response(source: AsyncIterator[WireChunk], context: RequestCont
 
 def _load(data: bytes) -> Any:
     try:
-        return loads(data) if b'"tool_calls"' in data else loads_fast(data)
+        return loads(data) if b'"tool_calls"' in data else loads_lossy(data)
     except ValueError as error:
         raise MalformedResponseError(f"a line is not JSON: {error}") from error
 
@@ -139,7 +139,7 @@ class AnswerReader:
             self._call(call, out)
         for data in _list(message.get("images")):
             if isinstance(data, str):
-                image = ImageBlock(source=ImageSource(kind="base64", data=data))
+                image = ImageBlock(source=MediaSource(kind="base64", data=data))
                 out.append(BlockEnd(index=IMAGES + self._images, block=image))
                 self._images += 1
 

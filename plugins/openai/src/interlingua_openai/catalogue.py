@@ -10,7 +10,7 @@ import attrs
 
 from interlingua.errors import CapabilityError
 from interlingua.plugins import EMPTY, FrozenDict, ModelInfo, find_model, load_catalogue
-from interlingua.types import AdapterCapabilities
+from interlingua.types import ModelCapabilities
 
 RESPONSES = "responses"
 CHAT = "chat"
@@ -28,7 +28,7 @@ _DOCUMENTS = (
 
 # What holds for every model on either wire. Call ids are opaque, 64 characters at most (WIRE.md, Responses tools);
 # the pattern holds the characters of ids that services on these wires issue themselves.
-_COMMON = AdapterCapabilities(
+_COMMON = ModelCapabilities(
     supports_images=True,
     supports_tools=True,
     supports_system_prompt=True,
@@ -59,7 +59,7 @@ _COMMON = AdapterCapabilities(
     assumed=True,
 )
 
-DEFAULTS: dict[str, AdapterCapabilities] = {
+DEFAULTS: dict[str, ModelCapabilities] = {
     RESPONSES: attrs.evolve(
         _COMMON,
         api=RESPONSES,
@@ -122,7 +122,7 @@ def api_of(model: str, wanted: str | None) -> str:
 
 
 @cache
-def capabilities_of(name: str, api: str) -> AdapterCapabilities:
+def capabilities_of(name: str, api: str) -> ModelCapabilities:
     """Return what this service can carry with a model on one wire; the same object for the same arguments."""
     defaults = DEFAULTS[api]
     model = model_of(name)

@@ -10,7 +10,7 @@ import attrs
 
 from interlingua.errors import CapabilityError
 from interlingua.plugins import Loss, WireRequest, option_loss
-from interlingua.types import AdapterOptions, Message, ToolDefinition
+from interlingua.types import Message, RequestOptions, ToolDefinition
 from interlingua_chat_completions import request
 from interlingua_chat_completions.dialect import Dialect
 from interlingua_openai.catalogue import CHAT, IMAGE_DETAILS, USER_ID_LENGTH, capabilities_of, facts_of
@@ -21,7 +21,7 @@ _no_parallel = re.compile(r"o[134](-.*)?").fullmatch
 
 
 def to_wire(
-    provider: str, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions
+    provider: str, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions
 ) -> WireRequest:
     """Write the request of this provider key.
 
@@ -34,7 +34,7 @@ def to_wire(
     return attrs.evolve(made, losses=(*losses, *made.losses)) if losses else made
 
 
-def _without_thinking(options: AdapterOptions, losses: list[Loss]) -> AdapterOptions:
+def _without_thinking(options: RequestOptions, losses: list[Loss]) -> RequestOptions:
     """Switch reasoning off where this API takes functions only without it (WIRE.md, Reasoning and sampling)."""
     facts = facts_of(options.model)
     asked = options.effort not in (None, "none") or options.thinking
@@ -51,7 +51,7 @@ def _without_thinking(options: AdapterOptions, losses: list[Loss]) -> AdapterOpt
     return attrs.evolve(options, effort="none", thinking=None)
 
 
-def dialect_for(options: AdapterOptions) -> Dialect:
+def dialect_for(options: RequestOptions) -> Dialect:
     """Return the dialect of a request: a model that reasons in it takes no sampling, one that does not does."""
     kind = facts_of(options.model).get("reasoning")
     effort = "none" if options.thinking is False else options.effort

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         WireRequest,
         WireResponse,
     )
-    from interlingua.types import AdapterCapabilities, AdapterOptions, Message, StreamEvent, ToolDefinition
+    from interlingua.types import Message, ModelCapabilities, RequestOptions, StreamEvent, ToolDefinition
     from interlingua_serve import InboundRequest, ServeContext, StreamWriter
 
 # ruff: noqa: PLC0415  see above
@@ -43,7 +43,7 @@ class _OpenAI:
         self.key = key
 
     @hookimpl
-    def capabilities(self, model: str, options: AdapterOptions | None) -> AdapterCapabilities:
+    def capabilities(self, model: str, options: RequestOptions | None) -> ModelCapabilities:
         from interlingua_openai.catalogue import api_of, capabilities_of
 
         return capabilities_of(model, api_of(model, options.api if options else None))
@@ -70,16 +70,16 @@ class _OpenAI:
             base_url=base.rstrip("/"),
             auth=bearer_auth(key),
             headers={name: str(value) for name, value in headers.items() if value},
-            env=("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"),
+            env_vars=("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"),
             has_key=bool(key) or base != _BASE_URL,
             hosts=("api.openai.com",),
             endpoints={_RESPONSES: r"/responses$", _CHAT: r"/chat/completions$"},
-            batches=BatchLimits(50_000, 200 * 1024 * 1024) if self.key == _KEY else None,
+            batch_limits=BatchLimits(50_000, 200 * 1024 * 1024) if self.key == _KEY else None,
         )
 
     @hookimpl
     def to_wire(
-        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions
+        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions
     ) -> WireRequest:
         from interlingua_openai.catalogue import api_of
 
@@ -93,7 +93,7 @@ class _OpenAI:
 
     @hookimpl
     def estimate_input_tokens(
-        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions | None
+        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions | None
     ) -> int:
         from interlingua_chat_completions.request import estimate_tokens
 

@@ -13,7 +13,7 @@ from typing import Any
 import attrs
 
 from interlingua.plugins import ModelInfo, find_model, load_catalogue
-from interlingua.types import AdapterCapabilities
+from interlingua.types import ModelCapabilities
 from interlingua_chat_completions.dialect import Dialect, capabilities_of
 
 # For a model that takes none of it the service answers 404 "no endpoints found". Images, files and forced tools
@@ -126,7 +126,7 @@ def find_listed(name: str) -> ModelInfo | None:
 
 
 @cache
-def capabilities_for(name: str) -> AdapterCapabilities:
+def capabilities_for(name: str) -> ModelCapabilities:
     """Return what this service can carry with a model; the same object for the same name."""
     vendor = _VENDORS.get(name.partition("/")[0].lstrip("~"), {})
     return capabilities_of(dialect_of(name), {**_DEFAULTS, **vendor}, find_listed(name))

@@ -22,7 +22,7 @@ from interlingua.plugins import (
     hookimpl,
     loads,
 )
-from interlingua.types import AdapterCapabilities, AdapterOptions, Message, ToolDefinition
+from interlingua.types import Message, ModelCapabilities, RequestOptions, ToolDefinition
 from interlingua_chat_completions.dialect import API, ENDPOINT
 from interlingua_chat_completions.provider import ChatProvider, from_wire_model_list, list_models_request, wire_rules
 from interlingua_openrouter.costs import dollars, generation_id
@@ -40,7 +40,7 @@ _HEADERS = {
 class _OpenRouter(ChatProvider):
     @hookimpl
     def to_wire(
-        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions
+        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions
     ) -> WireRequest:
         """Write a request; one with a response schema goes to upstreams that keep to schemas (WIRE.md, Request)."""
         extra = options.provider_options
@@ -52,7 +52,7 @@ class _OpenRouter(ChatProvider):
         return written
 
     @hookimpl
-    def capabilities(self, model: str, options: AdapterOptions | None) -> AdapterCapabilities:
+    def capabilities(self, model: str, options: RequestOptions | None) -> ModelCapabilities:
         return capabilities_for(model)
 
     @hookimpl
@@ -73,7 +73,7 @@ class _OpenRouter(ChatProvider):
             base_url=base.rstrip("/"),
             auth=bearer_auth(key),
             headers={header: str(options[name]) for name, header in _HEADERS.items() if options.get(name)},
-            env=("OPENROUTER_API_KEY", "OPENROUTER_BASE_URL"),
+            env_vars=("OPENROUTER_API_KEY", "OPENROUTER_BASE_URL"),
             has_key=bool(key) or base != _BASE_URL,
             hosts=("openrouter.ai",),
             endpoints={API: ENDPOINT},

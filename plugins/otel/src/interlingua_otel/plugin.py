@@ -89,7 +89,7 @@ class OpenTelemetry:
         return (self._loggers or get_logger_provider()).get_logger(_SCOPE, version("interlingua-otel"))
 
     @hookimpl
-    def around(self, kind: str, facts: Mapping[str, Any]) -> SpanScope | None:
+    def instrument(self, kind: str, facts: Mapping[str, Any]) -> SpanScope | None:
         """Return a span for a piece of work; None where nobody would get it."""
         if kind == "serve_request" and trace.get_current_span().get_span_context().is_valid:
             return None  # an instrumentation of the web framework has made the server's span

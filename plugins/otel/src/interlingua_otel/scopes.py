@@ -17,7 +17,7 @@ from opentelemetry.context import Context, attach, detach
 from opentelemetry.propagate import extract
 from opentelemetry.trace import SpanKind, Status, StatusCode
 
-from interlingua.types import DEFAULT_SESSION, AdapterOptions, Message, ToolResultBlock
+from interlingua.types import DEFAULT_SESSION, Message, RequestOptions, ToolResultBlock
 from interlingua_otel import content, names
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class RequestScope(SpanScope):
             names.REQUEST_MODEL: model,
             **_server(facts["base_url"]),
         }
-        options: AdapterOptions = facts["options"]
+        options: RequestOptions = facts["options"]
         self._facts, self._streams, self._times = facts, options.stream, array("d")
         super().__init__(plugin, f"{operation} {model}", attributes)
         if self._span.is_recording():
@@ -315,7 +315,7 @@ def _server(url: str) -> Mapping[str, Any]:
 
 
 def _of_request(facts: Mapping[str, Any]) -> dict[str, Any]:
-    options: AdapterOptions = facts["options"]
+    options: RequestOptions = facts["options"]
     session = facts["session_id"]
     found = {name: value for field, name in names.OPTIONS.items() if (value := getattr(options, field)) is not None}
     if options.stop:

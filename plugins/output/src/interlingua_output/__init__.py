@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
-from interlingua.output import Answer, Attempt, InvalidOutputError, OutputMode, OutputProblem, OutputTruncatedError, Partial
+from interlingua.output import (
+    Answer,
+    Attempt,
+    InvalidOutputError,
+    OutputMode,
+    OutputProblem,
+    OutputTruncatedError,
+    Partial,
+)
 from interlingua_output.answers import Output
 from interlingua_output.partial import PartialReader
-from interlingua_output.plan import OutputAttempts, OutputPlan
+from interlingua_output.plan import SchemaAttempts, SchemaPlan
 
 __all__ = [
-    "Answer", "Attempt", "InvalidOutputError", "Output", "OutputAttempts", "OutputMode", "OutputPlan",
-    "OutputProblem", "OutputTruncatedError", "Partial", "PartialReader",
+    "Answer",
+    "Attempt",
+    "InvalidOutputError",
+    "Output",
+    "OutputMode",
+    "OutputProblem",
+    "OutputTruncatedError",
+    "Partial",
+    "PartialReader",
+    "SchemaAttempts",
+    "SchemaPlan",
 ]

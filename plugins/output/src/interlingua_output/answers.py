@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, overload
 
 import attrs
 
 from interlingua.output import OutputFormat
-from interlingua.types import AdapterCapabilities, AdapterOptions, ToolDefinition
+from interlingua.types import ModelCapabilities, RequestOptions, ToolDefinition
 
 if TYPE_CHECKING:
-    from interlingua_output.plan import OutputPlan
+    from interlingua_output.plan import SchemaPlan
 
 _T = TypeVar("_T")
 _Mode: TypeAlias = Literal["auto", "native", "tool", "prompt"]
@@ -49,10 +49,8 @@ class Output(OutputFormat[_T]):
     ) -> None:  # fmt: skip
         self.__attrs_init__(type, mode, name, description)
 
-    def plan(
-        self, tools: Sequence[ToolDefinition], options: AdapterOptions, can: AdapterCapabilities
-    ) -> OutputPlan[_T]:
+    def plan(self, tools: Sequence[ToolDefinition], options: RequestOptions, can: ModelCapabilities) -> SchemaPlan[_T]:
         """Decide how one request asks for the answer."""
-        from interlingua_output.plan import OutputPlan  # noqa: PLC0415  it loads the converter
+        from interlingua_output.plan import SchemaPlan  # noqa: PLC0415  it loads the converter
 
-        return OutputPlan(self, tools, options, can)
+        return SchemaPlan(self, tools, options, can)

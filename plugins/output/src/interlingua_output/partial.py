@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Set
 from typing import Any
 
+from interlingua.output import Partial
 from interlingua.plugins import loads
 from interlingua.types import StreamEvent, TextDelta, ToolUseEnd, ToolUseInputDelta, ToolUseStart
-from interlingua.output import Partial
 from interlingua_output.schema import join_path
 
 _TOKEN = re.compile(r'\s*(?:([{}\[\],:])|("(?:[^"\\]|\\.)*")|([^\s{}\[\],:"]+))', re.S)

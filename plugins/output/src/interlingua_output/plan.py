@@ -5,19 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence, Set
 from functools import cached_property
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import attrs
 
 from interlingua import output
 from interlingua.errors import CallerError, CapabilityError, ContentRefusedError
+from interlingua.output import Answer, Attempt, InvalidOutputError, OutputMode, OutputProblem, OutputTruncatedError
 from interlingua.plugins import Loss, dumps, loads, option_loss, read_messages
 from interlingua.types import (
-    AdapterCapabilities,
-    AdapterOptions,
     CostParts,
     Message,
     MessageStatus,
+    ModelCapabilities,
+    RequestOptions,
     Role,
     SideEffects,
     StopReason,
@@ -29,7 +30,6 @@ from interlingua.types import (
     tool_result,
     user,
 )
-from interlingua.output import Answer, Attempt, InvalidOutputError, OutputMode, OutputProblem, OutputTruncatedError
 from interlingua_output.answers import Output
 from interlingua_output.partial import PartialReader
 from interlingua_output.schema import OutputType, child_schemas, project_schema
@@ -47,7 +47,7 @@ _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _FOREIGN = re.compile("[^a-z0-9_]")  # no part of a tool's name
 
 
-class OutputPlan(output.OutputPlan[_T]):
+class SchemaPlan(output.OutputPlan[_T]):
     """How one request asks for a typed answer, and how its answer is read; for clients and agent loops.
 
     Args:
@@ -71,7 +71,7 @@ class OutputPlan(output.OutputPlan[_T]):
     mode: OutputMode
 
     def __init__(
-        self, wanted: Output[Any], tools: Sequence[ToolDefinition], options: AdapterOptions, can: AdapterCapabilities
+        self, wanted: Output[Any], tools: Sequence[ToolDefinition], options: RequestOptions, can: ModelCapabilities
     ) -> None:
         if options.response_schema is not None:
             raise CallerError("output= makes the response_schema itself: give one of the two")
@@ -109,7 +109,7 @@ class OutputPlan(output.OutputPlan[_T]):
         self.losses: tuple[Loss, ...] = (*rows, *lost)
 
     def _offer_tool(
-        self, named: str, description: str, schema: Mapping[str, Any], options: AdapterOptions, can: AdapterCapabilities
+        self, named: str, description: str, schema: Mapping[str, Any], options: RequestOptions, can: ModelCapabilities
     ) -> None:
         taken = {one.name for one in self.tools}
         named = _FOREIGN.sub("_", named.lower())[:63]
@@ -137,7 +137,7 @@ class OutputPlan(output.OutputPlan[_T]):
             self._instructions = _CALL.format(self.tool)
 
     def _switch_on_json(
-        self, tools: Sequence[ToolDefinition], options: AdapterOptions, can: AdapterCapabilities
+        self, tools: Sequence[ToolDefinition], options: RequestOptions, can: ModelCapabilities
     ) -> list[Loss]:
         """Have the service make the answer JSON, where it can; what the caller wrote in its words stays."""
         if not can.json_mode or _conflict(tools, options, can):
@@ -164,28 +164,28 @@ class OutputPlan(output.OutputPlan[_T]):
         told = attrs.evolve(last, content=(*last.content, TextBlock(text=self._instructions)))
         return [*history[: leading - 1], told, *history[leading:]]
 
-    def attempts(self, messages: str | Message | Sequence[Message], retries: int) -> OutputAttempts[_T]:
+    def attempts(self, messages: str | Message | Sequence[Message], retries: int) -> SchemaAttempts[_T]:
         """Begin a conversation's attempts to have the answer, which may be asked for again `retries` times."""
-        return OutputAttempts(self, messages, retries)
+        return SchemaAttempts(self, messages, retries)
 
     def partials(self) -> PartialReader:
         """Begin to read partial answers from the events of one stream."""
         return PartialReader(self.tool, self.restore, self.unwrap)
 
     def answer(self, message: Message, losses: Sequence[Loss]) -> Answer[_T]:
-        """Return the answer of a stream's message; raises as `OutputAttempts.take` does."""
-        answer = OutputAttempts(self, message).take(message, losses)
+        """Return the answer of a stream's message; raises as `SchemaAttempts.take` does."""
+        answer = SchemaAttempts(self, message).take(message, losses)
         assert answer is not None  # noqa: S101  there is no retry left
         return answer
 
     def misses_thinking(self, message: Message) -> bool:
         """Return whether the caller asked for thinking and a message shows no sign of any."""
         usage = message.metadata.usage
-        return self._wants_thinking and not message.thinking() and not (usage and usage.reasoning_tokens)
+        return self._wants_thinking and not message.thinking_blocks and not (usage and usage.reasoning_tokens)
 
     def is_answer(self, message: Message) -> bool:
         """Return whether a message is meant as the answer: it calls none of the caller's tools."""
-        return all(call.name == self.tool for call in message.tool_calls())
+        return all(call.name == self.tool for call in message.tool_calls)
 
     def read(self, message: Message) -> tuple[_T, tuple[OutputProblem, ...]]:
         """Return the value of an answer and what is wrong with it; the value counts where nothing is.
@@ -199,7 +199,7 @@ class OutputPlan(output.OutputPlan[_T]):
             raise ContentRefusedError("the model refused to answer", partial=message)
         if reason in (StopReason.MAX_TOKENS, StopReason.CONTEXT_WINDOW):
             raise OutputTruncatedError(f"the answer was cut off ({reason}): raise max_tokens, or ask for less")
-        if self.tool and all(one.name != self.tool for one in message.tool_calls()):
+        if self.tool and all(one.name != self.tool for one in message.tool_calls):
             return None, (OutputProblem("", f"the tool {self.tool} was not called"),)  # type: ignore[return-value]
         value = self._find(message)
         if value is None:
@@ -209,8 +209,8 @@ class OutputPlan(output.OutputPlan[_T]):
     def _find(self, message: Message) -> dict[str, Any] | None:
         """Return the JSON object of an answer; None where there is none."""
         if not self.tool:
-            return _find_json(message.text_content())
-        call = next((one for one in message.tool_calls() if one.name == self.tool), None)
+            return _find_json(message.text)
+        call = next((one for one in message.tool_calls if one.name == self.tool), None)
         return None if call is None or call.parse_error else dict(call.input)
 
     def has_form(self, message: Message) -> bool:
@@ -233,14 +233,14 @@ class OutputPlan(output.OutputPlan[_T]):
         """Return the failed message and what tells the model of it, to be sent behind the history."""
         lines = [f"{one.path or 'answer'}: {one.message}" for one in errors[:_MOST_PROBLEMS]]
         text = _WRONG.format("\n".join(lines + ["…"] * (len(errors) > _MOST_PROBLEMS)))
-        if calls := message.tool_calls():
+        if calls := message.tool_calls:
             return [message, *(tool_result(call, text, is_error=True, session_id=message.session_id) for call in calls)]
         return [*([message] if message.content else []), user(text, session_id=message.session_id)]
 
     def close(self, message: Message) -> list[Message]:
         """Return the message for the history, with a result for the call that was the answer."""
         text, failed = ("Taken.", False) if self.is_answer(message) else (_TOO_EARLY, True)
-        calls = [call for call in message.tool_calls() if call.name == self.tool]
+        calls = [call for call in message.tool_calls if call.name == self.tool]
         return [message, *(tool_result(call, text, is_error=failed, session_id=message.session_id) for call in calls)]
 
 
@@ -248,13 +248,13 @@ def _row(reason: str) -> Loss:
     return Loss(path="output", block_type="option", verdict="rewritten", reason=reason)
 
 
-def _native_obstacle(tools: Sequence[Any], options: AdapterOptions, can: AdapterCapabilities) -> str:
+def _native_obstacle(tools: Sequence[Any], options: RequestOptions, can: ModelCapabilities) -> str:
     if not can.supports_structured_output:
         return "this model keeps to no schema"
     return _conflict(tools, options, can)
 
 
-def _conflict(tools: Sequence[Any], options: AdapterOptions, can: AdapterCapabilities) -> str:
+def _conflict(tools: Sequence[Any], options: RequestOptions, can: ModelCapabilities) -> str:
     """Say what in the request goes with no form of the answer; "" for nothing."""
     if tools and not can.structured_output_with_tools:
         return "this model takes no schema together with tools"
@@ -270,7 +270,7 @@ def _merge(low: Mapping[str, Any], high: Mapping[str, Any]) -> dict[str, Any]:
     return made
 
 
-def _schema_obstacle(schema: Mapping[str, Any], can: AdapterCapabilities) -> str:
+def _schema_obstacle(schema: Mapping[str, Any], can: ModelCapabilities) -> str:
     """Say which of the target's limits a projected schema passes; "" for none."""
     counts = {"optional": 0, "unions": 0, "depth": 0, "properties": 0, "enum_values": 0, "open": 0}
 
@@ -311,14 +311,14 @@ def _find_json(text: str) -> dict[str, Any] | None:
     return None
 
 
-class OutputAttempts(output.OutputAttempts[_T]):
+class SchemaAttempts(output.OutputAttempts[_T]):
     """The attempts to have one typed answer.
 
     Attributes:
         messages: what to send next, by a request that has the plan as its `output`.
     """
 
-    def __init__(self, plan: OutputPlan[_T], messages: str | Message | Sequence[Message], retries: int = 0) -> None:
+    def __init__(self, plan: SchemaPlan[_T], messages: str | Message | Sequence[Message], retries: int = 0) -> None:
         self._plan = plan
         self._history = self.messages = read_messages(messages)
         self._left = retries

@@ -17,9 +17,9 @@ from uuid import UUID
 import attrs
 
 from interlingua.errors import CallerError
-from interlingua.plugins import Loss, dumps
-from interlingua.types import AdapterCapabilities
 from interlingua.output import OutputProblem
+from interlingua.plugins import Loss, dumps
+from interlingua.types import ModelCapabilities
 
 Node: TypeAlias = dict[str, Any]
 _NULL = {"type": "null"}
@@ -466,7 +466,7 @@ def _shape(kind: Any) -> OutputType:
     return OutputType(kind)
 
 
-def project_schema(schema: Node, can: AdapterCapabilities, *, tool: bool = False) -> tuple[Node, list[Loss]]:
+def project_schema(schema: Node, can: ModelCapabilities, *, tool: bool = False) -> tuple[Node, list[Loss]]:
     """Return a schema as a target takes it, as a response schema or a tool's input, with a row for each change."""
     projection = (_ToolProjection if tool else _Projection)(schema, can)
     made = projection.project({key: value for key, value in schema.items() if key != "$defs"}, "")
@@ -478,7 +478,7 @@ def project_schema(schema: Node, can: AdapterCapabilities, *, tool: bool = False
 class _Projection:
     """Brings a schema into the form that the target's response schemas have."""
 
-    def __init__(self, schema: Node, can: AdapterCapabilities) -> None:
+    def __init__(self, schema: Node, can: ModelCapabilities) -> None:
         self.losses: list[Loss] = []
         self._defs = schema.get("$defs", {})
         self._all_required, self._open_maps = can.schema_all_required, can.schema_open_maps
@@ -529,7 +529,7 @@ class _Projection:
 class _ToolProjection(_Projection):
     """Brings a schema into the subset of tools' schemas (format.md, Tools)."""
 
-    def __init__(self, schema: Node, can: AdapterCapabilities) -> None:
+    def __init__(self, schema: Node, can: ModelCapabilities) -> None:
         super().__init__(schema, can)
         self._all_required = self._open_maps = False
         self._within: list[str] = []

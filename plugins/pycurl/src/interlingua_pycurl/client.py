@@ -184,7 +184,7 @@ class _Response:
         self._socket = socket.fromfd(number, socket.AF_INET, socket.SOCK_STREAM) if number >= 0 else None
 
     def get_extra_info(self, _name: str) -> socket.socket | None:
-        """As a network stream of httpx: the socket, which `break_off` of core shuts down."""
+        """As a network stream of httpx: the socket, which `abort` of core shuts down."""
         return self._socket
 
     def _give_back(self) -> None:

@@ -12,7 +12,7 @@ import attrs
 
 from interlingua.errors import CallerError, CapabilityError, InterlinguaError
 from interlingua.plugins import EMPTY, Loss, Provider, WireRequest, WireResponse, message_loss, option_loss
-from interlingua.types import AdapterOptions, Message, Origin, StreamEvent, ToolDefinition, new_ulid, replace
+from interlingua.types import Message, Origin, RequestOptions, StreamEvent, ToolDefinition, new_ulid, replace
 from interlingua_serve.answers import State
 
 
@@ -38,7 +38,7 @@ class InboundRequest:
 
     messages: tuple[Message, ...]
     tools: tuple[ToolDefinition, ...] = ()
-    options: AdapterOptions
+    options: RequestOptions
     extra: Mapping[str, Any] = EMPTY
     covered: Mapping[str, Sequence[str]] = EMPTY
     private: tuple[int, ...] = ()
@@ -48,7 +48,7 @@ class InboundRequest:
 
     def for_upstream(
         self, provider: str, api: str, model: str
-    ) -> tuple[tuple[Message, ...], AdapterOptions, tuple[Loss, ...]]:
+    ) -> tuple[tuple[Message, ...], RequestOptions, tuple[Loss, ...]]:
         """Return messages and options for the model that will answer, and the losses.
 
         An upstream that speaks this API gets all that was said; another, less what only this API can say. The exact

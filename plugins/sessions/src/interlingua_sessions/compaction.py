@@ -358,7 +358,7 @@ class Summary:
         for piece in self._pieces(facts, build_context(messages[:covers], facts.entries), limit):
             text_and_piece = f"<earlier-summary>\n{text}\n</earlier-summary>\n\n{piece}" if text else piece
             answer = yield [system(self.instruction), user(text_and_piece)]
-            text = answer.text_content().strip()
+            text = answer.text.strip()
             if not text or answer.metadata.status is not MessageStatus.COMPLETE:
                 _log.warning("session %s: the model wrote no summary; the context stays as it is", facts.id)
                 return

@@ -90,7 +90,7 @@ class SessionBase(ABC, Generic[ClientT, TurnT]):
             workspace: folder the session works in, for a new session.
             context: what a model sees of history and entries; None: `build_context`, so all of it until compaction.
             compactor: keeps the context inside the window.
-            options: request options of every turn, fields of `AdapterOptions`.
+            options: request options of every turn, fields of `RequestKwargs`.
 
         Raises:
             StoreError: the store cannot be opened or read.
@@ -228,7 +228,7 @@ class Turn(TurnBase[Client]):
 
         Args:
             tools: what the model may call.
-            **options: fields of `AdapterOptions` for this step, instead of the turn's.
+            **options: fields of `RequestKwargs` for this step, instead of the turn's.
 
         Raises:
             SwapRefusedError, NoRouteError: no model can answer.
@@ -244,10 +244,10 @@ class Turn(TurnBase[Client]):
             else:
                 return self.add(answer)
 
-    def to_wire(self, tools: Sequence[ToolDefinition] = (), **options: Any) -> WireRequest:
+    def build_request(self, tools: Sequence[ToolDefinition] = (), **options: Any) -> WireRequest:
         """Return the request of the next step, with its ledger; nothing is sent, the question is stored."""
         self.start()
-        return self._client.to_wire(**self.plan(tools, options).preview)
+        return self._client.build_request(**self.plan(tools, options).preview)
 
     def stream(self, tools: Sequence[ToolDefinition] = (), **options: Any) -> SessionStream:
         """Make one step as a stream, to be used in a `with` statement."""
@@ -288,7 +288,7 @@ class Session(SessionBase[Client, Turn]):
             tools: what the model may call: definitions, or tools with their functions (also as a `Toolbox` or
                 `AgentLoop`), whose calls are run.
             delegate: the model a planner asks for.
-            **options: fields of `AdapterOptions` by name.
+            **options: fields of `RequestKwargs` by name.
 
         Raises:
             SwapRefusedError: `model` cannot answer this; nothing was stored.
@@ -346,7 +346,7 @@ class Session(SessionBase[Client, Turn]):
         turn = self.turn(content, model=model, tools=loop.definitions, delegate=delegate, **options)
         return RunStream(_start(loop, turn))
 
-    def to_wire(
+    def build_request(
         self,
         content: Content = None,
         *,
@@ -357,11 +357,11 @@ class Session(SessionBase[Client, Turn]):
         """Return the request that `send` would make, with its ledger; nothing is sent and nothing stored.
 
         With content the request ends in a message that is not kept, so the next one is joined anew: seen only in
-        sessions of thousands of messages, and not in `turn(…).to_wire()`.
+        sessions of thousands of messages, and not in `turn(…).build_request()`.
         """
         self.refresh()
         plan = self.turn(content, model=model, tools=tools, **options).preview()
-        return self._client.to_wire(**plan.preview)
+        return self._client.build_request(**plan.preview)
 
     def close(self) -> None:
         """Close what the session opened itself: the client, the store."""
@@ -400,10 +400,10 @@ class AsyncTurn(TurnBase[AsyncClient]):
             else:
                 return await in_thread(self.add, answer)
 
-    async def to_wire(self, tools: Sequence[ToolDefinition] = (), **options: Any) -> WireRequest:
+    async def build_request(self, tools: Sequence[ToolDefinition] = (), **options: Any) -> WireRequest:
         """Return the request of the next step, with its ledger; nothing is sent, the question is stored."""
         await self.start()
-        return await self._client.to_wire(**self.plan(tools, options).preview)
+        return await self._client.build_request(**self.plan(tools, options).preview)
 
     def stream(self, tools: Sequence[ToolDefinition] = (), **options: Any) -> AsyncSessionStream:
         """Make one step as a stream, to be used in an `async with` statement."""
@@ -486,7 +486,7 @@ class AsyncSession(SessionBase[AsyncClient, AsyncTurn]):
         turn = self.turn(content, model=model, tools=loop.definitions, delegate=delegate, **options)
         return AsyncRunStream(_start_async(loop, turn))
 
-    async def to_wire(
+    async def build_request(
         self,
         content: Content = None,
         *,
@@ -497,11 +497,11 @@ class AsyncSession(SessionBase[AsyncClient, AsyncTurn]):
         """Return the request that `send` would make, with its ledger; nothing is sent and nothing stored.
 
         With content the request ends in a message that is not kept, so the next one is joined anew: seen only in
-        sessions of thousands of messages, and not in `turn(…).to_wire()`.
+        sessions of thousands of messages, and not in `turn(…).build_request()`.
         """
         await in_thread(self.refresh)
         plan = self.turn(content, model=model, tools=tools, **options).preview()
-        return await self._client.to_wire(**plan.preview)
+        return await self._client.build_request(**plan.preview)
 
     async def close(self) -> None:
         """Close what the session opened itself: the client, the store."""

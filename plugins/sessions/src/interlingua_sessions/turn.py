@@ -12,7 +12,8 @@ from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 import attrs
 
 from interlingua import AsyncClient, CallerError, Client, InterlinguaError
-from interlingua.plugins import Activity, Registry
+from interlingua.output import OutputPlan
+from interlingua.plugins import InstrumentedWork, Registry
 from interlingua.types import (
     ContentBlock,
     Message,
@@ -27,7 +28,6 @@ from interlingua.types import (
 from interlingua_agents.calls import Answer
 from interlingua_agents.protocols import Compactor
 from interlingua_agents.tools import Phase, Tool
-from interlingua_output import OutputPlan
 from interlingua_sessions.compaction import SessionContext
 from interlingua_sessions.routing.policy import RoutingPolicy, decode_policy, encode_policy
 from interlingua_sessions.routing.router import (
@@ -481,10 +481,10 @@ class TurnBase(Generic[ClientT]):
         """Pass an event to the plugins' `observe` hooks."""
         self._state.router.observe(event)
 
-    def around(self, kind: str, facts: Mapping[str, Any]) -> Activity | None:
+    def instrument(self, kind: str, facts: Mapping[str, Any]) -> InstrumentedWork | None:
         """Begin a piece of work that plugins may put something around."""
         registry = self._state.setup.registry
-        return registry.around(kind, facts) if registry.plugins else None
+        return registry.instrument(kind, facts) if registry.plugins else None
 
     @property
     def is_started(self) -> bool:

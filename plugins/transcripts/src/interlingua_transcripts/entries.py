@@ -71,7 +71,7 @@ def open_messages(messages: Sequence[Message]) -> Iterator[Transcript | None]:
             for index, *text in kept["entries"]:
                 places[index] = len(entries)
                 entries.append(_as_bytes(*text))
-            calls.update((call.id, (kept["id"], call.provider_id)) for call in message.tool_calls())
+            calls.update((call.id, (kept["id"], call.provider_id)) for call in message.tool_calls)
         if not system:
             yield None
             return
@@ -91,7 +91,7 @@ def _renamed_calls(calls: Mapping[str, tuple[str, str | None]], before: Sequence
         now.setdefault(where, []).append(call)
     found = {}
     for message in before:
-        for own in message.tool_calls():
+        for own in message.tool_calls:
             found.update(dict.fromkeys(now.get((message.id, own.provider_id), ()), own.id))
     return {call: own for call, own in found.items() if call != own}
 

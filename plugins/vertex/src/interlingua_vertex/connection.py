@@ -18,7 +18,7 @@ from interlingua.plugins import (
     Connection,
     ConnectionSettings,
     Credentials,
-    Outgoing,
+    HttpRequest,
     WireRequest,
     bearer_auth,
     no_auth,
@@ -69,8 +69,8 @@ def connection(settings: ConnectionSettings) -> Connection:
         sign=sign,
         url=partial(_url, base, options.get("version"), f"/projects/{project}/locations/{location}" if project else ""),
         headers={"x-goog-user-project": str(user_project)} if user_project else {},
-        joined=("anthropic-beta",),
-        env=_ENV,
+        list_headers=("anthropic-beta",),
+        env_vars=_ENV,
         has_key=has_key or settings.base_url is not None,
         hosts=("aiplatform.googleapis.com", "aiplatform.*.rep.googleapis.com"),
         endpoints={
@@ -122,7 +122,7 @@ def _key_header(key: str, _request: WireRequest) -> Mapping[str, str]:
     return {"x-goog-api-key": key}
 
 
-def _bearer(_outgoing: Outgoing, token: Token) -> Mapping[str, str]:
+def _bearer(_outgoing: HttpRequest, token: Token) -> Mapping[str, str]:
     return {"authorization": f"Bearer {token.text}"}
 
 

@@ -20,11 +20,11 @@ from interlingua.plugins import (
     WireRequest,
     WireResponse,
     dumps,
+    format_provider,
     hookimpl,
-    load_format,
     loads,
 )
-from interlingua.types import AdapterCapabilities, AdapterOptions, Message, StreamEvent, ToolDefinition
+from interlingua.types import Message, ModelCapabilities, RequestOptions, StreamEvent, ToolDefinition
 from interlingua_vertex.connection import GENERATE, MESSAGES, connection
 
 KEY = "vertex"
@@ -40,7 +40,7 @@ class _Vertex:
     contract_version = 1
 
     @hookimpl
-    def capabilities(self, model: str, options: AdapterOptions | None) -> AdapterCapabilities:
+    def capabilities(self, model: str, options: RequestOptions | None) -> ModelCapabilities:
         return capabilities_of(model, api_of(model, options.api if options else None))
 
     @hookimpl
@@ -53,7 +53,7 @@ class _Vertex:
 
     @hookimpl
     def to_wire(
-        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions
+        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions
     ) -> WireRequest:
         api = api_of(options.model, options.api)
         made: WireRequest = _format(_FORMATS[api]).to_wire(messages=messages, tools=tools, options=options)
@@ -64,7 +64,7 @@ class _Vertex:
 
     @hookimpl
     def estimate_input_tokens(
-        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions | None
+        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions | None
     ) -> int | None:
         api = api_of(options.model, options.api) if options else GENERATE
         found = _format(_FORMATS[api])
@@ -115,7 +115,7 @@ def _format(name: str) -> Any:
     Raises:
         PluginError: it is not installed; the message says what to install.
     """
-    return load_format(name, KEY)
+    return format_provider(name, KEY)
 
 
 def _installed() -> list[Any]:
@@ -158,15 +158,15 @@ def api_of(model: str, wanted: str | None) -> str:
 
 
 @cache
-def capabilities_of(model: str, api: str) -> AdapterCapabilities:
+def capabilities_of(model: str, api: str) -> ModelCapabilities:
     """Return what this host can carry with a model; the same object for the same arguments."""
-    found: AdapterCapabilities = _format(_FORMATS[api]).capabilities(model=model, options=None)
+    found: ModelCapabilities = _format(_FORMATS[api]).capabilities(model=model, options=None)
     if api == GENERATE:
         return found
     return attrs.evolve(found, supports_image_urls=False, max_image_bytes=_CLAUDE_IMAGE_BYTES)
 
 
-def _to_prediction(made: WireRequest, options: AdapterOptions) -> WireRequest:
+def _to_prediction(made: WireRequest, options: RequestOptions) -> WireRequest:
     """Return a request of the Messages API as this host wants it: the model in the path, the version in the body."""
     method = "streamRawPredict" if options.stream else "rawPredict"
     version = options.provider_options.get("anthropic_version", ANTHROPIC_VERSION)

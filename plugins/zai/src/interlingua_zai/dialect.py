@@ -7,7 +7,7 @@ from importlib.resources import files
 from typing import Any
 
 from interlingua.plugins import EMPTY, FrozenDict, ModelInfo, find_model, load_catalogue
-from interlingua.types import AdapterCapabilities
+from interlingua.types import ModelCapabilities
 from interlingua_chat_completions.dialect import Dialect, capabilities_of
 
 # Business codes of failed answers (WIRE.md, Errors). The code decides, not the status: a 429 may be an empty account.
@@ -88,6 +88,6 @@ def dialect_of(model: str) -> Dialect:
 
 
 @cache
-def capabilities_for(name: str) -> AdapterCapabilities:
+def capabilities_for(name: str) -> ModelCapabilities:
     """Return what this service can carry with a model: images only where a listed model takes them, no forced tool."""
     return capabilities_of(dialect_of(name), _STATED, find_listed(name))

@@ -19,7 +19,7 @@ from interlingua.plugins import (
     hookimpl,
     option_loss,
 )
-from interlingua.types import AdapterCapabilities, AdapterOptions, Message, ToolDefinition
+from interlingua.types import Message, ModelCapabilities, RequestOptions, ToolDefinition
 from interlingua_chat_completions.dialect import API, ENDPOINT
 from interlingua_chat_completions.provider import ChatProvider, wire_rules
 from interlingua_zai.dialect import capabilities_for, dialect_of, facts_of, models
@@ -33,7 +33,7 @@ _LOWEST, _HIGHEST = 0.01, 0.99
 
 class _Zai(ChatProvider):
     @hookimpl
-    def capabilities(self, model: str, options: AdapterOptions | None) -> AdapterCapabilities:
+    def capabilities(self, model: str, options: RequestOptions | None) -> ModelCapabilities:
         return capabilities_for(model)
 
     @hookimpl
@@ -61,7 +61,7 @@ class _Zai(ChatProvider):
             base_url=base.rstrip("/"),
             auth=bearer_auth(key),
             headers={**language, **attribution_headers(settings.options.get("attribution") or {})},
-            env=(*_KEYS[region], "ZAI_BASE_URL"),
+            env_vars=(*_KEYS[region], "ZAI_BASE_URL"),
             has_key=bool(key) or base != own,
             hosts=("api.z.ai", "open.bigmodel.cn"),
             endpoints={API: ENDPOINT},
@@ -69,7 +69,7 @@ class _Zai(ChatProvider):
 
     @hookimpl
     def to_wire(
-        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions
+        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions
     ) -> WireRequest:
         """Write the request: sampling moved into the open range, streamed arguments asked for.
 
@@ -98,7 +98,7 @@ class _Zai(ChatProvider):
         return [*wire_rules("format"), files("interlingua_zai").joinpath("lint.toml").read_text("utf-8")]
 
 
-def _move_sampling(options: AdapterOptions, losses: list[Loss]) -> dict[str, Any]:
+def _move_sampling(options: RequestOptions, losses: list[Loss]) -> dict[str, Any]:
     """Move what is outside of the open range (0, 1) inside."""
     changes: dict[str, Any] = {}
     for name in ("temperature", "top_p"):

@@ -21,7 +21,7 @@ from interlingua.plugins import (
     load_catalogue,
     no_auth,
 )
-from interlingua.types import AdapterCapabilities, AdapterOptions, Message, StreamEvent, ToolDefinition
+from interlingua.types import Message, ModelCapabilities, RequestOptions, StreamEvent, ToolDefinition
 
 from interlingua_parrot.errors import from_wire_error
 from interlingua_parrot.request import API, PATH, estimate_input_tokens, to_wire
@@ -31,7 +31,7 @@ from interlingua_parrot.stream import stream_response
 BASE_URL = "https://parrot.example"
 
 # What is declared True reaches `to_wire` and needs a cassette that shows it; anything else core removes and reports.
-DEFAULTS = AdapterCapabilities(
+DEFAULTS = ModelCapabilities(
     supports_system_prompt=True,
     supports_tools=True,
     supports_parallel_tool_calls=True,
@@ -51,7 +51,7 @@ class _Parrot:
         return _connection(settings)
 
     @hookimpl
-    def capabilities(self, model: str, options: AdapterOptions | None) -> AdapterCapabilities:
+    def capabilities(self, model: str, options: RequestOptions | None) -> ModelCapabilities:
         return capabilities_of(model)
 
     @hookimpl
@@ -60,13 +60,13 @@ class _Parrot:
 
     @hookimpl
     def to_wire(
-        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions
+        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions
     ) -> WireRequest:
         return to_wire(messages, tools, options)
 
     @hookimpl
     def estimate_input_tokens(
-        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions | None
+        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions | None
     ) -> int:
         return estimate_input_tokens(messages, tools)
 
@@ -100,7 +100,7 @@ def _connection(settings: ConnectionSettings) -> Connection:
         base_url=base.rstrip("/"),
         auth=auth if key else no_auth,
         framing="sse",
-        env=("PARROT_API_KEY", "PARROT_BASE_URL"),
+        env_vars=("PARROT_API_KEY", "PARROT_BASE_URL"),
         has_key=bool(key),
         hosts=("parrot.example",),
         endpoints={API: rf"{PATH}$"},
@@ -113,7 +113,7 @@ def _models() -> Sequence[ModelInfo]:
 
 
 @cache
-def capabilities_of(model: str) -> AdapterCapabilities:
+def capabilities_of(model: str) -> ModelCapabilities:
     """Return the same object for the same model; a model that is not listed gets the defaults, marked assumed."""
     info = find_model(_models(), model)
     if info is None:

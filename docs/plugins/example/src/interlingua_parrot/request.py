@@ -8,7 +8,7 @@ from typing import Any
 
 from interlingua.errors import CapabilityError
 from interlingua.plugins import Loss, WireRequest, dumps, option_loss
-from interlingua.types import AdapterOptions, Message, Role, ToolChoice, ToolDefinition
+from interlingua.types import Message, RequestOptions, Role, ToolChoice, ToolDefinition
 
 from interlingua_parrot.messages import to_wire_messages
 
@@ -21,7 +21,7 @@ _CHARACTERS_PER_TOKEN = 4
 _TOKENS_PER_MESSAGE = 3
 
 
-def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions) -> WireRequest:
+def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions) -> WireRequest:
     """Write the request.
 
     Raises:
@@ -31,7 +31,7 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
     system = list(takewhile(lambda message: message.role is Role.SYSTEM, messages))
     body: dict[str, Any] = {"model": options.model, "stream": options.stream}
     if system:
-        body["perch"] = "\n\n".join(message.text_content() for message in system)
+        body["perch"] = "\n\n".join(message.text for message in system)
     body["heard"] = to_wire_messages(messages, losses)[len(system) :]
     if tools and options.tool_choice != "none":
         body["tricks"] = [to_wire_tool(tool, f"tools[{at}]", losses) for at, tool in enumerate(tools)]
@@ -40,7 +40,7 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
     return WireRequest(path=PATH, body=dumps(body), losses=tuple(losses), api=API, stream=options.stream)
 
 
-def to_wire_options(options: AdapterOptions, losses: list[Loss]) -> dict[str, Any]:
+def to_wire_options(options: RequestOptions, losses: list[Loss]) -> dict[str, Any]:
     """Write each option, report it as a Loss, or refuse it; None means "not set", and 0 is a value.
 
     Raises:
@@ -75,4 +75,4 @@ def estimate_input_tokens(messages: Sequence[Message], tools: Sequence[ToolDefin
 def _characters(message: Message) -> int:
     results = [part for block in message.content for part in getattr(block, "content", ())]
     texts = [getattr(block, "text", "") for block in (*message.content, *results)]
-    return sum(map(len, texts)) + sum(len(call.input_json) for call in message.tool_calls())
+    return sum(map(len, texts)) + sum(len(call.input_json) for call in message.tool_calls)

@@ -93,7 +93,7 @@ def make_client(state: State, model: str | None, url: str | None) -> AsyncClient
         registry=state.registry,
         settings=state.settings,
         retry=Retry(max_attempts=1),
-        response_limit=RESPONSE_LIMIT,
+        max_response_bytes=RESPONSE_LIMIT,
     )
 
 

@@ -10,8 +10,8 @@ from typing import IO, Any
 
 import click
 
+from interlingua._json import dumps
 from interlingua.errors import DecodeError
-from interlingua.json import dumps
 from interlingua_cli.completion import complete_files
 from interlingua_cli.output import json_option, make_console, print_json, print_table
 from interlingua_cli.replay.exchange import Matcher, Outcome, Report, outcome_to_json, replay

@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
+from interlingua._http.client import Client
 from interlingua.codec import encode_message
-from interlingua.http.client import Client
 from interlingua_cli.demo.printer import DemoPrinter
 from interlingua_cli.demo.replay import Cassette, ReplayingClient
 from interlingua_cli.demo.session import (

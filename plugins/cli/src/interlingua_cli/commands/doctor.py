@@ -9,8 +9,8 @@ from pathlib import Path
 import attrs
 import click
 
+from interlingua._request.prepare import RequestDraft
 from interlingua.errors import DecodeError
-from interlingua.request.prepare import PreparedRequest
 from interlingua.types import Message
 from interlingua_cli.completion import complete_files
 from interlingua_cli.doctor import Diagnosis, check_target, diff_repair, examine, write_repaired
@@ -50,7 +50,7 @@ def doctor(state: State, conversation: str, model: str | None, out: Path | None,
     if model is not None and diagnosis.is_readable:
         target = model
 
-        def plan(messages: Sequence[Message]) -> PreparedRequest:
+        def plan(messages: Sequence[Message]) -> RequestDraft:
             return plan_request(state, messages, target, exact=False).request
 
         findings = (*diagnosis.findings, *check_target(diagnosis.messages, plan))

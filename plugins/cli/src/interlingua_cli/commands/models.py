@@ -10,10 +10,10 @@ from typing import Any
 import attrs
 import click
 
-from interlingua.catalogue import ModelInfo
+from interlingua._catalogue import ModelInfo
+from interlingua._pricing import cost_of
 from interlingua.errors import InterlinguaError
 from interlingua.plugins import ProviderEntry
-from interlingua.pricing import cost_of
 from interlingua.types import Usage
 from interlingua_cli.completion import complete_models_words
 from interlingua_cli.config import write_value
@@ -82,7 +82,7 @@ def _list_live(state: State, provider: str | None, url: str | None, as_json: boo
     if provider is None:
         raise click.UsageError("--live needs PROVIDER")
     with state.client(f"{provider}:any", url) as client:
-        names = client.live_models(provider)
+        names = client.list_models(provider)
     if as_json:
         print_json([f"{provider}:{name}" for name in names])
         return
@@ -148,7 +148,7 @@ def _provider_row(state: State, found: ProviderEntry) -> dict[str, Any]:
         "base_url": mask_credentials(connection.base_url),
         "has_key": connection.has_key,
         "key_state": key_state(connection),
-        "env": list(connection.env),
+        "env": list(connection.env_vars),
         "apis": list(connection.endpoints),
     }
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from interlingua.json import loads
+from interlingua._json import loads
 from interlingua_cli.completion import complete_files
 from interlingua_cli.input import PairCommand, option_option, read_conversation, read_tools, url_option
 from interlingua_cli.output import json_option, losses_to_json, print_json, print_ledger

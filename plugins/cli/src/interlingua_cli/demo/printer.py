@@ -7,8 +7,8 @@ from decimal import Decimal
 
 from rich.text import Text
 
-from interlingua.catalogue import ModelInfo
-from interlingua.pricing import cost_of
+from interlingua._catalogue import ModelInfo
+from interlingua._pricing import cost_of
 from interlingua.types import Message, Role, Usage
 from interlingua_cli.demo.session import Step, Swap, UserTurn
 from interlingua_cli.output import make_console
@@ -38,11 +38,11 @@ class DemoPrinter:
             self._console.print()
             self._console.rule(f"[bold]turn {step.number}[/] · {step.model}", align="left")
             images = "".join("[image] " for block in step.message.content if block.type == "image")
-            self._print_line("user", "green", images + step.message.text_content())
+            self._print_line("user", "green", images + step.message.text)
         elif isinstance(step, Swap):
             self._print_swap(step)
         elif step.message.role is Role.TOOL:
-            self._print_line("tool", "cyan", step.message.tool_results()[0].content[0].text)  # type: ignore[union-attr]
+            self._print_line("tool", "cyan", step.message.tool_results[0].content[0].text)  # type: ignore[union-attr]
         else:
             self._print_answer(step.message)
 
@@ -63,11 +63,11 @@ class DemoPrinter:
         self._print_line("", "", line)
 
     def _print_answer(self, message: Message) -> None:
-        for block in message.thinking():
+        for block in message.thinking_blocks:
             self._print_line("thinks", "dim", block.text)
-        if message.text_content().strip():
-            self._print_line("model", "bold", message.text_content())
-        for call in message.tool_calls():
+        if message.text.strip():
+            self._print_line("model", "bold", message.text)
+        for call in message.tool_calls:
             self._print_line("calls", "magenta", f"{call.name}({call.input_json})")
         usage = message.metadata.usage or Usage()
         counts = (usage.input_tokens, usage.output_tokens)

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from interlingua._json import loads
 from interlingua.errors import CallerError
-from interlingua.json import loads
 from interlingua_cli.cassettes import read_cassette
 
 

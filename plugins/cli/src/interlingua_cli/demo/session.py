@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 
 import attrs
 
+from interlingua._http.client import Client
 from interlingua.errors import CallerError
-from interlingua.http.client import Client
 from interlingua.plugins import Loss
 from interlingua.types import (
     CacheHint,
@@ -134,7 +134,7 @@ def run_demo(client: Client, models: Sequence[str], turns: Sequence[Turn], **opt
             answer = client.send(history, model=model, tools=[READ_FILE], **options)
             history.append(answer)
             yield Reply(message=answer)
-            calls = answer.tool_calls()
+            calls = answer.tool_calls
             if not calls:
                 break
             for call in calls:

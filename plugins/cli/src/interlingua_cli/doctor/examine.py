@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Sequence
 import attrs
 
 from interlingua import validate_conversation
+from interlingua._request.prepare import RequestDraft
+from interlingua._request.project import MISSING_RESULT
 from interlingua.codec import dumps_message, encode_message
 from interlingua.errors import CapabilityError, InvalidConversationError
-from interlingua.plugins import estimate_input_tokens
-from interlingua.request.prepare import PreparedRequest
-from interlingua.request.project import MISSING_RESULT
+from interlingua.plugins import estimate_tokens
 from interlingua.types import (
     ContentBlock,
     Message,
@@ -89,9 +89,7 @@ def _check_rules(records: list[Record]) -> Iterable[Finding]:
         )
 
 
-def check_target(
-    messages: Sequence[Message], plan: Callable[[Sequence[Message]], PreparedRequest]
-) -> tuple[Finding, ...]:
+def check_target(messages: Sequence[Message], plan: Callable[[Sequence[Message]], RequestDraft]) -> tuple[Finding, ...]:
     """Return what one target would refuse: by its capabilities, its context window and its linter; nothing is sent.
 
     A conversation that ends with an answer is looked at as its user's next message would send it; what is refused of
@@ -110,7 +108,7 @@ def check_target(
 
 
 def _check_request(
-    messages: Sequence[Message], plan: Callable[[Sequence[Message]], PreparedRequest]
+    messages: Sequence[Message], plan: Callable[[Sequence[Message]], RequestDraft]
 ) -> tuple[Finding, ...]:
     try:
         request = plan(messages)
@@ -126,7 +124,7 @@ def _check_request(
         for found in lint_request(request.provider, request.wire)
     ]  # fmt: skip
     window = request.target.capabilities.max_context_tokens
-    tokens = estimate_input_tokens(request.provider, request.messages, request.tools, request.options)
+    tokens = estimate_tokens(request.provider, request.messages, request.tools, request.options)
     if window and tokens > window:
         what = f"about {tokens:,} input tokens, and the window has {window:,}"
         hint = "compact the conversation"
@@ -231,7 +229,7 @@ class _CallRepair:
                 self._append_results(record, [])
                 continue
             self._out.append(record)
-            calls = record.message.tool_calls() if record.message.role is Role.ASSISTANT else []
+            calls = record.message.tool_calls if record.message.role is Role.ASSISTANT else []
             if calls:
                 self._answer(calls, at)
         return self._out
@@ -279,9 +277,9 @@ class _CallRepair:
         """Return the place of a later message with only this call's result; None if the id is used again before it."""
         for place in range(at + 1, len(self._records)):
             message = self._records[place].message
-            if message.role is Role.ASSISTANT and any(call.id == call_id for call in message.tool_calls()):
+            if message.role is Role.ASSISTANT and any(call.id == call_id for call in message.tool_calls):
                 return None
-            results = message.tool_results()
+            results = message.tool_results
             only = len(message.content) == 1 and bool(results) and results[0].tool_use_id == call_id
             if only and place not in self._taken:
                 return place

@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 import attrs
 
+from interlingua._json import describe_json_error, loads, repair_surrogates
 from interlingua.codec import decode_message, dumps_message, encode_message
 from interlingua.errors import DecodeError
-from interlingua.json import line_fault, loads, replace_lone_surrogates
 from interlingua.types import Message
 from interlingua_cli.foreign import recognise_format
 
@@ -132,7 +132,7 @@ def _read_line(text: str, number: int, findings: list[Finding], *, cut_off: bool
     try:
         data = loads(text)
     except ValueError as error:
-        what = f"the line is not JSON: {line_fault(error)}"
+        what = f"the line is not JSON: {describe_json_error(error)}"
         if cut_off and text.startswith("{"):
             findings.append(
                 _line_finding("not-json", number, f"{what}; its end was never written", "removed", was=text)
@@ -167,7 +167,7 @@ def _line_finding(rule: str, line: int, message: str, remedy: Remedy | None = No
 def _clean_strings(value: Any, path: str, report: Callable[[str, str, str], None]) -> Any:
     """Return a JSON value whose strings can be sent, reporting each that changed; the same object where none did."""
     if isinstance(value, str):
-        now = replace_lone_surrogates(value).replace("\0", "\ufffd")
+        now = repair_surrogates(value).replace("\0", "\ufffd")
         if now != value:
             report(path, value, now)
             return now

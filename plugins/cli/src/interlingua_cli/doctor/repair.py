@@ -10,8 +10,8 @@ from pathlib import Path
 
 import attrs
 
+from interlingua._json import loads, repair_surrogates
 from interlingua.errors import CallerError
-from interlingua.json import loads, replace_lone_surrogates
 from interlingua_cli.doctor.findings import Diagnosis
 from interlingua_cli.input import write_file
 
@@ -57,7 +57,7 @@ def _pretty_lines(text: str) -> list[str]:
     if not text:
         return []
     try:
-        return replace_lone_surrogates(json.dumps(loads(text), ensure_ascii=False, indent=1)).splitlines()
+        return repair_surrogates(json.dumps(loads(text), ensure_ascii=False, indent=1)).splitlines()
     except ValueError:
         return [text]
 
@@ -74,7 +74,7 @@ def write_repaired(diagnosis: Diagnosis, out: Path, *, replace: bool = False) ->
     repairs = [attrs.asdict(finding) for finding in diagnosis.repairs]
     if repairs:
         kept = _free_path(out.with_name(out.name + REMOVED))
-        lines = (replace_lone_surrogates(json.dumps(each, ensure_ascii=False, default=str)) for each in repairs)
+        lines = (repair_surrogates(json.dumps(each, ensure_ascii=False, default=str)) for each in repairs)
         write_file(kept, "".join(f"{line}\n" for line in lines))
         written.append(kept)
     write_file(out, "".join(f"{line.text}\n" for line in diagnosis.after))

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import attrs
 
-from interlingua.json import loads
+from interlingua._json import loads
 from interlingua.plugins import WireRequest
 
 

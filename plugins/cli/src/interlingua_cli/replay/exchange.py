@@ -13,9 +13,12 @@ from urllib.parse import urlsplit
 
 import attrs
 
+from interlingua._ids import TOOL_PREFIX
+from interlingua._request.rules import check_message
+from interlingua._response.decode import StreamDecoder
+from interlingua._response.framing import framer
 from interlingua.codec import encode_message
 from interlingua.errors import InterlinguaError, InvalidConversationError, ProviderError, UnknownProviderError
-from interlingua.ids import TOOL_PREFIX
 from interlingua.plugins import (
     Connection,
     ConnectionSettings,
@@ -25,10 +28,7 @@ from interlingua.plugins import (
     RequestContext,
     WireResponse,
 )
-from interlingua.request.rules import check_message
-from interlingua.response.decode import StreamDecoder
-from interlingua.response.framing import framer
-from interlingua.types import Message, MessageStatus, OpaqueBlock, Origin, RoutingDecisionRecord, RoutingMode
+from interlingua.types import Message, MessageStatus, OpaqueBlock, Origin, RoutingDecision, RoutingMode
 from interlingua_cli.replay.source import Entry
 
 COMPATIBLE = "compatible"
@@ -198,7 +198,7 @@ def make_context(entry: Entry, match: Match) -> RequestContext:
         session_id=SESSION_ID,
         mint_tool_use_id=lambda: TOOL_PREFIX + derive_message_id(f"{entry.id}#{next(numbers)}"),
         clock=lambda: date,
-        routing=RoutingDecisionRecord(
+        routing=RoutingDecision(
             mode=RoutingMode.MANUAL, chosen_model=f"{match.provider.key}:{name}", reason="recorded"
         ),
         response_headers=entry.headers,

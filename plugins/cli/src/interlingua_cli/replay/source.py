@@ -15,8 +15,8 @@ from typing import IO, Any
 
 import attrs
 
+from interlingua._json import describe_json_error, loads_lossy
 from interlingua.errors import DecodeError
-from interlingua.json import line_fault, loads_fast
 
 _GZIP = b"\x1f\x8b"
 
@@ -97,9 +97,9 @@ class Entry:
 def read_entry(line: bytes, name: str) -> Entry:
     """Read one line of a recording."""
     try:
-        data = loads_fast(line)
+        data = loads_lossy(line)
     except ValueError as error:
-        raise DecodeError(f"not JSON: {line_fault(error)}", path=name) from error
+        raise DecodeError(f"not JSON: {describe_json_error(error)}", path=name) from error
     if not isinstance(data, dict):
         raise DecodeError("a recorded exchange is a JSON object", path=name)
     text = data.get("response_text") or ""

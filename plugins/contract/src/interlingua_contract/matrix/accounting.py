@@ -11,7 +11,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from interlingua.plugins import Loss, dumps, loads, replace_lone_surrogates, thaw
+from interlingua.plugins import Loss, dumps, loads, repair_surrogates, thaw
 from interlingua.types import (
     ContentBlock,
     Message,
@@ -165,7 +165,7 @@ class Body:
 
     def has_text(self, text: str) -> bool:
         """Tell whether a text stands in the body, whole; a blank one only as a string by itself."""
-        text = replace_lone_surrogates(text)
+        text = repair_surrogates(text)
         return text in self._all if text.strip() else text in self.texts
 
     def has_object(self, text: str) -> bool:
@@ -182,7 +182,7 @@ class Body:
 
     def wraps(self, text: str) -> bool:
         """Tell whether a text stands only as the one member of an object that was put around it."""
-        bare = [path for path, leaf in self.strings if leaf == replace_lone_surrogates(text)]
+        bare = [path for path, leaf in self.strings if leaf == repair_surrogates(text)]
         return not any(len(json_paths.value_at(self.tree, path[:-1])) > 1 for path in bare)
 
     def tags(self, text: str) -> bool:

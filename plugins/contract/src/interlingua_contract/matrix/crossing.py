@@ -10,9 +10,9 @@ from typing import Any
 
 import attrs
 
+from interlingua._request.wire_names import WireIds
 from interlingua.errors import InterlinguaError
 from interlingua.plugins import Loss, WireRequest
-from interlingua.request.wire_names import WireIds
 from interlingua.types import CacheHint, ContentBlock, Message, ThinkingBlock, ToolResultBlock, ToolUseBlock
 from interlingua_cli.lint import lint_request
 from interlingua_contract import json_paths

@@ -13,15 +13,15 @@ from typing import Any
 import attrs
 
 from interlingua.types import (
-    AdapterCapabilities,
     CacheHint,
     ContentBlock,
     DocumentBlock,
     ImageBlock,
-    ImageSource,
+    MediaSource,
     Message,
     MessageMetadata,
     MessageStatus,
+    ModelCapabilities,
     Provenance,
     RedactedThinkingBlock,
     Role,
@@ -49,7 +49,7 @@ def make_issued_id(speaker: Speaker, number: int) -> str | None:
 
 
 def _matching_id(speaker: Speaker, number: int) -> str | None:
-    declared: AdapterCapabilities = speaker.side.capabilities(speaker.model)
+    declared: ModelCapabilities = speaker.side.capabilities(speaker.model)
     fits = re.compile(declared.tool_id_pattern).fullmatch
     digits = hashlib.sha256(f"{speaker.side.name} {number}".encode()).hexdigest()
     made = [form.format(digits[:length]) for length in _LENGTHS for form in _FORMS]
@@ -215,7 +215,7 @@ def tool_error(script: Script, a: Speaker) -> None:
 def _image(script: Script, seed: str) -> ImageBlock:
     # a PNG's signature, followed by what makes this image unique
     data = base64.b64encode(b"\x89PNG\r\n\x1a\n" + script.mark(seed).encode() * 3).decode()
-    return ImageBlock(source=ImageSource(kind="base64", data=data), media_type="image/png")
+    return ImageBlock(source=MediaSource(kind="base64", data=data), media_type="image/png")
 
 
 def images(script: Script, a: Speaker) -> None:
@@ -239,7 +239,7 @@ def result_images(script: Script, a: Speaker) -> None:
 def documents(script: Script, a: Speaker) -> None:
     """A PDF with a title before its question, and an answer."""
     data = base64.b64encode(b"%PDF-1.4\n" + script.mark("document").encode() * 3).decode()
-    source = ImageSource(kind="base64", data=data)
+    source = MediaSource(kind="base64", data=data)
     script.user("Read this.", DocumentBlock(source=source, title=script.mark("report, May.pdf")))
     script.answer(a, script.text("I read it."))
     script.user()

@@ -56,7 +56,7 @@ def _write_script(speaker: Speaker, exchanges: Iterable[Exchange]) -> Script:
         earlier += _distinct_texts(message)
         script = trial
         script.take(message)
-        for call in message.tool_calls():
+        for call in message.tool_calls:
             script.result(call)
     script.user()
     return script
@@ -94,7 +94,7 @@ def _read_answer(script: Script, speaker: Speaker, exchange: Exchange) -> Messag
 
 def _distinct_texts(message: Message) -> list[str]:
     found = [leaf.value for leaf in leaves_of([message]) if isinstance(leaf.value, str)]
-    return [*found, *[call.provider_id for call in message.tool_calls() if call.provider_id]]
+    return [*found, *[call.provider_id for call in message.tool_calls if call.provider_id]]
 
 
 def _is_ambiguous(message: Message, earlier: list[str]) -> bool:

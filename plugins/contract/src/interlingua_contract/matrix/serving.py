@@ -178,7 +178,7 @@ def _texts_in(element: Any) -> Iterator[str]:
 
 
 def _call_ids(message: Message) -> list[str]:
-    return [call.id for call in message.tool_calls()]
+    return [call.id for call in message.tool_calls]
 
 
 def _renamed(block: Any, ids: dict[str, str]) -> Any:
@@ -215,7 +215,7 @@ def _lost_silently(direct: WrittenRequest, crossed: WrittenRequest, rows: Sequen
             if not known[leaf.place.block_type]:
                 yield f"{leaf.place.block_type}: the {leaf.kind} of an answer does not come back, without a row"
             known[leaf.place.block_type] -= leaf.kind != "signature"  # it goes with its block
-    issued = [call.provider_id for message in direct.messages for call in message.tool_calls() if call.provider_id]
+    issued = [call.provider_id for message in direct.messages for call in message.tool_calls if call.provider_id]
     for name in issued:
         if before.texts[name] and not after.texts[name]:
             yield f"the id {name!r} that the model gave its call does not come back"

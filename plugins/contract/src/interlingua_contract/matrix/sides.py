@@ -11,7 +11,7 @@ import attrs
 
 from interlingua.errors import CallerError, CapabilityError
 from interlingua.plugins import Connection, ConnectionSettings, Provider, Registry, WireRequest, write_request
-from interlingua.types import AdapterCapabilities, AdapterOptions, Message, Origin, ToolDefinition, assistant, user
+from interlingua.types import Message, ModelCapabilities, Origin, RequestOptions, ToolDefinition, assistant, user
 from interlingua_contract import json_paths
 
 UNKNOWN_MODEL = "any-model"
@@ -40,12 +40,12 @@ class Side:
         return self.provider.connection(ConnectionSettings(api=self.api))
 
     @cached_property
-    def models(self) -> tuple[tuple[str, AdapterCapabilities], ...]:
+    def models(self) -> tuple[tuple[str, ModelCapabilities], ...]:
         """The models that this wire offers with what they declare, in the catalogue's order."""
         found = []
         for name in [info.id for info in self.provider.models()] or [UNKNOWN_MODEL]:
             try:
-                declared = self.provider.capabilities(name, AdapterOptions(model=name, api=self.api))
+                declared = self.provider.capabilities(name, RequestOptions(model=name, api=self.api))
             except CapabilityError:
                 continue  # this wire does not offer this model
             if declared.api in ("", self.api):
@@ -56,11 +56,11 @@ class Side:
         """Return the first model of the catalogue that declares most of what a history needs."""
         return max(self.models, key=lambda one: sum(bool(getattr(one[1], need)) for need in needs))[0]
 
-    def options(self, model: str) -> AdapterOptions:
+    def options(self, model: str) -> RequestOptions:
         """Return a request's options."""
-        return AdapterOptions(model=model, api=self.api)
+        return RequestOptions(model=model, api=self.api)
 
-    def capabilities(self, model: str) -> AdapterCapabilities:
+    def capabilities(self, model: str) -> ModelCapabilities:
         """Return what a model declares on this wire."""
         return self.provider.target(self.options(model)).capabilities
 

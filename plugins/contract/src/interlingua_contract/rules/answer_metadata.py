@@ -102,9 +102,9 @@ def stop_reasons_fit_the_content(subject: Subject) -> Iterator[Finding]:
                 yield Finding(f"{word!r} is {reason}", exchange.cassette)
         if reason is None:
             yield Finding("a complete message without a stop reason", exchange.cassette)
-        elif message.tool_calls() and reason in (StopReason.END_TURN, StopReason.STOP_SEQUENCE, StopReason.OTHER):
-            yield Finding(f"{len(message.tool_calls())} calls and stop reason {reason}", exchange.cassette)
-        elif reason is StopReason.TOOL_USE and not message.tool_calls():
+        elif message.tool_calls and reason in (StopReason.END_TURN, StopReason.STOP_SEQUENCE, StopReason.OTHER):
+            yield Finding(f"{len(message.tool_calls)} calls and stop reason {reason}", exchange.cassette)
+        elif reason is StopReason.TOOL_USE and not message.tool_calls:
             yield Finding("stop reason tool_use without a call", exchange.cassette)
         if reason is StopReason.ERROR and read_answer(subject, exchange).error is None:
             yield Finding("a good answer with stop reason error", exchange.cassette)
@@ -197,7 +197,7 @@ def counts_may_be_odd(subject: Subject) -> Iterator[Finding]:
                 found = read_whole(subject, exchange, json.dumps(with_value(body, path, odd)).encode())
                 if found.escaped or (found.error and not isinstance(found.error, MalformedResponseError)):
                     yield Finding(f"{format_path(path)} = {odd!r}: {found.error or found.escaped}", exchange.cassette)
-                elif found.message and found.message.text_content() != message.text_content():
+                elif found.message and found.message.text != message.text:
                     yield Finding(f"{format_path(path)} = {odd!r} changes the text", exchange.cassette)
         yield from _check_without_counts(
             read_whole(subject, exchange, json.dumps(_without_counts(body)).encode()), exchange

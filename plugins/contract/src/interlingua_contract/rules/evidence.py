@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 
 from interlingua.errors import InterlinguaError
-from interlingua.types import AdapterCapabilities, ContentBlock, Message, ToolChoice, assistant, system, user
+from interlingua.types import ContentBlock, Message, ModelCapabilities, ToolChoice, assistant, system, user
 from interlingua_cli.cassettes import Exchange
 from interlingua_contract.json_paths import Shape, leaves, nodes, shape, strings
 from interlingua_contract.recordings import ReadResult, read_answer
@@ -30,7 +30,7 @@ class Support:
 
     Attributes:
         api: the wire format.
-        capability: the field of AdapterCapabilities.
+        capability: the field of ModelCapabilities.
         declared: by any of its models.
         evidence: cassettes that show it.
         excuse: why there can be none (quirks.unevidenced).
@@ -83,7 +83,7 @@ _BESIDE_SCHEMAS: dict[str, Callable[[Exchange, set[Shape]], bool]] = {
 """What may stand beside a response schema: told of a request that has one, given the shapes of tools."""
 
 FLAGS = (
-    *(field.name for field in attrs.fields(AdapterCapabilities) if field.name.startswith("supports_")),
+    *(field.name for field in attrs.fields(ModelCapabilities) if field.name.startswith("supports_")),
     *_BESIDE_SCHEMAS,
 )
 

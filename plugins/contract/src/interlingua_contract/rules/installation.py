@@ -25,7 +25,7 @@ from interlingua.plugins import (
     ROWS,
     Connection,
     ConnectionSettings,
-    Outgoing,
+    HttpRequest,
     WireRequest,
 )
 from interlingua.types import user
@@ -67,7 +67,7 @@ def everything_is_written(subject: Subject) -> Iterator[Finding]:
 def requests_hold_no_secret(subject: Subject) -> Iterator[Finding]:
     """A made-up key by both ways, and every environment variable that is listed."""
     plain = subject.connection
-    environ = dict.fromkeys(plain.env, _KEY)
+    environ = dict.fromkeys(plain.env_vars, _KEY)
     for how, settings in (
         ("api_key", ConnectionSettings(api_key=_KEY)),
         ("environ", ConnectionSettings(environ={name: value for name, value in environ.items() if _is_key(name)})),
@@ -79,7 +79,7 @@ def requests_hold_no_secret(subject: Subject) -> Iterator[Finding]:
             request = subject.write(aim, [user("q")], offered_tools(aim))
             if _KEY in repr(request) or (made.url is not None and _KEY in made.url(request)):
                 yield Finding("the key is in the request or its URL", aim.name)
-            given = how == "api_key" or any(map(_is_key, plain.env))
+            given = how == "api_key" or any(map(_is_key, plain.env_vars))
             other = attrs.evolve(
                 settings,
                 api_key=settings.api_key and _OTHER_KEY,
@@ -99,7 +99,9 @@ def _sign(made: Connection, request: WireRequest) -> dict[str, str]:
     if isawaitable(secret):
         secret = asyncio.run(_wait_for(secret))
     url = made.base_url + request.path if made.url is None else made.url(request)
-    return headers | dict(made.sign(Outgoing(request.method, url, dict(request.headers), request.body, _TIME), secret))
+    return headers | dict(
+        made.sign(HttpRequest(request.method, url, dict(request.headers), request.body, _TIME), secret)
+    )
 
 
 async def _wait_for(secret: Awaitable[Any]) -> Any:
@@ -204,8 +206,8 @@ _FORBIDDEN = (
     "aiohttp",
     "sqlite3",
     "pytest",
-    "interlingua.http.client",
-    "interlingua.http.transport",
+    "interlingua._http.client",
+    "interlingua._http.transport",
 )
 
 _IMPORT_PROBE = """
@@ -213,7 +215,7 @@ import json, socket, sys, time
 def refuse(*_, **__):
     print(json.dumps({"network": True})); sys.exit()
 socket.socket.connect = socket.getaddrinfo = refuse
-import interlingua.plugins.hookspecs, interlingua.plugins.registry, importlib.resources
+import interlingua._plugins.hookspecs, interlingua._plugins.registry, importlib.resources
 before, started = set(sys.modules), time.process_time()
 import importlib
 module, _, name = sys.argv[1].partition(":")

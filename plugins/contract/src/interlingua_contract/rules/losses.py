@@ -195,7 +195,7 @@ def thinking_keeps_its_scope(subject: Subject) -> Iterator[Finding]:
         thought = ThinkingBlock(text="mkh1q", signature="mks1q")
         history = [user("q"), assistant_turn([thought, TextBlock(text="said")], other), user("n")]
         plain = subject.write(aim, history).body
-        demoted = subject.write(aim, history, demote_thinking=True).body
+        demoted = subject.write(aim, history, thinking_as_text=True).body
         scope = aim.capabilities.thinking_scope
         bound = scope in ("never", "model")
         if bound and (b"mkh1q" in plain or b"mks1q" in plain):
@@ -203,7 +203,7 @@ def thinking_keeps_its_scope(subject: Subject) -> Iterator[Finding]:
         if scope in ("api", "provider") and not subject.quirks.thinking_scope:
             yield Finding(f"thinking_scope is {scope!r}; quirks.thinking_scope must name its source", aim.name)
         if bound and b"mkh1q" not in demoted:
-            yield Finding("demote_thinking is set, and the text is not in the body", aim.name)
+            yield Finding("thinking_as_text is set, and the text is not in the body", aim.name)
 
 
 @rule(

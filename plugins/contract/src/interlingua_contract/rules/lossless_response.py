@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from interlingua._request.rules import check_message
 from interlingua.codec import encode_message
-from interlingua.request.rules import check_message
 from interlingua.types import Message, MessageStatus
 from interlingua_cli.cassettes import Exchange
 from interlingua_contract.event_law import broken_laws
@@ -77,7 +77,7 @@ def events_are_not_held_back(subject: Subject) -> Iterator[Finding]:
 
 def _pieces(subject: Subject, exchange: Exchange, found: ReadResult) -> int:
     """Return how many events brought a piece of the text, each where the one before ended."""
-    text = found.message.text_content() if found.message else ""
+    text = found.message.text if found.message else ""
     frames = Frames(subject, exchange)
     at, count = 0, 0
     for event in frames.events:
@@ -152,7 +152,7 @@ def _inside_arguments(path: tuple[str | int, ...]) -> bool:
 
 def _typed_lists(body: Any, message: Message | None) -> Iterator[tuple[str | int, ...]]:
     """Lists of typed items that hold the message's text: content, on wires that have such lists."""
-    texts = {leaf for leaf in (message.text_content() if message else "",) if leaf}
+    texts = {leaf for leaf in (message.text if message else "",) if leaf}
     for path, node in nodes(body):
         items = isinstance(node, list) and node and all(isinstance(item, dict) and "type" in item for item in node)
         if items and any(leaf in texts for _, leaf in strings(node)):
@@ -200,7 +200,7 @@ def nothing_received_is_lost(subject: Subject) -> Iterator[Finding]:
 def _is_call(leaf: str, message: Message) -> bool:
     """True for arguments that came as one JSON text, written by the service in a way of its own."""
     value = _json(leaf.encode("utf-8", "surrogatepass"))
-    return isinstance(value, dict) and any(value == json.loads(call.input_json) for call in message.tool_calls())
+    return isinstance(value, dict) and any(value == json.loads(call.input_json) for call in message.tool_calls)
 
 
 def _is_said(path: tuple[str | int, ...], leaf: str) -> bool:
@@ -219,14 +219,14 @@ def _arguments(subject: Subject, exchange: Exchange, message: Message) -> Iterat
     """The arguments of each recorded call replaced by awkward ones, which must come out as they are."""
     body = json.loads(exchange.body)
     wanted = json.dumps(AWKWARD)
-    for number, call in enumerate(message.tool_calls()):
+    for number, call in enumerate(message.tool_calls):
         found = [path for path, node in nodes(body) if call.input and node == json.loads(call.input_json)]
         changed = [with_value(body, path, AWKWARD) for path in found]
         changed += [with_value(body, path, wanted) for path, leaf in leaves(body) if leaf == call.raw_input and leaf]
         came: list[str] = []  # one for each place: calls may be equal, and only one of them is changed
         for one in changed:
             again = read_whole(subject, exchange, json.dumps(one).encode()).message
-            calls = again.tool_calls() if again is not None else []
+            calls = again.tool_calls if again is not None else []
             came.append(json.dumps(json.loads(calls[number].input_json)) if len(calls) > number else "nothing")
         if came and wanted not in came:
             yield Finding(f"the arguments {wanted} are read as {came[0]}", exchange.cassette)
@@ -265,7 +265,7 @@ def ids_are_minted_by_core(subject: Subject) -> Iterator[Finding]:
     """Each recorded answer with calls."""
     for exchange, message in recorded_answers(subject):
         mint = subject.context(exchange).mint_tool_use_id
-        calls = message.tool_calls()
+        calls = message.tool_calls
         minted = {mint() for _ in range(len(calls) + 8)}  # a stream may drop a call it has begun
         strange = [call.id for call in calls if call.id not in minted]
         if strange or len({call.id for call in calls}) < len(calls):

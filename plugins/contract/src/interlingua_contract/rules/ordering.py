@@ -6,8 +6,8 @@ import json
 from collections.abc import Container, Iterator, Sequence
 from typing import Any
 
-from interlingua.plugins import Loss, replace_lone_surrogates
-from interlingua.request.project import project_conversation
+from interlingua._request.project import project_conversation
+from interlingua.plugins import Loss, repair_surrogates
 from interlingua.types import Message, Role, TextBlock, assistant, system, tool_result, user
 from interlingua_contract.json_paths import MARK, Path, forms_of, leaves, marks_in, shape, strings, value_at
 from interlingua_contract.rule import Finding, rule
@@ -178,7 +178,7 @@ def _check_texts(projected: Sequence[Message], body: Any, rewritten: Container[s
     """
     there = "\x1f".join(leaf for _, leaf in strings(body))
     for message in projected:
-        wanted = [replace_lone_surrogates(text) for text in _texts_of(message)]  # half a surrogate pair is no text
+        wanted = [repair_surrogates(text) for text in _texts_of(message)]  # half a surrogate pair is no text
         if wanted and message.role is Role.ASSISTANT and (message is projected[-1] or message.id in rewritten):
             wanted[-1] = wanted[-1].rstrip()
         for text in wanted:
@@ -201,7 +201,7 @@ def _check_long_history(subject: Subject, aim: Aim) -> Iterator[Finding]:
     request = subject.write(aim, history)
     body = json.loads(request.body)
     marks = [mark for mark in marks_in(body) if mark != "mks0q"]
-    if marks != [mark for message in history[1:] for mark in MARK.findall(message.text_content())]:
+    if marks != [mark for message in history[1:] for mark in MARK.findall(message.text)]:
         yield Finding("of a conversation of forty turns not every message is there, in order", aim.name)
     try:
         _check_texts(history[1:], body)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from interlingua.errors import CapabilityError
-from interlingua.types import CacheHint, DocumentBlock, ImageSource, Message, TextBlock, assistant, system, user
+from interlingua.types import CacheHint, DocumentBlock, MediaSource, Message, TextBlock, assistant, system, user
 from interlingua_contract import json_paths
 from interlingua_contract.json_paths import (
     Path,
@@ -80,7 +80,7 @@ def prefix_is_stable(subject: Subject) -> Iterator[Finding]:
 
 
 def _with_document(words: str, media_type: str) -> list[Message]:
-    source = ImageSource(kind="base64", data=base64.b64encode(words.encode()).decode())
+    source = MediaSource(kind="base64", data=base64.b64encode(words.encode()).decode())
     return [user([TextBlock(text="mkt0q"), DocumentBlock(source=source, media_type=media_type)]), assistant("mka0q")]
 
 

@@ -28,7 +28,7 @@ def own_state_comes_back(subject: Subject) -> Iterator[Finding]:
         aim = aim_for(subject, exchange)
         body = subject.body(aim, replay_history(message), [READ])
         found = texts(body)
-        if subject.quirks.has_call_ids(aim.api) and any(call.provider_id is None for call in message.tool_calls()):
+        if subject.quirks.has_call_ids(aim.api) and any(call.provider_id is None for call in message.tool_calls):
             yield Finding("a call without the id that the provider issued", exchange.cassette)
         places: list[Path] = []
         for what, leaf in _replayed_values(message, aim):
@@ -65,7 +65,7 @@ def _is_sent_as_text(message: Message, body: Any, forms: set[Any]) -> bool:
     """True when reasoning has the form of ordinary text."""
     plain_texts = [block.text for block in message.content if block.type == "text"]
     forms = forms | {one for text in plain_texts if text for one in forms_of(body, text)}
-    thoughts = [block.text for block in message.thinking() if block.text]
+    thoughts = [block.text for block in message.thinking_blocks if block.text]
     return any(forms & forms_of(body, text) for text in thoughts if not any(text in word for word in plain_texts))
 
 

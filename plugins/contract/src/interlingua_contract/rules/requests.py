@@ -9,13 +9,13 @@ from typing import Any, get_args
 import attrs
 from hypothesis import strategies as st
 
+from interlingua._request.project import project_conversation
 from interlingua.errors import CapabilityError, PluginError
-from interlingua.plugins import ConnectionSettings, WireRequest, estimate_input_tokens, write_request
-from interlingua.request.project import project_conversation
+from interlingua.plugins import ConnectionSettings, WireRequest, estimate_tokens, write_request
 from interlingua.types import (
-    AdapterOptions,
     Effort,
     Message,
+    RequestOptions,
     Role,
     SideEffects,
     TextBlock,
@@ -112,7 +112,7 @@ def inputs_are_not_changed(subject: Subject) -> Iterator[Finding]:
     yield from check_law(subject, law, lambda aim: st.tuples(mixed_histories(subject)(aim), tools()))
 
 
-def _snapshot(messages: list[Message], offered: list[Any], options: AdapterOptions) -> bytes:
+def _snapshot(messages: list[Message], offered: list[Any], options: RequestOptions) -> bytes:
     opaque = [message.metadata.provider_raw for message in messages]
     return pickle.dumps((repr(messages), repr(opaque), repr(offered), repr(options)))
 
@@ -302,7 +302,7 @@ def _check_growth(subject: Subject, aim: Aim) -> Iterator[Finding]:
         yield Finding("a tool adds nothing to the estimate", aim.name)
     for what, history in _histories_by_place(aim).items():
         found = [
-            estimate_input_tokens(subject.provider, messages, [], aim.options())
+            estimate_tokens(subject.provider, messages, [], aim.options())
             for messages in (history(""), history(_PROSE * 20))
         ]
         if not low <= (found[1] - found[0]) / expected <= high:
@@ -334,7 +334,7 @@ def _histories_by_place(aim: Aim) -> dict[str, Callable[[str], list[Message]]]:
 
 def _check_any_history(subject: Subject) -> Iterator[Finding]:
     def law(aim: Aim, history: list[Message]) -> None:
-        found = estimate_input_tokens(subject.provider, history, [READ], aim.options())
+        found = estimate_tokens(subject.provider, history, [READ], aim.options())
         if type(found) is not int or found < 0:
             raise LawBroken(f"the estimate is {found!r}")
 
@@ -349,4 +349,4 @@ def _check_any_history(subject: Subject) -> Iterator[Finding]:
 
 def _estimate_text(subject: Subject, aim: Aim, text: str, tools: int = 0) -> int:
     options = aim.options()
-    return estimate_input_tokens(subject.provider, [user(text)], [READ] * tools, options)
+    return estimate_tokens(subject.provider, [user(text)], [READ] * tools, options)

@@ -203,12 +203,12 @@ def _sealing(subject: Subject, api: str, message: Message, **facts: Any) -> Serv
 
 
 def _check_same(message: Message, read: Message) -> None:
-    broken = any(call.parse_error for call in message.tool_calls())  # an API that wants an object gets another one
+    broken = any(call.parse_error for call in message.tool_calls)  # an API that wants an object gets another one
     for what, wanted, found in zip(("texts", "thinking", "calls"), _facts(message), _facts(read), strict=True):
         if wanted != found and not (broken and what == "calls"):
             raise LawBroken(f"{what} differ: {wanted!r:.200} became {found!r:.200}")
     reason = message.metadata.stop_reason
-    if reason is StopReason.TOOL_USE and not message.tool_calls():
+    if reason is StopReason.TOOL_USE and not message.tool_calls:
         reason = None  # it waits for a tool of its service, which no other has
     if reason in _STOPS and read.metadata.stop_reason is not reason:
         raise LawBroken(f"stop reason {reason} became {read.metadata.stop_reason}")
@@ -220,8 +220,8 @@ def _check_same(message: Message, read: Message) -> None:
 
 
 def _facts(message: Message) -> tuple[Any, ...]:
-    calls = [(call.name, call.input) for call in message.tool_calls()]
-    return message.text_content(), "".join([block.text for block in message.thinking()]), calls
+    calls = [(call.name, call.input) for call in message.tool_calls]
+    return message.text, "".join([block.text for block in message.thinking_blocks]), calls
 
 
 @rule(
@@ -364,7 +364,7 @@ def _state_of(message: Message) -> list[Any]:
         for block in message.content
         if getattr(block, "signature", None) or getattr(block, "data", None)
     ]
-    issued = [call.provider_id for call in message.tool_calls() if call.provider_id]
+    issued = [call.provider_id for call in message.tool_calls if call.provider_id]
     replay = (message.metadata.provider_raw or EMPTY).get("replay", {})
     return [*found, *issued, *[leaf for _, leaf in strings(replay)]]
 

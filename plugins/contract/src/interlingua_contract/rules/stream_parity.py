@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import Any
 
+from interlingua._response.framing import framer
 from interlingua.errors import InterlinguaError, MalformedResponseError, PluginError, ProviderError
 from interlingua.plugins import WireChunk
-from interlingua.response.framing import framer
 from interlingua.types import Message, StreamEvent
 from interlingua_cli.cassettes import Exchange
 from interlingua_contract.json_paths import leaves, with_value
@@ -95,15 +95,15 @@ _FACTS = ("the kinds of blocks", "texts", "thinking", "calls", "stop reasons", "
 def _facts_of(message: Message) -> Iterator[Any]:
     yield [block.type for block in message.content]
     yield [block.text for block in message.content if block.type == "text"]
-    yield [block.text for block in message.thinking()]
-    yield [(call.name, call.input, call.raw_input, call.parse_error) for call in message.tool_calls()]
+    yield [block.text for block in message.thinking_blocks]
+    yield [(call.name, call.input, call.raw_input, call.parse_error) for call in message.tool_calls]
     yield message.metadata.stop_reason, message.metadata.stop_reason_raw
     usage = message.metadata.usage
     yield usage and [getattr(usage, name) for name in USAGE_COUNTS]
 
 
 def _without_ids(body: bytes, message: Message) -> bytes:
-    for number, call in enumerate(message.tool_calls()):
+    for number, call in enumerate(message.tool_calls):
         body = body.replace((call.provider_id or call.id).encode(), f"call-{number}".encode())
     raw = json.dumps(message.metadata.provider_raw or {})
     ids = {part for part in raw.replace('"', " ").split() if "_" in part and len(part) > 12}

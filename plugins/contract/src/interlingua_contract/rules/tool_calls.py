@@ -10,7 +10,7 @@ from typing import Any
 
 import attrs
 
-from interlingua.request.project import project_conversation
+from interlingua._request.project import project_conversation
 from interlingua.types import Message, tool_result, user
 from interlingua_contract.json_paths import nodes, strings, texts
 from interlingua_contract.rule import Finding, NotApplicable, rule
@@ -48,7 +48,7 @@ def call_ids_are_whole(subject: Subject) -> Iterator[Finding]:
         if not aim.capabilities.supports_tools or not subject.quirks.has_call_ids(aim.api):
             return
         projected, _ = project_conversation(history, subject.provider.target(aim.options()))
-        ids = [block.id for message in projected for block in message.tool_calls()]
+        ids = [block.id for message in projected for block in message.tool_calls]
         pattern = re.compile(aim.capabilities.tool_id_pattern)
         for one in ids:
             if not pattern.fullmatch(one) or len(one) > aim.capabilities.tool_id_max_length:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache, partial
 from typing import Any, NamedTuple
 
-from interlingua.plugins import EMPTY, BlockLoss, Loss, describe_unsent, dumps, encode_each, own_replay, was_answered
+from interlingua.plugins import EMPTY, BlockLoss, Loss, dumps, encode_each, model_saw, placeholder_text, replay_state
 from interlingua.types import (
     CacheHint,
     ContentBlock,
@@ -106,7 +106,7 @@ def to_wire_input(messages: Sequence[Message], model: str) -> Input:
             custom.update(calls)
     if custom:
         for at, message in enumerate(messages):
-            if message.role is _TOOL and any(block.tool_use_id in custom for block in message.tool_results()):
+            if message.role is _TOOL and any(block.tool_use_id in custom for block in message.tool_results):
                 elements[at] = to_wire_elements(message, model, custom=custom)
     if hints:
         losses += _mark(elements, hints, messages, model, custom)
@@ -122,11 +122,11 @@ def _count_hoisted(messages: Sequence[Message]) -> int:
     turn sent as an item the next must send as one too.
     """
     for at, message in enumerate(messages):
-        kept = own_replay(message, RESPONSES) if message.role is _SYSTEM else EMPTY
+        kept = replay_state(message, RESPONSES) if message.role is _SYSTEM else EMPTY
         if kept.get("instructions"):
             return at + 1
         if message.role is not _SYSTEM or "item" in kept:
-            return 0 if at == 0 or was_answered(messages, at - 1) else at
+            return 0 if at == 0 or model_saw(messages, at - 1) else at
     return 0
 
 
@@ -177,7 +177,7 @@ def to_wire_elements(
 
 def _sent_item(message: Message) -> Mapping[str, Any]:
     """Return what the item of somebody's request says besides its content (ids, most of all)."""
-    found: Mapping[str, Any] = own_replay(message, RESPONSES).get("item") or EMPTY
+    found: Mapping[str, Any] = replay_state(message, RESPONSES).get("item") or EMPTY
     return found
 
 
@@ -209,7 +209,7 @@ def _input_message(message: Message, role: str, marked: Sequence[int]) -> Elemen
                 BlockLoss(at, block.type, "dropped", f"a {role} message on this wire cannot hold {block.type}")
             )
     if role == "user" and not items and not parts:  # without the turn the model would be asked something else
-        parts = [{"type": "input_text", "text": describe_unsent(losses)}]
+        parts = [{"type": "input_text", "text": placeholder_text(losses)}]
     items.extend(_message(role, parts, sent))
     return Elements(dumps(items)[1:-1], tuple(losses), tuple(hints))
 
@@ -327,7 +327,7 @@ def to_wire_assistant(message: Message, model: str) -> tuple[list[Any], Sequence
     Where reasoning cannot go back, the ids of the items that belong to it do not either (WIRE.md, Responses order).
     """
     origin = message.metadata.origin
-    kept = own_replay(message, RESPONSES)
+    kept = replay_state(message, RESPONSES)
     rows = kept.get("items")
     same_model = rows is not None and origin is not None and _stem(origin.model) == _stem(model)
     matches = match_items(rows, message.content) if rows else None
@@ -377,7 +377,7 @@ def _replayed(matches: list[ItemMatch], message: Message) -> tuple[list[ItemMatc
 
 def _custom_calls(rows: Any, message: Message) -> tuple[str, ...]:
     custom = {row["item"].get("call_id") for row in rows or () if row["item"].get("type") == "custom_tool_call"}
-    return tuple(call.id for call in message.tool_calls() if call.provider_id in custom) if custom else ()
+    return tuple(call.id for call in message.tool_calls if call.provider_id in custom) if custom else ()
 
 
 def _by_content(

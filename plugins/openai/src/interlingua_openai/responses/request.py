@@ -10,14 +10,14 @@ from interlingua.plugins import (
     Json,
     Loss,
     WireRequest,
-    concat_arrays,
     dumps,
-    fit_effort,
     json_array,
+    json_array_concat,
     json_object,
+    nearest_effort,
     option_loss,
 )
-from interlingua.types import DEFAULT_SESSION, AdapterOptions, Message, ToolChoice, ToolDefinition, WireTool
+from interlingua.types import DEFAULT_SESSION, Message, RequestOptions, ToolChoice, ToolDefinition, WireTool
 from interlingua_chat_completions.cache_markers import cache_key
 from interlingua_chat_completions.options import at_least
 from interlingua_chat_completions.tools import (
@@ -37,7 +37,7 @@ _THINKS_BY_DEFAULT = ("on", "always")
 _ENOUGH = "medium"  # the effort the service itself takes where a model thinks by default
 
 
-def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions) -> WireRequest:
+def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions) -> WireRequest:
     """Write the request: stateless by default (`store` false, reasoning comes back encrypted).
 
     `options.provider_options` are laid over the body; the objects `reasoning` and `text` are merged one level deep, and
@@ -68,7 +68,7 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
     service_tools = fields.pop("tools", None) or []
     own = dumps(service_tools)
     if tools or own != b"[]":
-        body["tools"] = concat_arrays(to_wire_tools(tools, strict, losses), own)
+        body["tools"] = json_array_concat(to_wire_tools(tools, strict, losses), own)
     if conversation.instructions is not None:
         body["instructions"] = dumps(conversation.instructions)
     body["input"] = conversation.items
@@ -94,7 +94,7 @@ def _custom_names(tools: Any) -> tuple[str, ...]:
 
 
 def _add_tool_options(
-    options: AdapterOptions, tools: Sequence[ToolDefinition], fields: dict[str, Any], losses: list[Loss]
+    options: RequestOptions, tools: Sequence[ToolDefinition], fields: dict[str, Any], losses: list[Loss]
 ) -> None:
     """Add the options about tools; a request without tools may not carry them."""
     for name in ("tool_choice", "parallel_tool_calls"):
@@ -108,7 +108,7 @@ def _add_tool_options(
             fields[name] = to_wire_tool_choice(value) if name == "tool_choice" else value
 
 
-def _add_other_options(options: AdapterOptions, facts: FrozenDict, fields: dict[str, Any], losses: list[Loss]) -> None:
+def _add_other_options(options: RequestOptions, facts: FrozenDict, fields: dict[str, Any], losses: list[Loss]) -> None:
     fields["store"] = False
     if facts.get("reasoning") != "none":  # an error for a model that does not reason
         fields["include"] = ["reasoning.encrypted_content"]
@@ -134,7 +134,7 @@ def _lay_over(fields: dict[str, Any], extra: Mapping[str, Any]) -> None:
         fields[name] = {**ours, **value} if merge and ours is not None else value
 
 
-def to_wire_reasoning(options: AdapterOptions, facts: Mapping[str, Any], losses: list[Loss]) -> dict[str, Any]:
+def to_wire_reasoning(options: RequestOptions, facts: Mapping[str, Any], losses: list[Loss]) -> dict[str, Any]:
     """Return the `reasoning` object, empty when no option is about it; `thinking` also requests a summary."""
     if options.thinking_budget is not None:
         losses.append(option_loss("thinking_budget", "dropped", "this wire has efforts, not budgets"))
@@ -151,7 +151,7 @@ def to_wire_reasoning(options: AdapterOptions, facts: Mapping[str, Any], losses:
     return reasoning
 
 
-def _effort(options: AdapterOptions, facts: Mapping[str, Any], losses: list[Loss]) -> str | None:
+def _effort(options: RequestOptions, facts: Mapping[str, Any], losses: list[Loss]) -> str | None:
     wanted: str | None = "none" if options.thinking is False else options.effort
     if wanted is None:
         return _ENOUGH if options.thinking and facts.get("reasoning") == "off" else None
@@ -160,7 +160,7 @@ def _effort(options: AdapterOptions, facts: Mapping[str, Any], losses: list[Loss
     efforts = facts.get("efforts")
     option = "thinking" if options.thinking is False else "effort"
     if efforts is not None:
-        return fit_effort(wanted, efforts, losses, option)
+        return nearest_effort(wanted, efforts, losses, option)
     if wanted == "none" and facts.get("reasoning") == "always":
         losses.append(option_loss(option, "dropped", "this model always reasons"))
         return None
@@ -168,7 +168,7 @@ def _effort(options: AdapterOptions, facts: Mapping[str, Any], losses: list[Loss
 
 
 def to_wire_sampling(
-    options: AdapterOptions, facts: Mapping[str, Any], effort: str | None, losses: list[Loss]
+    options: RequestOptions, facts: Mapping[str, Any], effort: str | None, losses: list[Loss]
 ) -> dict[str, float]:
     """Return temperature and top_p; a model refuses them while it reasons; 0 is a value."""
     reasons = effort != "none" if effort is not None else facts.get("reasoning") in _THINKS_BY_DEFAULT
@@ -235,6 +235,6 @@ def to_wire_tool_choice(choice: ToolChoice) -> str | dict[str, str]:
     return {"type": "function", "name": choice.name} if isinstance(choice, ToolChoice) else choice
 
 
-def to_wire_format(options: AdapterOptions, losses: list[Loss]) -> dict[str, Any]:
+def to_wire_format(options: RequestOptions, losses: list[Loss]) -> dict[str, Any]:
     """Return `text.format` for the schema asked for; strict, so that the answer must follow it, where it can be."""
     return {"type": "json_schema", **to_wire_answer_schema(options, losses, object_root=True)}

@@ -12,18 +12,18 @@ import attrs
 from interlingua.errors import CallerError
 from interlingua.plugins import Loss, RequestContext, WireRequest, loads
 from interlingua.types import (
-    AdapterOptions,
     CacheHint,
     ContentBlock,
     DocumentBlock,
     Effort,
     ImageBlock,
-    ImageSource,
+    MediaSource,
     Message,
     MessageMetadata,
     OpaqueBlock,
     Origin,
     Provenance,
+    RequestOptions,
     Role,
     TextBlock,
     ThinkingBlock,
@@ -92,7 +92,7 @@ def from_wire_request(request: WireRequest, context: ServeContext) -> InboundReq
     return InboundRequest(
         messages=tuple(reader.messages),
         tools=tools,
-        options=AdapterOptions(model=model, api=context.api, stream=bool(body.get("stream")), **options),
+        options=RequestOptions(model=model, api=context.api, stream=bool(body.get("stream")), **options),
         extra=extra,
         covered=covered,
         provider=context.provider,
@@ -350,7 +350,7 @@ class _Items:
             content = [replace(each, provider_id=None) if isinstance(each, ToolUseBlock) else each for each in content]
         replay = {**replay_state(kept), "sent": True}
         message = restore_answer(self._made(Role.ASSISTANT, (), replay, imported=True), content)
-        self._calls.update({block.id: block.name for block in message.tool_calls()})
+        self._calls.update({block.id: block.name for block in message.tool_calls})
         self.messages.append(message)
 
     def _unsealed(self, item: Mapping[str, Any]) -> State | None:
@@ -400,20 +400,20 @@ class _Items:
         return Message(id=name, role=role, content=tuple(content), metadata=metadata, created_at=self._time)
 
 
-def _source(part: Mapping[str, Any], *names: str) -> tuple[ImageSource, str] | None:
+def _source(part: Mapping[str, Any], *names: str) -> tuple[MediaSource, str] | None:
     """Return where media are and their type, "" where that is not said; None for what this reader does not know."""
     if isinstance(part.get("file_id"), str):
-        return ImageSource(kind="file_id", data=part["file_id"]), ""
+        return MediaSource(kind="file_id", data=part["file_id"]), ""
     given = next((part[name] for name in names if isinstance(part.get(name), str)), None)
     if given is None:
         return None
     if not given.startswith("data:"):
-        return None if "file_data" in part else (ImageSource(kind="url", data=given), "")
+        return None if "file_data" in part else (MediaSource(kind="url", data=given), "")
     head, _, data = given[5:].partition(",")
     media_type, _, encoding = head.rpartition(";")
     if encoding != "base64" or not _is_base64(data):
         return None
-    return ImageSource(kind="base64", data=data), media_type
+    return MediaSource(kind="base64", data=data), media_type
 
 
 def _is_base64(data: str) -> bool:

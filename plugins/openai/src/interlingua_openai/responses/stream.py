@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 from interlingua.errors import StreamInterruptedError
-from interlingua.plugins import RequestContext, WireChunk, loads, loads_fast
+from interlingua.plugins import RequestContext, WireChunk, loads, loads_lossy
 from interlingua.types import (
     ErrorEvent,
     MessageComplete,
@@ -40,12 +40,12 @@ async def stream_response(  # noqa: C901, PLR0912  the hot path stays in one fra
     Most events carry more of the block that the event before them was about: those are passed on here, and counted
     when another comes.
     """
-    reader = ResponseReader(context)
+    reader = ResponsesReader(context)
     index, place, part, table = -1, -1, -1, reader.texts
     run = 0
     async for _, data in response_stream:
         try:
-            event = loads_fast(data)
+            event = loads_lossy(data)
         except ValueError:
             if data.strip() == b"[DONE]":
                 break
@@ -89,7 +89,7 @@ def _item_types(event: dict[str, Any]) -> set[str]:
     return {str(item.get("type")) for item in items if isinstance(item, dict)}
 
 
-def _more_of(event: dict[str, Any], kind: Any, reader: ResponseReader) -> tuple[int, int, int, dict[int, int]]:
+def _more_of(event: dict[str, Any], kind: Any, reader: ResponsesReader) -> tuple[int, int, int, dict[int, int]]:
     """Return which block more of the same would be about: index, place, part (-1 for a call) and its table."""
     place, part = event.get("output_index"), event.get("content_index")
     if kind == _TEXT and isinstance(place, int) and isinstance(part, int):
@@ -113,7 +113,7 @@ _ENDS = {
 }
 
 
-class ResponseReader(BlockAccumulator):
+class ResponsesReader(BlockAccumulator):
     """Reads events in order; once it is `over`, nothing that comes after counts.
 
     After a terminal event only another answer counts: a body may hold several, one after the other (seen in
@@ -245,23 +245,23 @@ class ResponseReader(BlockAccumulator):
                 yield from self._end_block(slot, 0, from_wire_item(slot.item, self._context)[0])
 
 
-_HANDLERS: dict[str, Callable[[ResponseReader, dict[str, Any]], Iterator[StreamEvent]]] = {
-    "response.created": ResponseReader._created,
-    "response.output_item.added": ResponseReader._added,
-    "response.output_item.done": ResponseReader._item_done,
-    "response.content_part.added": ResponseReader._part_added,
-    "response.content_part.done": ResponseReader._part_added,
-    "response.output_text.delta": ResponseReader._text_delta,
-    "response.output_text.done": ResponseReader._text_done,
-    "response.output_text.annotation.added": ResponseReader._annotation,
-    "response.refusal.delta": ResponseReader._text_delta,
-    "response.refusal.done": ResponseReader._text_done,
-    "response.reasoning_summary_text.delta": ResponseReader._summary_delta,
-    "response.reasoning_summary_text.done": ResponseReader._summary_done,
-    "response.reasoning_text.delta": ResponseReader._reasoning_delta,
-    "response.reasoning_text.done": ResponseReader._reasoning_done,
-    "response.function_call_arguments.delta": ResponseReader._input_delta,
-    "response.function_call_arguments.done": ResponseReader._input_done,
-    "response.custom_tool_call_input.delta": ResponseReader._input_delta,
-    "response.custom_tool_call_input.done": ResponseReader._input_done,
+_HANDLERS: dict[str, Callable[[ResponsesReader, dict[str, Any]], Iterator[StreamEvent]]] = {
+    "response.created": ResponsesReader._created,
+    "response.output_item.added": ResponsesReader._added,
+    "response.output_item.done": ResponsesReader._item_done,
+    "response.content_part.added": ResponsesReader._part_added,
+    "response.content_part.done": ResponsesReader._part_added,
+    "response.output_text.delta": ResponsesReader._text_delta,
+    "response.output_text.done": ResponsesReader._text_done,
+    "response.output_text.annotation.added": ResponsesReader._annotation,
+    "response.refusal.delta": ResponsesReader._text_delta,
+    "response.refusal.done": ResponsesReader._text_done,
+    "response.reasoning_summary_text.delta": ResponsesReader._summary_delta,
+    "response.reasoning_summary_text.done": ResponsesReader._summary_done,
+    "response.reasoning_text.delta": ResponsesReader._reasoning_delta,
+    "response.reasoning_text.done": ResponsesReader._reasoning_done,
+    "response.function_call_arguments.delta": ResponsesReader._input_delta,
+    "response.function_call_arguments.done": ResponsesReader._input_done,
+    "response.custom_tool_call_input.delta": ResponsesReader._input_delta,
+    "response.custom_tool_call_input.done": ResponsesReader._input_done,
 }

@@ -161,8 +161,8 @@ class _Wanted:
 
 def _ran(turn: LoggedTurn, *, of_schema: bool) -> frozenset[str]:
     """Return the names of the tools that a turn holds results of, without the one that takes the answer to a schema."""
-    names = {call.id: call.name for answer in turn.answers for call in answer.tool_calls()}
-    results = (block for message in turn.messages for block in message.tool_results())
+    names = {call.id: call.name for answer in turn.answers for call in answer.tool_calls}
+    results = (block for message in turn.messages for block in message.tool_results)
     ran = frozenset(names.get(block.tool_use_id, block.tool_name) or "" for block in results)
     return ran - {_output_tool(ran)} if of_schema else ran
 
@@ -188,9 +188,9 @@ def _read_data(turn: _Turn) -> Any:
     answer, schema = turn.answer, turn.arguments.get("schema")
     if answer is None:
         return None
-    calls = {call.name: call.input for call in answer.tool_calls()}
+    calls = {call.name: call.input for call in answer.tool_calls}
     value = calls.get(_output_tool(calls))
-    text = answer.text_content()
+    text = answer.text
     for part in (text, find_code(text, last=True) or "", text[text.find("{") : text.rfind("}") + 1]):
         with suppress(ValueError):
             value = json.loads(part) if value is None else value
@@ -226,7 +226,7 @@ def _choose(turns: Iterable[_Turn], count: int | None, *, by_matches: bool) -> l
 def _print_answer(turns: list[_Turn], code: str | None) -> None:
     if not turns or turns[0].answer is None:
         raise click.ClickException("there is no answer")
-    text = turns[0].answer.text_content()
+    text = turns[0].answer.text
     if code is not None:
         block = find_code(text, last=code == "last")
         if block is None:
@@ -250,9 +250,9 @@ def _markdown(turn: _Turn, *, usage: bool, truncate: bool) -> str:
 
 def _text(message: Message) -> str:
     """Return a message's text, its media and calls named, and its status where it is not whole."""
-    parts = [escape_controls(message.text_content(), sys.stdout)]
+    parts = [escape_controls(message.text, sys.stdout)]
     parts += [f"[{block.type}]" for block in message.content if hasattr(block, "media_type")]
-    parts += [escape_controls(f"[calls {call.name}({call.input_json})]", sys.stdout) for call in message.tool_calls()]
+    parts += [escape_controls(f"[calls {call.name}({call.input_json})]", sys.stdout) for call in message.tool_calls]
     if message.metadata.status != "complete":
         parts.append(f"[{message.metadata.status}]")
     return "\n".join(filter(None, parts))
@@ -283,8 +283,8 @@ def _yaml_lines(turn: _Turn, *, usage: bool) -> Iterator[str]:
         "conversation": turn.question.session_id,
         "id": turn.id,
         **({"tools": sorted(turn.tools)} if turn.tools else {}),
-        "prompt": _shorten(turn.question.text_content()),
-        "answer": _shorten(answer.text_content()) if answer else None,
+        "prompt": _shorten(turn.question.text),
+        "answer": _shorten(answer.text) if answer else None,
     }
     if usage:
         facts |= {name: None if value is None else str(value) for name, value in _usage(turn.logged).items()}
@@ -305,8 +305,8 @@ def _turn_json(turn: _Turn, *, truncate: bool) -> dict[str, Any]:
         "id": turn.id,
         "datetime": turn.question.created_at.isoformat(),
         "model": answer.metadata.model if answer else None,
-        "prompt": cut(turn.question.text_content()),
-        "answer": cut(answer.text_content()) if answer else None,
+        "prompt": cut(turn.question.text),
+        "answer": cut(answer.text) if answer else None,
         **_usage(turn.logged),
         "tools": sorted(turn.tools),
         "arguments": turn.arguments,

@@ -14,7 +14,7 @@ from typing import Any
 import attrs
 import click
 
-from interlingua.catalogue import ModelInfo
+from interlingua._catalogue import ModelInfo
 from interlingua.codec import dumps_message
 from interlingua.types import ModelId
 from interlingua_cli.foreign import SESSION_EXPORT, refuse_foreign

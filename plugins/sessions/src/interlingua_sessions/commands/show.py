@@ -72,9 +72,9 @@ def show_command(session: str, limit: int | None, whole: bool, place: str | None
 
 
 def _said(message: Message, *, whole: bool) -> str:
-    parts = [text for text in (message.text_content(),) if text]
-    parts += [f"[calls {call.name}({call.input_json})]" for call in message.tool_calls()]
-    for result in message.tool_results():
+    parts = [text for text in (message.text,) if text]
+    parts += [f"[calls {call.name}({call.input_json})]" for call in message.tool_calls]
+    for result in message.tool_results:
         failed = "failed" if result.is_error else "result"
         text = "".join(getattr(block, "text", f"[{block.type}]") for block in result.content)
         parts.append(f"[{failed}] {text}")

@@ -182,7 +182,7 @@ class ConstraintFailure:
     """One thing a model cannot do that a turn needs.
 
     Attributes:
-        capability: the field of `AdapterCapabilities` that says so, or `provider` where there is none to ask.
+        capability: the field of `ModelCapabilities` that says so, or `provider` where there is none to ask.
         reason: for a person, as it stands behind "Cannot swap to X: ".
     """
 

@@ -12,17 +12,17 @@ import attrs
 
 from interlingua import CallerError, InterlinguaError
 from interlingua.errors import OverloadedError, PluginError, RateLimitError
-from interlingua.plugins import Provider, Registry, estimate_input_tokens
+from interlingua.plugins import Provider, Registry, estimate_tokens
 from interlingua.types import (
-    AdapterCapabilities,
-    AdapterOptions,
     AudioBlock,
     DocumentBlock,
     ImageBlock,
     Message,
+    ModelCapabilities,
     ModelId,
+    RequestOptions,
     Role,
-    RoutingDecisionRecord,
+    RoutingDecision,
     SideEffects,
     TextBlock,
     ToolDefinition,
@@ -132,7 +132,7 @@ _MEDIA_NAMES = {"image": "images", "audio": "audio", "video": "video", "document
 
 
 def constraint_failures(
-    needs: Needs, can: AdapterCapabilities, tokens: Callable[[], int] | None = None
+    needs: Needs, can: ModelCapabilities, tokens: Callable[[], int] | None = None
 ) -> list[ConstraintFailure]:
     """Return why a model cannot answer; empty when it can.
 
@@ -151,7 +151,7 @@ def constraint_failures(
     return found
 
 
-def _media_failures(needs: Needs, can: AdapterCapabilities) -> Iterator[ConstraintFailure]:
+def _media_failures(needs: Needs, can: ModelCapabilities) -> Iterator[ConstraintFailure]:
     for kind, name in _MEDIA_NAMES.items():
         capability = f"supports_{name}"
         accepted: Sequence[str] = getattr(can, f"accepted_{kind}_media_types")
@@ -165,7 +165,7 @@ def _media_failures(needs: Needs, can: AdapterCapabilities) -> Iterator[Constrai
             yield ConstraintFailure(capability=f"accepted_{kind}_media_types", reason=reason)
 
 
-def _other_failures(needs: Needs, can: AdapterCapabilities) -> Iterator[ConstraintFailure]:
+def _other_failures(needs: Needs, can: ModelCapabilities) -> Iterator[ConstraintFailure]:
     only_offered = needs.offered_tools and not needs.history_tools
     checks = (
         (needs.history_tools, "supports_tools", "session contains tool calls that this model can't process"),
@@ -206,7 +206,7 @@ class RoutedTurn:
     @cached_property
     def text(self) -> str:
         """The user's last text."""
-        return next((one.text_content() for one in reversed(self.messages) if one.role is Role.USER), "")
+        return next((one.text for one in reversed(self.messages) if one.role is Role.USER), "")
 
     @cached_property
     def needs(self) -> Needs:
@@ -311,10 +311,10 @@ class Decision:
     refused: tuple[RefusedCandidate, ...] = ()
 
     @property
-    def record(self) -> RoutingDecisionRecord:
+    def record(self) -> RoutingDecision:
         """The compact summary that goes onto the assistant's message."""
         passed = "".join(f"; not {one.model}: {one.why}" for one in self.refused)
-        return RoutingDecisionRecord(
+        return RoutingDecision(
             mode=MODES[self.candidate.policy],
             chosen_model=self.model,
             reason=self.candidate.reason + passed,
@@ -354,7 +354,7 @@ def _link(candidate: Candidate, model: str, refused: str | None) -> dict[str, An
     return {**facts, "reason": candidate.reason, "refused": refused}
 
 
-_OPTIONS = ("api", "capabilities", "demote_thinking")  # what an adapter's declaration may depend on
+_OPTIONS = ("api", "capabilities", "thinking_as_text")  # what an adapter's declaration may depend on
 
 
 class Router:
@@ -447,7 +447,7 @@ class Router:
     ) -> int:
         """Estimate the input tokens of messages and tools at a model."""
         name, provider = self.find(model)
-        return estimate_input_tokens(provider, messages, tools, _options(name, options))
+        return estimate_tokens(provider, messages, tools, _options(name, options))
 
     def window(self, model: str, options: Mapping[str, Any]) -> int:
         """Return a model's context window in tokens; 0 when unknown."""
@@ -492,5 +492,5 @@ def _tool_failures(turn: RoutedTurn, model: str) -> Iterator[ConstraintFailure]:
             yield ConstraintFailure(capability="side_effects", reason=f"{reason} {', '.join(models) or 'no model'}")
 
 
-def _options(model: ModelId, options: Mapping[str, Any]) -> AdapterOptions:
-    return AdapterOptions(model=model.name, **{name: options[name] for name in _OPTIONS if options.get(name)})
+def _options(model: ModelId, options: Mapping[str, Any]) -> RequestOptions:
+    return RequestOptions(model=model.name, **{name: options[name] for name in _OPTIONS if options.get(name)})

@@ -13,10 +13,10 @@ import attrs
 import orjson
 
 from interlingua import CallerError, validate_conversation
-from interlingua.catalogue import ModelInfo
+from interlingua._catalogue import ModelInfo
+from interlingua._pricing import cost_of
 from interlingua.codec import decode_message, encode_message
 from interlingua.plugins import dumps
-from interlingua.pricing import cost_of
 from interlingua.types import (
     TRACE_LIMIT,
     Message,
@@ -154,9 +154,7 @@ def reprice(
     return revise(sql, lambda message: reprice_message(message, lookup, at), keep, session_id, progress)
 
 
-def reprice_message(
-    message: Message, lookup: Callable[[str], ModelInfo | None], at: datetime | None = None
-) -> Message:
+def reprice_message(message: Message, lookup: Callable[[str], ModelInfo | None], at: datetime | None = None) -> Message:
     """Return the message with its cost computed anew; the same object where the cost stays, or there is no usage.
 
     Args:

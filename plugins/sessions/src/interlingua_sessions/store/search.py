@@ -79,6 +79,6 @@ def _read_turn(sql: Statements, session_id: str, message_id: str, words: Sequenc
     turn = LoggedTurn(question=question, messages=tuple(following))
     if not words:
         return turn
-    text = "\n".join(message.text_content() for message in (question, *turn.answers)).casefold()
+    text = "\n".join(message.text for message in (question, *turn.answers)).casefold()
     counts = [text.count(word) for word in words]
     return attrs.evolve(turn, matches=sum(counts) if all(counts) else 0)

@@ -12,7 +12,7 @@ from typing import Any, Self, TypeAlias
 import orjson
 
 from interlingua import CallerError
-from interlingua.catalogue import ModelInfo
+from interlingua._catalogue import ModelInfo
 from interlingua.codec import dumps_message, encode_message, loads_message
 from interlingua.types import (
     SCHEMA_VERSION,
@@ -357,7 +357,7 @@ class Store:
     def kept_result(self, tool_use_id: str) -> ToolResultBlock | None:
         """Return the whole result that was kept, or None."""
         row = self._sql.one("SELECT result_json FROM kept_results WHERE tool_call_id = ?", (column_text(tool_use_id),))
-        return None if row is None else loads_message(row[0]).tool_results()[0]
+        return None if row is None else loads_message(row[0]).tool_results[0]
 
     # Session-only entries
 
@@ -379,7 +379,7 @@ class Store:
         text, kept = content, dict(data or {})
         if not isinstance(text, str):
             message = user(text)
-            text, kept[ENTRY_CONTENT] = message.text_content(), encode_message(message)["content"]
+            text, kept[ENTRY_CONTENT] = message.text, encode_message(message)["content"]
         try:
             data_json = orjson.dumps(kept).decode()
         except TypeError as error:

@@ -229,7 +229,7 @@ class _Import:
 
     def _kept_result(self, data: dict[str, Any]) -> None:
         message = self._ids.renamed(loads_message(exact_json(data["message"])))
-        (result,) = message.tool_results()
+        (result,) = message.tool_results
         self._sql.keep_result(column_text(result.tool_use_id), dumps_message(message))
 
     def _entry(self, data: dict[str, Any]) -> None:

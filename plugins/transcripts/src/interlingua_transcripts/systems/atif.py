@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from interlingua.types import (
     ContentBlock,
     ImageBlock,
-    ImageSource,
+    MediaSource,
     Message,
     OpaqueBlock,
     Role,
@@ -132,7 +132,7 @@ def _part(part: Mapping[str, Any]) -> ContentBlock:
         return TextBlock(text=part["text"])
     if part.get("type") == "image" and isinstance(source, dict):
         path = str(source["path"])
-        given = ImageSource(kind="url" if "://" in path else "file_ref", data=path)
+        given = MediaSource(kind="url" if "://" in path else "file_ref", data=path)
         return ImageBlock(source=given, media_type=source.get("media_type") or "")
     return OpaqueBlock(provider="atif", kind=str(part.get("type")), data=part)
 

@@ -14,7 +14,7 @@ from interlingua.types import (
     CacheHint,
     ContentBlock,
     ImageBlock,
-    ImageSource,
+    MediaSource,
     Message,
     MessageMetadata,
     Provenance,
@@ -128,7 +128,7 @@ def _block(part: Mapping[str, Any]) -> ContentBlock:
     source = part.get("source")
     if part.get("type") == "image" and isinstance(source, dict):
         kind = "url" if source.get("type") == "url" else "base64"
-        given = ImageSource(kind="url" if kind == "url" else "base64", data=source["data"])
+        given = MediaSource(kind="url" if kind == "url" else "base64", data=source["data"])
         return ImageBlock(source=given, media_type=source.get("media_type") or "", cache=hint)
     return TextBlock(text=part["text"], cache=hint)
 
@@ -228,7 +228,7 @@ class ChatResponse:
     @property
     def content(self) -> str:
         """All text."""
-        return self.message.text_content()
+        return self.message.text
 
     @property
     def tool_calls(self) -> list[dict[str, Any]] | None:
@@ -236,7 +236,7 @@ class ChatResponse:
         calls = [
             {"id": call.provider_id or call.id, "name": call.name, "arguments": call.input}
             | ({"parseError": call.parse_error} if call.parse_error else {})
-            for call in self.message.tool_calls()
+            for call in self.message.tool_calls
         ]
         return calls or None
 
@@ -268,7 +268,7 @@ class ChatResponse:
     @property
     def thinking(self) -> str | None:
         """All shown reasoning, or None."""
-        return "\n\n".join(block.text for block in self.message.thinking() if block.text) or None
+        return "\n\n".join(block.text for block in self.message.thinking_blocks if block.text) or None
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON object, without the members that have no value."""

@@ -10,7 +10,7 @@ from interlingua.types import (
     AudioBlock,
     ContentBlock,
     ImageBlock,
-    ImageSource,
+    MediaSource,
     Message,
     OpaqueBlock,
     RedactedThinkingBlock,
@@ -300,16 +300,16 @@ def _part(part: Mapping[str, Any]) -> ContentBlock:
         return ImageBlock(source=source, media_type=media_type)
     audio = part.get("input_audio")
     if isinstance(audio, dict) and isinstance(audio.get("data"), str):
-        held = ImageSource(kind="base64", data=audio["data"])
+        held = MediaSource(kind="base64", data=audio["data"])
         return AudioBlock(source=held, media_type=f"audio/{audio.get('format')}")
     return OpaqueBlock(provider="chat", kind=str(kind), data=part)
 
 
-def _source(url: str) -> tuple[ImageSource, str]:
+def _source(url: str) -> tuple[MediaSource, str]:
     if url.startswith("data:") and ";base64," in url:
         media_type, _, data = url[5:].partition(";base64,")
-        return ImageSource(kind="base64", data=data), media_type
-    return ImageSource(kind="url" if "://" in url else "file_ref", data=url), ""
+        return MediaSource(kind="base64", data=data), media_type
+    return MediaSource(kind="url" if "://" in url else "file_ref", data=url), ""
 
 
 def _call(raw: Mapping[str, Any], ids: ImportedIds) -> ToolUseBlock:

@@ -12,7 +12,7 @@ from interlingua.types import (
     DocumentBlock,
     ErrorInfo,
     ImageBlock,
-    ImageSource,
+    MediaSource,
     Message,
     MessageMetadata,
     MessageStatus,
@@ -358,10 +358,10 @@ def _block(raw: Mapping[str, Any], ids: ImportedIds) -> ContentBlock:
         source = raw["source"]
         made = DocumentBlock if kind == "document" else ImageBlock
         if source.get("type") == "base64":
-            given = ImageSource(kind="base64", data=source["data"])
+            given = MediaSource(kind="base64", data=source["data"])
             return made(source=given, media_type=source.get("media_type") or "")
         if source.get("type") == "url":
-            return made(source=ImageSource(kind="url", data=source["url"]), media_type="")
+            return made(source=MediaSource(kind="url", data=source["url"]), media_type="")
     return OpaqueBlock(provider="anthropic", kind=str(kind), data=raw)
 
 

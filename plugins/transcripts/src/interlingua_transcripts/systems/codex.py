@@ -11,7 +11,7 @@ import orjson
 from interlingua.types import (
     ContentBlock,
     ImageBlock,
-    ImageSource,
+    MediaSource,
     Message,
     MessageStatus,
     OpaqueBlock,
@@ -138,7 +138,7 @@ class Codex(System):
             }
             said: tuple[str, ...] = ()
             if first is not None and first.role is Role.SYSTEM:
-                meta["base_instructions"] = {"text": first.text_content()}
+                meta["base_instructions"] = {"text": first.text}
                 said = (first.id,)
             yield Written(_envelope("session_meta", meta, to_iso(conversation.created_at)), said)
         for number, message in enumerate(conversation.messages):
@@ -338,8 +338,8 @@ def _part(part: Mapping[str, Any]) -> ContentBlock:
     if kind == "input_image" and isinstance(url, str):
         if url.startswith("data:") and ";base64," in url:
             media_type, _, data = url[5:].partition(";base64,")
-            return ImageBlock(source=ImageSource(kind="base64", data=data), media_type=media_type)
-        return ImageBlock(source=ImageSource(kind="url", data=url), media_type="")
+            return ImageBlock(source=MediaSource(kind="base64", data=data), media_type=media_type)
+        return ImageBlock(source=MediaSource(kind="url", data=url), media_type="")
     return OpaqueBlock(provider="openai", kind=str(kind), data=part)
 
 
@@ -388,7 +388,7 @@ def _payloads(message: Message, conversation: Conversation) -> Iterator[tuple[st
         parts = [part for block in message.content if (part := _written_part(block, "input_text")) is not None]
         yield "response_item", {"type": "message", "role": "user" if by_user else "developer", "content": parts}
         if by_user and message.id not in conversation.spread:
-            yield "event_msg", {"type": "user_message", "message": message.text_content(), "kind": "plain"}
+            yield "event_msg", {"type": "user_message", "message": message.text, "kind": "plain"}
         return
     for block in message.content:
         yield from _written_items(block, new=message.id not in conversation.spread)

@@ -11,7 +11,7 @@ import orjson
 from interlingua.types import (
     ContentBlock,
     ImageBlock,
-    ImageSource,
+    MediaSource,
     Message,
     OpaqueBlock,
     Role,
@@ -189,7 +189,7 @@ def _part(part: Any, ids: ImportedIds) -> ContentBlock:
         return _call(part["functionCall"], ids, part.get("thoughtSignature"))
     data = part.get("inlineData")
     if isinstance(data, dict) and str(data.get("mimeType", "")).startswith("image/"):
-        return ImageBlock(source=ImageSource(kind="base64", data=data["data"]), media_type=data["mimeType"])
+        return ImageBlock(source=MediaSource(kind="base64", data=data["data"]), media_type=data["mimeType"])
     return OpaqueBlock(provider="google", kind=next(iter(part), "part"), data=part)
 
 

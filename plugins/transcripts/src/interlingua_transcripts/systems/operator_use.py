@@ -14,7 +14,7 @@ from interlingua.types import (
     ContentBlock,
     ErrorInfo,
     ImageBlock,
-    ImageSource,
+    MediaSource,
     Message,
     MessageMetadata,
     MessageStatus,
@@ -230,11 +230,11 @@ def _blocks(raw: Mapping[str, Any], ids: ImportedIds) -> list[ContentBlock]:
 
 def _medium(kind: str, item: str) -> ContentBlock:
     if item.startswith("file:"):
-        source = ImageSource(kind="file_ref", data=item.removeprefix("file:"))
+        source = MediaSource(kind="file_ref", data=item.removeprefix("file:"))
     elif "://" in item[:12]:
-        source = ImageSource(kind="url", data=item)
+        source = MediaSource(kind="url", data=item)
     else:
-        source = ImageSource(kind="base64", data=item)
+        source = MediaSource(kind="base64", data=item)
     media_type = _sniffed(item) if source.kind == "base64" else ""
     if kind == "audio":
         return AudioBlock(source=source, media_type=media_type or "audio/mpeg")

@@ -14,7 +14,7 @@ from interlingua.types import (
     ContentBlock,
     ErrorInfo,
     ImageBlock,
-    ImageSource,
+    MediaSource,
     Message,
     MessageMetadata,
     MessageStatus,
@@ -366,7 +366,7 @@ def _block(raw: Mapping[str, Any], ids: ImportedIds) -> ContentBlock:
             signature=raw.get("thoughtSignature"),
         )
     if kind == "image":
-        return ImageBlock(source=ImageSource(kind="base64", data=raw["data"]), media_type=raw.get("mimeType") or "")
+        return ImageBlock(source=MediaSource(kind="base64", data=raw["data"]), media_type=raw.get("mimeType") or "")
     raise ValueError(f"an unknown block {kind!r}")
 
 

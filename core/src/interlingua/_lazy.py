@@ -1,0 +1,29 @@
+"""Names of a package that are imported when they are first used (PEP 562)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+
+def lazy_names(
+    package: str, names: Mapping[str, str]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Return the `__getattr__`, `__dir__` and `__all__` of a package whose names are imported when first used.
+
+    Args:
+        package: the name of the package.
+        names: module (without `interlingua.`) -> the names to import from it, separated by spaces.
+    """
+    module_of = {name: module for module, listed in names.items() for name in listed.split()}
+    loaded = vars(import_module(package))
+
+    def get(name: str) -> Any:
+        if name in module_of:
+            loaded[name] = value = getattr(import_module(f"interlingua.{module_of[name]}"), name)
+            return value
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+
+    public = sorted(module_of)
+    return get, lambda: public, public

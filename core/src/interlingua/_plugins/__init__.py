@@ -1,0 +1,1 @@
+"""The interface between core and plugins, and how plugins are found."""

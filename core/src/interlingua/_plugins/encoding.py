@@ -1,0 +1,108 @@
+"""Helpers of `to_wire`: each message encoded once while its conversation lives, and ready JSON pieces joined."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from operator import is_
+from typing import Any, TypeVar
+
+from interlingua._json import dumps
+from interlingua.types.messages import ANSWER_WAS_DROPPED, Message, Role
+
+T = TypeVar("T")
+Piece = bytes | memoryview
+
+Json = bytes | Sequence[Piece]
+"""A ready JSON value, whole or in pieces: a history is joined once, with the request around it."""
+
+_KEYS = 4  # for how many keys results are kept, such as a model's profile with thinking and without
+
+
+class ProjectedConversation(list[Message]):
+    """Messages as one target can carry them; `written` remembers what an adapter wrote of each, by key."""
+
+    __slots__ = ("written",)
+
+    def __init__(
+        self, messages: Iterable[Message] = (), written: dict[Hashable, tuple[list[Message], list[Any]]] | None = None
+    ):
+        super().__init__(messages)
+        self.written = {} if written is None else written
+
+
+def encode_each(messages: Sequence[Message], key: Hashable, encode: Callable[[Message], T]) -> list[T]:
+    """Return `encode(message)` for every message; each is encoded once per key while its conversation lives.
+
+    Args:
+        messages: what `to_wire` was given; of a plain list, every message is encoded.
+        key: names the adapter and everything the result depends on besides the message.
+        encode: a pure function of one message.
+    """
+    store = getattr(messages, "written", None)
+    if store is None:
+        return [encode(message) for message in messages]
+    seen: list[Message]
+    made: list[T]
+    seen, made = store.setdefault(key, ([], []))
+    if len(store) > _KEYS:
+        del store[next(iter(store))]
+    earlier: dict[int, T] = {}
+    if len(seen) > len(messages) or not all(map(is_, seen, messages)):
+        pairs = enumerate(zip(seen, messages, strict=False))
+        same = next((at for at, (before, now) in pairs if before is not now), min(len(seen), len(messages)))
+        old = seen[same:]  # held while their ids are looked up
+        earlier = dict(zip(map(id, old), made[same:], strict=True))
+        del seen[same:], made[same:]
+    new = messages[len(seen) :]
+    made += [earlier.get(id(message)) or encode(message) for message in new] if earlier else [*map(encode, new)]
+    seen += new
+    return made[:]
+
+
+def model_saw(messages: Sequence[Message], at: int) -> bool:
+    """Return True when a model was asked after message `at`: an answer follows, or nothing, or one that vanished.
+
+    A wire that writes the end of a conversation differently needs this: what was the end once must stay as it was sent.
+    """
+    if at + 1 == len(messages) or messages[at + 1].role is Role.ASSISTANT:
+        return True
+    return ANSWER_WAS_DROPPED in messages[at].metadata.extra
+
+
+def json_object(fields: Mapping[str, Json] | Iterable[tuple[str, Json]]) -> bytes:
+    """Join ready JSON values into an object, in the order given."""
+    pairs = fields.items() if isinstance(fields, Mapping) else fields
+    pieces: list[Piece] = []
+    for name, value in pairs:
+        pieces += (b"," if pieces else b"{", _member_name(name))
+        if isinstance(value, bytes):
+            pieces.append(value)
+        else:
+            pieces += value
+    pieces.append(b"}" if pieces else b"{}")
+    return b"".join(pieces)
+
+
+def json_array(values: Iterable[bytes]) -> bytes:
+    """Join ready JSON values into an array."""
+    return b"".join((b"[", b",".join(values), b"]"))
+
+
+def json_array_concat(array: bytes, more: bytes) -> bytes:
+    """Join two ready JSON arrays."""
+    if array == b"[]" or more == b"[]":
+        return more if array == b"[]" else array
+    return array[:-1] + b"," + more[1:]
+
+
+def json_object_with(element: bytes, name: str, value: bytes) -> bytes:
+    """Add one member at the end of a ready JSON object, for markers that are no part of what is remembered."""
+    if element == b"{}":
+        return json_object({name: value})
+    return element[:-1] + b"," + dumps(name) + b":" + value + b"}"
+
+
+@lru_cache(maxsize=256)
+def _member_name(name: str) -> bytes:
+    return dumps(name) + b":"

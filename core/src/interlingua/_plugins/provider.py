@@ -1,0 +1,349 @@
+"""One provider's hooks, typed and guarded: a plugin's mistake becomes a typed error."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, TypeVar
+
+import attrs
+
+from interlingua._catalogue import ModelInfo, find_model
+from interlingua._plugins.wire import (
+    Connection,
+    ConnectionSettings,
+    Loss,
+    RequestContext,
+    WireChunk,
+    WireRequest,
+    WireResponse,
+    describe_html,
+    error_for_status,
+)
+from interlingua.errors import (
+    CapabilityError,
+    InterlinguaError,
+    MalformedResponseError,
+    PluginError,
+    ProviderError,
+)
+from interlingua.types.events import StreamEvent
+from interlingua.types.messages import CostParts, Message, Origin
+from interlingua.types.options import ModelCapabilities, RequestOptions
+from interlingua.types.tools import ToolDefinition
+
+E = TypeVar("E", bound=InterlinguaError)
+UNREADABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError)
+"""What an adapter raises while it reads an answer that is not what its wire format allows."""
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class ProjectionTarget:
+    """Who is to carry a conversation. Compared by identity: a provider keeps one object for equal facts.
+
+    Attributes:
+        provider: provider key.
+        model: model name.
+        capabilities: what it declares.
+        thinking_as_text: the caller allowed foreign reasoning to become text.
+        id_pattern: call ids of this wire, compiled.
+        name_pattern: tool names of this wire, compiled.
+    """
+
+    provider: str
+    model: str
+    capabilities: ModelCapabilities
+    thinking_as_text: bool = False
+    id_pattern: re.Pattern[str] = attrs.field(
+        init=False, default=attrs.Factory(lambda self: re.compile(self.capabilities.tool_id_pattern), takes_self=True)
+    )
+    name_pattern: re.Pattern[str] = attrs.field(
+        init=False, default=attrs.Factory(lambda self: re.compile(self.capabilities.tool_name_pattern), takes_self=True)
+    )
+
+    def shares_provider(self, origin: Origin | None) -> bool:
+        """True when the origin is this provider, with whatever api or model."""
+        return origin is not None and origin.provider == self.provider
+
+    def takes_citations_of(self, origin: Origin | None) -> bool:
+        """True when citations of this origin may be sent back: its wire's words mean nothing elsewhere."""
+        can = self.capabilities
+        return can.supports_citations and self.shares_provider(origin) and origin.api in ("", can.api)  # type: ignore[union-attr]
+
+    def takes_state_of(self, origin: Origin | None) -> bool:
+        """True when opaque state of this origin may be sent back, at the grain the capabilities declare."""
+        if origin is None or origin.provider != self.provider:
+            return False
+        scope = self.capabilities.thinking_scope
+        if scope == "provider":
+            return True
+        if origin.api != self.capabilities.api:
+            return False
+        return scope == "api" or (scope == "model" and _same_model(origin.model, self.model))
+
+
+_SNAPSHOT = re.compile(r"[-@](\d{8}|\d{4}-\d{2}-\d{2}|latest)$")
+
+
+def _same_model(left: str, right: str) -> bool:
+    """A dated snapshot of a model is that model."""
+    return left == right or _SNAPSHOT.sub("", left) == _SNAPSHOT.sub("", right)
+
+
+_log = logging.getLogger("interlingua")
+
+
+@attrs.frozen(kw_only=True)
+class Distribution:
+    """Which distribution a provider came from, for messages to people."""
+
+    name: str = "?"
+    version: str = "?"
+
+
+class _ReadOptions(Mapping[str, Any]):
+    """Connection options that remember which of them a plugin looked for."""
+
+    def __init__(self, given: Mapping[str, Any]) -> None:
+        self._given = given
+        self.read: set[str] = set()
+
+    def __getitem__(self, name: str) -> Any:
+        self.read.add(name)
+        return self._given[name]
+
+    def __iter__(self) -> Iterator[str]:
+        self.read.update(self._given)
+        return iter(self._given)
+
+    def __len__(self) -> int:
+        return len(self._given)
+
+
+class Provider:
+    """One provider key and everything that can be asked of it."""
+
+    def __init__(
+        self,
+        key: str,
+        hook: Any,
+        distribution: Distribution | None = None,
+        *,
+        prepare: Sequence[Callable[..., Any]] = (),
+    ) -> None:
+        self.key = key
+        self.distribution = distribution or Distribution()
+        self._hook = hook
+        self._prepare = prepare
+        self.cost_of: Callable[..., CostParts | None] = getattr(hook, "cost_of", lambda **_: None)
+        self._targets: dict[tuple[str, ModelCapabilities, bool], ProjectionTarget] = {}
+        self._catalogue: tuple[ModelInfo, ...] | None = None
+
+    def __repr__(self) -> str:
+        return f"<Provider {self.key!r} from {self.distribution.name} {self.distribution.version}>"
+
+    # -- before a request ---------------------------------------------------------------------------------------
+
+    def capabilities(self, model: str, options: RequestOptions | None = None) -> ModelCapabilities:
+        """Return what this provider can carry with this model, the caller's assertions laid over.
+
+        Raises:
+            CapabilityError: the options name a wire format that the provider does not speak.
+        """
+        found: ModelCapabilities = self.call_hook("capabilities", model=model, options=options)
+        if options is not None and options.api is not None and found.api not in ("", options.api):
+            text = f"no API {options.api!r} here; there is {found.api}"
+            raise CapabilityError(text, path="options.api", provider=self.key, model=model)
+        if options is not None and options.capabilities:
+            found = attrs.evolve(found, **options.capabilities)
+        return found
+
+    def models(self) -> tuple[ModelInfo, ...]:
+        """Return the catalogue, read once."""
+        if self._catalogue is None:
+            self._catalogue = tuple(self.call_hook("models", optional=True) or ())
+        return self._catalogue
+
+    def model(self, name: str) -> ModelInfo | None:
+        """Return the catalogue's entry for a model name or alias, or None."""
+        return find_model(self.models(), name)
+
+    def connection(self, settings: ConnectionSettings) -> Connection:
+        """Return how to reach the service; an option that the plugin did not look at is warned of."""
+        options = _ReadOptions(settings.options)
+        connection: Connection = self.call_hook("connection", settings=attrs.evolve(settings, options=options))
+        if unread := sorted(settings.options.keys() - options.read):
+            text = "provider %r does not use the connection option(s) %s; it looks for %s"
+            _log.warning(text, self.key, ", ".join(unread), ", ".join(sorted(options.read)) or "none")
+        return connection
+
+    def prepare(
+        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions
+    ) -> tuple[Sequence[Message], Sequence[ToolDefinition], RequestOptions]:
+        """Let every plugin's `prepare_request` change the request, one after the other."""
+        for caller in self._prepare:
+            for changed in caller(messages=messages, tools=tools, options=options):
+                messages, tools, options = changed
+        return messages, tools, options
+
+    def target(self, options: RequestOptions) -> ProjectionTarget:
+        """Return the projection target of these options; the same object for equal options."""
+        capabilities = self.capabilities(options.model, options)
+        key = (options.model, capabilities, options.thinking_as_text)
+        found = self._targets.get(key)
+        if found is None:
+            found = self._targets[key] = ProjectionTarget(
+                provider=self.key,
+                model=options.model,
+                capabilities=capabilities,
+                thinking_as_text=options.thinking_as_text,
+            )
+        return found
+
+    def to_wire(
+        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions
+    ) -> WireRequest:
+        """Have projected messages written as a request; `write_request` is the whole way from a conversation.
+
+        Raises:
+            CapabilityError: an option cannot be expressed.
+        """
+        request: WireRequest = self.call_hook("to_wire", messages=messages, tools=tools, options=options)
+        return request
+
+    def estimate_input_tokens(
+        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions
+    ) -> int:
+        """Estimate the input tokens of projected messages."""
+        found: int = self.call_hook("estimate_input_tokens", messages=messages, tools=tools, options=options)
+        return found
+
+    def log_losses(self, losses: Sequence[Loss], session_id: str) -> None:
+        """Log losses, one WARNING each (format.md, Projection and losses).
+
+        Raises:
+            CapabilityError: a row says that a critical block cannot be carried.
+        """
+        for loss in losses:
+            fields = {
+                "session_id": session_id,
+                "message_id": loss.message_id,
+                "block_type": loss.block_type,
+                "adapter": self.key,
+                "reason": loss.reason,
+            }
+            _log.warning(
+                "lossy projection: session_id=%(session_id)s message_id=%(message_id)s block_type=%(block_type)s "
+                "adapter=%(adapter)s reason=%(reason)s",
+                fields,
+                extra=fields,
+            )
+        if blocked := next((loss for loss in losses if loss.verdict == "blocked"), None):
+            text = f"a block marked critical cannot be sent: {blocked.reason}"
+            raise CapabilityError(text, path=blocked.path, provider=self.key)
+
+    # -- about a request ----------------------------------------------------------------------------------------
+
+    @cached_property
+    def wire_rules(self) -> tuple[str, ...]:
+        """The texts of the plugin's rule files: what its service is known to refuse, for a linter to read."""
+        return tuple(self.call_hook("wire_rules", optional=True) or ())
+
+    # -- after an answer ----------------------------------------------------------------------------------------
+
+    def from_wire_response(self, response: WireResponse, context: RequestContext) -> Message:
+        """Read a complete body.
+
+        Raises:
+            ProviderError: an error inside a 200.
+            MalformedResponseError: not the wire format.
+        """
+        try:
+            message: Message = self.call_hook("from_wire_response", response=response, context=context)
+        except InterlinguaError as error:
+            self._annotate_error(error, context, response)
+            raise
+        except UNREADABLE as error:
+            text = f"the answer is not what the wire format allows: {type(error).__name__}: {error}"
+            raise self._annotate_error(MalformedResponseError(text), context, response) from error
+        return message
+
+    def stream_response(
+        self, response_stream: AsyncIterator[WireChunk], context: RequestContext
+    ) -> AsyncIterator[StreamEvent]:
+        """Open the adapter's translation of a framed stream."""
+        stream: AsyncIterator[StreamEvent] = self.call_hook(
+            "stream_response", response_stream=response_stream, context=context
+        )
+        if not hasattr(stream, "__anext__"):
+            raise PluginError(f"stream_response of {self.key!r} must be an async generator", provider=self.key)
+        return stream
+
+    def from_wire_error(self, response: WireResponse, context: RequestContext) -> ProviderError:
+        """Return the typed error for a failed answer: the adapter's, else one by status."""
+        error: ProviderError | None = None
+        try:
+            error = self.call_hook("from_wire_error", optional=True, response=response, context=context)
+        except UNREADABLE as cause:
+            _log.debug("from_wire_error of %s could not read the body: %s", self.key, cause)
+        return self._annotate_error(error or error_for_status(response), context, response)
+
+    # -- exchanges of their own -----------------------------------------------------------------------------------
+
+    def auxiliary_request(self, kind: str, arguments: Mapping[str, Any]) -> WireRequest:
+        """Write a request that is no conversation, such as `models` or `count_tokens`.
+
+        Raises:
+            CapabilityError: this provider does not offer it.
+        """
+        request: WireRequest | None = self.call_hook("auxiliary_request", optional=True, kind=kind, arguments=arguments)
+        if request is None:
+            raise CapabilityError(f"{self.key} offers no {kind!r}", provider=self.key)
+        return request
+
+    def from_wire_auxiliary(self, kind: str, response: WireResponse) -> Any:
+        """Read its answer.
+
+        Raises:
+            MalformedResponseError: it is not what the wire format allows.
+        """
+        try:
+            return self.call_hook("from_wire_auxiliary", optional=True, kind=kind, response=response)
+        except UNREADABLE as error:
+            text = f"the answer to {kind!r} cannot be read: {error}"
+            raise MalformedResponseError(text, provider=self.key) from error
+
+    # -- any hook -----------------------------------------------------------------------------------------------
+
+    def call_hook(self, name: str, *, optional: bool = False, **arguments: Any) -> Any:
+        """Call a hook of the plugin by its name.
+
+        Args:
+            name: of the hook.
+            optional: return None where the plugin does not answer it.
+            arguments: of the hook.
+
+        Raises:
+            PluginError: it does not answer, or needs a module that is not installed.
+        """
+        try:
+            answer = getattr(self._hook, name)(**arguments)
+        except ModuleNotFoundError as error:
+            needed = (error.name or "").partition(".")[0].replace("_", "-")
+            text = f"{name} of provider {self.key!r}: {error}; pip install {needed}"
+            raise PluginError(text, provider=self.key) from error
+        if answer is None and not optional:
+            raise PluginError(f"provider {self.key!r} does not answer {name}", provider=self.key)
+        return answer
+
+    def _annotate_error(self, error: E, context: RequestContext, response: WireResponse) -> E:
+        """Fill in what the adapter need not repeat."""
+        error.provider = error.provider or self.key
+        error.model = error.model or context.origin.model
+        error.status = error.status or response.status
+        error.body = response.body if error.body is None else error.body
+        if response.body.lstrip().startswith(b"<"):
+            error.message = describe_html(response) or error.message
+        return error

@@ -1,0 +1,286 @@
+"""From what a caller gave to bytes: arguments, hooks, capabilities, rules, media, projection, the adapter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from interlingua._catalogue import ModelInfo
+from interlingua._ids import new_ulid
+from interlingua._json import EMPTY
+from interlingua._plugins.provider import ProjectionTarget, Provider
+from interlingua._plugins.wire import Loss, RequestContext, WireRequest, option_loss
+from interlingua._request.conversation import ConversationCache, ConversationState, PrefixWatch
+from interlingua._request.media import Fetched, enforce_media_limits, resolve_references, urls_to_fetch
+from interlingua._request.project import locate_losses
+from interlingua._request.rules import i24_tool_names_are_unique
+from interlingua._request.wire_names import wire_tools
+from interlingua.errors import CallerError, CapabilityError, InvalidConversationError
+from interlingua.types.factories import user
+from interlingua.types.messages import Message, Origin, RoutingDecision
+from interlingua.types.options import RequestOptions, ToolChoice, option_fields
+from interlingua.types.tools import ToolDefinition
+
+# `model` and `user_id` are arguments of their own; `stream` is which method is called
+_NAMES = frozenset(option_fields()) - {"model", "stream", "user_id"}
+_NO_CONVERSATION = (
+    "a conversation is a text, a Message or a sequence of Message values; interlingua.user(...) makes one,"
+    " interlingua.codec.decode_messages(...) reads stored ones"
+)
+
+_HINTS = {
+    "stream": "call .stream(...) for a stream",
+    "system": "put interlingua.system(...) first in the messages",
+    "messages": "give the messages as the first argument",
+    "max_completion_tokens": "it is called max_tokens here",
+    "extra_body": "it is called provider_options here",
+    "extra_headers": "it is called headers here",
+    "timeout": "give it to the client: Client(..., timeout=Timeout(total=60))",
+    "retry": "give it to the client: Client(..., retry=2)",
+    "max_retries": "give it to the client: Client(..., retry=2)",
+}
+
+
+def read_options(
+    given: Mapping[str, Any], settings: Mapping[str, Any] = EMPTY, headers: Mapping[str, str] = EMPTY, **fixed: Any
+) -> RequestOptions:
+    """Make the options of one request: those the caller gave by name, with the client's settings and headers.
+
+    `fixed` are fields that are no options of the caller's.
+
+    Raises:
+        CallerError: an option has no such name (the message lists near ones), or its value is of another kind.
+    """
+    if unknown := [name for name in given if name not in _NAMES]:
+        from difflib import get_close_matches  # noqa: PLC0415  only for a mistake
+
+        name = unknown[0]
+        near = " or ".join(get_close_matches(name, _NAMES, n=3, cutoff=0.5))
+        hint = f"did you mean {near}?" if near else f"there are: {', '.join(sorted(_NAMES))}"
+        raise CallerError(f"unknown option {name!r}: {_HINTS.get(name, hint)}")
+    given = {**given, "headers": {**headers, **(given.get("headers") or {})}} if headers else given
+    given = given if given.get("api") is not None else {**given, "api": settings.get("api")}
+    fixed["connection"] = settings.get("options") or EMPTY
+    try:
+        return RequestOptions(**fixed, **{name: value for name, value in given.items() if value is not None})
+    except CallerError as error:
+        raise CallerError(error.message.replace("RequestOptions.", "option ", 1)) from None
+
+
+def read_messages(given: str | Message | Sequence[Message]) -> Sequence[Message]:
+    """Read a text or one message as a conversation of one message.
+
+    Raises:
+        CallerError: it is empty, or holds something that is not a Message.
+    """
+    if isinstance(given, str):
+        if not given.strip():
+            raise CallerError("there is nothing to send: the text is empty")
+        return (user(given),)
+    if isinstance(given, Message):
+        return (given,)
+    if not hasattr(given, "__getitem__") or isinstance(given, (Mapping, bytes)):
+        raise CallerError(f"{_NO_CONVERSATION}; not {type(given).__name__}")
+    if not len(given):
+        raise CallerError("there is nothing to send: the conversation is empty")
+    if wrong := {*map(type, given)} - {Message}:
+        raise CallerError(f"{_NO_CONVERSATION}; not {wrong.pop().__name__}")
+    if not given[0].content and not any(message.content for message in given):
+        raise CallerError("there is nothing to send: no message holds anything")
+    return given
+
+
+def read_tools(given: Sequence[Any], options: RequestOptions) -> Sequence[ToolDefinition]:
+    """Return the tools; raise CallerError where one is no ToolDefinition or a forced one is not among them."""
+    if isinstance(given, (ToolDefinition, Mapping, str)) or not isinstance(given, Iterable):
+        raise CallerError(f"tools are a sequence of ToolDefinition values, not {type(given).__name__}")
+    for tool in given:
+        if not isinstance(tool, ToolDefinition):
+            text = f"a tool is a ToolDefinition, not {type(tool).__name__}; from_wire_tool(...) reads a wire's"
+            if isinstance(getattr(tool, "definition", None), ToolDefinition):
+                text = (
+                    f"{tool.definition.name!r} is a tool with its function, and one request runs no functions: give its"
+                    " `definition` to offer it, or run it with AgentLoop of interlingua-agents"
+                )
+            raise CallerError(text)
+    forced = options.tool_choice
+    if isinstance(forced, ToolChoice) and all(tool.name != forced.name for tool in given):
+        names = ", ".join(tool.name for tool in given) or "none"
+        raise CallerError(f"tool_choice names the tool {forced.name!r}; those given are: {names}")
+    return given
+
+
+class RequestDraft:
+    """One request: what was asked, as plugins' `prepare_request` hooks left it, and, once written, what is sent."""
+
+    wire: WireRequest
+    context: RequestContext  # what the answer is read with
+
+    def __init__(
+        self,
+        provider: Provider,
+        messages: str | Message | Sequence[Message],
+        tools: Sequence[ToolDefinition],
+        options: RequestOptions,
+        routing: RoutingDecision | None = None,
+        team_id: str | None = None,
+        losses: tuple[Loss, ...] = (),
+        cache: ConversationCache | None = None,
+    ) -> None:
+        """Read what a caller gave, let plugins change it, and hold it against rules and capabilities.
+
+        Raises:
+            CallerError: messages or tools cannot be read.
+            InvalidConversationError: the conversation breaks a rule that projection cannot repair.
+            CapabilityError: the target cannot do what was asked.
+        """
+        self.provider = provider
+        given = read_messages(messages), read_tools(tools, options), options
+        self.messages, self.tools, self.options = provider.prepare(*given)
+        self.target: ProjectionTarget = provider.target(self.options)
+        self._routing, self._team_id, self._losses = routing, team_id, losses
+        self._check_capabilities()
+        self._conversation = cache.claim(self.messages) if cache is not None else ConversationState(self.messages)
+        broken = (*self._conversation.check(), *i24_tool_names_are_unique(self.tools))
+        if broken:
+            self._conversation.release()
+            raise InvalidConversationError(broken, provider=provider.key, model=self.options.model)
+
+    @property
+    def urls(self) -> Sequence[str]:
+        """Image URLs that must be fetched before `write`: the target takes images, but none by URL."""
+        media = self._conversation.media
+        return urls_to_fetch(media.values()) if media and self._inlines_urls else ()
+
+    def write(
+        self,
+        fetched: Mapping[str, Fetched] | None = None,
+        *,
+        workspace: str | Path | None = None,
+        watch: PrefixWatch | None = None,
+        model_info: Callable[[], ModelInfo | None] = lambda: None,
+    ) -> RequestDraft:
+        """Write the request, once, given what `urls` gave; None where it is only to be looked at.
+
+        Raises:
+            CapabilityError: a critical block cannot be carried, or the target takes no media so many or so large.
+            CallerError: a reference cannot be resolved.
+        """
+        with self._conversation as conversation:
+            messages: Sequence[Message] = conversation.messages
+            lost = self._losses
+            if lost:
+                self.provider.log_losses(lost, messages[0].session_id)
+            if media := conversation.media:
+                messages, unfetched = resolve_references(messages, media, self._inlines_urls, workspace, fetched)
+                downscale = self.options.downscale_images
+                messages, smaller = enforce_media_limits(messages, media, self.target, downscale=downscale)
+                self.provider.log_losses(smaller, messages[0].session_id)
+                lost += smaller + unfetched
+            self.wire = _write(self.provider, self.target, conversation, messages, self.tools, self.options, lost)
+        if watch is not None:
+            watch.check(conversation, self.provider, self.tools, self.options, model_info)
+        newest = self.messages[-1]
+        self.context = RequestContext(
+            origin=Origin(self.provider.key, self.wire.api, self.options.model),
+            message_id=_id_after(newest.id),
+            session_id=newest.session_id,
+            routing=self._routing,
+            tool_names=self.wire.tool_names,
+            echo=self.wire.echo,
+            user_id=self.options.user_id,
+            team_id=self._team_id,
+        )
+        return self
+
+    @property
+    def _inlines_urls(self) -> bool:
+        can = self.target.capabilities
+        return can.supports_images and not can.supports_image_urls
+
+    def _check_capabilities(self) -> None:
+        can, options = self.target.capabilities, self.options
+        for wanted, able, what in (
+            (self.tools, can.supports_tools, "tools"),
+            (options.response_schema is not None, can.supports_structured_output, "response_schema"),
+            (options.stream, can.supports_streaming, "streaming"),
+        ):
+            if wanted and not able:
+                key, model = self.provider.key, options.model
+                raise CapabilityError(f"{key}:{model} does not support {what}", path=what, provider=key, model=model)
+
+
+def write_request(
+    provider: Provider, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions
+) -> WireRequest:
+    """Write the request a provider is sent for these messages, with its losses; neither rules nor media are looked at.
+
+    For who holds a `Provider` and no client: tests, wire linters, the swap matrix.
+
+    Raises:
+        CapabilityError: a critical block cannot be carried, or an option cannot be expressed.
+    """
+    target = provider.target(options)
+    with ConversationState(messages) as conversation:
+        return _write(provider, target, conversation, conversation.messages, tools, options, ())
+
+
+def estimate_tokens(
+    provider: Provider, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions
+) -> int:
+    """Estimate the input tokens of a request."""
+    target = provider.target(options)
+    with ConversationState(messages) as conversation:
+        projected, _ = conversation.project(target, conversation.messages).result()
+        return provider.estimate_input_tokens(projected, tools, options)
+
+
+def _write(
+    provider: Provider,
+    target: ProjectionTarget,
+    conversation: ConversationState,
+    messages: Sequence[Message],
+    tools: Sequence[ToolDefinition],
+    options: RequestOptions,
+    lost: tuple[Loss, ...],
+) -> WireRequest:
+    """Project the messages, have them written, and put the losses of all stations into the request, logged."""
+    projected, losses = conversation.project(target, messages).result()
+    if messages and not projected:
+        why = losses[0].reason if losses else "no message holds anything"
+        text = f"nothing of this conversation can be sent to {provider.key}:{target.model}: {why}"
+        raise CapabilityError(text, path="messages", provider=provider.key, model=target.model)
+    names: Mapping[str, str] = {}
+    if tools:
+        tools, names, lost_tools = wire_tools(tools, target)
+        losses = (*losses, *lost_tools)
+    can, wanted = target.capabilities, options.max_tokens or 0
+    most = 0 if can.assumed and "max_output_tokens" not in options.capabilities else can.max_output_tokens
+    if 0 < most < wanted:
+        reason = f"this model answers with {most:,} tokens at most, not {wanted:,}; {most} is sent"
+        losses = (*losses, option_loss("max_tokens", "rewritten", reason))
+        options = attrs.evolve(options, max_tokens=most)
+    if options.thinking_budget == 0:
+        options = attrs.evolve(options, thinking=False, thinking_budget=None)
+    request = provider.to_wire(projected, tools, options)
+    if request.losses:
+        losses += locate_losses(request.losses, projected, messages, losses)
+    if losses or names:
+        request = attrs.evolve(request, losses=losses, tool_names=names)
+        if losses:
+            provider.log_losses(losses, messages[0].session_id if messages else "")
+    return attrs.evolve(request, losses=(*lost, *request.losses)) if lost else request
+
+
+def _id_after(last: str) -> str:
+    """Mint an id greater than the conversation's last, whatever clock that one came from (format.md, Identity)."""
+    made = new_ulid()
+    if made > last:
+        return made
+    with suppress(CallerError):  # an imported history may use other ids
+        return new_ulid(after=last)
+    return made

@@ -1,0 +1,434 @@
+"""Project a conversation into what a target can carry; every change is a row of the loss ledger.
+
+The rules are in docs/reference/format.md, Projection and losses.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from operator import is_
+from typing import Any, TypeVar
+
+import attrs
+
+from interlingua._plugins.encoding import ProjectedConversation
+from interlingua._plugins.provider import ProjectionTarget
+from interlingua._plugins.wire import Loss, Verdict, message_loss, placeholder_text
+from interlingua._request.media import MEDIA, media_refusal
+from interlingua._request.wire_names import WireIds, wire_name
+from interlingua._values import replace
+from interlingua.types.blocks import (
+    ContentBlock,
+    DocumentBlock,
+    OpaqueBlock,
+    RedactedThinkingBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+    UnknownBlock,
+)
+from interlingua.types.factories import shown_media_type
+from interlingua.types.messages import ANSWER_WAS_DROPPED, Message, MessageMetadata, MessageStatus, Role
+
+MISSING_RESULT = "No result: the tool call was interrupted before it was answered."
+_ASSISTANT, _SYSTEM, _TOOL = Role.ASSISTANT, Role.SYSTEM, Role.TOOL  # an enum's member is slow before Python 3.12
+_COMPLETE = MessageStatus.COMPLETE
+B = TypeVar("B", bound=Any)
+
+
+def project_conversation(
+    messages: Sequence[Message], target: ProjectionTarget
+) -> tuple[ProjectedConversation, tuple[Loss, ...]]:
+    """Return the messages as the target can carry them, and the losses, in conversation order."""
+    projection = Projection(target)
+    projection.extend(messages)
+    return projection.result()
+
+
+@attrs.define
+class _Call:
+    """A call waiting for its result; media of the result that results cannot hold here follow in a message."""
+
+    wire_id: str
+    canonical: str
+    name: str
+    at: int
+    result: Message | None = None
+    moved: Sequence[ContentBlock] = ()
+
+
+class Projection:
+    """One conversation's projection into one target: a fold over its messages that grows with it.
+
+    Attributes:
+        target: who is to carry the messages.
+        sources: the messages taken so far.
+        written: what adapters wrote of the projected messages (`encode_each`).
+    """
+
+    def __init__(self, target: ProjectionTarget, earlier: Projection | None = None) -> None:
+        """Begin a projection; what adapters wrote of the very same messages in `earlier` is used again."""
+        self.target = target
+        self.sources: list[Message] = []
+        self.written: dict[Hashable, tuple[list[Message], list[Any]]] = {}
+        self._changed: dict[int, tuple[Message, Message]] = {}  # by its id: a message, which this holds, and its change
+        self._earlier = {} if earlier is None else earlier._changed
+        if earlier is not None:
+            self.written = {key: (list(seen), list(made)) for key, (seen, made) in earlier.written.items()}
+        self._can = target.capabilities
+        self._out: list[Message] = []
+        self._losses: list[Loss] = []
+        self._ids = WireIds(target)
+        self._names: dict[str, str] = {}
+        self._open: list[_Call] = []  # of the last message in `_out`
+        self._later: list[Message] = []  # system messages behind it: results stay right behind their calls
+        self._only_system = True
+        self._at = 0  # the block of the last source that is being projected
+        self._calls: list[_Call] = []  # of that message
+        self._moved: list[ContentBlock] = []
+
+    def covers(self, messages: Sequence[Message]) -> bool:
+        """Return True when these messages begin with the very objects taken so far."""
+        return len(self.sources) <= len(messages) and all(map(is_, self.sources, messages))
+
+    def extend(self, messages: Iterable[Message]) -> None:
+        """Take the next messages."""
+        for message in messages:
+            self.sources.append(message)
+            role = message.role
+            if role is _TOOL:
+                self._add_results(message)
+            elif role is _SYSTEM:
+                self._add_system(message)
+            else:
+                if self._open:
+                    results, losses = self._answer_calls()
+                    self._out += results
+                    self._losses += losses
+                    self._open, self._later = [], []
+                self._only_system = False
+                made = self._project(message)
+                if made is not None:
+                    self._out.append(made)
+                    if role is _ASSISTANT and self._calls:
+                        self._open, self._calls = self._calls, []
+                elif role is _ASSISTANT and self._out:  # a model was asked there (`model_saw`)
+                    asked = self._out[-1]
+                    extra = {**asked.metadata.extra, ANSWER_WAS_DROPPED: True}
+                    self._out[-1] = replace(asked, metadata=replace(asked.metadata, extra=extra))
+
+    def result(self) -> tuple[ProjectedConversation, tuple[Loss, ...]]:
+        """Return the projected conversation and its losses so far; more messages can be taken afterwards."""
+        messages = ProjectedConversation(self._out, self.written)
+        if not self._open:
+            return messages, tuple(self._losses)
+        results, losses = self._answer_calls()
+        messages += results
+        return messages, (*self._losses, *losses)
+
+    # -- messages and their order ---------------------------------------------------------------------------------
+
+    def _add_system(self, message: Message) -> None:
+        made = self._project(message)
+        if made is None:
+            return
+        if not (self._can.supports_system_prompt if self._only_system else self._can.supports_system_messages_in_list):
+            self._at = 0
+            self._report("text", "rewritten", "no system message can stand here; sent as tagged user text")
+            made = _system_as_user(made)
+        (self._later if self._open else self._out).append(made)
+
+    def _add_results(self, message: Message) -> None:
+        content = message.content
+        for self._at, block in enumerate(content):
+            if type(block) is not ToolResultBlock:
+                self._drop(block, "not a tool result")
+                continue
+            for call in self._open:
+                if call.canonical == block.tool_use_id and call.result is None:
+                    break
+            else:
+                self._drop(block, "it answers no open call")
+                continue
+            made = self._project_result(block, call)
+            metadata = message.metadata
+            if len(content) > 1 and metadata.critical:  # one of several becomes a message of its own
+                metadata = replace(metadata, critical=(0,) if self._at in metadata.critical else ())
+            call.result = self._rebuild(message, content if made is block and len(content) == 1 else (made,), metadata)
+            call.moved, self._moved = self._moved, []
+
+    def _answer_calls(self) -> tuple[list[Message], list[Loss]]:
+        """Return a result for every open call, in the calls' order; media that results cannot hold follow them."""
+        assistant = self._out[-1]
+        out: list[Message] = []
+        losses: list[Loss] = []
+        for call in self._open:
+            out.append(call.result or _missing_result(assistant, call))
+            if call.result is None:
+                reason = f"call {call.wire_id} of {call.name} has no result; an error result was filled in"
+                losses.append(message_loss(call.at, reason, assistant.id, block_type="tool_use"))
+        if moved := [block for call in self._open for block in call.moved]:
+            lead = TextBlock(text="Media from the tool results above:")
+            out.append(replace(assistant, role=Role.USER, content=(lead, *moved), metadata=MessageMetadata()))
+        return out + self._later, losses
+
+    # -- one message ----------------------------------------------------------------------------------------------
+
+    def _project(self, message: Message) -> Message | None:
+        """Return a message as the target can carry it, the very same one where nothing changes; None for nothing."""
+        content, before = message.content, len(self._losses)
+        kept: list[ContentBlock] | None = None
+        self._calls = []
+        for self._at, block in enumerate(content):
+            made = _PROJECT.get(type(block), Projection._project_unknown)(self, block)
+            if kept is not None:
+                if made is not None:
+                    kept.append(made)
+            elif made is not block:
+                kept = [*content[: self._at], *([] if made is None else [made])]
+        if message.role is Role.USER and not (content if kept is None else kept):  # or the model would be asked else
+            if not content:
+                self._at = 0
+                self._report("text", "rewritten", "the message holds nothing")
+            rows = self._losses[before:]
+            reason = "{}; a text that says so stands in its place"
+            if content:
+                self._losses[before:] = [attrs.evolve(row, reason=reason.format(row.reason)) for row in rows]
+            kept = [TextBlock(text=placeholder_text(rows))]
+        return self._rebuild(message, content if kept is None else tuple(kept), message.metadata)
+
+    def _rebuild(
+        self, message: Message, content: tuple[ContentBlock, ...], metadata: MessageMetadata
+    ) -> Message | None:
+        """Return the message with this content, and without what another provider keeps in it; None for no content."""
+        if metadata.provider_raw is not None and not self._is_own(metadata):
+            metadata = replace(metadata, provider_raw=None)
+        if not content or (content is message.content and metadata is message.metadata):
+            return message if content else None
+        made = replace(message, content=content)
+        if metadata is not message.metadata:
+            made = replace(made, metadata=metadata)
+        known = self._earlier.get(id(message))
+        if known is not None and known[1] == made:  # `provider_raw` too, for it is of the same message and target
+            made = known[1]  # the very object that adapters wrote
+        self._changed[id(message)] = (message, made)
+        return made
+
+    def _is_own(self, metadata: MessageMetadata) -> bool:
+        """Return True when this target's provider made the message, with whatever api or model."""
+        return metadata.provider == self.target.provider and metadata.model is not None
+
+    def _report(self, block_type: str, verdict: Verdict, reason: str) -> None:
+        """Add a row about the block that is being projected; dropped it is blocked where it is critical."""
+        message = self.sources[-1]
+        if verdict == "dropped" and self._at in message.metadata.critical:
+            verdict = "blocked"
+        path = f"messages[{len(self.sources) - 1}].content[{self._at}]"
+        self._losses.append(
+            Loss(path=path, block_type=block_type, verdict=verdict, reason=reason, message_id=message.id)
+        )
+
+    # -- one block: each returns what the target gets in its place, None for nothing ----------------------------------
+
+    def _drop(self, block: Any, reason: str) -> Any:
+        self._report(block.type, "dropped", reason)
+        return None
+
+    def _takes_state(self) -> bool:
+        return self.target.takes_state_of(self.sources[-1].metadata.origin)
+
+    def _without(self, block: B, field: str, reason: str) -> B:
+        """Return the block without what this field holds, and report that."""
+        self._report(block.type, "rewritten", reason)
+        return replace(block, **{field: () if field == "citations" else None})
+
+    def _without_signature(self, block: B) -> B:
+        if block.signature is None or self._takes_state():
+            return block
+        return self._without(block, "signature", "its signature belongs to another origin")
+
+    def _without_cache(self, block: B) -> B:
+        if block.cache is None or self._can.supports_prompt_caching:
+            return block
+        return self._without(block, "cache", "this target has no cache markers; its own caching applies")
+
+    def _project_text(self, block: TextBlock) -> Any:
+        blank = not block.text or block.text.isspace()
+        if blank and (block.signature is None or not self._takes_state()):
+            return self._drop(block, "empty text, which wires refuse")
+        block = self._without_signature(block)
+        if block.citations and not self.target.takes_citations_of(self.sources[-1].metadata.origin):
+            block = self._without(block, "citations", "citations cannot be sent to this target; the text is kept")
+        return self._without_cache(block)
+
+    def _project_call(self, block: ToolUseBlock) -> Any:
+        metadata = self.sources[-1].metadata
+        wire_id = self._ids.add(block, own=self._is_own(metadata))
+        if not self._can.supports_tools:
+            return self._drop(block, "this target has no tools")
+        if block.parse_error is not None and metadata.status is not _COMPLETE:
+            return self._drop(block, "the call was cut off before its arguments were whole")
+        name = self._wire_name(block.name)
+        self._calls.append(_Call(wire_id, block.id, name, len(self.sources) - 1))
+        if wire_id != block.id or name != block.name:
+            block = replace(block, id=wire_id, name=name)
+        return self._without_cache(self._without_signature(block))
+
+    def _wire_name(self, name: str) -> str:
+        found = self._names.get(name)
+        if found is None:
+            found = self._names[name] = wire_name(name, self.target)
+        return found
+
+    def _project_thinking(self, block: ThinkingBlock | RedactedThinkingBlock) -> Any:
+        signed = type(block) is RedactedThinkingBlock or bool(block.signature)  # type: ignore[union-attr]
+        if not self._can.supports_thinking:
+            reason = "this target takes no thinking back"
+        elif not self._takes_state():
+            reason = "thinking belongs to another origin"
+        else:
+            whole = self.sources[-1].metadata.status is _COMPLETE
+            if signed or (whole and self._can.accepts_unsigned_thinking):
+                return block
+            reason = "thinking without a signature is refused"
+        if self.target.thinking_as_text and type(block) is ThinkingBlock and block.text.strip():
+            self._report(block.type, "rewritten", f"{reason}; sent as text because thinking_as_text was asked for")
+            return TextBlock(text=block.text)
+        return self._drop(block, reason)
+
+    def _project_media(self, block: Any) -> Any:
+        role = self.sources[-1].role
+        if role is _ASSISTANT:
+            reason = media_refusal(block, self.target)
+        else:
+            block, reason = self._type_media(block)
+        if role is _SYSTEM:
+            reason = reason or "system messages carry text only"
+        return self._drop(block, reason) if reason else self._without_cache(block)
+
+    def _type_media(self, block: B, *, in_result: bool = False) -> tuple[B, str | None]:
+        """Return media with the type that its bytes show, and why the target cannot take it or None."""
+        embedded = block.source.kind == "base64"
+        shown = shown_media_type(block) if embedded and not block.media_type else None
+        typed = attrs.evolve(block, media_type=shown) if shown else block
+        reason = media_refusal(typed, self.target, in_result=in_result)
+        if reason is None and embedded and not typed.media_type:
+            reason = "its media type is not known; give the block its media_type"
+        elif reason is None and shown:
+            self._report(block.type, "rewritten", f"it names no media type; its bytes are {shown}")
+        return typed, reason
+
+    def _project_result(self, block: ToolResultBlock, call: _Call | None = None) -> Any:
+        """Return a result as the answer to this call, by its id and name."""
+        if not self._can.supports_tools:
+            return self._drop(block, "this target has no tools")
+        changes: dict[str, Any] = {}
+        if call is not None and call.wire_id != block.tool_use_id:
+            changes["tool_use_id"] = call.wire_id
+        if call is not None and block.tool_name is not None and block.tool_name != self._wire_name(block.tool_name):
+            changes["tool_name"] = self._wire_name(block.tool_name)
+        self._moved = []
+        for part in block.content:
+            if type(part) is not TextBlock or not part.text:
+                parts = [made for each in block.content if (made := self._result_part(each)) is not None]
+                if len(parts) != len(block.content) or not all(map(is_, parts, block.content)):
+                    changes["content"] = parts
+                break
+        return self._without_cache(replace(block, **changes) if changes else block)
+
+    def _result_part(self, part: Any) -> Any:
+        if type(part) is TextBlock:
+            return part if part.text else None
+        if type(part) in MEDIA:
+            part, reason = self._type_media(part, in_result=True)
+            if reason:
+                self._report(part.type, "rewritten", f"{reason}; a note stands in its place in the result")
+                return TextBlock(text=f"[{part.type} omitted: {reason}]")
+            can, document = self._can, type(part) is DocumentBlock
+            if not (can.supports_tool_result_documents if document else can.supports_tool_result_images):
+                self._report(part.type, "rewritten", "results hold text only here; it follows in a user message")
+                self._moved.append(part)
+                return TextBlock(text=f"[{part.type} in the next message]")
+        elif type(part) is not OpaqueBlock or part.provider != self.target.provider:
+            return self._drop(part, f"a tool result for this target cannot hold {part.type}")
+        return part
+
+    def _project_opaque(self, block: OpaqueBlock) -> Any:
+        origin = self.sources[-1].metadata.origin
+        if block.provider == self.target.provider and (origin is None or origin.api in ("", self._can.api)):
+            return block
+        return self._drop(block, f"{block.kind} content belongs to {block.provider} and goes only there")
+
+    def _project_unknown(self, block: Any) -> Any:
+        wrote = block.raw.get("type") if type(block) is UnknownBlock else type(block).__name__
+        return self._drop(block, f"block type {wrote!r} was written by a newer version")
+
+
+_PROJECT: dict[type, Callable[[Projection, Any], Any]] = {
+    TextBlock: Projection._project_text,
+    ToolUseBlock: Projection._project_call,
+    ToolResultBlock: Projection._project_result,
+    ThinkingBlock: Projection._project_thinking,
+    RedactedThinkingBlock: Projection._project_thinking,
+    OpaqueBlock: Projection._project_opaque,
+    **dict.fromkeys(MEDIA, Projection._project_media),
+}
+
+
+def _missing_result(assistant: Message, call: _Call) -> Message:
+    """Return an error result for a call without one: wires refuse a call that is not answered."""
+    text = TextBlock(text=MISSING_RESULT)
+    block = ToolResultBlock(tool_use_id=call.wire_id, content=(text,), is_error=True, tool_name=call.name)
+    metadata = MessageMetadata(parent_tool_use_id=call.wire_id)
+    return replace(assistant, role=_TOOL, content=(block,), metadata=metadata)
+
+
+def _system_as_user(message: Message) -> Message:
+    """Return a system message as a user's, where the target takes none."""
+    hints = [block.cache for block in message.content if type(block) is TextBlock and block.cache is not None]
+    text = f"<system>\n{message.text}\n</system>"
+    block = TextBlock(text=text, cache=hints[-1] if hints else None)
+    return replace(message, role=Role.USER, content=(block,))
+
+
+_PATH = re.compile(r"messages\[(\d+)\](?:\.content\[(\d+)\])?")
+
+
+def locate_losses(
+    rows: Iterable[Loss], projected: Sequence[Message], messages: Sequence[Message], before: Iterable[Loss]
+) -> tuple[Loss, ...]:
+    """Return an adapter's rows with their paths counted in the caller's messages and blocks, not in the projected.
+
+    `before` are projection's own rows, which say what blocks are gone.
+    """
+    places = {message.id: index for index, message in enumerate(messages)}
+    gone = {row.path for row in before if row.verdict != "rewritten"}
+    located: list[Loss] = []
+    for row in rows:
+        match = _PATH.match(row.path)
+        given = projected[int(match[1])] if match is not None and int(match[1]) < len(projected) else None
+        index = None if given is None else places.get(given.id)
+        if match is None or given is None or index is None:
+            located.append(row)
+            continue
+        path = f"messages[{index}]"
+        block = _locate_block(given, messages[index], path, match[2], gone)
+        path += ("" if block is None else f".content[{block}]") + row.path[match.end() :]
+        located.append(attrs.evolve(row, path=path, message_id=given.id))
+    return tuple(located)
+
+
+def _locate_block(given: Message, message: Message, path: str, at: str | None, gone: set[str]) -> int | None:
+    """Return the block's place in the caller's message; None for a message that projection put in beside it."""
+    if at is None or (given.role is not message.role and message.role is not _SYSTEM):
+        return None
+    content = message.content
+    if given.role is _TOOL and len(given.content) == 1 < len(content):  # one result of several, its id perhaps another
+        made: Any = given.content[0]
+        same = [place for place, block in enumerate(content) if block is made]
+        same = same or [place for place, b in enumerate(content) if getattr(b, "content", None) is made.content]
+        return same[0] if len(same) == 1 else int(at)
+    kept = [place for place in range(len(content)) if f"{path}.content[{place}]" not in gone]
+    return kept[int(at)] if int(at) < len(kept) else int(at)

@@ -1,0 +1,102 @@
+"""Call ids and tool names in the patterns of one target."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+
+import attrs
+
+from interlingua._plugins.provider import ProjectionTarget
+from interlingua._plugins.wire import Loss
+from interlingua.errors import CapabilityError
+from interlingua.types.blocks import ToolUseBlock
+from interlingua.types.tools import ToolDefinition
+
+_DIGEST = 8  # letters of a digest that a changed tool name ends in
+_LETTERS = (r"[^A-Za-z0-9_-]", r"[^A-Za-z0-9_]", r"[^A-Za-z0-9]")
+_ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+
+def _digest(text: str, length: int) -> str:
+    """Return `length` letters and digits that depend on the whole text."""
+    number = int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=48).digest(), "big")
+    letters = []
+    for _ in range(length):
+        number, place = divmod(number, 62)
+        letters.append(_ALPHABET[place])
+    return "".join(letters)
+
+
+class WireIds:
+    """Resolves each call's wire id in order of first appearance; one conversation, one target.
+
+    A call's own id is used where this provider issued it. Any other is projected: kept where it fits the wire's
+    pattern, else replaced by a digest. Two calls never share a wire id, and an id the provider issued is never given
+    to another call that comes after it.
+    """
+
+    __slots__ = ("_fullmatch", "_limit", "_target", "_used")
+
+    def __init__(self, target: ProjectionTarget) -> None:
+        self._target = target
+        self._fullmatch = target.id_pattern.fullmatch
+        self._limit = target.capabilities.tool_id_max_length
+        self._used: set[str] = set()
+
+    def add(self, call: ToolUseBlock, *, own: bool) -> str:
+        """Return the wire id of a call that appears now; `own`: this provider made the call's message."""
+        wire = call.provider_id
+        if wire is None or not own or not self._is_free(wire):
+            wire = call.id
+            salt = 0
+            while not self._is_free(wire):
+                wire = _digest(f"{call.id}\0{salt}" if salt else call.id, min(self._limit, 26))
+                salt += 1
+                if salt > 10_000:
+                    raise ValueError(f"no id fits the declared pattern {self._target.id_pattern.pattern!r}")
+        self._used.add(wire)
+        return wire
+
+    def _is_free(self, wire: str) -> bool:
+        return wire not in self._used and len(wire) <= self._limit and self._fullmatch(wire) is not None
+
+
+def wire_name(name: str, target: ProjectionTarget) -> str:
+    """Return the name itself where it fits, else what is left of it with its digest.
+
+    Raises:
+        CapabilityError: the declared pattern takes no name that could be built.
+    """
+    limit = target.capabilities.tool_name_max_length
+    if len(name) <= limit and target.name_pattern.fullmatch(name):
+        return name
+    for letters in _LETTERS:
+        stem = re.sub(letters, "_", name) if "_" in letters else re.sub(letters, "", name)
+        for joint in ("_", ""):
+            made = stem[: max(limit - _DIGEST - len(joint), 0)] + joint + _digest(name, min(_DIGEST, limit))
+            if target.name_pattern.fullmatch(made):
+                return made
+            if target.name_pattern.fullmatch("t" + made[1:]):
+                return "t" + made[1:]
+    raise CapabilityError(f"no form of the tool name {name!r} fits the pattern {target.name_pattern.pattern!r}")
+
+
+def wire_tools(
+    tools: Sequence[ToolDefinition], target: ProjectionTarget
+) -> tuple[Sequence[ToolDefinition], Mapping[str, str], tuple[Loss, ...]]:
+    """Return the definitions under the names their calls have on the wire, the canonical name of each, and the losses.
+
+    Raises:
+        CapabilityError: the declared pattern takes no name that could be built.
+    """
+    if not target.capabilities.supports_tools:
+        reason = "this target has no tools"
+        places = [f"tools[{at}]" for at in range(len(tools))]
+        return (), {}, tuple([Loss(path=at, block_type="tool", verdict="dropped", reason=reason) for at in places])
+    names = [wire_name(tool.name, target) for tool in tools]
+    changed = {name: tool.name for name, tool in zip(names, tools, strict=True) if name != tool.name}
+    if changed:
+        tools = [attrs.evolve(tool, name=name) for name, tool in zip(names, tools, strict=True)]
+    return tools, changed, ()

@@ -1,0 +1,425 @@
+"""Decode one streamed answer: bytes in, events out, assembled into a message at the end.
+
+There is no I/O and no waiting here: the adapter's async generator is driven by hand, so both clients share it.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import AsyncIterator, Callable, Generator, Iterable
+from typing import Any
+
+import attrs
+
+from interlingua._json import repair_surrogates
+from interlingua._plugins.provider import UNREADABLE, Provider
+from interlingua._plugins.wire import RequestContext, WireChunk
+from interlingua._response.framing import Framer, NdjsonFramer, SseFramer
+from interlingua.errors import InterlinguaError, MalformedResponseError, PluginError, StreamInterruptedError
+from interlingua.types.blocks import ContentBlock, TextBlock, ThinkingBlock, ToolUseBlock, read_tool_input
+from interlingua.types.events import (
+    BlockEnd,
+    BlockStart,
+    ErrorEvent,
+    MessageComplete,
+    RawUpdate,
+    StreamEvent,
+    TextDelta,
+    ThinkingDelta,
+    ToolUseEnd,
+    ToolUseInputDelta,
+    ToolUseStart,
+    UsageUpdate,
+)
+from interlingua.types.messages import ErrorInfo, Message, MessageStatus, StopReason, Usage
+
+UNFINISHED = "the call was cut off before its arguments were whole"
+
+
+@attrs.define
+class _Slot:
+    """One block being built."""
+
+    kind: type
+    pieces: list[str] = attrs.field(factory=list)
+    start: ToolUseStart | None = None
+    block: ContentBlock | None = None
+    ended: bool = False
+
+
+class MessageAssembler:
+    """Builds the message of one exchange from its events; blocks stand in the order of their indexes."""
+
+    def __init__(self, context: RequestContext) -> None:
+        self._context = context
+        self._slots: dict[int, _Slot] = {}
+        self._usage: Usage | None = None
+        self._replay: dict[str, Any] = {}
+        self._trace: dict[str, Any] = {}
+        self.complete: MessageComplete | None = None
+        self.error: InterlinguaError | None = None
+        # the block that text is arriving for: most events only append to it
+        self._hot: type | None = None
+        self._hot_index = -1
+        self._append: Callable[[str], None]
+
+    def feed(self, events: Iterable[StreamEvent]) -> None:
+        """Take events in order.
+
+        Raises:
+            PluginError: an event refers to a block that was never begun, or contradicts it.
+        """
+        for event in events:
+            kind: Any = type(event)
+            if kind is self._hot and event.index == self._hot_index:  # type: ignore[union-attr]
+                self._append(event.partial_json if kind is ToolUseInputDelta else event.text)  # type: ignore[union-attr]
+            else:
+                _HANDLERS[kind](self, event)
+
+    def _slot(self, event: Any, kind: type, *, begun: bool = False) -> _Slot:
+        """Return the block of this kind that an event refers to; a new one, where it need not have been begun."""
+        slot = self._slots.get(event.index)
+        if slot is None and not begun:
+            slot = self._slots[event.index] = _Slot(kind)
+        elif slot is None or slot.kind is not kind:
+            place = "where no call was begun" if slot is None or begun else f"which is a {slot.kind.__name__}"
+            name = kind if isinstance(event, (BlockStart, BlockEnd)) else type(event)
+            raise PluginError(f"{name.__name__} for block {event.index}, {place}")
+        return slot
+
+    def _piece(self, event: TextDelta | ThinkingDelta | ToolUseInputDelta) -> None:
+        kind: Any = type(event)
+        pieces = self._slot(event, _BUILDS[kind], begun=kind is ToolUseInputDelta).pieces
+        self._hot, self._hot_index, self._append = kind, event.index, pieces.append
+        pieces.append(getattr(event, _PIECES[kind]))
+
+    def _call_start(self, event: ToolUseStart) -> None:
+        if event.index in self._slots:
+            raise PluginError(f"ToolUseStart for block {event.index}, which was begun before")
+        self._slots[event.index] = _Slot(ToolUseBlock, start=event)
+
+    def _call_end(self, event: ToolUseEnd) -> None:
+        slot = self._slot(event, ToolUseBlock, begun=True)
+        slot.ended = True
+        slot.block = event.block or slot.block
+
+    def _block(self, event: BlockStart | BlockEnd) -> None:
+        slot = self._slot(event, type(event.block))
+        slot.block = event.block
+        slot.ended = type(event) is BlockEnd
+
+    def _usage_update(self, event: UsageUpdate) -> None:
+        self._usage = event.usage if self._usage is None else self._usage.updated(event.usage)
+
+    def _raw_update(self, event: RawUpdate) -> None:
+        if event.replay:
+            self._replay.update(event.replay)
+        if event.trace:
+            self._trace.update(event.trace)
+
+    def _completed(self, event: MessageComplete) -> None:
+        self.complete = event
+
+    def _failed(self, event: ErrorEvent) -> None:
+        self.error = event.error
+
+    def message(self, status: MessageStatus = MessageStatus.PARTIAL, error: BaseException | None = None) -> Message:
+        """Return the message as it stands; blocks that are not whole say so.
+
+        Args:
+            status: COMPLETE only after a `message_complete` event.
+            error: what ended it, where it failed.
+        """
+        unfinished = status is not MessageStatus.COMPLETE
+        content = [_build(slot, unfinished=unfinished) for _, slot in sorted(self._slots.items())]
+        reason, raw = (self.complete.stop_reason, self.complete.stop_reason_raw) if self.complete else (None, None)
+        if error is not None:
+            reason = reason or StopReason.ERROR
+        return self._context.message(
+            content,
+            stop_reason=reason,
+            stop_reason_raw=raw,
+            usage=self._usage,
+            replay=self._replay or None,
+            trace=self._trace or None,
+            status=status,
+            error=None if error is None else ErrorInfo(type=type(error).__name__, message=str(error)),
+        )
+
+
+def _build(slot: _Slot, *, unfinished: bool) -> ContentBlock:
+    text = "".join(slot.pieces)
+    if slot.start is not None:
+        return _build_call(slot, slot.start, text, unfinished=unfinished)
+    if slot.block is None:
+        return slot.kind(text=text)  # type: ignore[no-any-return]
+    if slot.pieces and isinstance(slot.block, (TextBlock, ThinkingBlock)):
+        return attrs.evolve(slot.block, text=text)
+    return slot.block
+
+
+def _build_call(slot: _Slot, start: ToolUseStart, raw: str, *, unfinished: bool) -> ToolUseBlock:
+    if isinstance(slot.block, ToolUseBlock):
+        return slot.block
+    value, error = read_tool_input(raw)
+    if unfinished and not slot.ended:
+        error = error or UNFINISHED
+    return ToolUseBlock(
+        id=start.id,
+        name=start.name,
+        input=value,
+        provider_id=start.provider_id,
+        raw_input=raw if start.keep_raw or error else None,
+        parse_error=error,
+    )
+
+
+_HANDLERS: dict[type, Callable[[MessageAssembler, Any], None]] = {
+    TextDelta: MessageAssembler._piece,
+    ThinkingDelta: MessageAssembler._piece,
+    ToolUseInputDelta: MessageAssembler._piece,
+    ToolUseStart: MessageAssembler._call_start,
+    ToolUseEnd: MessageAssembler._call_end,
+    BlockStart: MessageAssembler._block,
+    BlockEnd: MessageAssembler._block,
+    UsageUpdate: MessageAssembler._usage_update,
+    RawUpdate: MessageAssembler._raw_update,
+    MessageComplete: MessageAssembler._completed,
+    ErrorEvent: MessageAssembler._failed,
+}
+
+_BUILDS: dict[Any, type] = {TextDelta: TextBlock, ThinkingDelta: ThinkingBlock, ToolUseInputDelta: ToolUseBlock}
+_PIECES: dict[Any, str] = {TextDelta: "text", ThinkingDelta: "text", ToolUseInputDelta: "partial_json"}
+
+
+class _HalfJoiner:
+    """Joins the halves of a character that a service cut in two deltas: the first waits for the second.
+
+    One that stays alone becomes U+FFFD, as in whole answers.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: dict[int, tuple[Any, str]] = {}
+
+    def join(self, events: Iterable[StreamEvent]) -> list[StreamEvent]:
+        out: list[StreamEvent] = []
+        for event in events:
+            kind: Any = type(event)
+            if kind not in _PIECES:
+                if kind is MessageComplete or kind is ErrorEvent:
+                    out += self.rest()
+                elif isinstance(event, (BlockStart, BlockEnd, ToolUseEnd)):
+                    out += self.rest(event.index)
+                out.append(event)
+                continue
+            index, given = event.index, getattr(event, _PIECES[kind])  # type: ignore[union-attr]
+            if self._waiting.get(index, (kind,))[0] is not kind:
+                out += self.rest(index)
+            text = self._waiting.pop(index, (kind, ""))[1] + given
+            if "\ud800" <= text[-1:] <= "\udbff":
+                self._waiting[index] = kind, text[-1]
+                text = text[:-1]
+            text = repair_surrogates(text)
+            if text == given:
+                out.append(event)
+            elif text:
+                out.append(kind(index=index, **{_PIECES[kind]: text}))
+        return out
+
+    def rest(self, index: int | None = None) -> list[StreamEvent]:
+        """Return what the halves that still wait have become, of one block or of all."""
+        alone = list(self._waiting) if index is None else [index] if index in self._waiting else []
+        kinds = [(at, self._waiting.pop(at)[0]) for at in alone]
+        return [kind(index=at, **{_PIECES[kind]: "\ufffd"}) for at, kind in kinds]
+
+
+_MORE = object()
+_ONCE = (_MORE,)
+
+
+class _Pause:
+    """Awaiting it gives control back, once, to whoever drives the adapter."""
+
+    __slots__ = ()
+
+    def __await__(self) -> Generator[object, None, None]:
+        return iter(_ONCE)  # type: ignore[return-value]  # any iterator will do; this one is cheapest
+
+
+_pause = _Pause()
+_ESCAPE = re.compile(rb"\\(?:u|\Z)")  # an expression finds it in a third of the time that `in` takes
+
+
+class StreamDecoder:
+    """Turns the bytes of one streamed answer into events and, at the end, into its message."""
+
+    def __init__(self, provider: Provider, framer: Framer, context: RequestContext) -> None:
+        self._provider = provider
+        self._framer = framer
+        self._frame = framer.feed
+        self._context = context
+        self._assembler = MessageAssembler(context)
+        self._batch: list[WireChunk] | None = None
+        self._out: list[StreamEvent] = []
+        self._assemble = self._assembler.feed
+        self._pump = self._run()
+        self._resume = self._pump.send
+        self._done = False
+        self._closed = False
+        self._halves = _HalfJoiner()
+        # only escapes hold halves of characters; what a framing of another kind holds is not to be seen
+        self._escaped = not isinstance(framer, (SseFramer, NdjsonFramer))
+        self._in_last = False  # reading an event that the body's end cut off from its end
+        self._complete_before_end = False
+        hooks = sys.get_asyncgen_hooks()
+        if hooks.finalizer is None:
+            self._drive(None)
+            return
+        # an event loop must not close in a task what is driven and closed by hand (Python asks for its hooks here)
+        sys.set_asyncgen_hooks(None, None)
+        try:
+            self._drive(None)
+        finally:
+            sys.set_asyncgen_hooks(*hooks)
+
+    async def _source(self) -> AsyncIterator[WireChunk]:
+        while True:
+            await _pause
+            if self._batch is None:
+                return
+            for chunk in self._batch:
+                yield chunk
+
+    async def _run(self) -> None:
+        async for event in self._provider.stream_response(self._source(), self._context):
+            self._out.append(event)
+
+    def _drive(self, batch: list[WireChunk] | None) -> None:
+        """Let the adapter work until it wants more; what it raises becomes a terminal error event."""
+        self._batch = batch
+        try:
+            wanted = self._resume(None)
+            self._batch = None  # what was read is not kept until more comes
+        except StopIteration:
+            self._done = True
+        except (InterlinguaError, *UNREADABLE) as error:
+            self._fail(error, "is not what the wire format allows")
+        else:
+            if wanted is not _MORE:
+                self._pump.close()
+                self._fail(PluginError("stream_response awaited something other than its stream"))
+
+    def _fail(self, error: Exception, fault: str = "") -> None:
+        """End with an error event; what is no error of ours says that the stream has a fault."""
+        self._done = True
+        if not isinstance(error, InterlinguaError):
+            malformed = MalformedResponseError(f"the stream {fault}: {type(error).__name__}: {error}")
+            malformed.__cause__ = error
+            error = malformed
+        if self._in_last and isinstance(error, MalformedResponseError):
+            cut = StreamInterruptedError("the stream ended in the middle of an event")
+            cut.__cause__ = error
+            error = cut
+        self._out.append(ErrorEvent(error=error))
+
+    def _read(self, frame: Callable[..., Iterable[WireChunk]], *data: bytes) -> None:
+        """Let the adapter have what a framer gives; what comes before the framer fails stays."""
+        batch: list[WireChunk] = []
+        failure: Exception | None = None
+        try:
+            batch.extend(frame(*data))
+        except Exception as error:
+            failure = error
+        if batch and not self._done:
+            self._drive(batch)
+        if failure is not None and not self._done:
+            self._fail(failure, "cannot be framed")
+
+    def feed(self, data: bytes) -> list[StreamEvent]:
+        """Take bytes as they arrive; return the events they complete."""
+        if not self._escaped and _ESCAPE.search(data):
+            self._escaped = True
+        self._read(self._frame, data)
+        events = self._out
+        if events:
+            self._out = []
+            if self._escaped:
+                events = self._halves.join(events)
+            self._assemble(events)
+            if self._assembler.error is not None:
+                self._end_at_error(events)
+        return events
+
+    def end(self, *, broken: bool = False) -> list[StreamEvent]:
+        """The body is over (`broken`: the connection was lost); return the last events."""
+        if self._closed:
+            return []
+        # an event that the framer refused but has not raised yet is no event that was cut off
+        events = [] if self._done or broken else [*self.feed(b"")]
+        self._closed = True
+        self._complete_before_end = self.complete
+        if not self._done and not broken:
+            self._in_last = True
+            self._read(self._framer.close)
+            self._in_last = False
+        if not self._done:
+            self._drive(None)
+        if not self._done:
+            self._pump.close()
+            self._fail(PluginError("stream_response went on waiting after its stream had ended"))
+        last, self._out = [*self._halves.join(self._out), *self._halves.rest()], []
+        self._assemble(last)
+        if self._assembler.error is not None:
+            self._end_at_error(last)
+        return events + last
+
+    def _end_at_error(self, events: list[StreamEvent]) -> None:
+        """Let the error event be the last of these, and of all: what an adapter says after it counts for nothing."""
+        self._done = True
+        self._pump.close()
+        for at, event in enumerate(events):
+            if type(event) is ErrorEvent:
+                del events[at + 1 :]
+                if event.error.provider is None:
+                    event.error.provider, event.error.model = self._context.origin.provider, self._context.origin.model
+
+    @property
+    def complete(self) -> bool:
+        """True once the terminal event of a good end was read."""
+        return self._assembler.complete is not None and self._assembler.error is None
+
+    @property
+    def failed(self) -> InterlinguaError | None:
+        """The error the stream reported, once it has."""
+        return self._assembler.error
+
+    def partial(self, status: MessageStatus = MessageStatus.PARTIAL, error: BaseException | None = None) -> Message:
+        """Return what was received so far."""
+        return self._assembler.message(status, error)
+
+    def message(self, *, broken: BaseException | None = None) -> Message:
+        """Return the whole message, after `end`.
+
+        Raises:
+            InterlinguaError: what the stream reported, with `.partial`.
+            StreamInterruptedError: it ended before its terminal event, or the connection broke; with `.partial`.
+        """
+        error = self._assembler.error
+        # a connection that breaks after the terminal event takes nothing away; one the flush made up for does
+        if error is None and (
+            self._assembler.complete is None or (broken is not None and not self._complete_before_end)
+        ):
+            why = str(broken) if broken else "the stream ended before its terminal event"
+            origin = self._context.origin
+            error = StreamInterruptedError(why, provider=origin.provider, model=origin.model)
+            error.__cause__ = broken
+        if error is not None:
+            error.partial = self.partial(MessageStatus.ERROR, error)
+            raise error
+        return self._assembler.message(MessageStatus.COMPLETE)
+
+    def close(self) -> None:
+        """Drop the adapter's generator; safe at any time."""
+        self._done = True
+        self._pump.close()

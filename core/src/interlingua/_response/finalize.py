@@ -1,0 +1,160 @@
+"""An answer completed with what only core knows: cost, latency, and facts from the response headers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from interlingua._catalogue import ModelInfo
+from interlingua._plugins.registry import InstrumentedWork, Registry
+from interlingua._plugins.wire import WireResponse, retry_after
+from interlingua._pricing import cost_fields
+from interlingua._request.prepare import RequestDraft
+from interlingua._values import replace
+from interlingua.errors import InterlinguaError, RejectedAnswerError
+from interlingua.types.blocks import ToolUseBlock
+from interlingua.types.messages import Message, MessageStatus
+from interlingua.types.tools import ToolDefinition, validate_input
+
+FAILED = 300
+"""Statuses from here on are failures: no provider redirects an API."""
+
+UNFINISHED_COST = "the answer was cut off before the provider's final count"
+_REQUEST_IDS = ("request-id", "x-request-id")
+
+
+def add_response_headers(
+    error: InterlinguaError, headers: Mapping[str, str], request_id_headers: Sequence[str] = ()
+) -> InterlinguaError:
+    """Fill in what the response headers say about a failure, where its adapter did not."""
+    if error.retry_after is None:
+        error.retry_after = retry_after(headers)
+    if error.request_id is None:
+        error.request_id = next(
+            (headers[name] for name in (*request_id_headers, *_REQUEST_IDS) if name in headers), None
+        )
+    should = headers.get("x-should-retry")
+    if should in ("true", "false"):
+        error.retryable = should == "true"
+    return error
+
+
+class AnswerFinalizer:
+    """Reads the answers to one request."""
+
+    def __init__(self, request: RequestDraft, registry: Registry, model_info: Callable[[], ModelInfo | None]) -> None:
+        self.request = request
+        self.started = 0.0  # `time.monotonic()` when the attempt began; latency counts from there
+        self.begun = self.first_event = 0.0  # likewise of the first attempt, and of a stream's first event
+        self.attempts, self.url = 0, ""  # how many were begun; where the last one went, without query
+        self.typed = False  # a typed answer is wanted, whole: one that the service refused is read as well
+        self.activity: InstrumentedWork | None = None  # what plugins put around the request
+        self.request_id_headers: tuple[str, ...] = ()  # the connection's own headers that hold a request id
+        self._reported, self._registry, self._model_info = False, registry, model_info
+
+    def read(self, response: WireResponse) -> Message:
+        """Return the message of a whole answer.
+
+        Raises:
+            ProviderError: the answer is a failure.
+            MalformedResponseError: it is not what the wire format allows.
+        """
+        arrived = time.monotonic()
+        provider, context = self.request.provider, self.request.context.after(response.headers)
+        if response.status >= FAILED:
+            error = provider.from_wire_error(response, context)
+            add_response_headers(error, response.headers, self.request_id_headers)
+            if not (self.typed and isinstance(error, RejectedAnswerError) and isinstance(error.partial, Message)):
+                raise error
+            return error.partial  # an attempt that does not fit
+        try:
+            message = provider.from_wire_response(response, context)
+        except InterlinguaError as error:
+            add_response_headers(error, response.headers, self.request_id_headers)
+            raise
+        message = self.finalize(message, arrived)
+        if self._registry.plugins:
+            self.report(message)
+        return message
+
+    def finalize(self, message: Message, arrived: float | None = None) -> Message:
+        """Return an answer with its cost and latency; observers are told of tool inputs that break their schema."""
+        latency_ms = round(((arrived or time.monotonic()) - self.started) * 1000)
+        metadata, usage = message.metadata, message.metadata.usage
+        complete = metadata.status is MessageStatus.COMPLETE
+        if usage is not None:
+            cost: dict[str, Any] = {"cost_note": UNFINISHED_COST}
+            if complete:
+                info = self._model_info()
+                parts = self.request.provider.cost_of(message=message, model=info)
+                cost = cost_fields(usage, info, message.created_at, parts)
+            usage = replace(usage, latency_ms=latency_ms, **cost)
+            message = replace(message, metadata=replace(metadata, usage=usage))
+        if complete and self.request.tools:
+            message = with_tool_kinds(message, self.request.tools)
+            report_invalid_tool_inputs(message, self.request.tools, self._registry)
+        return message
+
+    def report(self, message: Message | None, error: BaseException | None = None) -> None:
+        """Tell plugins, once, how the request ended: with what was received, and with what went wrong."""
+        if self._reported or (self.activity is None and not self._registry.observes):
+            return
+        self._reported = True
+        request, wire = self.request, getattr(self.request, "wire", None)
+        losses = () if wire is None else wire.losses
+        facts: dict[str, Any] = {
+            "type": "answer.received",
+            "session_id": request.messages[-1].session_id,
+            "provider": request.provider.key,
+            "model": request.options.model,
+            "url": self.url,
+            "stream": request.options.stream,
+            "attempts": self.attempts,
+            "duration_s": time.monotonic() - self.begun,
+            "first_event_s": self.first_event - self.begun if self.first_event else None,
+            "losses": losses,
+        }
+        if self.activity is not None:
+            self.activity.end(message, error, facts)
+        if self._registry.observes:
+            from interlingua.codec._writing import write_value  # noqa: PLC0415  only where a plugin observes
+
+            known = None if message is None else message.metadata
+            plain = {
+                "message_id": None if message is None else message.id,
+                "status": known and known.status.value,
+                "stop_reason": known and known.stop_reason and known.stop_reason.value,
+                "usage": known and known.usage and write_value(known.usage),
+                "losses": [attrs.asdict(loss) for loss in losses],
+                "error": None if error is None else type(error).__name__,
+            }
+            self._registry.observe(facts | plain)
+
+
+def with_tool_kinds(message: Message, tools: Sequence[ToolDefinition]) -> Message:
+    """Return the message with each call's `kind` as its tool's definition says, for user interfaces."""
+    kinds = {tool.name: tool.kind for tool in tools if tool.kind is not None}
+    if not kinds or not message.tool_calls:
+        return message
+    content = [
+        replace(block, kind=kinds.get(block.name, block.kind)) if type(block) is ToolUseBlock else block
+        for block in message.content
+    ]
+    return replace(message, content=tuple(content))
+
+
+def report_invalid_tool_inputs(message: Message, tools: Sequence[ToolDefinition], registry: Registry) -> None:
+    """Check tool inputs where a plugin observes (it costs more than receiving them); no event quotes an input."""
+    definitions = {tool.name: tool for tool in tools} if registry.observes else {}
+    for call in message.tool_calls if registry.observes else ():
+        about = {"session_id": message.session_id, "message_id": message.id, "tool_use_id": call.id, "tool": call.name}
+        definition = definitions.get(call.name)
+        if definition is None or call.parse_error is not None:
+            faults = [("", "tools" if definition is None else "JSON")]
+        else:
+            faults = [(one.path, one.rule) for one in validate_input(definition, call.input)]
+        for path, rule in faults:
+            registry.observe({"type": "tool_input_invalid", **about, "path": path, "rule": rule})

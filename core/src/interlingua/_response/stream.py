@@ -1,0 +1,210 @@
+"""Read the bytes of one attempt's streamed answer; a service may answer with a whole body instead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from interlingua._json import loads
+from interlingua._plugins.wire import WireResponse, describe_html
+from interlingua._response.decode import StreamDecoder
+from interlingua._response.finalize import AnswerFinalizer, add_response_headers
+from interlingua._response.framing import EVENT_LIMIT, Framer, check_size, framer
+from interlingua.errors import (
+    APITimeoutError,
+    InterlinguaError,
+    MalformedResponseError,
+    StreamInterruptedError,
+)
+from interlingua.types.blocks import TextBlock, ThinkingBlock, ToolUseBlock
+from interlingua.types.events import (
+    BlockEnd,
+    BlockStart,
+    ErrorEvent,
+    MessageComplete,
+    StreamEvent,
+    TextDelta,
+    ThinkingDelta,
+    ToolUseEnd,
+    ToolUseInputDelta,
+    ToolUseStart,
+    UsageUpdate,
+)
+from interlingua.types.messages import Message, MessageStatus, StopReason
+
+
+def message_to_events(message: Message) -> list[StreamEvent]:
+    """Return the events, the terminal one included."""
+    events: list[StreamEvent] = []
+    for index, block in enumerate(message.content):
+        if isinstance(block, TextBlock):
+            events.append(TextDelta(index=index, text=block.text))
+        elif isinstance(block, ThinkingBlock):
+            events.append(ThinkingDelta(index=index, text=block.text))
+        elif isinstance(block, ToolUseBlock):
+            keep_raw = block.raw_input is not None
+            start = ToolUseStart(
+                index=index, id=block.id, name=block.name, provider_id=block.provider_id, keep_raw=keep_raw
+            )
+            arguments = ToolUseInputDelta(index=index, partial_json=block.input_json)
+            events += (start, arguments, ToolUseEnd(index=index, block=block))
+            continue
+        else:
+            events.append(BlockStart(index=index, block=block))
+        events.append(BlockEnd(index=index, block=block))
+    metadata = message.metadata
+    if metadata.usage is not None:
+        events.append(UsageUpdate(usage=metadata.usage))
+    reason = metadata.stop_reason or StopReason.OTHER
+    events.append(MessageComplete(stop_reason=reason, stop_reason_raw=metadata.stop_reason_raw))
+    return events
+
+
+_KEPT = 4096  # bytes of a stream of events that its error may show
+_BLANK = b"\xef\xbb\xbf \t\r\n"
+
+
+def _is_unreadable(events: list[StreamEvent]) -> bool:
+    """Return True where the first event says that the body is not framed as it should be."""
+    unreadable = (MalformedResponseError, StreamInterruptedError)
+    return bool(events) and isinstance(events[0], ErrorEvent) and isinstance(events[0].error, unreadable)
+
+
+class StreamReader:
+    """The bytes of one attempt's answer, on their way to a message."""
+
+    feed: Callable[[bytes], list[StreamEvent]]  # takes bytes, returns the events they complete
+
+    def __init__(
+        self,
+        response: AnswerFinalizer,
+        framing: str | Callable[[], Framer],
+        status: int,
+        headers: Mapping[str, str],
+        limit: int = EVENT_LIMIT,
+    ) -> None:
+        self._response = response
+        self._status = status
+        self._headers = headers
+        self._limit = limit
+        context = response.request.context.after(headers)
+        self._decoder = StreamDecoder(response.request.provider, framer(framing, limit), context)
+        self._held = bytearray()
+        self._whole: Message | None = None
+        self._ended = False
+        self.error: InterlinguaError | None = None
+        self._failure: list[StreamEvent] | None = None
+        self._binary = callable(framing)
+        self._begin = b""  # the first byte that is not blank
+        # only a server-sent event cannot begin like JSON; content types do not tell (services send events as JSON's)
+        self.feed = self._first if framing == "sse" else self._try
+
+    def _first(self, data: bytes) -> list[StreamEvent]:
+        """Look at the first byte that is not blank: an object, a list or a page is a whole body."""
+        self._hold(data)
+        if not self._begin:
+            return []
+        if self._begin in b"{[<":
+            self.feed = self._hold
+            return []
+        self.feed, held = self._decoder.feed, bytes(self._held)
+        del self._held[_KEPT:]
+        return self._decoder.feed(held)
+
+    def _hold(self, data: bytes) -> list[StreamEvent]:
+        self._held += data
+        self._begin = self._begin or data.lstrip(_BLANK)[:1]
+        check_size(self._held, self._limit)
+        return []
+
+    def _try(self, data: bytes) -> list[StreamEvent]:
+        """Feed the decoder, until its first event: a body like JSON that it cannot read may be a whole one."""
+        self._hold(data)
+        if self._begin == b"<":
+            self.feed = self._hold
+            return []
+        events = self._decoder.feed(data)
+        if self._begin and self._begin not in b"{[":
+            self.feed = self._decoder.feed
+        elif _is_unreadable(events):
+            self._failure, self.feed = events, self._hold
+            return []
+        elif events:
+            self.feed = self._decoder.feed
+        return events
+
+    def end(self, broken: InterlinguaError | None = None) -> list[StreamEvent]:
+        """The body is over; return the last events, with a terminal error event if it ended badly, as `broken` says."""
+        events: list[StreamEvent] = []
+        if self._ended:
+            return events
+        self._ended = True
+        if self.feed == self._try:  # no event yet
+            events = self._decoder.end(broken=broken is not None)
+            if _is_unreadable(events) or (self._binary and not events):
+                self._failure, self.feed = events, self._hold
+        if self.feed == self._hold:
+            whole = self._read_whole() if broken is None else None
+            if whole is not None:
+                return whole
+            events = self._decoder.feed(bytes(self._held)) if self._failure is None else self._failure
+        events += self._decoder.end(broken=broken is not None)
+        try:
+            self._decoder.message(broken=broken)
+        except InterlinguaError as error:
+            if isinstance(broken, APITimeoutError) and self._decoder.failed is None:
+                broken.partial = error.partial
+                error = broken
+            if error.body is None and not error.partial.content:
+                error.body = bytes(self._held)  # what came in place of events
+            self._fail(error)
+            if self._decoder.failed is None:  # else its event was given already, or is among these
+                events.append(ErrorEvent(error=error))
+        return events
+
+    def _read_whole(self) -> list[StreamEvent] | None:
+        body = bytes(self._held)
+        response = WireResponse(status=self._status, headers=self._headers, body=body)
+        if page := describe_html(response):
+            error = MalformedResponseError(page, status=self._status, body=body)
+            self._fail(error)
+            return [ErrorEvent(error=error)]
+        try:
+            loads(body.lstrip(_BLANK))
+        except ValueError:
+            return None
+        try:
+            self._whole = self._response.read(response)
+        except InterlinguaError as error:
+            self._fail(error)
+            return [ErrorEvent(error=error)]
+        return message_to_events(self._whole)
+
+    def _fail(self, error: InterlinguaError) -> None:
+        self.error = add_response_headers(error, self._headers, self._response.request_id_headers)
+        error.provider = error.provider or self._response.request.provider.key
+        error.model = error.model or self._response.request.options.model
+        if error.partial is not None:
+            error.partial = self._response.finalize(error.partial)
+
+    def message(self) -> Message:
+        """Return the message, after `end`.
+
+        Raises:
+            InterlinguaError: what ended the answer, with `.partial`.
+        """
+        if self.error is not None:
+            raise self.error
+        return self._whole or self._response.finalize(self._decoder.message())
+
+    def partial(self, status: MessageStatus) -> Message:
+        """Return what was received so far."""
+        return self._whole or self._response.finalize(self._decoder.partial(status))
+
+    @property
+    def complete(self) -> bool:
+        """True once the terminal event of a good end has been read."""
+        return self._whole is not None or self._decoder.complete
+
+    def close(self) -> None:
+        """Drop the adapter's generator."""
+        self._decoder.close()

@@ -1,0 +1,352 @@
+"""Read canonical values from JSON data: strictly, naming the place of an error, keeping what a newer version wrote.
+
+cattrs generates a function for each class. Data with fields that no class here has is read without them, and they are
+kept beside the message, to be written back where they stood.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
+from functools import cache
+from typing import Any, TypeVar, get_args, get_origin
+
+import attrs
+from cattrs import BaseValidationError, Converter
+from cattrs.cols import homogenous_tuple_structure_factory
+from cattrs.errors import AttributeValidationNote, IterableValidationNote
+from cattrs.fns import identity
+from cattrs.gen import make_dict_structure_fn_from_attrs
+
+from interlingua._json import FieldError, dumps, raise_field_error, thaw
+from interlingua.errors import CallerError, DecodeError, UnsupportedSchemaError
+from interlingua.types.blocks import CacheHint, ContentBlock, MediaSource, ToolResultBlock, UnknownBlock
+from interlingua.types.messages import (
+    NO_METADATA,
+    SCHEMA_VERSION,
+    CostParts,
+    ErrorInfo,
+    Message,
+    MessageMetadata,
+    RoutingDecision,
+    Usage,
+)
+from interlingua.types.tools import ToolDefinition
+
+T = TypeVar("T")
+Hook = Callable[[Any, Any], Any]
+Encode = Callable[[Message], dict[str, Any]]
+
+# -- the fields of the stored form ------------------------------------------------------------------------------------
+
+BLOCKS: dict[str, Any] = {block.type: block for block in get_args(ContentBlock) if block is not UnknownBlock}
+VALUES: frozenset[Any] = frozenset(
+    (*BLOCKS.values(), CacheHint, CostParts, ErrorInfo, MediaSource, Message, MessageMetadata, RoutingDecision,
+     ToolDefinition, Usage)
+)  # fmt: skip
+
+
+@cache
+def stored_fields(cls: type) -> tuple[attrs.Attribute[Any], ...]:
+    """Return the fields that are stored, in order, their types resolved; `extra` is laid out beside them."""
+    attrs.resolve_types(cls, localns={"ContentBlock": ContentBlock})
+    return tuple(field for field in attrs.fields(cls) if field.init and (cls, field.name) != (MessageMetadata, "extra"))
+
+
+@cache
+def stored_names(cls: type) -> frozenset[str]:
+    """Return the keys of the stored form."""
+    names = {field.name for field in stored_fields(cls)}
+    return frozenset(names | {"type"} if cls in BLOCKS.values() else names)
+
+
+@cache
+def _object_fields(cls: type) -> dict[str, Any]:
+    """Return the fields that hold further objects: name -> class, or ContentBlock for an array of blocks."""
+    kinds = [(field.name, kind) for field in stored_fields(cls) for kind in (field.type, *get_args(field.type))]
+    return {name: kind for name, kind in kinds if kind == ContentBlock or kind in VALUES}
+
+
+def stored_objects(data: dict[str, Any], cls: type = Message, path: str = "") -> Iterator[tuple[str, Any, type]]:
+    """Yield (path, object, class) of every object of a known class in a stored value, the innermost first."""
+    for name, kind in _object_fields(cls).items():
+        part, here = data.get(name), f"{path}.{name}".removeprefix(".")
+        if kind in VALUES:
+            if isinstance(part, dict):
+                yield from stored_objects(part, kind, here)
+        elif isinstance(part, (list, tuple)):
+            for index, block in enumerate(part):
+                if isinstance(block, dict) and type(block.get("type")) is str and block["type"] in BLOCKS:
+                    yield from stored_objects(block, BLOCKS[block["type"]], f"{here}[{index}]")
+    yield path, data, cls
+
+
+# -- values -----------------------------------------------------------------------------------------------------------
+
+
+def _read_text(value: Any) -> str:
+    return value if type(value) is str else raise_field_error("str", value)
+
+
+def _read_decimal(value: Any, _type: Any) -> Decimal:
+    """Read a decimal number written as a string, so that no digit is lost."""
+    try:
+        number = Decimal(_read_text(value))
+    except InvalidOperation:
+        number = Decimal("NaN")
+    if not number.is_finite():
+        raise FieldError(f"expected a decimal number, got {value[:40]!r}")
+    return number
+
+
+def _read_time(value: Any, _type: Any) -> datetime:
+    """Read an ISO-8601 time with an offset, or take a datetime with one; the result is in UTC."""
+    try:
+        time = value if type(value) is datetime else datetime.fromisoformat(_read_text(value))
+        if time.tzinfo is UTC:
+            return time
+        if time.tzinfo is not None:
+            return time.astimezone(UTC)
+    except (ValueError, OverflowError):
+        pass
+    raise FieldError(f"expected an ISO-8601 time with an offset, got {str(value)[:40]!r}")
+
+
+def _array_hook(kind: Any, converter: Converter) -> Hook:
+    """Make the hook of `tuple[X, ...]`."""
+    read = homogenous_tuple_structure_factory(kind, converter)
+
+    def structure(data: Any, _type: Any) -> Any:
+        return read(data, kind) if isinstance(data, (list, tuple)) else raise_field_error("array", data)
+
+    return structure
+
+
+def _block_hook(_union: Any, converter: Converter) -> Hook:
+    """Make the hook of the block union; a block whose type is not known here is kept whole."""
+    hooks: dict[str, Hook] = {}  # made when a block of that type is first met
+
+    def structure(data: Any, _type: Any) -> Any:
+        if not isinstance(data, dict):
+            raise_field_error("object", data)
+        name = data.get("type")
+        if type(name) is not str:
+            if "type" not in data:
+                raise FieldError("missing", ".type")
+            raise_field_error("str", name, ".type")
+        hook = hooks.get(name)
+        if hook is None:
+            if name not in BLOCKS:
+                return UnknownBlock(raw=data)
+            hook = hooks[name] = converter.get_structure_hook(BLOCKS[name])
+        return hook(data, BLOCKS[name])
+
+    return structure
+
+
+def _value_hook(cls: type, converter: Converter) -> Hook:
+    """Make the hook of a class; a field with a default may be absent. Plain fields are checked by the class itself."""
+    fields = [field.evolve(converter=None if _is_read(cls, field) else identity) for field in stored_fields(cls)]
+    read: Any = make_dict_structure_fn_from_attrs(fields, cls, converter, _cattrs_prefer_attrib_converters=True)
+    names = stored_names(cls)
+
+    def structure(data: Any, _type: Any) -> Any:
+        if not isinstance(data, dict):
+            raise_field_error("object", data)
+        if not data.keys() <= names:
+            raise FieldError("unknown fields")  # seen by `_read` alone
+        return read(data)
+
+    return _sharing(cls, structure)
+
+
+def _is_read(cls: type, field: attrs.Attribute[Any]) -> bool:
+    """Say whether a field holds objects, a decimal number or a time: its stored form is another than its value."""
+    return field.name in _object_fields(cls) or bool({field.type, *get_args(field.type)} & {Decimal, datetime})
+
+
+def _sharing(cls: type, read: Hook) -> Hook:
+    """Let equal data of some classes share one value: messages nobody generated, and routing decisions."""
+    last: tuple[Any, Any] = (None, None)
+
+    def read_metadata(data: Any, kind: Any) -> Any:
+        return NO_METADATA if data == _EMPTY_METADATA else read(data, kind)
+
+    def read_routing(data: Any, kind: Any) -> Any:
+        nonlocal last
+        known, record = last
+        if data != known:
+            record = read(data, kind)
+            if record.confidence is None:  # as a number it might be equal and yet another: 1, 1.0, True
+                last = data, record
+        return record
+
+    return {MessageMetadata: read_metadata, RoutingDecision: read_routing}.get(cls, read)
+
+
+_EMPTY_METADATA = dict.fromkeys(
+    ("model", "provider", "routing", "usage", "parent_tool_use_id", "provider_raw", "user_id", "team_id")
+) | {"status": "complete"}
+
+
+# -- the converter ----------------------------------------------------------------------------------------------------
+
+
+@cache
+def _hook(cls: Any) -> Hook:
+    return _converter().get_structure_hook(cls)
+
+
+@cache
+def _converter() -> Converter:
+    converter = Converter(detailed_validation=True)  # which costs nothing while all is well
+    converter.register_structure_hook(Decimal, _read_decimal)
+    converter.register_structure_hook(datetime, _read_time)
+    # the one registered last is asked first
+    converter.register_structure_hook_factory(_is_array, _array_hook)
+    converter.register_structure_hook_factory(lambda kind: kind == ContentBlock, _block_hook)
+    converter.register_structure_hook_factory(lambda kind: isinstance(kind, type) and kind in VALUES, _value_hook)
+    return converter
+
+
+def _is_array(kind: Any) -> bool:
+    return get_origin(kind) is tuple and get_args(kind)[1:] == (...,)
+
+
+# -- reading ----------------------------------------------------------------------------------------------------------
+
+UNKNOWN_FIELDS = "_unknown_fields"
+"""The key in `MessageMetadata.extra`: `{place: {field: value}}`, as docs/explanation/decisions/110 describes."""
+
+
+def _newer_blocks(content: Iterable[Any]) -> Iterator[str]:
+    for block in content:
+        if type(block) is UnknownBlock:
+            yield f"block type {block.raw['type']!r}"
+        elif type(block) is ToolResultBlock:
+            yield from _newer_blocks(block.content)
+
+
+def warn_of_newer(found: set[str]) -> None:
+    """Log, in one warning for a whole load, what a newer version wrote."""
+    if found:
+        _warn("written by a newer version, kept as it is: %s", ", ".join(sorted(found)))
+
+
+def _warn(text: str, *facts: object) -> None:
+    import logging  # noqa: PLC0415  only what a newer version wrote needs it
+
+    logging.getLogger("interlingua").warning(text, *facts)
+
+
+def read_message(
+    data: Any, newer: set[str], encode: Encode, *, index: int | None = None, line: int | None = None
+) -> Message:
+    """Read a message; unknown fields are kept in its `metadata.extra`, and `newer` gets what a newer version wrote.
+
+    `encode` writes a message, to name the places of unknown fields; `index` in an array and `line` of a file are for
+    errors. Raises a DecodeError where the data is not a message.
+    """
+    try:
+        message, unknown = _read(data, Message)
+        if unknown:
+            message = _with_unknown_fields(message, unknown, encode)
+    except FieldError as problem:
+        place = problem.path if index is None else f"messages[{index}]{problem.path}"
+        text = str(problem) if line is None else f"line {line}: {problem}"
+        raise DecodeError(text, path=place.removeprefix(".")) from None
+    if message.schema_version > SCHEMA_VERSION:
+        newer.add(f"schema_version {message.schema_version}")
+    newer.update(_newer_blocks(message.content))
+    return message
+
+
+def read_tool(data: Any) -> ToolDefinition:
+    """Read a tool definition, or raise a DecodeError; unknown fields are dropped, with a warning."""
+    try:
+        tool, unknown = _read(data, ToolDefinition)
+    except FieldError as problem:
+        raise DecodeError(str(problem), path=problem.path.removeprefix(".")) from None
+    if unknown:
+        names = ", ".join(sorted(map(str, unknown[""])))
+        _warn("tool %s: fields of a newer version were dropped: %s", tool.name, names)
+    return tool
+
+
+def _read(data: Any, cls: type[T]) -> tuple[T, dict[str, dict[Any, Any]]]:
+    """Return the value, and the unknown fields of every object in it by path, or raise a FieldError."""
+    structure = _hook(cls)  # type: ignore[arg-type]
+    try:
+        try:
+            return structure(data, cls), {}
+        except Exception:  # perhaps only because there are unknown fields
+            if not isinstance(data, dict):
+                raise
+            known = thaw(data)
+            unknown = _take_unknown_fields(known, cls)
+            if not unknown:
+                raise
+            return structure(known, cls), unknown
+    except (BaseValidationError, RecursionError) as error:
+        raise _explain(error) from None
+
+
+def _explain(error: Exception) -> Exception:
+    """Return the first problem of the groups that cattrs raises, with its path."""
+    path = ""
+    while isinstance(error, BaseValidationError):
+        error = error.exceptions[0]
+        for note in getattr(error, "__notes__", ()):
+            if isinstance(note, AttributeValidationNote):
+                path += f".{note.name}"
+            elif isinstance(note, IterableValidationNote):
+                path += f"[{note.index}]"
+    if isinstance(error, CallerError) and isinstance(error.__context__, FieldError):  # of a constructor
+        error = error.__context__
+    if isinstance(error, FieldError):
+        return FieldError(str(error), path + error.path)
+    if isinstance(error, KeyError):
+        return FieldError("missing", path)
+    if isinstance(error, UnsupportedSchemaError):
+        return FieldError(error.message, f"{path}.input_schema{error.path}")
+    if isinstance(error, CallerError):  # the only other field that checks itself is a tool's name
+        return FieldError(error.message, f"{path}.name")
+    if isinstance(error, RecursionError):
+        return FieldError("nested too deeply")
+    return error
+
+
+def _take_unknown_fields(data: dict[Any, Any], cls: type) -> dict[str, dict[Any, Any]]:
+    """Take the fields that no class here has out of a stored value, and return them by the path of their object."""
+    found = {}
+    for path, part, part_cls in stored_objects(data, cls):
+        unknown = part.keys() - stored_names(part_cls)
+        if unknown:
+            found[path] = {name: part.pop(name) for name in [*part] if name in unknown}
+    return found
+
+
+def _with_unknown_fields(message: Message, unknown: dict[str, dict[Any, Any]], encode: Encode) -> Message:
+    """Keep unknown fields in `metadata.extra`, from where they are written back."""
+    extra = unknown.pop("metadata", {})
+    if unknown:
+        earlier = extra.get(UNKNOWN_FIELDS, {})
+        if not isinstance(earlier, dict):
+            raise FieldError("expected object", f".metadata.{UNKNOWN_FIELDS}")
+        written = {path: part for path, part, _ in stored_objects(encode(message))}
+        taken = {place_of(path, written[path]): fields for path, fields in unknown.items()}
+        extra[UNKNOWN_FIELDS] = {**earlier, **taken}
+    try:
+        return attrs.evolve(message, metadata=attrs.evolve(message.metadata, extra=extra))
+    except CallerError as error:
+        raise FieldError(error.message, ".metadata") from None
+
+
+def place_of(path: str, written: dict[str, Any]) -> str:
+    """Name an object of a message; blocks by their content too, so that fields never go back onto another block."""
+    if not path.startswith("content"):
+        return path
+    from hashlib import blake2b  # noqa: PLC0415  slow to load, and few messages are of a newer version
+
+    return f"{path}#{blake2b(dumps(written), digest_size=6).hexdigest()}"

@@ -1,0 +1,50 @@
+"""What a plugin author needs besides `interlingua.types` and `.errors`: hooks, wire values, helpers."""
+# ruff: noqa: F403  for type checkers alone
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from interlingua._lazy import lazy_names
+
+# Module -> the names that are imported from it when first used.
+_NAMES = {
+    "_catalogue": "ModelInfo Price PriceTier Rates find_model load_catalogue",
+    "_ids": "parse_model_id",
+    "_json": (
+        "EMPTY FrozenDict FrozenList dumps dumps_trimmed freeze freeze_object freeze_optional loads "
+        "loads_lossy repair_surrogates thaw"
+    ),
+    "_plugins.batches": "BatchAnswer BatchStatus",
+    "_plugins.encoding": (
+        "Json Piece ProjectedConversation encode_each json_array json_array_concat json_object json_object_with "
+        "model_saw"
+    ),
+    "_plugins.hookspecs": "CONTRACT_VERSION PLUGIN_HOOKS PROJECT PROVIDER_HOOKS PluginHooks ProviderHooks hookimpl",
+    "_plugins.provider": "Distribution Provider Target",
+    "_plugins.registry": "Activity EntryPoints PROVIDERS ProviderEntry ROWS Registry format_provider new_manager",
+    "_plugins.wire": (
+        "Auth BatchLimits BlockLoss Connection ConnectionSettings Credentials Endpoint Loss Outgoing RequestContext "
+        "Sign Step Verdict WireChunk WireRequest WireResponse bearer_auth placeholder_text error_class_for_status "
+        "error_for_status nearest_effort message_loss no_auth option_loss replay_state retry_after map_stream"
+    ),
+    "_request.prepare": "estimate_tokens read_messages write_request",
+    "_response.decode": "Assembler",
+    "_response.framing": "Framer NdjsonFramer SseFramer",
+}
+
+if TYPE_CHECKING:
+    from interlingua._catalogue import *
+    from interlingua._ids import *
+    from interlingua._json import *
+    from interlingua._plugins.batches import *
+    from interlingua._plugins.encoding import *
+    from interlingua._plugins.hookspecs import *
+    from interlingua._plugins.provider import *
+    from interlingua._plugins.registry import *
+    from interlingua._plugins.wire import *
+    from interlingua._request.prepare import *
+    from interlingua._response.decode import *
+    from interlingua._response.framing import *
+else:
+    __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)
