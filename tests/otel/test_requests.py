@@ -17,6 +17,7 @@ import interlingua as il
 from interlingua.plugins import Registry, hookimpl
 from interlingua_agents import AgentLoop, tool
 from interlingua_otel import OpenTelemetry
+from interlingua_output import Output
 from interlingua_sessions.compaction import Compaction, Summary, ToolPruning, build_context
 from tests.agents.scripted import Say, Theatre, call, playing
 from tests.otel.asking import answer, ask
@@ -344,7 +345,7 @@ def test_a_typed_answer_is_json_however_it_is_asked_for(telemetry: Telemetry) ->
     with served(Reply(body=[answer(say='{"value": 3}')])) as server:
         found = Registry([telemetry.plugin()], providers={"fake": Fake()}, entry_points=[])
         with il.Client("fake:known", registry=found, base_url=server.url, api_key="k", environ={}) as client:
-            asked: Any = client.send("How many?", output=il.Output(int, mode="prompt"))
+            asked: Any = client.send("How many?", output=Output(int, mode="prompt"))
 
     assert asked.output == 3
     assert dict(telemetry.spans[0].attributes or {})["gen_ai.output.type"] == "json"

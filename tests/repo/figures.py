@@ -157,7 +157,7 @@ def _reach(graph: dict[str, set[str]], start: str) -> set[str]:
     return reached
 
 
-PUBLIC = {"", "types", "errors", "plugins", "codec", "pricing", "catalogue"}
+PUBLIC = {"", "types", "errors", "plugins", "codec", "output", "transport", "testing"}
 
 
 def inner_imports() -> list[str]:

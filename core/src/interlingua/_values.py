@@ -293,7 +293,7 @@ _FITS: dict[Any, Convert] = {
 # what a value of the class fulfils that needs no converter
 _TESTS = {
     str: "{0}.isascii()",
-    int: "LEAST < {0} < MOST",
+    int: "MIN_INT < {0} < MAX_INT",
     Decimal: "{0}.is_finite()",
     datetime: "{0}.tzinfo is UTC",
 }

@@ -21,15 +21,17 @@ _NAMES = {
         "model_saw"
     ),
     "_plugins.hookspecs": "CONTRACT_VERSION PLUGIN_HOOKS PROJECT PROVIDER_HOOKS PluginHooks ProviderHooks hookimpl",
-    "_plugins.provider": "Distribution Provider Target",
-    "_plugins.registry": "Activity EntryPoints PROVIDERS ProviderEntry ROWS Registry format_provider new_manager",
+    "_plugins.provider": "Distribution Provider ProjectionTarget",
+    "_plugins.registry": (
+        "EntryPoints InstrumentedWork PROVIDERS ProviderEntry ROWS Registry format_provider new_manager"
+    ),
     "_plugins.wire": (
-        "Auth BatchLimits BlockLoss Connection ConnectionSettings Credentials Endpoint Loss Outgoing RequestContext "
+        "Auth BatchLimits BlockLoss Connection ConnectionSettings Credentials Endpoint Loss HttpRequest RequestContext "
         "Sign Step Verdict WireChunk WireRequest WireResponse bearer_auth placeholder_text error_class_for_status "
         "error_for_status nearest_effort message_loss no_auth option_loss replay_state retry_after map_stream"
     ),
     "_request.prepare": "estimate_tokens read_messages write_request",
-    "_response.decode": "Assembler",
+    "_response.decode": "MessageAssembler",
     "_response.framing": "Framer NdjsonFramer SseFramer",
 }
 

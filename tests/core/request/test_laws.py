@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from interlingua._json import thaw
 from interlingua._plugins.provider import ProjectionTarget
-from interlingua._request.conversation import claim_conversation
+from interlingua._request.conversation import ConversationCache
 from interlingua._request.project import project_conversation
 from interlingua.plugins import encode_each
 from interlingua.types.factories import user
@@ -40,7 +40,7 @@ def _fresh(messages: list[Message], target: ProjectionTarget) -> tuple[list[Mess
 
 def _remembered(messages: list[Message], target: ProjectionTarget) -> tuple[list[Message], object]:
     """Project as a request does: what is known of these messages is used, and what is new is kept."""
-    with claim_conversation(messages) as conversation:
+    with ConversationCache().claim(messages) as conversation:
         conversation.check()
         return conversation.project(target, messages).result()
 

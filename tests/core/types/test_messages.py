@@ -12,7 +12,7 @@ import attrs
 import pytest
 from hypothesis import given, settings
 
-from interlingua._request.conversation import claim_conversation
+from interlingua._request.conversation import ConversationCache
 from interlingua.errors import CallerError
 from interlingua.types import (
     Message,
@@ -155,7 +155,7 @@ def test_provider_raw_is_not_part_of_equality_or_hash() -> None:
 @settings(max_examples=examples(100), deadline=None)
 @given(values.messages)
 def test_messages_pickle_copy_and_hash(message: Message) -> None:
-    with claim_conversation([message]):
+    with ConversationCache().claim([message]):
         pass  # what was prepared of it stays behind
     assert message._prepared is not None
     for back in (pickle.loads(pickle.dumps(message)), copy.deepcopy(message)):  # noqa: S301

@@ -10,10 +10,10 @@ import attrs
 import httpx
 import pytest
 
-from interlingua import AsyncClient, Client, Output
+from interlingua import AsyncClient, Client
 from interlingua.errors import BadRequestError, RejectedAnswerError
 from interlingua_agents import Agent
-from interlingua_output import InvalidOutputError
+from interlingua_output import InvalidOutputError, Output
 from tests.support.quiet import quiet_ledger
 
 MODEL = "groq:openai/gpt-oss-120b"

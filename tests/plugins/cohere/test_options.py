@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from interlingua.errors import CapabilityError
-from interlingua.plugins import estimate_input_tokens
+from interlingua.plugins import estimate_tokens
 from interlingua.types.blocks import DocumentBlock, ImageBlock, MediaSource, TextBlock
 from interlingua.types.factories import user
 from interlingua.types.options import RequestOptions, ToolChoice
@@ -158,5 +158,5 @@ def test_the_estimate_counts_no_image_bytes() -> None:
     image = ImageBlock(source=MediaSource(kind="base64", data="aGk=" * 10_000), media_type="image/png")
     options = RequestOptions(model=VISION)
 
-    plain = estimate_input_tokens(COHERE, [user("q")], [], options)
-    assert 900 < estimate_input_tokens(COHERE, [user([TextBlock(text="q"), image])], [], options) - plain < 1100
+    plain = estimate_tokens(COHERE, [user("q")], [], options)
+    assert 900 < estimate_tokens(COHERE, [user([TextBlock(text="q"), image])], [], options) - plain < 1100

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import httpx
 import yaml
 
-from interlingua import Client, Output, Registry
+from interlingua import Client, Registry
 from interlingua_cli.cassettes import Exchange, read_body
-from interlingua_output import OutputMode
+from interlingua_output import Output, OutputMode
 from tests.plugins.typed.kinds import City
 from tests.plugins.typed.wires import Said, streamed, whole
 from tests.support.adapter import READ

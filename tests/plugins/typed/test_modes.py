@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from interlingua import Client, Output, Registry
+from interlingua import Client, Registry
 from interlingua.plugins import WireRequest
 from interlingua_cli.lint import lint_request
+from interlingua_output import Output
 from tests.oracle.test_request_bodies import REGISTRY, sdk_errors
 from tests.plugins.typed.kinds import KINDS, City, Tree, Wide
 from tests.support.adapter import READ

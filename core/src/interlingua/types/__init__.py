@@ -9,11 +9,11 @@ from interlingua._lazy import lazy_names
 
 # Module -> the names that are imported from it when first used.
 _NAMES = {
-    "_frozen": "replace",
+    "_values": "replace",
     "_ids": "ModelId new_tool_use_id new_ulid ulid_before",
     "types.blocks": (
         "TextBlock ThinkingBlock RedactedThinkingBlock ToolUseBlock ToolResultBlock ImageBlock AudioBlock "
-        "VideoBlock DocumentBlock OpaqueBlock UnknownBlock ContentBlock MediaBlock MediaSource MediaSource "
+        "VideoBlock DocumentBlock OpaqueBlock UnknownBlock ContentBlock MediaBlock MediaSource "
         "CacheHint read_tool_input result_content"
     ),
     "types.messages": (
