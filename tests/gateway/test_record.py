@@ -21,7 +21,7 @@ from interlingua.types import Message, MessageStatus, Role
 from interlingua_gateway import config_of, create_app
 from interlingua_gateway.record import digests_of
 from interlingua_gateway.store import GatewayStore
-from interlingua_serve import ServeContext, from_wire_request
+from interlingua_serving import ServeContext, from_wire_request
 from interlingua_sessions import SessionRecord, open_store
 from tests.gateway.apis import last_value
 from tests.gateway.conftest import Upstream, chat_chunks, gateway, say, send_bytes, wait_for_metric

@@ -25,7 +25,7 @@ SECTIONS = {
     "Identity": "interlingua._ids",
     "Wire values": "interlingua._plugins.wire",
     "Batches": "interlingua._plugins.batches",
-    "Serving": "interlingua_serve.hooks",
+    "Serving": "interlingua_serving.hooks",
     "Catalogue and prices": "interlingua._catalogue",
     "Cost of a lost cache": "interlingua._pricing",
     "Violations": "interlingua._request.rules",
@@ -36,7 +36,7 @@ HEAD = """# Types
 Every public value class with its fields, as the code has them; [the canonical format](format.md) says what they mean
 together. All are frozen and take their fields by keyword. Those of messages, blocks, events, options, tools and ids
 are imported from `interlingua.types`, those of wires and catalogues from `interlingua.plugins`, and the most used ones
-from `interlingua` too; those of serving from `interlingua_serve`. Written by `python -m tests.repo.types_page`.
+from `interlingua` too; those of serving from `interlingua_serving`. Written by `python -m tests.repo.types_page`.
 """
 _CLASS = re.compile(r"^class ([A-Z]\w*)", re.MULTILINE)
 _ALIAS = re.compile(r"^([A-Z][A-Za-z]+)(?:: TypeAlias)? = ", re.MULTILINE)

@@ -28,7 +28,7 @@ PACKAGES = [
     "interlingua._catalogue",
     "interlingua.plugins",
     "interlingua_output",
-    "interlingua_serve",
+    "interlingua_serving",
     "interlingua_agents",
     "interlingua_sessions",
     "interlingua_transcripts",

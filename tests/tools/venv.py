@@ -157,7 +157,7 @@ def install_ray() -> None:
     python = RAY / "bin" / "python"
     if not python.exists():
         run(sys.executable, "-m", "venv", "--without-pip", RAY)
-    names = ("cli", "output", "serve", "contract", "chat-completions", "openai")
+    names = ("cli", "output", "serving", "contract", "chat-completions", "openai")
     folders = ["./core", *(f"./plugins/{name}" for name in names)]
     what = [part for folder in [*folders, "./plugins/bulk[ray,parquet]"] for part in ("-e", folder)]
     tests = ["pytest", "hypothesis", "pyyaml", "httpx"]

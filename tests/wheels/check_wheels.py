@@ -26,7 +26,7 @@ DEPENDED_ON = {  # distributions of ours that others may need besides core, and 
     "interlingua-agents": ("interlingua-sessions",),
     "interlingua-cli": ("interlingua-contract", "interlingua-gateway"),
     "interlingua-output": ("interlingua-agents", "interlingua-cli", "interlingua-sessions"),
-    "interlingua-serve": ("interlingua-bulk", "interlingua-contract", "interlingua-gateway"),
+    "interlingua-serving": ("interlingua-bulk", "interlingua-contract", "interlingua-gateway"),
 }
 MOST_DISTRIBUTIONS, MOST_MEGABYTES = 16, 8  # of core with one provider
 SERVING = 8  # rules on serving an API, which the example does not

@@ -24,7 +24,7 @@ from interlingua.types import (
     ToolUseInputDelta,
     UsageUpdate,
 )
-from interlingua_serve import ServeContext
+from interlingua_serving import ServeContext
 from tests.contract.broken.machine import Mutant
 
 Hooks = dict[str, Callable[..., Any]]

@@ -14,7 +14,7 @@ from interlingua.plugins import Registry
 from interlingua.types import Role
 from interlingua_contract.matrix import HISTORIES, ServedApi, ServedCell, Side, serve_histories, served_apis, sides
 from interlingua_contract.matrix.reports import served_page
-from interlingua_serve import InboundRequest
+from interlingua_serving import InboundRequest
 from tests.support import counts, tree
 
 PAGE = tree.ROOT / "docs" / "reference" / "served-apis.md"

@@ -26,7 +26,7 @@ from interlingua.types import (
     ToolUseInputDelta,
     ToolUseStart,
 )
-from interlingua_serve import (
+from interlingua_serving import (
     InboundRequest,
     ServeContext,
     from_wire_request,
@@ -35,7 +35,7 @@ from interlingua_serve import (
     to_wire_error,
     to_wire_response,
 )
-from tests.serve.answers import context, unseal
+from tests.serving.answers import context, unseal
 
 REGISTRY = Registry()
 PROVIDER = REGISTRY.provider("anthropic")

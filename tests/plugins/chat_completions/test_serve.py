@@ -27,7 +27,7 @@ from interlingua.types import (
     ToolUseInputDelta,
     ToolUseStart,
 )
-from interlingua_serve import (
+from interlingua_serving import (
     InboundRequest,
     from_wire_request,
     stream_to_wire,
@@ -35,7 +35,7 @@ from interlingua_serve import (
     to_wire_error,
     to_wire_response,
 )
-from tests.serve.answers import context, seal, unseal
+from tests.serving.answers import context, seal, unseal
 
 REGISTRY = Registry()
 SERVICES = ("openai", "groq", "mistral", "openrouter")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from interlingua.types.messages import CostParts, Message
     from interlingua.types.options import ModelCapabilities, RequestOptions
     from interlingua.types.tools import ToolDefinition
-    from interlingua_serve import InboundRequest, ServeContext, StreamWriter
+    from interlingua_serving import InboundRequest, ServeContext, StreamWriter
 
 PROJECT = "interlingua"
 CONTRACT_VERSION = 1

@@ -24,7 +24,7 @@ from interlingua.errors import (
 from interlingua.plugins import WireResponse, dumps, error_class_for_status, error_for_status, loads, retry_after
 
 if TYPE_CHECKING:
-    from interlingua_serve import ServeContext
+    from interlingua_serving import ServeContext
 
 _BY_TYPE: dict[str, type[ProviderError]] = {
     "invalid_request_error": BadRequestError,

@@ -26,7 +26,7 @@ from interlingua_anthropic import errors, models, request, stream
 from interlingua_anthropic.response import from_wire_response
 
 if TYPE_CHECKING:
-    from interlingua_serve import InboundRequest, ServeContext, StreamWriter
+    from interlingua_serving import InboundRequest, ServeContext, StreamWriter
 
 # ruff: noqa: PLC0415  what only serving or batches need is imported for them
 

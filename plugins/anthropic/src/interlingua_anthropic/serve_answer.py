@@ -21,7 +21,7 @@ from interlingua.types import (
     Usage,
 )
 from interlingua_anthropic.errors import to_wire_error
-from interlingua_serve import AnswerState, ServeContext
+from interlingua_serving import AnswerState, ServeContext
 
 _STOPS = {
     StopReason.END_TURN: "end_turn",

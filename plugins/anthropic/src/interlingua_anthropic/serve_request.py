@@ -31,7 +31,7 @@ from interlingua.types import (
     WireTool,
 )
 from interlingua_anthropic.models import API
-from interlingua_serve import InboundRequest, ServeContext, State, restore_answer
+from interlingua_serving import InboundRequest, ServeContext, State, restore_answer
 
 _PLAIN = {"max_tokens": "max_tokens", "temperature": "temperature", "top_p": "top_p", "top_k": "top_k",
           "stop_sequences": "stop"}  # fmt: skip

@@ -36,7 +36,7 @@ from interlingua_anthropic.serve_answer import (
     to_wire_thinking_block,
     to_wire_usage,
 )
-from interlingua_serve import ServeContext, dumps_line
+from interlingua_serving import ServeContext, dumps_line
 
 _PING = b'event: ping\ndata: {"type": "ping"}\n\n'
 _DELTA = b'event: content_block_delta\ndata: {"type":"content_block_delta","index":%d,"delta":{"type":"%b_delta","%b":'

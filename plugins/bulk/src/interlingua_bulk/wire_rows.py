@@ -13,7 +13,7 @@ from interlingua import AsyncClient
 from interlingua.errors import CallerError, CapabilityError, InterlinguaError
 from interlingua.plugins import ConnectionSettings, Provider, WireRequest
 from interlingua.types import Message, RequestOptions, ToolDefinition
-from interlingua_serve import InboundRequest, ServeContext, from_wire_request
+from interlingua_serving import InboundRequest, ServeContext, from_wire_request
 
 _NOT_OPTIONS = frozenset({"model", "api", "stream", "connection"})
 

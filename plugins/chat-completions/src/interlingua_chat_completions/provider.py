@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # a provider is found and a client is made without them
     from interlingua.errors import InterlinguaError, ProviderError
     from interlingua.plugins import RequestContext, WireChunk
     from interlingua.types import Message, RequestOptions, StreamEvent, ToolDefinition
-    from interlingua_serve import InboundRequest, ServeContext, StreamWriter
+    from interlingua_serving import InboundRequest, ServeContext, StreamWriter
 
 FORMAT_RULES = "format"
 PAIRING_RULES = "pairing"

@@ -35,7 +35,7 @@ from interlingua.types import (
 from interlingua_chat_completions.content import REFUSAL
 from interlingua_chat_completions.dialect import Dialect
 from interlingua_chat_completions.errors import error_detail, to_wire_error
-from interlingua_serve import AnswerState, ServeContext, State, dumps_line
+from interlingua_serving import AnswerState, ServeContext, State, dumps_line
 
 _FINISH = {
     StopReason.TOOL_USE: "tool_calls",

@@ -35,7 +35,7 @@ from interlingua.types import (
 from interlingua_chat_completions.content import THINKING, Reasoning, from_wire_content
 from interlingua_chat_completions.dialect import API, Dialect
 from interlingua_chat_completions.serve_options import BodyOptions
-from interlingua_serve import InboundRequest, ServeContext, State, restore_answer
+from interlingua_serving import InboundRequest, ServeContext, State, restore_answer
 
 _TOOL = ("type", "function", "cache_control")
 _FUNCTION = ("name", "description", "parameters")

@@ -36,7 +36,7 @@ from interlingua.types import (
 )
 from interlingua_contract.rule import NotApplicable
 from interlingua_contract.subject import Subject
-from interlingua_serve import ServeContext, State, stream_to_wire
+from interlingua_serving import ServeContext, State, stream_to_wire
 
 ASKED = "contract-asked-model"
 _CLOCK = datetime(2026, 11, 21, tzinfo=UTC)

@@ -40,7 +40,7 @@ from interlingua.types import (
     Usage,
 )
 from interlingua_gateway.access import NOBODY
-from interlingua_serve import (
+from interlingua_serving import (
     InboundRequest,
     ServeContext,
     from_wire_request,

@@ -26,7 +26,7 @@ from interlingua_gateway.recall import Recall
 from interlingua_gateway.record import Record
 from interlingua_gateway.seal import KEY_BYTES, Sealer, read_keys
 from interlingua_gateway.store import GatewayStore
-from interlingua_serve import ServeContext, to_wire_auxiliary, to_wire_error
+from interlingua_serving import ServeContext, to_wire_auxiliary, to_wire_error
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp

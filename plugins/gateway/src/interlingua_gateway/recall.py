@@ -30,7 +30,7 @@ from interlingua.types import (
 )
 from interlingua_gateway.seal import Sealer
 from interlingua_gateway.store import GatewayStore, ask_store
-from interlingua_serve import InboundRequest
+from interlingua_serving import InboundRequest
 
 _AGE = timedelta(days=30)
 _log = logging.getLogger("interlingua.gateway")

@@ -20,7 +20,7 @@ from interlingua.errors import CallerError
 from interlingua.types import Message, MessageStatus, Role, ToolResultBlock, ToolUseBlock, new_tool_use_id, new_ulid
 from interlingua_gateway.recall import shown
 from interlingua_gateway.store import GatewayStore, ask_store
-from interlingua_serve import InboundRequest
+from interlingua_serving import InboundRequest
 
 if TYPE_CHECKING:
     from interlingua_sessions import Store

@@ -33,7 +33,7 @@ from interlingua.types import (
 from interlingua_google.errors import error_envelope, to_wire_error
 from interlingua_google.messages import MEDIA, OTHER_CANDIDATE, media_key, to_wire_media
 from interlingua_google.stream import TRACED_OF_ANSWER
-from interlingua_serve import AnswerState, ServeContext, dumps_line
+from interlingua_serving import AnswerState, ServeContext, dumps_line
 
 _STOPS = {
     StopReason.MAX_TOKENS: "MAX_TOKENS",

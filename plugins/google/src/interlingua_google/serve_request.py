@@ -29,7 +29,7 @@ from interlingua.types import (
 from interlingua_google.messages import from_wire_media, from_wire_result, media_extras, media_key
 from interlingua_google.models import API
 from interlingua_google.stream import MODIFIERS
-from interlingua_serve import InboundRequest, ServeContext, State, restore_answer
+from interlingua_serving import InboundRequest, ServeContext, State, restore_answer
 
 _path = re.compile(r"(?:.*?/)?(?P<model>(?:models|tunedModels)/[^?]+|[^/?]+):(?P<method>\w+)(?P<query>\?.*)?").fullmatch
 _METHODS = ("generateContent", "streamGenerateContent", "countTokens")

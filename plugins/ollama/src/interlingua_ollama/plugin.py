@@ -30,7 +30,7 @@ from interlingua_ollama.response import from_wire_auxiliary, from_wire_response
 from interlingua_ollama.stream import stream_response
 
 if TYPE_CHECKING:
-    from interlingua_serve import InboundRequest, ServeContext, StreamWriter
+    from interlingua_serving import InboundRequest, ServeContext, StreamWriter
 
 # ruff: noqa: PLC0415  what only serving needs is imported when it is served
 

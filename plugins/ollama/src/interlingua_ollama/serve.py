@@ -57,7 +57,7 @@ from interlingua.types import (
 from interlingua_ollama.errors import OVERFLOW
 from interlingua_ollama.messages import API, FOREIGN_CALL
 from interlingua_ollama.request import RUNTIME
-from interlingua_serve import AnswerState, InboundRequest, ServeContext, dumps_line
+from interlingua_serving import AnswerState, InboundRequest, ServeContext, dumps_line
 
 _READ = ("model", "messages", "tools", "stream", "options")
 _PLAIN: dict[str, tuple[str, type | tuple[type, ...]]] = {

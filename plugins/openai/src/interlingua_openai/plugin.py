@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         WireResponse,
     )
     from interlingua.types import Message, ModelCapabilities, RequestOptions, StreamEvent, ToolDefinition
-    from interlingua_serve import InboundRequest, ServeContext, StreamWriter
+    from interlingua_serving import InboundRequest, ServeContext, StreamWriter
 
 # ruff: noqa: PLC0415  see above
 

@@ -23,7 +23,7 @@ from interlingua_contract.matrix.histories import HISTORIES, THEN, TOOLS, Histor
 from interlingua_contract.matrix.sides import Side, Speaker
 from interlingua_contract.served import Seals, answer_events
 from interlingua_contract.subject import find_quirks
-from interlingua_serve import ServeContext, from_wire_request, stream_to_wire, to_wire_response
+from interlingua_serving import ServeContext, from_wire_request, stream_to_wire, to_wire_response
 
 _MARK = re.compile(r"mk\d+q")
 _TEXTS = ("text", "thinking", "signature", "data", "title", "context")

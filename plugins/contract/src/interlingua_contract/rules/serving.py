@@ -55,7 +55,7 @@ from interlingua_contract.served import (
     whole_answers,
 )
 from interlingua_contract.subject import Aim, Subject
-from interlingua_serve import (
+from interlingua_serving import (
     InboundRequest,
     ServeContext,
     from_wire_request,

@@ -35,7 +35,7 @@ from interlingua.types import (
 from interlingua_chat_completions.errors import error_detail, to_wire_error
 from interlingua_openai.responses.replay import ItemMatch, match_items, to_wire_item
 from interlingua_openai.responses.stream_blocks import SPAN
-from interlingua_serve import AnswerState, ServeContext, dumps_line
+from interlingua_serving import AnswerState, ServeContext, dumps_line
 
 _INCOMPLETE = {
     StopReason.MAX_TOKENS: "max_output_tokens",

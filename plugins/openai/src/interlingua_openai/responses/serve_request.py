@@ -45,7 +45,7 @@ from interlingua_openai.responses.items import (
 )
 from interlingua_openai.responses.messages import RESULTS
 from interlingua_openai.responses.replay import replay_state
-from interlingua_serve import InboundRequest, ServeContext, State, restore_answer
+from interlingua_serving import InboundRequest, ServeContext, State, restore_answer
 
 _READ = ("model", "input", "instructions", "tools", "stream")
 _ROLES = {"user": Role.USER, "system": Role.SYSTEM, "developer": Role.SYSTEM}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.serve.compare import Form, Known
+from tests.serving.compare import Form, Known
 
 
 def _nothing(body: dict[str, Any]) -> bool:

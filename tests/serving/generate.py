@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from tests.serve.compare import Form, Known
+from tests.serving.compare import Form, Known
 
 _FREE = ("args", "response", "responseSchema", "responseJsonSchema", "parameters", "parametersJsonSchema", "labels")
 

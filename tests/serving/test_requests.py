@@ -18,8 +18,8 @@ import attrs
 import pytest
 
 from interlingua.plugins import Loss
-from tests.serve import chat, generate, messages, ollama, responses
-from tests.serve.compare import Form, Known, reasons, written_back
+from tests.serving import chat, generate, messages, ollama, responses
+from tests.serving.compare import Form, Known, reasons, written_back
 from tests.support import corpus as corpora
 
 TABLE = Path(__file__).with_name("requests.json")

@@ -17,10 +17,10 @@ import pytest
 from interlingua.plugins import WireRequest, write_request
 from interlingua.types import Message, RequestOptions, ToolDefinition, WireTool, tool_result, user
 from interlingua_contract.served import answer_events
-from interlingua_serve import from_wire_request, stream_to_wire, to_wire_response
-from tests.serve.answers import Answer, context, recorded
-from tests.serve.compare import REGISTRY, differences
-from tests.serve.test_answers import APIS, MESSAGES, Api
+from interlingua_serving import from_wire_request, stream_to_wire, to_wire_response
+from tests.serving.answers import Answer, context, recorded
+from tests.serving.compare import REGISTRY, differences
+from tests.serving.test_answers import APIS, MESSAGES, Api
 
 
 @pytest.fixture(autouse=True)

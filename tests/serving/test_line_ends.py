@@ -20,9 +20,9 @@ from interlingua.types import (
     ToolUseBlock,
 )
 from interlingua_contract.served import answer_events
-from interlingua_serve import stream_to_wire
-from tests.serve.answers import context
-from tests.serve.compare import REGISTRY
+from interlingua_serving import stream_to_wire
+from tests.serving.answers import context
+from tests.serving.compare import REGISTRY
 
 ENDS = "a\u2028b\u2029c\u0085d"
 FOREIGN = Origin("acme", "turns", "anvil")

@@ -19,10 +19,10 @@ from interlingua.types import (
     Usage,
 )
 from interlingua_contract.served import answer_events
-from interlingua_serve import stream_to_wire
+from interlingua_serving import stream_to_wire
 from tests.oracle import anthropic_sdk, google_sdk, openai_sdk
-from tests.serve.answers import context
-from tests.serve.compare import REGISTRY
+from tests.serving.answers import context
+from tests.serving.compare import REGISTRY
 from tests.support.counts import FULL
 
 ORIGIN = Origin("elsewhere", "chat", "m-1")

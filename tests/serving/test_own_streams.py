@@ -13,10 +13,10 @@ from interlingua._response.decode import StreamDecoder
 from interlingua._response.framing import framer
 from interlingua.plugins import RequestContext
 from interlingua.types import Origin
-from interlingua_serve import stream_to_wire
-from tests.serve.answers import context
-from tests.serve.compare import REGISTRY
-from tests.serve.lint_others import lint_generate_stream, lint_responses_stream
+from interlingua_serving import stream_to_wire
+from tests.serving.answers import context
+from tests.serving.compare import REGISTRY
+from tests.serving.lint_others import lint_generate_stream, lint_responses_stream
 from tests.support import corpus as corpora
 
 pytestmark = pytest.mark.skipif(corpora.find() is None, reason=corpora.SKIP_REASON)

@@ -1,4 +1,4 @@
-"""Without interlingua-serve every provider is found, sends and streams; who has it serve is told what to install."""
+"""Without interlingua-serving every provider is found, sends and streams; who has it serve is told what to install."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from types import SimpleNamespace
 
 class Missing:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] == "interlingua_serve":
+        if name.partition(".")[0] == "interlingua_serving":
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 sys.meta_path.insert(0, Missing())
@@ -72,7 +72,7 @@ def test_a_provider_does_all_but_serve() -> None:
     for key, (*exchanges, served) in found.items():
         assert {"written", "whole"} <= set(exchanges), key
         assert "streamed" in exchanges or key == "bedrock", key  # its frames are binary: their type is not read here
-        wanted = f"No module named 'interlingua_serve'; pip install interlingua-serve ({key})"
+        wanted = f"No module named 'interlingua_serving'; pip install interlingua-serving ({key})"
         assert served == "does not serve" or wanted in served, served
     serving = {key for key, done in found.items() if done[-1] != "does not serve"}
     assert serving >= {"anthropic", "openai", "google", "ollama", "zai", "groq"}

@@ -17,11 +17,11 @@ from interlingua.plugins import EMPTY, WireRequest
 from interlingua.types import ErrorEvent, Message, Origin, StopReason, StreamEvent, read_tool_input
 from interlingua_contract.served import answer_events, whole_answers
 from interlingua_contract.strategies import conversations
-from interlingua_serve import ServeContext, from_wire_request, stream_to_wire, to_wire_error, to_wire_response
+from interlingua_serving import ServeContext, from_wire_request, stream_to_wire, to_wire_error, to_wire_response
 from tests.oracle import google_sdk, openai_sdk
-from tests.serve import lint_others
-from tests.serve.answers import context, recorded
-from tests.serve.compare import REGISTRY
+from tests.serving import lint_others
+from tests.serving.answers import context, recorded
+from tests.serving.compare import REGISTRY
 from tests.support.counts import FULL, examples
 
 ORIGINS = (Origin("elsewhere", "chat", "m-1"), Origin("faraway", "messages", "m-2"))

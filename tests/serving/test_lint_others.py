@@ -24,10 +24,10 @@ from interlingua.types import (
     Usage,
     UsageUpdate,
 )
-from interlingua_serve import stream_to_wire
-from tests.serve.answers import context
-from tests.serve.compare import REGISTRY
-from tests.serve.lint_others import lint_generate_stream, lint_ollama_stream, lint_responses_stream
+from interlingua_serving import stream_to_wire
+from tests.serving.answers import context
+from tests.serving.compare import REGISTRY
+from tests.serving.lint_others import lint_generate_stream, lint_ollama_stream, lint_responses_stream
 
 _CALL = ToolUseBlock(id="tu_1", name="add", input={"a": 1}, provider_id="call_1")
 EVENTS: tuple[StreamEvent, ...] = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tests.serve.compare import Form, Known
+from tests.serving.compare import Form, Known
 
 
 def _parts(body: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -17,7 +17,7 @@ from interlingua.types import Message, Origin, StreamEvent
 from interlingua_contract.recordings import make_decoder, read_whole
 from interlingua_contract.served import answer_events
 from interlingua_contract.subject import Subject
-from interlingua_serve import ServeContext
+from interlingua_serving import ServeContext
 from tests.support import tree
 
 CLOCK = datetime(2026, 11, 22, tzinfo=UTC)

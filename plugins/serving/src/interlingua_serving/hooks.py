@@ -13,7 +13,7 @@ import attrs
 from interlingua.errors import CallerError, CapabilityError, InterlinguaError
 from interlingua.plugins import EMPTY, Loss, Provider, WireRequest, WireResponse, message_loss, option_loss
 from interlingua.types import Message, Origin, RequestOptions, StreamEvent, ToolDefinition, new_ulid, replace
-from interlingua_serve.answers import State
+from interlingua_serving.answers import State
 
 
 def _utc_now() -> datetime:

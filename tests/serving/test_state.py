@@ -22,7 +22,7 @@ from interlingua.types import (
     ToolUseStart,
 )
 from interlingua.types.messages import MessageMetadata
-from interlingua_serve import AnswerState, restore_answer
+from interlingua_serving import AnswerState, restore_answer
 
 ACME = Origin("acme", "talk", "acme-1")
 ECHOED = Message(

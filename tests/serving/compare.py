@@ -16,7 +16,7 @@ import attrs
 
 from interlingua._request.prepare import RequestDraft
 from interlingua.plugins import Loss, Registry, WireRequest
-from interlingua_serve import ServeContext, from_wire_request
+from interlingua_serving import ServeContext, from_wire_request
 
 REGISTRY = Registry()
 

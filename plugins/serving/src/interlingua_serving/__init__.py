@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from interlingua_serve.answers import AnswerState, State, dumps_line, restore_answer
-from interlingua_serve.hooks import (
+from interlingua_serving.answers import AnswerState, State, dumps_line, restore_answer
+from interlingua_serving.hooks import (
     InboundRequest,
     ServeContext,
     StreamWriter,

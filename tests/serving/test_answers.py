@@ -20,11 +20,11 @@ from interlingua.plugins import EMPTY, WireRequest
 from interlingua.types import ErrorEvent, Message, Origin, StopReason, StreamEvent, read_tool_input
 from interlingua_contract.served import answer_events, whole_answers
 from interlingua_contract.strategies import conversations
-from interlingua_serve import ServeContext, from_wire_request, stream_to_wire, to_wire_error, to_wire_response
+from interlingua_serving import ServeContext, from_wire_request, stream_to_wire, to_wire_error, to_wire_response
 from tests.oracle import anthropic_sdk, openai_sdk
-from tests.serve.answers import Answer, context, recorded
-from tests.serve.compare import REGISTRY
-from tests.serve.lint import lint_chat, lint_messages
+from tests.serving.answers import Answer, context, recorded
+from tests.serving.compare import REGISTRY
+from tests.serving.lint import lint_chat, lint_messages
 from tests.support.counts import examples
 
 ORIGINS = (Origin("elsewhere", "chat", "m-1"), Origin("faraway", "messages", "m-2"))

@@ -12,7 +12,7 @@ from interlingua.errors import CallerError, ContextWindowExceededError, PluginEr
 from interlingua.plugins import RequestContext, WireRequest
 from interlingua.types import Message, Origin, Role, ToolUseBlock
 from interlingua_contract.served import answer_events
-from interlingua_serve import (
+from interlingua_serving import (
     InboundRequest,
     ServeContext,
     from_wire_request,
@@ -20,8 +20,8 @@ from interlingua_serve import (
     to_wire_error,
     to_wire_response,
 )
-from tests.serve.answers import context
-from tests.serve.compare import REGISTRY
+from tests.serving.answers import context
+from tests.serving.compare import REGISTRY
 
 ELSEWHERE = Origin("elsewhere", "chat", "m-1")
 USER = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "q"}]}

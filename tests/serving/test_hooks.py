@@ -21,7 +21,7 @@ from interlingua.types import (
     user,
 )
 from interlingua.types.messages import MessageMetadata
-from interlingua_serve import (
+from interlingua_serving import (
     InboundRequest,
     ServeContext,
     from_wire_request,
