@@ -18,7 +18,7 @@ import pytest
 
 from interlingua._plugins.hookspecs import hookimpl
 from interlingua._plugins.registry import Registry
-from interlingua._plugins.wire import WireRequest
+from interlingua.plugins import WireRequest
 from interlingua_contract.report import check
 from interlingua_contract.rules import ALL
 from interlingua_contract.subject import Subject

@@ -12,8 +12,7 @@ import attrs
 
 from interlingua._json import thaw
 from interlingua._plugins.registry import Registry
-from interlingua._plugins.wire import WireResponse
-from interlingua.plugins import write_request
+from interlingua.plugins import WireResponse, write_request
 from interlingua.types.factories import user
 from interlingua.types.messages import Message
 from interlingua.types.options import RequestOptions

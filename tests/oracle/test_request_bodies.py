@@ -32,8 +32,8 @@ from zai.api_resource.chat.completions import Completions as ZaiCompletions
 
 from interlingua._http.client import Client
 from interlingua._plugins.registry import Registry
-from interlingua._plugins.wire import ConnectionSettings, WireRequest
 from interlingua.errors import CallerError
+from interlingua.plugins import ConnectionSettings, WireRequest
 from interlingua.types import Role
 from interlingua_cli.lint import lint_request
 from tests.oracle.adversarial import Conversation, conversations

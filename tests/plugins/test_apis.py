@@ -9,8 +9,8 @@ import pytest
 
 from interlingua._http.client import Client
 from interlingua._plugins.registry import Registry
-from interlingua._plugins.wire import ConnectionSettings
 from interlingua.errors import CapabilityError
+from interlingua.plugins import ConnectionSettings
 
 REGISTRY = Registry()
 KEYS = [provider.key for provider in REGISTRY.providers()]

@@ -13,8 +13,8 @@ from interlingua._http import shared
 from interlingua._http.client import Client
 from interlingua._http.shared import ClientState
 from interlingua._plugins.registry import Registry
-from interlingua._plugins.wire import ConnectionSettings
 from interlingua._pricing import SELF_HOSTED
+from interlingua.plugins import ConnectionSettings
 from tests.support.fake_provider import Reply, served
 
 REGISTRY = Registry()

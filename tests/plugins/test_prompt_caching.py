@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from interlingua._plugins.registry import Registry
-from interlingua._plugins.wire import WireRequest
-from interlingua.plugins import write_request
+from interlingua.plugins import WireRequest, write_request
 from interlingua.types.blocks import CacheHint, TextBlock, ToolResultBlock, ToolUseBlock
 from interlingua.types.messages import Message, MessageMetadata, Role
 from interlingua.types.options import RequestOptions

@@ -13,9 +13,8 @@ from typing import Any
 import pytest
 
 from interlingua._plugins.registry import Registry
-from interlingua._plugins.wire import ConnectionSettings, WireRequest
 from interlingua.errors import CapabilityError
-from interlingua.plugins import write_request
+from interlingua.plugins import ConnectionSettings, WireRequest, write_request
 from interlingua.types.blocks import (
     AudioBlock,
     ContentBlock,

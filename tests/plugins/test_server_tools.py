@@ -14,8 +14,7 @@ import attrs
 import pytest
 
 from interlingua._plugins.registry import Registry
-from interlingua._plugins.wire import WireRequest, WireResponse
-from interlingua.plugins import write_request
+from interlingua.plugins import WireRequest, WireResponse, write_request
 from interlingua.types.blocks import OpaqueBlock, TextBlock, ToolUseBlock
 from interlingua.types.factories import assistant, tool_result, user
 from interlingua.types.messages import Message

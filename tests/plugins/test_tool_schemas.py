@@ -14,9 +14,8 @@ from typing import Any
 import pytest
 
 from interlingua._plugins.registry import Registry
-from interlingua._plugins.wire import WireRequest
 from interlingua.errors import CapabilityError
-from interlingua.plugins import write_request
+from interlingua.plugins import WireRequest, write_request
 from interlingua.types.factories import user
 from interlingua.types.options import RequestOptions
 from interlingua.types.tools import SideEffects, ToolDefinition

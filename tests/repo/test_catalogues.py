@@ -6,8 +6,8 @@ Only declarations are read; that they are true is the contract suite's affair.
 from __future__ import annotations
 
 from interlingua._plugins.registry import Registry
-from interlingua._plugins.wire import ConnectionSettings
 from interlingua.errors import CapabilityError
+from interlingua.plugins import ConnectionSettings
 from interlingua.types.options import RequestOptions
 
 NEEDS_IMAGES = ("supports_image_urls", "supports_tool_result_images")

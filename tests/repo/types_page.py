@@ -24,6 +24,8 @@ SECTIONS = {
     "Foreign tool schemas": "interlingua_agents.schemas",
     "Identity": "interlingua._ids",
     "Wire values": "interlingua._plugins.wire",
+    "Connections": "interlingua._plugins.connection",
+    "The loss ledger": "interlingua._plugins.losses",
     "Batches": "interlingua._plugins.batches",
     "Serving": "interlingua_serving.hooks",
     "Catalogue and prices": "interlingua._catalogue",

@@ -9,8 +9,7 @@ from typing import Any
 import attrs
 
 from interlingua._plugins.provider import Provider
-from interlingua._plugins.wire import RequestContext, WireRequest
-from interlingua.plugins import write_request
+from interlingua.plugins import RequestContext, WireRequest, write_request
 from interlingua.types.blocks import ContentBlock
 from interlingua.types.messages import Message, MessageMetadata, Origin, Provenance, Role, Usage
 from interlingua.types.options import RequestOptions

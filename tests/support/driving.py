@@ -8,9 +8,9 @@ from itertools import count
 
 from interlingua._plugins.provider import Provider
 from interlingua._plugins.registry import Registry
-from interlingua._plugins.wire import ConnectionSettings, RequestContext, WireResponse
 from interlingua._response.decode import StreamDecoder
 from interlingua._response.framing import framer
+from interlingua.plugins import ConnectionSettings, RequestContext, WireResponse
 from interlingua.types.messages import Message, Origin
 
 _REGISTRY = Registry()

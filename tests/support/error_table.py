@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from interlingua._plugins.provider import Provider
-from interlingua._plugins.wire import RequestContext, WireResponse
 from interlingua.errors import ProviderError
+from interlingua.plugins import RequestContext, WireResponse
 
 
 def rows_of(path: Path) -> list[dict[str, Any]]:

@@ -19,15 +19,8 @@ import attrs
 from interlingua._catalogue import ModelInfo
 from interlingua._plugins.hookspecs import hookimpl
 from interlingua._plugins.registry import Registry
-from interlingua._plugins.wire import (
-    Connection,
-    ConnectionSettings,
-    RequestContext,
-    WireChunk,
-    WireRequest,
-    WireResponse,
-)
 from interlingua.errors import OverloadedError, ProviderError
+from interlingua.plugins import Connection, ConnectionSettings, RequestContext, WireChunk, WireRequest, WireResponse
 from interlingua.types.blocks import ContentBlock, TextBlock, ToolUseBlock
 from interlingua.types.events import ErrorEvent, MessageComplete, StreamEvent, TextDelta, UsageUpdate
 from interlingua.types.messages import Message, StopReason, Usage

@@ -17,9 +17,8 @@ from typing import Any
 
 import attrs
 
-from interlingua._plugins.wire import RequestContext
 from interlingua.errors import InterlinguaError
-from interlingua.plugins import write_request
+from interlingua.plugins import RequestContext, write_request
 from interlingua.types.messages import Message
 from tests.support import corpus as corpus_files
 from tests.support import driving

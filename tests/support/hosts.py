@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 
 import attrs
 
-from interlingua._plugins.wire import ConnectionSettings, WireResponse
 from interlingua.errors import ProviderError
+from interlingua.plugins import ConnectionSettings, WireResponse
 from interlingua.types.blocks import OpaqueBlock
 from interlingua.types.messages import Message
 from tests.support import driving

@@ -12,7 +12,7 @@ from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeV
 
 import attrs
 
-from interlingua._plugins.wire import Loss
+from interlingua._plugins.losses import Loss
 from interlingua.errors import CallerError, InterlinguaError
 from interlingua.types.events import StreamEvent
 from interlingua.types.messages import Message, Usage

@@ -16,20 +16,21 @@ _NAMES = {
         "loads_lossy repair_surrogates thaw"
     ),
     "_plugins.batches": "BatchAnswer BatchStatus",
+    "_plugins.connection": (
+        "Auth BatchLimits Connection ConnectionSettings Credentials Endpoint HttpRequest Sign bearer_auth no_auth"
+    ),
     "_plugins.encoding": (
         "Json Piece ProjectedConversation encode_each json_array json_array_concat json_object json_object_with "
         "model_saw"
     ),
+    "_plugins.errors": "error_class_for_status error_for_status retry_after",
     "_plugins.hookspecs": "CONTRACT_VERSION PLUGIN_HOOKS PROJECT PROVIDER_HOOKS PluginHooks ProviderHooks hookimpl",
+    "_plugins.losses": "BlockLoss Loss Verdict message_loss nearest_effort option_loss placeholder_text",
     "_plugins.provider": "Distribution Provider ProjectionTarget",
     "_plugins.registry": (
         "EntryPoints InstrumentedWork PROVIDERS ProviderEntry ROWS Registry format_provider new_manager"
     ),
-    "_plugins.wire": (
-        "Auth BatchLimits BlockLoss Connection ConnectionSettings Credentials Endpoint Loss HttpRequest RequestContext "
-        "Sign Step Verdict WireChunk WireRequest WireResponse bearer_auth placeholder_text error_class_for_status "
-        "error_for_status nearest_effort message_loss no_auth option_loss replay_state retry_after map_stream"
-    ),
+    "_plugins.wire": "RequestContext Step WireChunk WireRequest WireResponse map_stream replay_state",
     "_request.prepare": "estimate_tokens read_messages write_request",
     "_response.decode": "MessageAssembler",
     "_response.framing": "Framer NdjsonFramer SseFramer",
@@ -40,8 +41,11 @@ if TYPE_CHECKING:
     from interlingua._ids import *
     from interlingua._json import *
     from interlingua._plugins.batches import *
+    from interlingua._plugins.connection import *
     from interlingua._plugins.encoding import *
+    from interlingua._plugins.errors import *
     from interlingua._plugins.hookspecs import *
+    from interlingua._plugins.losses import *
     from interlingua._plugins.provider import *
     from interlingua._plugins.registry import *
     from interlingua._plugins.wire import *

@@ -361,7 +361,7 @@ def _line_lost(inner: Callable[..., Any], **_: Any) -> Any:
             self.text = ""
 
         def feed(self, data: bytes) -> list[Any]:
-            from interlingua._plugins.wire import WireChunk
+            from interlingua.plugins import WireChunk
 
             *whole, self.text = (self.text + data.decode("utf-8", "replace")).split("\n")
             return [WireChunk("", line[5:].strip().encode()) for line in whole if line.startswith("data:")]

@@ -144,7 +144,7 @@ def _last_dropped(inner: Callable[..., Any], **_: Any) -> Any:
             self.rest = b""
 
         def feed(self, data: bytes) -> list[Any]:
-            from interlingua._plugins.wire import WireChunk
+            from interlingua.plugins import WireChunk
 
             *whole, self.rest = (self.rest + data).split(b"\n")
             return [WireChunk("", line) for line in whole if line.strip()]

@@ -13,7 +13,7 @@ from interlingua._catalogue import ModelInfo
 from interlingua._json import dumps
 from interlingua._plugins.hookspecs import hookimpl
 from interlingua._plugins.registry import Registry
-from interlingua._plugins.wire import (
+from interlingua.plugins import (
     Connection,
     ConnectionSettings,
     Loss,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from interlingua._plugins.registry import Registry
-from interlingua._plugins.wire import Loss
+from interlingua.plugins import Loss
 from interlingua.types.messages import Message
 from interlingua_contract.matrix.grid import Grid, Matrix
 from interlingua_contract.matrix.recorded import recorded_histories

@@ -9,8 +9,7 @@ import attrs
 import pytest
 
 from interlingua._plugins.registry import Registry
-from interlingua._plugins.wire import Loss
-from interlingua.plugins import write_request
+from interlingua.plugins import Loss, write_request
 from interlingua.types.blocks import TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
 from interlingua.types.factories import assistant, system, tool_result, user
 from interlingua.types.messages import Message, Role

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from interlingua._http.limits import Deadline
 from interlingua._http.transport import ChunkReader, Transport, run_without_waiting
-from interlingua._plugins.wire import HttpRequest
+from interlingua.plugins import HttpRequest
 from tests.support.fault_server import faulty, head
 
 HEAD = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"

@@ -14,8 +14,7 @@ import pytest
 
 import interlingua as il
 from interlingua._plugins.registry import Registry
-from interlingua._plugins.wire import HttpRequest
-from interlingua.plugins import hookimpl
+from interlingua.plugins import HttpRequest, hookimpl
 from tests.support.fake_provider import STREAM, WHOLE, Fake, Reply, registry, served
 
 CURRENT: ContextVar[str] = ContextVar("CURRENT", default="")

@@ -20,9 +20,9 @@ from PIL import Image
 
 from interlingua._http.client import Client
 from interlingua._plugins.provider import ProjectionTarget
-from interlingua._plugins.wire import Loss
 from interlingua._request.media import MessageMedia, enforce_media_limits, find_media
 from interlingua.errors import CapabilityError
+from interlingua.plugins import Loss
 from interlingua.types.blocks import ImageBlock, MediaSource, TextBlock, ToolUseBlock
 from interlingua.types.factories import (
     assistant,

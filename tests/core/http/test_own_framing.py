@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 import interlingua as il
-from interlingua._plugins.wire import WireResponse
-from interlingua.plugins import RequestContext, WireChunk, hookimpl
+from interlingua.plugins import RequestContext, WireChunk, WireResponse, hookimpl
 from interlingua.types import Message, StreamEvent, Usage, UsageUpdate
 from tests.support.binary_framing import FrameReader
 from tests.support.fake_provider import WHOLE, Fake, Reply, registry, served

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from interlingua._plugins.wire import RequestContext
 from interlingua.errors import MalformedResponseError
+from interlingua.plugins import RequestContext
 from interlingua.types.messages import Origin, StopReason
 
 ORIGIN = Origin("acme", "chat", "m")

@@ -14,9 +14,8 @@ import pytest
 
 from interlingua._plugins.hookspecs import hookimpl
 from interlingua._plugins.registry import Registry
-from interlingua._plugins.wire import map_stream
 from interlingua.errors import CallerError, PluginError, UnknownProviderError
-from interlingua.plugins import write_request
+from interlingua.plugins import map_stream, write_request
 from interlingua.types.blocks import TextBlock
 from interlingua.types.events import StreamEvent, TextDelta
 from interlingua.types.factories import user
@@ -221,9 +220,9 @@ class Redact:
 
 
 def test_a_plugin_wraps_every_provider_whenever_it_is_loaded() -> None:
-    from interlingua._plugins.wire import RequestContext
     from interlingua._response.decode import StreamDecoder
     from interlingua._response.framing import framer
+    from interlingua.plugins import RequestContext
     from interlingua.types.messages import Origin
 
     registry = Registry([Redact()], providers={"one": Fake(), "two": Fake()}, entry_points=[])

@@ -11,10 +11,9 @@ import pytest
 from interlingua._plugins.hookspecs import hookimpl
 from interlingua._plugins.provider import ProjectionTarget, Provider
 from interlingua._plugins.registry import new_manager
-from interlingua._plugins.wire import Loss, WireRequest
 from interlingua._request.project import MISSING_RESULT, locate_losses, project_conversation
 from interlingua.errors import CapabilityError
-from interlingua.plugins import write_request
+from interlingua.plugins import Loss, WireRequest, write_request
 from interlingua.types.blocks import (
     AudioBlock,
     CacheHint,

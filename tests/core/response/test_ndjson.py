@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from interlingua._plugins.wire import WireChunk
 from interlingua._response.framing import NdjsonFramer, SseFramer, framer
 from interlingua.errors import MalformedResponseError, PluginError
+from interlingua.plugins import WireChunk
 
 
 def slow_lines(body: bytes) -> list[tuple[str, bytes]]:

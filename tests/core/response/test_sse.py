@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from interlingua._plugins.wire import WireChunk
 from interlingua._response.framing import SseFramer
 from interlingua.errors import MalformedResponseError
+from interlingua.plugins import WireChunk
 
 BOM = b"\xef\xbb\xbf"
 

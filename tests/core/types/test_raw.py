@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from interlingua._plugins.wire import RequestContext
+from interlingua.plugins import RequestContext
 from interlingua.types.messages import TRACE_LIMIT, Message, Origin, StopReason
 
 CONTEXT = RequestContext(origin=Origin("acme", "chat", "m"))

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from interlingua._plugins.wire import WireRequest
+from interlingua.plugins import WireRequest
 from interlingua.types.messages import Message
 from tests.support.adapter import Adapter
 

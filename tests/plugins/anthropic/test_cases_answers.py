@@ -7,8 +7,8 @@ from email.utils import format_datetime
 
 import pytest
 
-from interlingua._plugins.wire import WireResponse
 from interlingua.errors import ContextWindowExceededError, OverloadedError, RateLimitError, StreamInterruptedError
+from interlingua.plugins import WireResponse
 from interlingua.types.blocks import OpaqueBlock, TextBlock, ThinkingBlock
 from interlingua.types.messages import MessageStatus, StopReason
 from tests.plugins.anthropic.asking import ANTHROPIC, START, STOP, block, context, ended, read, said, streamed, whole

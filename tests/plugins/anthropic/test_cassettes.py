@@ -5,9 +5,8 @@ from __future__ import annotations
 import anthropic
 import pytest
 
-from interlingua._plugins.wire import WireResponse
 from interlingua.errors import AuthenticationError, OverloadedError, ProviderError, RateLimitError
-from interlingua.plugins import write_request
+from interlingua.plugins import WireResponse, write_request
 from interlingua.types.blocks import RedactedThinkingBlock, ThinkingBlock
 from interlingua.types.messages import Message, StopReason
 from interlingua.types.options import RequestOptions

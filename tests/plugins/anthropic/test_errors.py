@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from interlingua._plugins.wire import WireResponse
+from interlingua.plugins import WireResponse
 from tests.plugins.anthropic.asking import ANTHROPIC, context
 from tests.support.corpus import Corpus
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from interlingua._http.transport import outgoing
-from interlingua._plugins.wire import ConnectionSettings, Loss, WireRequest
 from interlingua.errors import CapabilityError
+from interlingua.plugins import ConnectionSettings, Loss, WireRequest
 from interlingua.types.blocks import (
     CacheHint,
     DocumentBlock,

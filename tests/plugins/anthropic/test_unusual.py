@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from interlingua._plugins.wire import WireResponse
 from interlingua.errors import OverloadedError, ProviderError, RateLimitError, ServerError
+from interlingua.plugins import WireResponse
 from interlingua.types.blocks import TextBlock, ThinkingBlock
 from interlingua.types.messages import StopReason
 from tests.plugins.anthropic.asking import (

@@ -13,9 +13,8 @@ import httpx
 import pytest
 
 from interlingua._http.client import Client
-from interlingua._plugins.wire import Connection, ConnectionSettings, WireRequest, WireResponse
 from interlingua.errors import AuthenticationError, CallerError, CapabilityError, PluginError
-from interlingua.plugins import HttpRequest, write_request
+from interlingua.plugins import Connection, ConnectionSettings, HttpRequest, WireRequest, WireResponse, write_request
 from interlingua.types.factories import user
 from interlingua.types.options import RequestOptions
 from interlingua_azure import plugin

@@ -13,9 +13,8 @@ import openai
 import pytest
 
 from interlingua import errors as tree
-from interlingua._plugins.wire import WireResponse
 from interlingua.errors import OverloadedError, ProviderError, RejectedAnswerError, ServerError
-from interlingua.plugins import write_request
+from interlingua.plugins import WireResponse, write_request
 from interlingua.types.factories import tool_result
 from interlingua.types.messages import Message
 from interlingua.types.options import RequestOptions

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from interlingua._plugins.wire import WireResponse
 from interlingua.errors import ProviderError
+from interlingua.plugins import WireResponse
 from interlingua.types.messages import Message
 from tests.plugins.chat_completions.support import context, decoded, provider, whole
 from tests.support.corpus import Corpus

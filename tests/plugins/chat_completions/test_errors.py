@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from interlingua import errors
-from interlingua._plugins.wire import WireResponse
 from interlingua.errors import ProviderError
+from interlingua.plugins import WireResponse
 from tests.plugins.chat_completions.support import context, provider, row
 
 

@@ -11,9 +11,8 @@ from typing import Any
 
 import pytest
 
-from interlingua._plugins.wire import WireRequest
 from interlingua.errors import CapabilityError, PluginError
-from interlingua.plugins import write_request
+from interlingua.plugins import WireRequest, write_request
 from interlingua.types.blocks import ImageBlock, MediaSource, TextBlock
 from interlingua.types.factories import user
 from interlingua.types.options import RequestOptions

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from interlingua._plugins.wire import ConnectionSettings, WireRequest
 from interlingua.errors import PluginError
+from interlingua.plugins import ConnectionSettings, WireRequest
 from interlingua.types.blocks import ToolUseBlock
 from interlingua.types.factories import assistant, tool_result, user
 from tests.plugins.chat_completions.support import provider, request, row

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from interlingua._plugins.wire import WireResponse
 from interlingua.errors import BadRequestError, ProviderError, RateLimitError, ServerError
+from interlingua.plugins import WireResponse
 from interlingua.types.blocks import OpaqueBlock, TextBlock, ThinkingBlock
 from tests.plugins.chat_completions.support import (
     body,

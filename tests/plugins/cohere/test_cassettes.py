@@ -9,7 +9,6 @@ import pytest
 from cohere.core.api_error import ApiError
 
 from interlingua._json import thaw
-from interlingua._plugins.wire import WireResponse
 from interlingua.errors import (
     AuthenticationError,
     ContextWindowExceededError,
@@ -19,6 +18,7 @@ from interlingua.errors import (
     RateLimitError,
     ServerError,
 )
+from interlingua.plugins import WireResponse
 from interlingua.types.blocks import (
     DocumentBlock,
     ImageBlock,

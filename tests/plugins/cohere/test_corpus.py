@@ -9,8 +9,8 @@ import pytest
 from cohere.core.api_error import ApiError
 
 from interlingua._json import thaw
-from interlingua._plugins.wire import WireResponse
 from interlingua.errors import ContextWindowExceededError
+from interlingua.plugins import WireResponse
 from interlingua.types.blocks import TextBlock
 from interlingua.types.factories import tool_result, user
 from interlingua.types.messages import Message, StopReason

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from interlingua._plugins.wire import ConnectionSettings, WireRequest, WireResponse
 from interlingua.errors import CapabilityError
+from interlingua.plugins import ConnectionSettings, WireRequest, WireResponse
 from tests.plugins.cohere.wire import COHERE
 
 REQUEST = WireRequest(path="/v2/chat", body=b"", api="chat-v2")

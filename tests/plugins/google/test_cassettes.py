@@ -10,7 +10,6 @@ import pytest
 from google.genai import errors as sdk_errors
 from google.genai import types
 
-from interlingua._plugins.wire import WireRequest, WireResponse
 from interlingua.errors import (
     AuthenticationError,
     ContentRefusedError,
@@ -20,6 +19,7 @@ from interlingua.errors import (
     RateLimitError,
     ServerError,
 )
+from interlingua.plugins import WireRequest, WireResponse
 from interlingua.types.blocks import (
     AudioBlock,
     DocumentBlock,

@@ -11,7 +11,7 @@ from google.genai import errors as sdk_errors
 from google.genai import types
 
 from interlingua._json import thaw
-from interlingua._plugins.wire import WireResponse
+from interlingua.plugins import WireResponse
 from interlingua.types.factories import user
 from interlingua.types.messages import Message, StopReason
 from tests.oracle.readings import disagreements

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from interlingua._plugins.wire import WireResponse
 from interlingua.errors import ContentRefusedError, OverloadedError, RateLimitError, ServerError, StreamInterruptedError
+from interlingua.plugins import WireResponse
 from interlingua.types.messages import StopReason
 from tests.plugins.google.wire import GOOGLE, chunk, context, read, streamed
 from tests.support import driving

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from interlingua._plugins.wire import ConnectionSettings, WireRequest, WireResponse
+from interlingua.plugins import ConnectionSettings, WireRequest, WireResponse
 from interlingua.types.factories import user
 from tests.plugins.google.wire import GOOGLE, NEW, OLD, asked
 from tests.support.adapter import READ

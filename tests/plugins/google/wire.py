@@ -10,7 +10,7 @@ import httpx
 from google import genai
 from google.genai import types
 
-from interlingua._plugins.wire import WireRequest
+from interlingua.plugins import WireRequest
 from interlingua.types.messages import Message, StopReason
 from tests.support import driving
 from tests.support.adapter import Adapter

@@ -8,8 +8,8 @@ import pytest
 from mistralai.client.errors import MistralError
 from mistralai.client.models import ChatCompletionRequest
 
-from interlingua._plugins.wire import WireResponse
 from interlingua.errors import AuthenticationError, BadRequestError, ProviderError, RateLimitError
+from interlingua.plugins import WireResponse
 from interlingua.types.blocks import AudioBlock, DocumentBlock, ImageBlock, MediaSource, TextBlock, ThinkingBlock
 from interlingua.types.factories import assistant, system, tool_result, user
 from interlingua.types.messages import Message, StopReason

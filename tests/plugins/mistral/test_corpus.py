@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from mistralai.client.errors import SDKError
 
-from interlingua._plugins.wire import WireResponse
 from interlingua.errors import ProviderError
+from interlingua.plugins import WireResponse
 from interlingua.types.factories import user
 from interlingua.types.messages import Message
 from tests.plugins.mistral.wire import ASKED, MISTRAL, asked, context, sdk, sdk_streamed, sdk_whole

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from interlingua._plugins.wire import ConnectionSettings, WireRequest, WireResponse
 from interlingua.errors import CapabilityError
+from interlingua.plugins import ConnectionSettings, WireRequest, WireResponse
 from interlingua.types.factories import user
 from interlingua.types.options import RequestOptions, ToolChoice
 from tests.plugins.mistral.wire import MISTRAL, asked, body

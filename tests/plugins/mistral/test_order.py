@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from interlingua._plugins.wire import WireRequest
+from interlingua.plugins import WireRequest
 from interlingua.types.blocks import TextBlock
 from interlingua.types.factories import system, tool_result, user
 from interlingua.types.messages import Message, Role

@@ -8,8 +8,8 @@ import ollama
 import pytest
 
 from interlingua._json import thaw
-from interlingua._plugins.wire import WireResponse
 from interlingua.errors import ContextWindowExceededError, ModelNotFoundError, ProviderError, ServerError
+from interlingua.plugins import WireResponse
 from interlingua.types.blocks import ImageBlock, MediaSource, TextBlock, ThinkingBlock
 from interlingua.types.factories import assistant, system, tool_result, user
 from interlingua.types.messages import Message, StopReason

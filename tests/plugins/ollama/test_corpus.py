@@ -9,8 +9,8 @@ import ollama
 import pytest
 
 from interlingua._json import thaw
-from interlingua._plugins.wire import WireResponse
 from interlingua.errors import ModelNotFoundError
+from interlingua.plugins import WireResponse
 from interlingua.types.factories import user
 from interlingua.types.messages import Message, StopReason
 from tests.plugins.ollama.wire import OLLAMA, asked, context, sdk

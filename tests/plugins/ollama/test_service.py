@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 import pytest
 from ollama._client import _parse_host
 
-from interlingua._plugins.wire import ConnectionSettings, WireRequest, WireResponse
 from interlingua.errors import CallerError
+from interlingua.plugins import ConnectionSettings, WireRequest, WireResponse
 from tests.plugins.ollama.wire import OLLAMA
 
 HOSTS = [

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from interlingua._plugins.wire import WireResponse
 from interlingua.errors import (
     AuthenticationError,
     ContextWindowExceededError,
@@ -17,6 +16,7 @@ from interlingua.errors import (
     ServerError,
     StreamInterruptedError,
 )
+from interlingua.plugins import WireResponse
 from interlingua.types.blocks import OpaqueBlock, RedactedThinkingBlock, TextBlock, ThinkingBlock, ToolUseBlock
 from interlingua.types.messages import Message, MessageStatus, Role, StopReason
 from tests.plugins.openai.wire import (

@@ -5,7 +5,6 @@ from __future__ import annotations
 import openai
 import pytest
 
-from interlingua._plugins.wire import WireResponse
 from interlingua.errors import (
     AuthenticationError,
     OverloadedError,
@@ -14,7 +13,7 @@ from interlingua.errors import (
     RateLimitError,
     ServerError,
 )
-from interlingua.plugins import write_request
+from interlingua.plugins import WireResponse, write_request
 from interlingua.types.blocks import AudioBlock, ContentBlock, ImageBlock, MediaSource, TextBlock, ThinkingBlock
 from interlingua.types.factories import tool_result, user
 from interlingua.types.messages import Message, StopReason

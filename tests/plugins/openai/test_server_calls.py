@@ -9,9 +9,9 @@ from typing import Any
 import attrs
 import pytest
 
-from interlingua._plugins.wire import RequestContext, WireResponse
 from interlingua._response.decode import StreamDecoder
 from interlingua._response.framing import framer
+from interlingua.plugins import RequestContext, WireResponse
 from interlingua.types.blocks import OpaqueBlock, ToolUseBlock
 from interlingua.types.factories import user
 from interlingua.types.messages import Message, MessageStatus, StopReason

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 
-from interlingua._plugins.wire import ConnectionSettings, WireRequest, WireResponse
-from interlingua.plugins import write_request
+from interlingua.plugins import ConnectionSettings, WireRequest, WireResponse, write_request
 from interlingua.types.messages import Message, Role
 from interlingua.types.options import RequestOptions
 from tests.plugins.openai.wire import PROVIDER

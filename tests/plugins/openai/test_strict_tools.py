@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 from openai.lib._pydantic import to_strict_json_schema
 from pydantic import BaseModel
 
-from interlingua._plugins.wire import RequestContext, WireRequest
 from interlingua.errors import CapabilityError
-from interlingua.plugins import write_request
+from interlingua.plugins import RequestContext, WireRequest, write_request
 from interlingua.types.factories import user
 from interlingua.types.messages import Message, Origin
 from interlingua.types.options import RequestOptions

@@ -12,10 +12,9 @@ from itertools import count
 from typing import Any
 
 from interlingua._plugins.registry import Registry
-from interlingua._plugins.wire import RequestContext, WireRequest, WireResponse
 from interlingua._response.decode import StreamDecoder
 from interlingua._response.framing import framer
-from interlingua.plugins import write_request
+from interlingua.plugins import RequestContext, WireRequest, WireResponse, write_request
 from interlingua.types.messages import Message, Origin
 from interlingua.types.options import RequestOptions
 

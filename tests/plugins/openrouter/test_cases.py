@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from interlingua._json import thaw
-from interlingua._plugins.wire import WireResponse
 from interlingua.errors import BadRequestError, OverloadedError
+from interlingua.plugins import WireResponse
 from interlingua.types.blocks import (
     ImageBlock,
     MediaSource,

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from openrouter import errors as theirs_errors
 
-from interlingua._plugins.wire import WireResponse
 from interlingua.errors import (
     AuthenticationError,
     ModelNotFoundError,
@@ -17,6 +16,7 @@ from interlingua.errors import (
     QuotaExceededError,
     RateLimitError,
 )
+from interlingua.plugins import WireResponse
 from interlingua.types.blocks import (
     AudioBlock,
     CacheHint,

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from interlingua._plugins.wire import WireResponse
 from interlingua.errors import InterlinguaError, ProviderError
+from interlingua.plugins import WireResponse
 from interlingua.types.factories import user
 from interlingua.types.messages import Message
 from interlingua_openrouter.costs import reported_cost

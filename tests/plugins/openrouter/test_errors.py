@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from interlingua._plugins.wire import WireResponse
+from interlingua.plugins import WireResponse
 from tests.plugins.openrouter.asking import OPENROUTER, context
 from tests.support import error_table
 

@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 import pytest
 
-from interlingua._plugins.wire import ConnectionSettings
+from interlingua.plugins import ConnectionSettings
 from interlingua.types.blocks import (
     CacheHint,
     DocumentBlock,

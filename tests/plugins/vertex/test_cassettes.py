@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from interlingua._plugins.wire import WireResponse
 from interlingua.errors import RateLimitError
+from interlingua.plugins import WireResponse
 from tests.support import driving
 from tests.support.hosts import api_of, exchange_of, exchanges_of, names_of, outcome_of
 

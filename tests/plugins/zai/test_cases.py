@@ -7,8 +7,8 @@ from typing import Any
 import attrs
 import pytest
 
-from interlingua._plugins.wire import WireResponse
 from interlingua.errors import CapabilityError, RateLimitError
+from interlingua.plugins import WireResponse
 from interlingua.types.blocks import ImageBlock, MediaSource, TextBlock, ThinkingBlock
 from interlingua.types.factories import tool_result, user
 from interlingua.types.messages import Message, StopReason

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from zai.core import APIAuthenticationError, APIReachLimitError, APIResponseError, APIStatusError
 
-from interlingua._plugins.wire import WireResponse
 from interlingua.errors import AuthenticationError, ProviderError, QuotaExceededError, RateLimitError, ServerError
+from interlingua.plugins import WireResponse
 from interlingua.types.blocks import ImageBlock, MediaSource, TextBlock, ThinkingBlock
 from interlingua.types.factories import assistant, tool_result, user
 from interlingua.types.messages import Message, Role, StopReason

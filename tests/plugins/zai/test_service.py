@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from interlingua._plugins.wire import Connection, ConnectionSettings
 from interlingua.errors import InterlinguaError
+from interlingua.plugins import Connection, ConnectionSettings
 from interlingua.types.factories import user
 from tests.oracle import zai_sdk
 from tests.plugins.zai.asking import ZAI, asked

@@ -12,7 +12,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from interlingua._http.transport import secret_failure
-from interlingua._plugins.wire import Credentials
+from interlingua._plugins.connection import Credentials
 from interlingua.errors import AuthenticationError, InterlinguaError, ProviderError
 
 _MARGIN = timedelta(minutes=1)

@@ -20,18 +20,11 @@ from interlingua._http.limits import Deadline, Retry, Timeout
 from interlingua._http.transport import Response, Transport, no_key, outgoing
 from interlingua._ids import ModelId
 from interlingua._json import EMPTY
+from interlingua._plugins.connection import Connection, ConnectionSettings, Credentials, HttpRequest
+from interlingua._plugins.losses import Loss
 from interlingua._plugins.provider import Provider
 from interlingua._plugins.registry import Registry
-from interlingua._plugins.wire import (
-    Connection,
-    ConnectionSettings,
-    Credentials,
-    HttpRequest,
-    Loss,
-    RequestContext,
-    WireRequest,
-    WireResponse,
-)
+from interlingua._plugins.wire import RequestContext, WireRequest, WireResponse
 from interlingua._pricing import SELF_HOSTED
 from interlingua._request.conversation import ConversationCache, PrefixWatch
 from interlingua._request.media import SIZE_LIMIT, Fetched

@@ -18,7 +18,8 @@ from urllib.request import getproxies
 import httpx
 
 from interlingua._http.limits import Deadline, error_for_failure, error_for_no_client
-from interlingua._plugins.wire import HttpRequest, WireResponse
+from interlingua._plugins.connection import HttpRequest
+from interlingua._plugins.wire import WireResponse
 from interlingua._response.framing import EVENT_LIMIT
 from interlingua.errors import (
     APIConnectionError,
@@ -29,7 +30,8 @@ from interlingua.errors import (
 )
 
 if TYPE_CHECKING:
-    from interlingua._plugins.wire import Connection, WireRequest
+    from interlingua._plugins.connection import Connection
+    from interlingua._plugins.wire import WireRequest
 
 _T = TypeVar("_T")
 _log = logging.getLogger("interlingua")

@@ -9,14 +9,8 @@ import pluggy
 
 if TYPE_CHECKING:
     from interlingua._catalogue import ModelInfo
-    from interlingua._plugins.wire import (
-        Connection,
-        ConnectionSettings,
-        RequestContext,
-        WireChunk,
-        WireRequest,
-        WireResponse,
-    )
+    from interlingua._plugins.connection import Connection, ConnectionSettings
+    from interlingua._plugins.wire import RequestContext, WireChunk, WireRequest, WireResponse
     from interlingua.errors import InterlinguaError, ProviderError
     from interlingua.types.events import StreamEvent
     from interlingua.types.messages import CostParts, Message

@@ -11,17 +11,10 @@ from typing import Any, TypeVar
 import attrs
 
 from interlingua._catalogue import ModelInfo, find_model
-from interlingua._plugins.wire import (
-    Connection,
-    ConnectionSettings,
-    Loss,
-    RequestContext,
-    WireChunk,
-    WireRequest,
-    WireResponse,
-    describe_html,
-    error_for_status,
-)
+from interlingua._plugins.connection import Connection, ConnectionSettings
+from interlingua._plugins.errors import describe_html, error_for_status
+from interlingua._plugins.losses import Loss
+from interlingua._plugins.wire import RequestContext, WireChunk, WireRequest, WireResponse
 from interlingua.errors import (
     CapabilityError,
     InterlinguaError,

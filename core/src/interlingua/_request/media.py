@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import attrs
 
+from interlingua._plugins.losses import Loss, message_loss
 from interlingua._plugins.provider import ProjectionTarget
-from interlingua._plugins.wire import Loss, message_loss
 from interlingua._values import replace
 from interlingua.errors import CallerError, CapabilityError
 from interlingua.types.blocks import (

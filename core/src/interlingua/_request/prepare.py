@@ -12,8 +12,9 @@ import attrs
 from interlingua._catalogue import ModelInfo
 from interlingua._ids import new_ulid
 from interlingua._json import EMPTY
+from interlingua._plugins.losses import Loss, option_loss
 from interlingua._plugins.provider import ProjectionTarget, Provider
-from interlingua._plugins.wire import Loss, RequestContext, WireRequest, option_loss
+from interlingua._plugins.wire import RequestContext, WireRequest
 from interlingua._request.conversation import ConversationCache, ConversationState, PrefixWatch
 from interlingua._request.media import Fetched, enforce_media_limits, resolve_references, urls_to_fetch
 from interlingua._request.project import locate_losses

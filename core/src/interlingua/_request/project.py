@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 import attrs
 
 from interlingua._plugins.encoding import ProjectedConversation
+from interlingua._plugins.losses import Loss, Verdict, message_loss, placeholder_text
 from interlingua._plugins.provider import ProjectionTarget
-from interlingua._plugins.wire import Loss, Verdict, message_loss, placeholder_text
 from interlingua._request.media import MEDIA, media_refusal
 from interlingua._request.wire_names import WireIds, wire_name
 from interlingua._values import replace

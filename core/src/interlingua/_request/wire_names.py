@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 
 import attrs
 
+from interlingua._plugins.losses import Loss
 from interlingua._plugins.provider import ProjectionTarget
-from interlingua._plugins.wire import Loss
 from interlingua.errors import CapabilityError
 from interlingua.types.blocks import ToolUseBlock
 from interlingua.types.tools import ToolDefinition

@@ -9,8 +9,9 @@ from typing import Any
 import attrs
 
 from interlingua._catalogue import ModelInfo
+from interlingua._plugins.errors import retry_after
 from interlingua._plugins.registry import InstrumentedWork, Registry
-from interlingua._plugins.wire import WireResponse, retry_after
+from interlingua._plugins.wire import WireResponse
 from interlingua._pricing import cost_fields
 from interlingua._request.prepare import RequestDraft
 from interlingua._values import replace

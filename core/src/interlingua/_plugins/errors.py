@@ -1,0 +1,82 @@
+"""Typed errors from HTTP answers: the class by status, the wait from headers, HTML pages recognised."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+from interlingua._plugins.wire import WireResponse
+from interlingua.errors import (
+    AuthenticationError,
+    BadRequestError,
+    ContextWindowExceededError,
+    ModelNotFoundError,
+    OverloadedError,
+    PermissionDeniedError,
+    ProviderError,
+    QuotaExceededError,
+    RateLimitError,
+    ServerError,
+)
+
+_BY_STATUS: dict[int, type[ProviderError]] = {
+    400: BadRequestError,
+    401: AuthenticationError,
+    402: QuotaExceededError,
+    403: PermissionDeniedError,
+    404: ModelNotFoundError,
+    408: ServerError,
+    409: ServerError,
+    413: ContextWindowExceededError,
+    422: BadRequestError,
+    429: RateLimitError,
+    503: OverloadedError,
+    529: OverloadedError,
+}
+
+
+def error_class_for_status(status: int) -> type[ProviderError]:
+    """Return the error class a status alone suggests."""
+    return _BY_STATUS.get(status) or (ServerError if status >= 500 else BadRequestError)
+
+
+def error_for_status(response: WireResponse) -> ProviderError:
+    """Return the error a status alone suggests, with the delay its headers ask for."""
+    text = response.body[:300].decode("utf-8", "replace").strip()
+    if response.status < 400 and (address := response.headers.get("location")):
+        text = f"the service is at {address.partition('?')[0]}, and redirects are not followed: give that as base URL"
+    kind = error_class_for_status(response.status)
+    return kind(text or "no body", status=response.status, retry_after=retry_after(response.headers))
+
+
+_HTML = re.compile(
+    rb"(?:\xef\xbb\xbf)?\s*(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body|title|h1)\b", re.I | re.S
+)
+_TITLE = re.compile(rb"<(title|h1)\b[^>]*>(.*?)</\1", re.I | re.S)
+
+
+def describe_html(response: WireResponse) -> str | None:
+    """Say that the body is an HTML page, with its title, for an error's message; None for others and for redirects."""
+    if 300 <= response.status < 400 or _HTML.match(response.body, 0, 4096) is None:
+        return None
+    found = _TITLE.search(response.body, 0, 65536)
+    title = " ".join(found[2].decode("utf-8", "replace").split())[:200] if found else ""
+    hint = "; is the base URL right?" if response.status < 500 else ""
+    return f"an HTML page{f' ({title})' if title else ''} instead of an answer{hint}"
+
+
+def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
+    """Read `retry-after-ms` or `retry-after` (seconds or an HTTP date) in seconds; None when absent or unreadable."""
+    for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
+        with suppress(KeyError, ValueError):
+            return max(float(headers[name]) / unit, 0.0)
+    try:
+        date = parsedate_to_datetime(headers.get("retry-after", ""))
+    except ValueError:
+        return None
+    if date.tzinfo is None:
+        date = date.replace(tzinfo=UTC)
+    return max((date - (now or datetime.now(UTC))).total_seconds(), 0.0)
