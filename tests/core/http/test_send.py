@@ -14,7 +14,6 @@ import httpx
 import pytest
 
 import interlingua as il
-from interlingua._response.finalize import report_invalid_tool_inputs
 from tests.support.fake_provider import CAPABLE, Fake, Reply, Server, registry, served
 
 
@@ -281,78 +280,6 @@ def test_a_conversation_beyond_repair_is_refused_and_a_dangling_call_is_not() ->
         c.build_request([il.user("hi"), il.assistant([call]), il.user("well?")], tools=[TOOL])
         with pytest.raises(il.errors.InvalidConversationError, match="'add'"):
             c.build_request("hi", tools=[TOOL, TOOL])  # names are unique
-
-
-def test_bad_tool_inputs_are_told_to_observers_and_stay() -> None:
-    class Observer:
-        def __init__(self) -> None:
-            self.events: list[dict[str, object]] = []
-
-        @il.plugins.hookimpl
-        def observe(self, event: dict[str, object]) -> None:
-            self.events.append(event)
-
-    observer = Observer()
-    body = {"say": "", "calls": [["c1", "add", {"a": "one"}], ["c2", "add", {"a": 1}]], "end": "tool_use"}
-    reply = Reply(body=[json.dumps(body).encode()])
-    with served(reply) as server, client(server, registry=registry(plugins=[observer])) as c:
-        message = c.send("hi", tools=[TOOL])
-
-    bad, good = message.tool_calls
-    assert (bad.input, good.input) == ({"a": "one"}, {"a": 1})
-    invalid = [event for event in observer.events if event["type"] == "tool_input_invalid"]
-    assert [(event["tool_use_id"], event["path"], event["rule"]) for event in invalid] == [(bad.id, "/a", "type")]
-
-
-@pytest.mark.parametrize(
-    ("tool", "given", "path", "rule"),
-    [
-        ("add", {"a": "CANARY"}, "/a", "type"),
-        ("add", {"a": ["CANARY"]}, "/a", "type"),
-        ("pick", {"word": "CANARY"}, "/word", "enum"),
-        ("pick", {"CANARY": "red"}, "", "additionalProperties"),
-        ("pick", {}, "", "required"),
-        ("other", {"a": "CANARY"}, "", "tools"),
-    ],
-)
-def test_no_event_quotes_an_input(tool: str, given: object, path: str, rule: str) -> None:
-    events: list[dict[str, object]] = []
-
-    class Observer:
-        @il.plugins.hookimpl
-        def observe(self, event: dict[str, object]) -> None:
-            events.append(event)
-
-    pick = il.ToolDefinition(
-        name="pick", description="", side_effects="none",
-        input_schema={
-            "type": "object", "properties": {"word": {"type": "string", "enum": ["red"]}}, "required": ["word"],
-            "additionalProperties": False,
-        },
-    )  # fmt: skip
-    reply = Reply(body=[json.dumps({"say": "", "calls": [["c1", tool, given]], "end": "tool_use"}).encode()])
-    with served(reply) as server, client(server, registry=registry(plugins=[Observer()])) as c:
-        c.send("hi", tools=[TOOL, pick])
-
-    found = [(event["path"], event["rule"]) for event in events if event["type"] == "tool_input_invalid"]
-    assert (path, rule) in found
-    assert "CANARY" not in str(events)
-
-
-def test_the_event_of_an_unreadable_input_does_not_quote_it() -> None:
-    events: list[dict[str, object]] = []
-
-    class Observer:
-        @il.plugins.hookimpl
-        def observe(self, event: dict[str, object]) -> None:
-            events.append(event)
-
-    call = il.types.ToolUseBlock(
-        id="tu_1", name="add", input={}, raw_input='{"a": CANARY', parse_error="unexpected CANARY"
-    )
-    report_invalid_tool_inputs(il.assistant([call]), [TOOL], registry(plugins=[Observer()]))
-    assert [(event["path"], event["rule"]) for event in events] == [("", "JSON")]
-    assert "CANARY" not in str(events)
 
 
 def test_api_key_without_a_default_model_belongs_to_nobody() -> None:

@@ -21,7 +21,8 @@ from interlingua.plugins import RequestContext, WireRequest, write_request
 from interlingua.types.factories import user
 from interlingua.types.messages import Message, Origin
 from interlingua.types.options import RequestOptions
-from interlingua.types.tools import SideEffects, ToolDefinition, validate_input
+from interlingua.types.tools import SideEffects, ToolDefinition
+from interlingua_agents import validate_input
 from interlingua_cli.lint import lint_request
 from interlingua_contract.strategies import tools as tool_lists
 from tests.plugins.openai.wire import PROVIDER

@@ -18,7 +18,7 @@ from interlingua._plugins.wire import RequestContext, WireRequest
 from interlingua._request.conversation import ConversationCache, ConversationState, PrefixWatch
 from interlingua._request.media import Fetched, enforce_media_limits, resolve_references, urls_to_fetch
 from interlingua._request.project import locate_losses
-from interlingua._request.rules import i24_tool_names_are_unique
+from interlingua._request.rules import i23_tool_names_are_unique
 from interlingua._request.wire_names import wire_tools
 from interlingua.errors import CallerError, CapabilityError, InvalidConversationError
 from interlingua.types.factories import user
@@ -146,7 +146,7 @@ class RequestDraft:
         self._routing, self._team_id, self._losses = routing, team_id, losses
         self._check_capabilities()
         self._conversation = cache.claim(self.messages) if cache is not None else ConversationState(self.messages)
-        broken = (*self._conversation.check(), *i24_tool_names_are_unique(self.tools))
+        broken = (*self._conversation.check(), *i23_tool_names_are_unique(self.tools))
         if broken:
             self._conversation.release()
             raise InvalidConversationError(broken, provider=provider.key, model=self.options.model)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, timedelta
 from functools import wraps
 from typing import Any, get_args
@@ -22,7 +22,7 @@ from interlingua.types.blocks import (
     UnknownBlock,
 )
 from interlingua.types.messages import SCHEMA_VERSION, Message, MessageStatus, Provenance, Role
-from interlingua.types.tools import ToolDefinition, validate_input
+from interlingua.types.tools import ToolDefinition
 
 ULID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
 
@@ -410,26 +410,8 @@ def i22_calls_are_answered(messages: Sequence[Message]) -> _Found:
             waiting.update({call: (index, place) for place, call in _calls(message)})
 
 
-@rule(repairable=True)
-def i23_inputs_fit_definitions(message: Message, definitions: Mapping[str, ToolDefinition]) -> _Found:
-    """The input of a call fits the schema of its tool, where the definition is given.
-
-    Reported: the input is kept, and sent back as the model wrote it.
-    """
-    for index, block in enumerate(message.content):
-        definition = definitions.get(block.name) if type(block) is ToolUseBlock else None
-        if type(block) is not ToolUseBlock or definition is None:
-            continue
-        path = f"content[{index}].input"
-        if block.parse_error is not None:
-            yield path, block.parse_error
-            continue
-        for found in validate_input(definition, block.input):
-            yield path + found.path, found.message
-
-
 @rule(repairable=False)
-def i24_tool_names_are_unique(tools: Sequence[ToolDefinition]) -> _Found:
+def i23_tool_names_are_unique(tools: Sequence[ToolDefinition]) -> _Found:
     """No two tools of a request have the same name.
 
     Stops a request.
@@ -463,18 +445,14 @@ def validate_conversation(messages: Sequence[Message], tools: Sequence[ToolDefin
 
     Args:
         messages: the conversation.
-        tools: the definitions of the request; without them the inputs of calls are not checked.
+        tools: the definitions of the request.
     """
-    definitions = {tool.name: tool for tool in tools}
     found: list[Violation] = []
     for index, message in enumerate(messages):
         found += locate_violations(check_message(message), index)
-        if tools and _is_complete(message):
-            inputs = i23_inputs_fit_definitions(message, definitions)
-            found += locate_violations((attrs.evolve(one, message_id=message.id) for one in inputs), index)
     for check in CONVERSATION_RULES:
         found += check(messages)
-    return (*found, *i24_tool_names_are_unique(tools))
+    return (*found, *i23_tool_names_are_unique(tools))
 
 
 def locate_violations(violations: Iterable[Violation], index: int) -> list[Violation]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -18,7 +19,9 @@ from interlingua._values import replace
 from interlingua.errors import InterlinguaError, RejectedAnswerError
 from interlingua.types.blocks import ToolUseBlock
 from interlingua.types.messages import Message, MessageStatus
-from interlingua.types.tools import ToolDefinition, validate_input
+from interlingua.types.tools import ToolDefinition
+
+_log = logging.getLogger("interlingua")
 
 FAILED = 300
 """Statuses from here on are failures: no provider redirects an API."""
@@ -82,7 +85,7 @@ class AnswerFinalizer:
         return message
 
     def finalize(self, message: Message, arrived: float | None = None) -> Message:
-        """Return an answer with its cost and latency; observers are told of tool inputs that break their schema."""
+        """Return an answer with its cost, its latency and the kinds of the tools it calls."""
         latency_ms = round(((arrived or time.monotonic()) - self.started) * 1000)
         metadata, usage = message.metadata, message.metadata.usage
         complete = metadata.status is MessageStatus.COMPLETE
@@ -96,7 +99,6 @@ class AnswerFinalizer:
             message = replace(message, metadata=replace(metadata, usage=usage))
         if complete and self.request.tools:
             message = with_tool_kinds(message, self.request.tools)
-            report_invalid_tool_inputs(message, self.request.tools, self._registry)
         return message
 
     def report(self, message: Message | None, error: BaseException | None = None) -> None:
@@ -104,6 +106,12 @@ class AnswerFinalizer:
         if self._reported or (self.activity is None and not self._registry.observes):
             return
         self._reported = True
+        try:
+            self._report(message, error)
+        except Exception:  # a received answer is returned, whatever becomes of its report
+            _log.warning("cannot report the end of a request to plugins", exc_info=True)
+
+    def _report(self, message: Message | None, error: BaseException | None) -> None:
         request, wire = self.request, getattr(self.request, "wire", None)
         losses = () if wire is None else wire.losses
         facts: dict[str, Any] = {
@@ -145,17 +153,3 @@ def with_tool_kinds(message: Message, tools: Sequence[ToolDefinition]) -> Messag
         for block in message.content
     ]
     return replace(message, content=tuple(content))
-
-
-def report_invalid_tool_inputs(message: Message, tools: Sequence[ToolDefinition], registry: Registry) -> None:
-    """Check tool inputs where a plugin observes (it costs more than receiving them); no event quotes an input."""
-    definitions = {tool.name: tool for tool in tools} if registry.observes else {}
-    for call in message.tool_calls if registry.observes else ():
-        about = {"session_id": message.session_id, "message_id": message.id, "tool_use_id": call.id, "tool": call.name}
-        definition = definitions.get(call.name)
-        if definition is None or call.parse_error is not None:
-            faults = [("", "tools" if definition is None else "JSON")]
-        else:
-            faults = [(one.path, one.rule) for one in validate_input(definition, call.input)]
-        for path, rule in faults:
-            registry.observe({"type": "tool_input_invalid", **about, "path": path, "rule": rule})

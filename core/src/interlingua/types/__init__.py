@@ -31,8 +31,8 @@ _NAMES = {
     ),
     "types.options": "ModelCapabilities RequestOptions Effort ReplayScope ToolChoice ToolChoiceOption option_fields",
     "types.tools": (
-        "ToolDefinition WireTool SideEffects ToolKind InputViolation TOOL_NAME_MAX_LENGTH TOOL_NAME_PATTERN "
-        "SCHEMA_MAX_DEPTH check_keyword check_schema json_pointer validate_input from_wire_tool "
+        "ToolDefinition WireTool SideEffects ToolKind TOOL_NAME_MAX_LENGTH TOOL_NAME_PATTERN "
+        "SCHEMA_MAX_DEPTH check_keyword check_schema json_pointer from_wire_tool "
         "to_wire_function_tool"
     ),
 }

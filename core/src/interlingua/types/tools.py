@@ -1,16 +1,15 @@
-"""Tool definitions, the schema subset they are written in, their wire wrappers, and checking a call's input."""
+"""Tool definitions, the schema subset they are written in, and their wire wrappers."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
-from functools import lru_cache
 from typing import Any
 
 import attrs
 
-from interlingua._json import EMPTY, FieldError, FrozenDict, dumps, freeze, freeze_object, loads
+from interlingua._json import EMPTY, FieldError, FrozenDict, freeze, freeze_object
 from interlingua._values import CONVERT_ALWAYS, validated
 from interlingua.errors import CallerError, UnsupportedSchemaError
 from interlingua.types.blocks import CacheHint
@@ -230,53 +229,6 @@ class WireTool(ToolDefinition):
     def extra_of(self, api: str) -> FrozenDict:
         """Return the further members, in a request of the API that they came from."""
         return self.extra if self.api == api else EMPTY
-
-
-_MAX_MESSAGE = 300  # a message quotes the input, which may be a whole file
-
-
-@validated
-@attrs.frozen(kw_only=True)
-class InputViolation:
-    """One way in which an input breaks its schema.
-
-    Attributes:
-        path: JSON pointer into the input; "" is the input itself.
-        message: what is wrong there, at most 300 characters; it may quote the input.
-        rule: the keyword of the schema that is broken.
-    """
-
-    path: str
-    message: str
-    rule: str = ""
-
-
-def validate_input(definition: ToolDefinition, input: Any) -> tuple[InputViolation, ...]:  # noqa: A002
-    """Return every violation, in the order of the schema; empty means valid. `format` is an annotation, not a check.
-
-    Args:
-        definition: the tool that was called.
-        input: the parsed arguments (JSON Schema draft 2020-12 decides).
-    """
-    validator = _validator(dumps(definition.input_schema))
-    try:
-        return tuple(_violation(error) for error in validator.iter_errors(input))
-    except RecursionError:  # the validator quotes what it refuses, and quoting recurses
-        return (InputViolation(path="", message="the input is nested too deeply to be checked", rule="depth"),)
-
-
-# Keyed by text: equal values would be one key for schemas that differ, since 1 == True in Python.
-@lru_cache(maxsize=512)
-def _validator(schema: bytes) -> Any:
-    from jsonschema import Draft202012Validator  # noqa: PLC0415  costs more to import than all of core
-
-    return Draft202012Validator(loads(schema))
-
-
-def _violation(error: Any) -> InputViolation:
-    message = error.message
-    short = message if len(message) <= _MAX_MESSAGE else message[: _MAX_MESSAGE - 1] + "…"
-    return InputViolation(path=json_pointer("", *error.absolute_path), message=short, rule=error.validator or "")
 
 
 _NO_INPUT: Mapping[str, Any] = {"type": "object", "properties": {}}

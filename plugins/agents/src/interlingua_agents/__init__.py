@@ -17,6 +17,7 @@ _NAMES = {
     "event_json": "EventWriter ReplyPayload reply_payload to_wire_reply",
     "event_stream": "AssistantView assistant_events assistant_events_async assistant_stop_reason",
     "events": "AgentEvent AssistantMessageEvent",
+    "inputs": "InputViolation validate_input",
     "mcp_server": "Elicitation McpServer mcp_tool_name",
     "memory": "AsyncMemoryTurn MemoryTurn",
     "protocols": "AsyncSteps Compactor Facts Steps ToolLoop",
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from interlingua_agents.event_json import *
     from interlingua_agents.event_stream import *
     from interlingua_agents.events import *
+    from interlingua_agents.inputs import *
     from interlingua_agents.mcp_server import *
     from interlingua_agents.memory import *
     from interlingua_agents.protocols import *

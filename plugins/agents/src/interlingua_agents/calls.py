@@ -24,6 +24,7 @@ from interlingua.types import (
     ToolResultBlock,
     ToolUseBlock,
 )
+from interlingua_agents.inputs import InputViolation, check_call
 from interlingua_agents.results import DEFER, Decision, Defer, Pending
 from interlingua_agents.tools import (
     Confirmation,
@@ -37,7 +38,7 @@ from interlingua_agents.tools import (
     ToolOutput,
     by_side_effects,
     decode_json_strings,
-    input_problem,
+    describe_violations,
 )
 
 if TYPE_CHECKING:
@@ -219,9 +220,10 @@ class Progress:
 
 @attrs.frozen
 class Misread:
-    """Its input fits the schema but not the function's types, which only the tool itself can tell."""
+    """The call's input breaks the tool's schema, the function's types reject it, or no such tool exists."""
 
     call: ToolUseBlock
+    violations: tuple[InputViolation, ...]
 
 
 @attrs.frozen
@@ -407,17 +409,21 @@ class CallBatch:
         tool = self._toolbox.get(call.name)
         if tool is None:
             known = ", ".join(one.name for one in self._toolbox) or "none"
-            self._fail(place, f"there is no tool {call.name!r}; the tools are: {known}")
-        elif why := input_problem(tool, call):
+            why = f"there is no tool {call.name!r}; the tools are: {known}"
+            self._report(Misread(call, (InputViolation(message=why, rule="tools"),)))
             self._fail(place, why)
+        elif found := check_call(tool.definition, call):
+            self._report(Misread(call, found))
+            self._fail(place, describe_violations(tool, call, found))
         elif tool.is_external:
             self._leave_open(place, tool, "external")
         else:
             try:
                 arguments = tool.read(call.input)
             except ValueError as error:
-                self._report(Misread(call))
-                self._fail(place, f"invalid input: {error}")
+                why = f"invalid input: {error}"
+                self._report(Misread(call, (InputViolation(message=why, rule="parameters"),)))
+                self._fail(place, why)
                 return
             if await self._is_permitted(place, tool):
                 async with self._slots:

@@ -399,10 +399,10 @@ class Run:
             self.collect(ToolUpdate(turn=self.turn, call=call, partial=report.partial))
         else:
             assert isinstance(report, Misread)  # noqa: S101  the last of them
-            # an input that fits the schema but not the function; the client reports the others
             about = {"session_id": self._facts.id, "message_id": self._message_id, "tool_use_id": call.id}
-            broken = {"tool": call.name, "path": "", "rule": "parameters"}
-            self._facts.observe({"type": "tool_input_invalid", **about, **broken})
+            for broken in report.violations:  # without its message, which may quote the input
+                place = {"tool": call.name, "path": broken.path, "rule": broken.rule}
+                self._facts.observe({"type": "tool_input_invalid", **about, **place})
 
     def _count(self, answer: Message) -> None:
         self._turns += 1

@@ -14,7 +14,8 @@ from typing import Any, TypeAlias, get_args, get_type_hints, overload
 import attrs
 
 from interlingua import CallerError, InterlinguaError
-from interlingua.types import SideEffects, ToolDefinition, ToolKind, ToolUseBlock, validate_input
+from interlingua.types import SideEffects, ToolDefinition, ToolKind, ToolUseBlock
+from interlingua_agents.inputs import InputViolation
 
 
 class ToolContext:
@@ -315,13 +316,10 @@ def _read_arguments(struct: Any, given: Mapping[str, Any]) -> dict[str, Any]:
 _CONTAINERS: Mapping[str, type] = {"object": dict, "array": list}
 
 
-def input_problem(tool: Tool, call: ToolUseBlock) -> str | None:
-    """Return what is wrong with an input, in words for the model to correct it by; None where it fits."""
+def describe_violations(tool: Tool, call: ToolUseBlock, found: Iterable[InputViolation]) -> str:
+    """Describe the violations of an input for the model, so that it can correct the call."""
     if call.parse_error is not None:
         return f"invalid input: {call.parse_error}"
-    found = validate_input(tool.definition, call.input)
-    if not found:
-        return None
     text = "invalid input: " + "; ".join(f"{one.path or '/'}: {one.message}" for one in found)
     if _decode(tool.definition.input_schema, call.input) != call.input:
         text += "; give objects and arrays as such, not as text that holds their JSON"
