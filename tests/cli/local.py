@@ -10,13 +10,13 @@ from threading import Thread
 from typing import Any
 
 CONFIG = """
-[rows.here]
+[presets.here]
 format = "chat-completions"
 base_url = "{url}"
 key_env = ["HERE_KEY"]
 key_required = false
 
-[[rows.here.models]]
+[[presets.here.models]]
 id = "echo"
 max_context_tokens = 1000
 prices = [{{input_per_mtok_usd = "2", output_per_mtok_usd = "10", cached_read_per_mtok_usd = "0.2"}}]

@@ -38,7 +38,7 @@ def test_a_key_is_read_from_the_variable_it_is_in() -> None:
     [
         ("[nonsense]", "at nonsense"),
         ("rows = 1", "at rows"),
-        ("[rows]\nacme = 1", "at rows.acme"),
+        ("[presets]\nacme = 1", "at presets.acme"),
         ("[aliases]\nfast = 1", "at aliases.fast"),
         ("[providers.acme]\nurl = 'x'", "at providers.acme.url"),
         ("[providers.acme]\nbase_url = 1", "at providers.acme.base_url"),

@@ -16,7 +16,7 @@ from tests.cli.local import LocalServer
 def test_providers_shows_rows_distributions_and_keys(run: Run, server: LocalServer) -> None:
     rows = {row["key"]: row for row in json.loads(run("providers", "--json").stdout)}
 
-    assert rows["here"]["kind"] == "user row"
+    assert rows["here"]["kind"] == "user preset"
     assert rows["here"]["base_url"] == server.url
     assert rows["here"]["env"] == ["HERE_KEY"]
     assert rows["here"]["apis"]
@@ -28,7 +28,7 @@ def test_providers_shows_rows_distributions_and_keys(run: Run, server: LocalServ
 
 def test_a_broken_row_is_listed_with_its_reason_and_the_rest_works(run: Run, home: Path) -> None:
     (home / "interlingua").mkdir()
-    (home / "interlingua" / "config.toml").write_text('[rows.odd]\nbase_url = "nonsense"\n', encoding="utf-8")
+    (home / "interlingua" / "config.toml").write_text('[presets.odd]\nbase_url = "nonsense"\n', encoding="utf-8")
     result = run("providers", "--json")
 
     assert result.exit_code == 0
@@ -95,7 +95,8 @@ def test_settings_for_a_provider_that_is_not_there_are_told_of(run: Run, server:
 def test_no_password_of_an_address_is_shown(run: Run, home: Path) -> None:
     (home / "interlingua").mkdir()
     (home / "interlingua" / "config.toml").write_text(
-        '[rows.here]\nformat = "chat-completions"\nbase_url = "http://me:pass-word@here.test:99/v1"\n', encoding="utf-8"
+        '[presets.here]\nformat = "chat-completions"\nbase_url = "http://me:pass-word@here.test:99/v1"\n',
+        encoding="utf-8",
     )
     Path("talk.jsonl").write_text(f"{dumps_message(user('hi'))}\n", encoding="utf-8")
     shown = [run("providers", "--json"), run("wire", "talk.jsonl", "--to", "here:any"),

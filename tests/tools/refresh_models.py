@@ -27,7 +27,7 @@ HAND_KEPT_TOO = ("max_output_tokens", "capabilities", "facts")
 
 
 def catalogues(names: list[str]) -> dict[str, Path]:
-    """Return the catalogue files by name: the plugin's folder, or the row where one plugin serves several."""
+    """Return the catalogue files by name: the plugin's folder, or the preset where one plugin serves several."""
     single = {path.parents[2].name: path for path in ROOT.glob("plugins/*/src/*/models.json")}
     found = single | {path.stem: path for path in ROOT.glob("plugins/*/src/*/models/*.json")}
     if unknown := set(names) - set(found):

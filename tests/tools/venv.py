@@ -129,7 +129,7 @@ def workspace(extras: str, *, of_demo: bool = False) -> list[str | Path]:
     folders: list[str | Path] = [f"./core[{extras}]"]
     plugins = sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))
     if of_demo:
-        groups = ('"interlingua.providers"', '"interlingua.rows"', '"interlingua.formats"')
+        groups = ('"interlingua.providers"', '"interlingua.presets"', '"interlingua.formats"')
         plugins = [
             path
             for path in plugins

@@ -30,7 +30,7 @@ DEPENDED_ON = {  # distributions of ours that others may need besides core, and 
 }
 MOST_DISTRIBUTIONS, MOST_MEGABYTES = 16, 8  # of core with one provider
 SERVING = 8  # rules on serving an API, which the example does not
-GROUPS = ("interlingua.providers", "interlingua.rows")
+GROUPS = ("interlingua.providers", "interlingua.presets")
 RULES = (
     "c00 or c07 or c18 or c40 or c42 or c45 or c46 or c48 or c49 or c50"  # of each kind some; all of them: tests/cli
 )

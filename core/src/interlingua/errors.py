@@ -110,7 +110,7 @@ class CapabilityError(_Located, CallerError):
 
 
 class UnknownProviderError(CallerError):
-    """No installed plugin or configured row has this provider key."""
+    """No installed plugin or configured preset has this provider key."""
 
 
 class ProviderError(InterlinguaError):

@@ -28,7 +28,7 @@ _NAMES = {
     "_plugins.losses": "BlockLoss Loss Verdict message_loss nearest_effort option_loss placeholder_text",
     "_plugins.provider": "Distribution Provider ProjectionTarget",
     "_plugins.registry": (
-        "EntryPoints InstrumentedWork PROVIDERS ProviderEntry ROWS Registry format_provider new_manager"
+        "EntryPoints InstrumentedWork PRESETS PROVIDERS ProviderEntry Registry format_provider new_manager"
     ),
     "_plugins.wire": "RequestContext Step WireChunk WireRequest WireResponse map_stream replay_state",
     "_request.prepare": "estimate_tokens read_messages write_request",

@@ -86,9 +86,9 @@ def test_every_shipped_provider_lints_what_it_writes_itself() -> None:
 
 
 def _row(**fields: object) -> Provider:
-    from interlingua_chat_completions.rows import provider_from_row
+    from interlingua_chat_completions.presets import provider_from_preset
 
-    made = provider_from_row("acme", {"base_url": "http://127.0.0.1:9", **fields})
+    made = provider_from_preset("acme", {"base_url": "http://127.0.0.1:9", **fields})
     return Registry(providers={"acme": made}).provider("acme")
 
 

@@ -22,7 +22,7 @@ from tests.support import tree
 @cache
 def real(key: str) -> Any:
     """Return the shipped provider object."""
-    for group in ("interlingua.providers", "interlingua.rows"):
+    for group in ("interlingua.providers", "interlingua.presets"):
         for entry in importlib.metadata.entry_points(group=group, name=key):
             return entry.load()
     raise LookupError(key)

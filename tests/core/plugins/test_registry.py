@@ -134,21 +134,21 @@ def test_two_distributions_with_one_key_are_refused() -> None:
 def test_precedence_is_users_row_then_distribution_then_shipped_row(
     module: Callable[..., types.ModuleType],
 ) -> None:
-    def from_row(key: str, row: dict[str, Any]) -> Fake:
-        assert (key, row) == ("acme", {"base_url": "http://mine"})
+    def from_preset(key: str, preset: dict[str, Any]) -> Fake:
+        assert (key, preset) == ("acme", {"base_url": "http://mine"})
         return Fake()
 
-    module("formats", from_row=from_row, shipped=Fake(), installed=Fake())
+    module("formats", from_preset=from_preset, shipped=Fake(), installed=Fake())
     entries = [
-        entry("rows", "acme", "formats:shipped", "format-dist"),
-        entry("formats", "chatty", "formats:from_row", "format-dist"),
+        entry("presets", "acme", "formats:shipped", "format-dist"),
+        entry("formats", "chatty", "formats:from_preset", "format-dist"),
     ]
     installed = [*entries, entry("providers", "acme", "formats:installed", "acme-dist")]
-    row = {"acme": {"base_url": "http://mine", "format": "chatty"}}
+    presets = {"acme": {"base_url": "http://mine", "format": "chatty"}}
 
     assert Registry(entry_points=entries).provider("acme").distribution.name == "format-dist"
     assert Registry(entry_points=installed).provider("acme").distribution.name == "acme-dist"
-    assert Registry(rows=row, entry_points=installed).provider("acme").distribution.name == "your configuration"
+    assert Registry(presets=presets, entry_points=installed).provider("acme").distribution.name == "your configuration"
 
 
 def test_an_unknown_key_says_what_there_is_and_what_to_do() -> None:

@@ -26,9 +26,9 @@ def provider(key: str = "compatible") -> Provider:
     return REGISTRY.provider(key)
 
 
-def row(key: str = "acme", **table: Any) -> Provider:
-    """A user's own row."""
-    return Registry(rows={key: {"base_url": "http://127.0.0.1:1/v1", **table}}).provider(key)
+def preset(key: str = "acme", **table: Any) -> Provider:
+    """A user's own preset."""
+    return Registry(presets={key: {"base_url": "http://127.0.0.1:1/v1", **table}}).provider(key)
 
 
 def context(key: str = "compatible", model: str = "m") -> RequestContext:

@@ -19,7 +19,7 @@ from interlingua.types.factories import tool_result
 from interlingua.types.messages import Message
 from interlingua.types.options import RequestOptions
 from tests.oracle import groq_sdk, openai_sdk
-from tests.plugins.chat_completions.asked_rows import ASKED, COMPARE
+from tests.plugins.chat_completions.asked_presets import ASKED, COMPARE
 from tests.support import driving
 from tests.support.adapter import READ
 from tests.support.cassettes import FOLDER, Exchange, load_exchanges

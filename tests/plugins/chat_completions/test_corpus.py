@@ -1,4 +1,4 @@
-"""Recorded traffic of the shipped rows: an independent reader of a few lines must find its text in ours."""
+"""Recorded traffic of the shipped presets: an independent reader of a few lines must find its text in ours."""
 
 from __future__ import annotations
 

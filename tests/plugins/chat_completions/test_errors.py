@@ -10,7 +10,7 @@ import pytest
 from interlingua import errors
 from interlingua.errors import ProviderError
 from interlingua.plugins import WireResponse
-from tests.plugins.chat_completions.support import context, provider, row
+from tests.plugins.chat_completions.support import context, preset, provider
 
 
 def failed(status: int, answer: Any, headers: dict[str, str] | None = None) -> ProviderError:
@@ -81,7 +81,7 @@ def test_case_26_the_service_may_say_whether_to_retry() -> None:
 
 
 def test_a_dialect_adds_its_own_codes() -> None:
-    target = row(dialect={"error_codes": {"1113": "QuotaExceededError"}})
+    target = preset(dialect={"error_codes": {"1113": "QuotaExceededError"}})
     raw = json.dumps({"error": {"code": "1113", "message": "in arrears"}}).encode()
     error = target.from_wire_error(WireResponse(status=429, body=raw), context())
     assert type(error) is errors.QuotaExceededError

@@ -15,7 +15,7 @@ from interlingua.types.factories import user
 from interlingua.types.messages import Message
 from interlingua.types.options import RequestOptions, ToolChoice
 from interlingua.types.tools import SideEffects, ToolDefinition
-from tests.plugins.chat_completions.support import provider, request, row
+from tests.plugins.chat_completions.support import preset, provider, request
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
 TOOL = ToolDefinition(name="f", description="d", input_schema=SCHEMA, side_effects=SideEffects.NONE)
@@ -47,7 +47,7 @@ def test_tool_choice(choice: Any, wire: Any) -> None:
 
 
 def test_forcing_a_tool_where_that_cannot_be_said_is_refused() -> None:
-    target = row(dialect={"tool_choices": ["auto"]})
+    target = preset(dialect={"tool_choices": ["auto"]})
     with pytest.raises(CapabilityError, match="required"):
         sent(target, tool_choice="required")
     assert "tools" not in sent(target, tool_choice="none")
@@ -80,7 +80,7 @@ def test_fields(key: str, options: dict[str, Any], field: str, value: Any) -> No
     {"thinking": True}, {"stop": "x"}, {"parallel_tool_calls": False},
 ])  # fmt: skip
 def test_what_a_service_has_no_word_for_is_lost_aloud(options: dict[str, Any]) -> None:
-    target = row(dialect={"sampling": False, "stop": False, "stripped": ["seed"]})
+    target = preset(dialect={"sampling": False, "stop": False, "stripped": ["seed"]})
     body, made = request([user("x")], target, tools=[TOOL], **options)
     (name,) = options
     assert [(loss.path, loss.block_type, loss.verdict) for loss in made.losses] == [
@@ -90,7 +90,7 @@ def test_what_a_service_has_no_word_for_is_lost_aloud(options: dict[str, Any]) -
 
 
 def test_values_out_of_range_are_moved_aloud() -> None:
-    body, made = request([user("x")], row(dialect={"temperature_range": [0.01, 0.99], "stop_limit": 1}),
+    body, made = request([user("x")], preset(dialect={"temperature_range": [0.01, 0.99], "stop_limit": 1}),
                          temperature=1.5, stop=["a", "b"])  # fmt: skip
     assert (body["temperature"], body["stop"]) == (0.99, ["a"])
     assert [loss.verdict for loss in made.losses] == ["rewritten", "rewritten"]

@@ -1,4 +1,4 @@
-"""The prefix law and the rules of WIRE.md for two compatible rows, over generated conversations."""
+"""The prefix law and the rules of WIRE.md for two compatible presets, over generated conversations."""
 
 from __future__ import annotations
 

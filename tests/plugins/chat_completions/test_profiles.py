@@ -1,4 +1,4 @@
-"""Profiles: what holds for some models of a row only, in the shipped rows and in a user's own.
+"""Profiles: what holds for some models of a preset only, in the shipped presets and in a user's own.
 
 The expected values are the services' own words: docs.x.ai (guides reasoning, image understanding), the types of
 groq 1.7.0, WIRE.md, Reasoning.
@@ -17,7 +17,7 @@ from interlingua.types.blocks import ImageBlock, MediaSource, TextBlock
 from interlingua.types.factories import user
 from interlingua.types.options import RequestOptions
 from interlingua_cli.lint import lint_request
-from tests.plugins.chat_completions.support import provider, row
+from tests.plugins.chat_completions.support import preset, provider
 from tests.support.adapter import READ
 
 PICTURE = ImageBlock(source=MediaSource(kind="base64", data="iVBORw0KGgo="), media_type="image/png")
@@ -167,8 +167,8 @@ def test_a_model_that_always_thinks_is_not_forced_to_call() -> None:
     assert _asked("deepseek", "deepseek-chat", tool_choice="required")[0]["tool_choice"] == "required"
 
 
-def test_a_users_row_has_profiles_too() -> None:
-    target = row(
+def test_a_users_preset_has_profiles_too() -> None:
+    target = preset(
         dialect={"effort_shape": "field", "seed_field": "random_seed"},
         capabilities={"supports_images": True},
         profiles=[
@@ -184,7 +184,7 @@ def test_a_users_row_has_profiles_too() -> None:
 
     assert "reasoning_effort" not in sent("small-1")  # the first that names it holds
     assert sent("large")["reasoning_effort"] == "high"
-    assert sent("small-1")["random_seed"] == sent("large")["random_seed"] == 1  # laid over the row's own
+    assert sent("small-1")["random_seed"] == sent("large")["random_seed"] == 1  # laid over the preset's own
     assert not target.capabilities("small-1").supports_images
     assert target.capabilities("large").supports_images
 
@@ -192,11 +192,11 @@ def test_a_users_row_has_profiles_too() -> None:
 @pytest.mark.parametrize(("profiles", "named"), [
     ({"models": ["a"]}, "profiles must be a list of tables"),
     ([{"dialect": {}}], r"profiles\[0\].models must name at least one model"),
-    ([{"models": ["a"]}, {"model": "b"}], r"profiles\[1\].model is no field"),
-    ([{"models": ["a"], "dialect": {"stopp": True}}], r"profiles\[0\].dialect.stopp is no field"),
+    ([{"models": ["a"]}, {"model": "b"}], r"profiles\[1\].model is not a field"),
+    ([{"models": ["a"], "dialect": {"stopp": True}}], r"profiles\[0\].dialect.stopp is not a field"),
     ([{"models": ["a"], "dialect": {"stop": "no"}}], r"profiles\[0\].dialect.stop must be a bool"),
-    ([{"models": ["a"], "capabilities": {"magic": True}}], r"profiles\[0\].capabilities.magic is no field"),
+    ([{"models": ["a"], "capabilities": {"magic": True}}], r"profiles\[0\].capabilities.magic is not a field"),
 ])  # fmt: skip
 def test_mistakes_in_profiles_name_their_place(profiles: Any, named: str) -> None:
-    with pytest.raises(PluginError, match="row 'acme': " + named):
-        row("acme", profiles=profiles)
+    with pytest.raises(PluginError, match="preset 'acme': " + named):
+        preset("acme", profiles=profiles)

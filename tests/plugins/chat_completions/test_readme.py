@@ -1,14 +1,14 @@
-"""The table of shipped rows in the plugin's README says what the rows declare.
+"""The table of shipped presets in the plugin's README says what the presets declare.
 
-Nothing here judges a row.
+Nothing here judges a preset.
 """
 
 from __future__ import annotations
 
 import pytest
 
-from interlingua_chat_completions import rows
-from interlingua_chat_completions.rows import Row
+from interlingua_chat_completions import presets
+from interlingua_chat_completions.presets import Preset
 from tests.support import tree
 
 README = tree.ROOT / "plugins" / "chat-completions" / "README.md"
@@ -25,32 +25,32 @@ def _word(found: set[str]) -> str:
     return f"[{known.pop()}]" if len(known) == 1 and len(found) > 1 else found.pop()
 
 
-def _efforts(row: Row) -> str:
+def _efforts(preset: Preset) -> str:
     kinds = set()
-    for profile in (row.profile, *row.profiles):
+    for profile in (preset.profile, *preset.profiles):
         shape, values = profile.dialect.effort_shape, profile.dialect.effort_values
         kinds.add("no" if shape == "none" else "some" if values else "any")
     return _word(kinds)
 
 
-def _flags(row: Row, name: str) -> str:
-    provider = rows.__getattr__(row.key)
-    models = ["contract-unknown-model", *(info.id for info in row.models)]
+def _flags(preset: Preset, name: str) -> str:
+    provider = presets.__getattr__(preset.key)
+    models = ["contract-unknown-model", *(info.id for info in preset.models)]
     told = {getattr(provider.capabilities(model, None), name) for model in models}
     if name == "supports_tool_choice":  # a guard takes no tools at all
-        told = {profile.dialect.tool_choices >= {"named", "required"} for profile in (row.profile, *row.profiles)}
+        told = {profile.dialect.tool_choices >= {"named", "required"} for profile in (preset.profile, *preset.profiles)}
     return _word({"yes" if one else "no" for one in told})
 
 
 @pytest.mark.parametrize("line", LINES, ids=[line[0] for line in LINES])
-def test_the_table_says_what_the_row_declares(line: list[str]) -> None:
-    row = rows.__getattr__(line[0].strip("`")).row
+def test_the_table_says_what_the_preset_declares(line: list[str]) -> None:
+    preset = presets.__getattr__(line[0].strip("`")).preset
     flags = ("supports_images", "supports_structured_output", "supports_tool_choice", "supports_thinking")
 
-    assert line[1:] == [*(_flags(row, name) for name in flags), _efforts(row)]
+    assert line[1:] == [*(_flags(preset, name) for name in flags), _efforts(preset)]
 
 
-def test_every_row_of_a_service_is_in_the_table() -> None:
-    shipped = {path.stem for path in (tree.ROOT / "plugins/chat-completions").rglob("rows/*.toml")} - {"compatible"}
+def test_every_preset_of_a_service_is_in_the_table() -> None:
+    shipped = {path.stem for path in (tree.ROOT / "plugins/chat-completions").rglob("presets/*.toml")} - {"compatible"}
 
     assert {line[0].strip("`") for line in LINES} == shipped

@@ -1,4 +1,4 @@
-"""Recorded traffic of a row-driven service, replayed; the official SDK reads the same bytes and must agree."""
+"""Recorded traffic of a service with a preset, replayed; the official SDK reads the same bytes and must agree."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ def test_it_is_an_attempt_of_a_typed_answer(mode: Any, asynchronous: bool) -> No
     service = Service(mode)
     answer = service.send(asynchronous, output=Output(Person, mode=mode))
 
-    assert answer.output == Person("Ann", 30)
+    assert answer.value == Person("Ann", 30)
     rejected, taken = answer.attempts
     assert rejected.message.text == REJECTED[mode]["failed_generation"]
     assert REJECTED[mode]["message"] in rejected.errors[0].message
@@ -115,7 +115,7 @@ def test_it_is_an_attempt_of_a_typed_answer(mode: Any, asynchronous: bool) -> No
 def test_an_empty_one_is_an_attempt_as_well(mode: Any) -> None:
     service = Service(mode, text="")
     answer = service.send(False, output=Output(Person, mode=mode))
-    assert answer.output == Person("Ann", 30)
+    assert answer.value == Person("Ann", 30)
     assert [one["role"] for one in service.bodies[1]["messages"]][-2:] == ["user", "user"]
 
 

@@ -24,7 +24,7 @@ from interlingua.types.blocks import (  # fmt: skip
 from interlingua.types.factories import assistant, system, user
 from interlingua.types.messages import Message, Role
 from interlingua.types.tools import SideEffects, ToolDefinition
-from tests.plugins.chat_completions.support import body, provider, request, row, whole
+from tests.plugins.chat_completions.support import body, preset, provider, request, whole
 
 PNG = ImageBlock(source=MediaSource(kind="base64", data="AAAA"), media_type="image/png")
 
@@ -106,7 +106,7 @@ def test_case_23_tool_schemas() -> None:
     before = thaw(tool(schema).input_schema)
     sent, _ = request([user("x")], tools=[tool(schema)])
     assert sent["tools"] == [{"type": "function", "function": {"name": "f", "parameters": schema}}]
-    strict, _ = request([user("x")], row(dialect={"strict_tools": True}), tools=[tool(schema)])
+    strict, _ = request([user("x")], preset(dialect={"strict_tools": True}), tools=[tool(schema)])
     assert strict["tools"][0]["function"]["strict"] is True
     assert strict["tools"][0]["function"]["parameters"] == {**schema, "additionalProperties": False}
     assert before == schema
@@ -114,7 +114,7 @@ def test_case_23_tool_schemas() -> None:
 
 def test_case_23_strict_only_where_it_means_the_same() -> None:
     optional = {"type": "object", "properties": {"a": {"type": "string"}}}
-    sent, _ = request([user("x")], row(dialect={"strict_tools": True}), tools=[tool(optional)])
+    sent, _ = request([user("x")], preset(dialect={"strict_tools": True}), tools=[tool(optional)])
     assert "strict" not in sent["tools"][0]["function"]
     assert "additionalProperties" not in sent["tools"][0]["function"]["parameters"]
 
@@ -148,14 +148,14 @@ def test_tool_error_says_so_in_its_text() -> None:
 
 
 def test_refusal_goes_back_as_a_refusal_where_there_is_one() -> None:
-    target = row(dialect={"refusal_parts": True})
+    target = preset(dialect={"refusal_parts": True})
     message = whole(body({"content": None, "refusal": "no"}), target)
     assert request([message], target)[0]["messages"][0]["content"] == [{"type": "refusal", "refusal": "no"}]
     assert request([message])[0]["messages"][0]["content"] == "no"
 
 
 def test_user_parts() -> None:
-    able = row(capabilities={"supports_images": True, "supports_image_urls": True, "supports_audio": True,
+    able = preset(capabilities={"supports_images": True, "supports_image_urls": True, "supports_audio": True,
                              "supports_documents": True})  # fmt: skip
     wav = AudioBlock(source=MediaSource(kind="base64", data="BBBB"), media_type="audio/wav")
     pdf = DocumentBlock(source=MediaSource(kind="base64", data="CCCC"), title="a.pdf")
@@ -172,7 +172,7 @@ def test_user_parts() -> None:
 
 
 def test_cache_markers_are_all_that_a_hint_changes() -> None:
-    target = row(dialect={"cache_breakpoints": True})
+    target = preset(dialect={"cache_breakpoints": True})
     hinted = user("x")
     hinted = attrs.evolve(hinted, content=(TextBlock(text="x", cache=CacheHint()),))
     with_hint, without = request([hinted], target)[1].body, request([user("x")], target)[1].body

@@ -29,7 +29,7 @@ from interlingua._plugins.provider import Distribution, Provider
 from interlingua.errors import CallerError, PluginError, UnknownProviderError
 
 PROVIDERS = f"{PROJECT}.providers"
-ROWS = f"{PROJECT}.rows"
+PRESETS = f"{PROJECT}.presets"
 FORMATS = f"{PROJECT}.formats"
 PLUGINS = f"{PROJECT}.plugins"
 OUTPUTS = f"{PROJECT}.outputs"
@@ -38,9 +38,9 @@ REQUIRED = ("capabilities", "to_wire", "from_wire_response", "stream_response", 
 """Hooks that every provider answers."""
 
 _log = logging.getLogger(PROJECT)
-_GROUPS = (PROVIDERS, ROWS, FORMATS, PLUGINS, OUTPUTS)
-_ROW_FORMAT = "chat-completions"
-_HELP = "install the distribution that ships it (pip install interlingua-<provider>), or configure a row of that name"
+_GROUPS = (PROVIDERS, PRESETS, FORMATS, PLUGINS, OUTPUTS)
+_PRESET_FORMAT = "chat-completions"
+_HELP = "install its distribution (pip install interlingua-<provider>), or configure a preset of that name"
 EntryPoints = Iterable[importlib.metadata.EntryPoint]
 
 
@@ -50,7 +50,7 @@ class ProviderEntry:
 
     Attributes:
         key: provider key.
-        kind: `row` (shipped), `provider` (a distribution of its own), `user row` or `given`; later wins over earlier.
+        kind: `preset` (shipped), `provider` (its own distribution), `user preset` or `given`; the last one wins.
         origin: tells the distribution; called once, when it is asked for, because metadata is slow to read.
         load: imports and returns the plugin object.
     """
@@ -176,11 +176,11 @@ def _isolate(failure: str, thing: Any, method: str, *arguments: object, **named:
 class Registry:
     """The plugins of one process or one test; make as many as you like.
 
-    Precedence for a key: given by hand, then a user's row, then an installed distribution, then a shipped row.
+    Precedence for a key: `providers`, then `presets`, then an installed distribution, then a shipped preset.
 
     Args:
         plugins: general plugins (wrappers, observers, commands) given by hand, besides the installed ones.
-        rows: user rows, key -> table; `format` in a row names the format distribution that reads it.
+        presets: user presets, key -> table; its `format` is the entry point of the format that reads it.
         providers: provider objects given by hand, key -> object.
         entry_points: a replacement for the installed distributions' entry points, for tests.
         aliases: user aliases, name -> canonical model id.
@@ -190,14 +190,14 @@ class Registry:
         self,
         plugins: Iterable[Any] = (),
         *,
-        rows: Mapping[str, Mapping[str, Any]] | None = None,
+        presets: Mapping[str, Mapping[str, Any]] | None = None,
         providers: Mapping[str, Any] | None = None,
         entry_points: EntryPoints | None = None,
         aliases: Mapping[str, str] | None = None,
     ) -> None:
         self._lock = RLock()
         self._installed = None if entry_points is None else list(entry_points)
-        self._rows = dict(rows or {})
+        self._presets = dict(presets or {})
         self._given = dict(providers or {})
         self._aliases = dict(aliases or {})
         self._found: dict[str, ProviderEntry] | None = None
@@ -218,13 +218,14 @@ class Registry:
         """Return every provider key that can be loaded, in key order, without importing any."""
         with self._lock:
             if self._found is None:
-                found = _entries_by_key(self._entries(ROWS), "row")
+                found = _entries_by_key(self._entries(PRESETS), "preset")
                 found |= _entries_by_key(self._entries(PROVIDERS), "provider")
                 mine = partial(Distribution, name="your configuration", version="")
-                for key, row in self._rows.items():
-                    table = {name: value for name, value in row.items() if name != "format"}
-                    load = partial(format_provider, row.get("format", _ROW_FORMAT), key, table, self._entries(FORMATS))
-                    found[key] = ProviderEntry(key=key, kind="user row", origin=mine, load=load)
+                for key, preset in self._presets.items():
+                    table = {field: value for field, value in preset.items() if field != "format"}
+                    name = preset.get("format", _PRESET_FORMAT)
+                    load = partial(format_provider, name, key, table, self._entries(FORMATS))
+                    found[key] = ProviderEntry(key=key, kind="user preset", origin=mine, load=load)
                 for key in self._given:
                     found[key] = self._by_hand(key)
                 self._found = dict(sorted(found.items()))

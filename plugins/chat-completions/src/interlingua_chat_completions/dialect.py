@@ -155,8 +155,8 @@ def capabilities_of(
 
     Args:
         dialect: decides reasoning, schemas, forcing, parallel calls and cache markers.
-        stated: the row's own statements, by field name; lists become tuples.
-        model: the catalogue's entry; None is an unknown model, which gets the row's defaults and `assumed`.
+        stated: the preset's own statements, by field name; lists become tuples.
+        model: the catalogue's entry; None is an unknown model, which gets the preset's defaults and `assumed`.
         api: name of the wire format.
     """
     facts: dict[str, Any] = {

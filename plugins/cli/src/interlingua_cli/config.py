@@ -1,4 +1,4 @@
-"""The user's configuration file: rows, aliases, settings, the default model; it names the variables of keys, no key."""
+"""The user's configuration file: presets, aliases, settings, the default model; names of key variables, never keys."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _SETTINGS: dict[str, type] = {"api_key_env": str, "base_url": str, "api": str, "
 class Config:
     """The file's content, checked."""
 
-    # provider key -> row, for the format library that reads it
-    rows: Mapping[str, Mapping[str, Any]] = attrs.field(factory=dict)
+    # provider key -> preset, for the format that reads it
+    presets: Mapping[str, Mapping[str, Any]] = attrs.field(factory=dict)
     aliases: Mapping[str, str] = attrs.field(factory=dict)  # short name -> `<provider>:<model>`
     # provider key -> `api_key_env`, `base_url`, `api`, `options`
     providers: Mapping[str, Mapping[str, Any]] = attrs.field(factory=dict)

@@ -233,7 +233,7 @@ def cli(ctx: click.Context, debug: bool) -> None:
     """One canonical conversation, every provider's wire.
 
     MODEL is written PROVIDER:NAME, or an alias. Plugins also load from INTERLINGUA_PLUGINS (comma-separated modules);
-    rows, aliases and provider settings from the TOML file INTERLINGUA_CONFIG, by default interlingua/config.toml in
+    presets, aliases and provider settings from the TOML file INTERLINGUA_CONFIG, by default interlingua/config.toml in
     the user's configuration folder.
     """
     ctx.ensure_object(State).debug = debug

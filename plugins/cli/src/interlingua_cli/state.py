@@ -50,10 +50,10 @@ class State:
 
     @cached_property
     def registry(self) -> Registry:
-        """The installed providers with the user's rows, aliases and plugins."""
+        """The installed providers with the user's presets, aliases and plugins."""
         from interlingua.plugins import Registry  # noqa: PLC0415  help needs it not
 
-        registry = Registry(rows=self.config.rows, aliases=self.config.aliases)
+        registry = Registry(presets=self.config.presets, aliases=self.config.aliases)
         for name in self.plugins:
             registry.load_plugin(name)
         return registry

@@ -226,8 +226,8 @@ def for_host(key: str, settings: Mapping[str, Any]) -> _OpenAI:
     """Return the provider object for a host that serves these APIs under its own key (entry point of the format).
 
     Raises:
-        PluginError: there are settings, as of a user's row: this format has none.
+        PluginError: `settings` is not empty; this format has none.
     """
     if settings:
-        raise PluginError(f"row {key!r} has the format openai, which takes no settings")
+        raise PluginError(f"preset {key!r}: the format openai takes no settings; remove {', '.join(settings)}")
     return _OpenAI(key)

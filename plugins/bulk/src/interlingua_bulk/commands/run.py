@@ -146,7 +146,7 @@ def _run_on_ray(
     settings = {key: dict(one) for key, one in state.settings.items()}
     if url is not None and arguments["model"] is not None:
         settings.setdefault(state.registry.resolve(arguments["model"]).provider, {})["base_url"] = url
-    registry = {"rows": state.config.rows, "aliases": state.config.aliases}
+    registry = {"presets": state.config.presets, "aliases": state.config.aliases}
     client = {"settings": settings, "timeout": None if timeout is None else Timeout(total=timeout)}
     line = ProgressLine()
     try:

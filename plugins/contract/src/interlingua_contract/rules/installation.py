@@ -20,9 +20,9 @@ import attrs
 
 from interlingua.plugins import (
     CONTRACT_VERSION,
+    PRESETS,
     PROJECT,
     PROVIDERS,
-    ROWS,
     Connection,
     ConnectionSettings,
     HttpRequest,
@@ -235,7 +235,7 @@ def find_entry_point(subject: Subject) -> importlib.metadata.EntryPoint:
         NotApplicable: it was given by hand or configured.
     """
     found = subject.registry.found().get(subject.key)  # not loaded: what cannot be is one of the findings
-    for group in (PROVIDERS, ROWS):
+    for group in (PROVIDERS, PRESETS):
         for entry in subject.entries(group):
             if found is not None and entry.dist is not None and entry.dist.name == found.distribution.name:
                 return entry

@@ -64,7 +64,7 @@ def _pickle_plugin(subject: Subject) -> str:
         NotApplicable: it cannot be pickled.
     """
     found = subject.registry.found()[subject.key]
-    if found.kind in ("row", "provider"):
+    if found.kind in ("preset", "provider"):
         return ""
     try:
         return base64.b64encode(pickle.dumps(found.load())).decode()

@@ -1,4 +1,4 @@
-"""What was asked in each authored exchange of a row, in canonical values: written from the scenario, not from the wire.
+"""What was asked in each authored exchange of a preset, in canonical values: from the scenario, not the wire.
 
 Nothing is read or sent here.
 """

@@ -1,4 +1,4 @@
-"""Rows: shipped ones load alone and say how to reach their service; a user's mistakes are named."""
+"""Presets: shipped ones load alone and say how to reach their service; a user's mistakes are named."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from interlingua.errors import PluginError
 from interlingua.plugins import ConnectionSettings, WireRequest
 from interlingua.types.blocks import ToolUseBlock
 from interlingua.types.factories import assistant, tool_result, user
-from tests.plugins.chat_completions.support import provider, request, row
+from tests.plugins.chat_completions.support import preset, provider, request
 
 SHIPPED = ["cerebras", "compatible", "deepseek", "fireworks", "groq", "llamacpp", "lmstudio", "moonshot", "together",
            "vllm", "xai"]  # fmt: skip
 
 
 @pytest.mark.parametrize("key", SHIPPED)
-def test_shipped_rows(key: str) -> None:
+def test_shipped_presets(key: str) -> None:
     connection = provider(key).connection(ConnectionSettings())
     assert connection.base_url.startswith("http")
     assert connection.endpoints == {"chat": r"/chat/completions$"}
@@ -39,14 +39,14 @@ def test_key_and_base_url() -> None:
     assert provider("llamacpp").connection(ConnectionSettings()).auth(empty) == {}
 
 
-def test_a_row_is_loaded_alone() -> None:
-    code = "from interlingua_chat_completions import rows; rows.groq; print(sorted(k for k in vars(rows) if k in %r))"
+def test_a_preset_is_loaded_alone() -> None:
+    code = "from interlingua_chat_completions import presets; presets.groq; print(sorted(set(vars(presets)) & set(%r)))"
     done = subprocess.run([sys.executable, "-c", code % SHIPPED], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "['groq']"
 
 
-def test_a_row_of_ones_own() -> None:
-    target = row("acme", key_env="ACME_KEY", models=[{"id": "a-1", "max_context_tokens": 9}],
+def test_a_preset_of_ones_own() -> None:
+    target = preset("acme", key_env="ACME_KEY", models=[{"id": "a-1", "max_context_tokens": 9}],
                  dialect={"reasoning_fields": ["thoughts"]}, capabilities={"supports_images": True})  # fmt: skip
     known = target.capabilities("a-1")
     assert (known.max_context_tokens, known.supports_images, known.assumed) == (9, True, False)
@@ -67,18 +67,18 @@ def test_a_call_turn_without_reasoning_says_so_where_that_is_asked(key: str, sai
 @pytest.mark.parametrize(("table", "named"), [
     ({"base_url": None}, "base_url is missing"),
     ({"base_url": "acme.example"}, "base_url must start with"),
-    ({"bas_url": "x"}, "bas_url is no field"),
+    ({"bas_url": "x"}, "bas_url is not a field"),
     ({"hosts": 3}, "hosts must be a list of strings"),
     ({"key_required": "yes"}, "key_required must be a bool"),
     ({"dialect": "x"}, "dialect must be a table"),
-    ({"dialect": {"sistem_role": "x"}}, "dialect.sistem_role is no field"),
+    ({"dialect": {"sistem_role": "x"}}, "dialect.sistem_role is not a field"),
     ({"dialect": {"structured": "yaml"}}, "dialect.structured must be one of"),
     ({"dialect": {"sampling": 1}}, "dialect.sampling must be a bool"),
-    ({"dialect": {"tool_choices": ["maybe"]}}, "dialect.tool_choices may hold"),
-    ({"capabilities": {"supports_magic": True}}, "capabilities.supports_magic is no field"),
+    ({"dialect": {"tool_choices": ["maybe"]}}, "dialect.tool_choices may only contain"),
+    ({"capabilities": {"supports_magic": True}}, "capabilities.supports_magic is not a field"),
     ({"models": "groq.json"}, "models must be a list"),
     ({"models": [{"id": 3}]}, "models wrong in a catalogue: expected str, got int .at /models/0/id"),
 ])  # fmt: skip
-def test_mistakes_name_the_row_and_the_field(table: dict[str, Any], named: str) -> None:
-    with pytest.raises(PluginError, match="row 'acme': " + named):
-        row("acme", **table)
+def test_mistakes_name_the_preset_and_the_field(table: dict[str, Any], named: str) -> None:
+    with pytest.raises(PluginError, match="preset 'acme': " + named):
+        preset("acme", **table)
