@@ -30,10 +30,11 @@ ray: $(VENV)/.dev ## Install Ray beside .venv and run the tests of bulk on it
 mutants: $(VENV)/.dev ## Print the kill matrix: broken adapters, the rules that catch them (ARGS="--only chat")
 	$(BIN)/python -m tests.contract.broken $(ARGS)
 
-lint: $(VENV)/.dev ## ruff, mypy --strict and the import contracts
+lint: $(VENV)/.dev ## ruff, mypy --strict, the import contracts and the limits of prose
 	$(BIN)/ruff check .
 	$(BIN)/mypy core/src $(wildcard plugins/*/src)
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/python tests/tools/prose.py
 
 wheels: $(VENV)/.dev ## Build every wheel and check each in a clean environment away from the checkout
 	$(BIN)/python -m pytest tests/wheels/check_wheels.py $(ARGS)
