@@ -1,4 +1,4 @@
-"""Read a failed answer, or an error inside a stream, into a typed error."""
+"""Turn a failed answer, or an error inside a stream, into a typed error."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BY_CODE: Mapping[str, type[ProviderError]] = {
 
 
 def from_wire_error(response: WireResponse) -> ProviderError:
-    """Return the typed error of a failed answer; the status alone decides where the body holds no squawk."""
+    """Return the typed error of a failed answer; if the body holds no squawk, the status alone decides."""
     try:
         body = loads(response.body)
     except ValueError:
@@ -28,7 +28,7 @@ def from_wire_error(response: WireResponse) -> ProviderError:
 
 
 def find_squawk(body: Any) -> Mapping[str, Any] | None:
-    """Return the error in a body or an event, or None where there is none."""
+    """Return the error in a body or an event, or None."""
     squawk = body.get("squawk") if isinstance(body, dict) else None
     return squawk if isinstance(squawk, dict) else None
 

@@ -1,4 +1,4 @@
-"""Write messages as the elements of a request, each from that message alone."""
+"""Write messages as the elements of a request, each independent of the others."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ def to_wire_messages(messages: Sequence[Message], losses: list[Loss]) -> list[di
 
 
 def to_wire_message(message: Message) -> Element:
-    """Write one message from that message alone, so that what was sent once is sent the same way again."""
+    """Write one message; the result depends on this message alone, so it is the same in every turn."""
     losses: list[BlockLoss] = []
     says = [to_wire_part(block, at, losses) for at, block in enumerate(message.content)]
     return Element({"from": _SPEAKERS[message.role], "says": says}, tuple(losses))
 
 
 def to_wire_part(block: ContentBlock, at: int, losses: list[BlockLoss]) -> Any:
-    """Write one block; core sends only kinds that the capabilities declare, and this service's own opaque ones.
+    """Write one block; core passes only declared kinds, and this service's own opaque blocks.
 
     Args:
         block: the block, or a part of a tool's result.
-        at: index in its message of the block.
-        losses: what is lost is added here.
+        at: index of the block in its message.
+        losses: receives what this wire cannot carry.
 
     Raises:
         CapabilityError: this wire has no form for the block.

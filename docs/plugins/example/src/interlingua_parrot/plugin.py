@@ -30,7 +30,7 @@ from interlingua_parrot.stream import stream_response
 
 BASE_URL = "https://parrot.example"
 
-# What is declared True reaches `to_wire` and needs a cassette that shows it; anything else core removes and reports.
+# A capability declared True reaches `to_wire` and needs a cassette; core removes and reports everything else.
 DEFAULTS = ModelCapabilities(
     supports_system_prompt=True,
     supports_tools=True,

@@ -66,7 +66,7 @@ def to_wire_tool(tool: ToolDefinition, path: str, losses: list[Loss]) -> dict[st
 
 
 def estimate_input_tokens(messages: Sequence[Message], tools: Sequence[ToolDefinition]) -> int:
-    """Return about how many tokens the request has: one for four characters, and a few for each message."""
+    """Estimate the tokens of the request: one for four characters, and a few for each message."""
     size = sum(_characters(message) for message in messages)
     size += sum(len(tool.name) + len(tool.description) + len(dumps(tool.input_schema)) for tool in tools)
     return size // _CHARACTERS_PER_TOKEN + _TOKENS_PER_MESSAGE * len(messages)

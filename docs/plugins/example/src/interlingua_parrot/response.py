@@ -54,7 +54,7 @@ def from_wire_response(response: WireResponse, context: RequestContext) -> Messa
 
 
 def from_wire_part(part: Mapping[str, Any], context: RequestContext) -> ContentBlock:
-    """Read one part; one whose type is unknown becomes an OpaqueBlock, kept exactly for its origin."""
+    """Read one part; an unknown type becomes an OpaqueBlock, which goes back to its origin unchanged."""
     kind = part.get("type")
     if kind == "words":
         return TextBlock(text=part["words"])
@@ -83,7 +83,7 @@ def from_wire_stop_reason(body: Mapping[str, Any]) -> StopReason:
 
 
 def from_wire_usage(body: Mapping[str, Any]) -> Usage | None:
-    """Return the token counts; what was not reported is None, not 0."""
+    """Return the token counts; counts that were not reported are None, not 0."""
     counts = body.get("usage")
     if not isinstance(counts, dict):
         return None
