@@ -1,9 +1,9 @@
-"""Every error core raises, as one tree that can be drawn.
+"""Every error that core raises, as one tree.
 
 InterlinguaError
-├── CallerError            a local mistake; nothing was sent
+├── CallerError            a mistake of the caller; nothing was sent
 │   └── InvalidConversationError, UnsupportedSchemaError, CapabilityError, UnknownProviderError, DecodeError
-├── ProviderError          the remote service answered with a failure
+├── ProviderError          the service answered with a failure
 │   ├── AuthenticationError, PermissionDeniedError, RateLimitError, QuotaExceededError, OverloadedError,
 │   │   ContextWindowExceededError, ContentRefusedError, ModelNotFoundError, ServerError
 │   └── BadRequestError ── RejectedAnswerError
@@ -20,17 +20,17 @@ from typing import Any, ClassVar, Literal
 
 
 class InterlinguaError(Exception):
-    """The root: catch this to catch everything interlingua raises.
+    """Base class of every error that interlingua raises.
 
     Attributes:
-        provider: provider key, where one was involved.
-        model: the model asked for, without the provider key.
-        status: HTTP status, where there was an answer.
-        request_id: the provider's id of the exchange, for its support desk.
-        retryable: True when the same request may succeed later.
-        retry_after: seconds that the provider asked to wait, or None.
-        body: the raw answer body, where there was one.
-        partial: the message received so far when a stream had begun; tokens received are never lost.
+        provider: provider key, or None.
+        model: the requested model, without the provider key.
+        status: HTTP status, or None without an answer.
+        request_id: id that the service gave the request; quote it to its support.
+        retryable: True if the same request may succeed later.
+        retry_after: delay in seconds that the service requested, or None.
+        body: raw body of the answer, or None.
+        partial: the message received so far, if a stream had started; received tokens are never lost.
     """
 
     default_retryable: ClassVar[bool] = False
@@ -62,7 +62,7 @@ class InterlinguaError(Exception):
         self.partial = partial
 
     def __str__(self) -> str:
-        """Say what happened and where, in one line."""
+        """Return the message with provider, model, status, code and request id in one line."""
         model = f"{self.provider}:{self.model}" if self.provider and self.model else self.provider
         facts = [fact for fact in (model, f"HTTP {self.status}" if self.status else None, self.code) if fact]
         if self.request_id:
@@ -73,22 +73,22 @@ class InterlinguaError(Exception):
 
     @property
     def place(self) -> str | None:
-        """Where in the input, for errors that point into it; None elsewhere."""
+        """Place in the input that the error refers to, or None."""
         return getattr(self, "path", None)
 
 
 class CallerError(InterlinguaError):
-    """A local mistake of the caller; nothing was sent."""
+    """A mistake of the caller, found before anything was sent."""
 
 
 class InvalidConversationError(CallerError):
-    """A conversation breaks numbered rules of the canonical format; `violations` lists all of them."""
+    """A conversation violates numbered rules of the canonical format; `violations` lists all of them."""
 
     def __init__(self, violations: Sequence[Any], **facts: Any) -> None:
         self.violations = tuple(violations)
         lines = "; ".join(str(violation) for violation in self.violations[:5])
         more = f" (and {len(self.violations) - 5} more)" if len(self.violations) > 5 else ""
-        super().__init__(f"the conversation breaks {len(self.violations)} rule(s): {lines}{more}", **facts)
+        super().__init__(f"the conversation violates {len(self.violations)} rule(s): {lines}{more}", **facts)
 
 
 class _Located(InterlinguaError):
@@ -98,23 +98,23 @@ class _Located(InterlinguaError):
 
 
 class UnsupportedSchemaError(_Located, CallerError):
-    """A tool's schema is outside the accepted subset (format.md, Tools); `path` is the JSON pointer of the keyword."""
+    """A tool schema uses an unsupported keyword (format.md, Tools); `path` is the JSON pointer of the keyword."""
 
 
 class DecodeError(_Located, CallerError):
-    """Stored or imported data is not a canonical value; `path` names the place in it."""
+    """Stored or imported data is not a canonical value; `path` is the place of the first fault."""
 
 
 class CapabilityError(_Located, CallerError):
-    """The target cannot do what was asked, and dropping it silently would be a lie; `path` names it if a block."""
+    """The target cannot do what was requested, and dropping it would change the meaning; `path` is the place."""
 
 
 class UnknownProviderError(CallerError):
-    """No installed plugin or configured preset has this provider key."""
+    """No installed plugin and no configured preset has this provider key."""
 
 
 class ProviderError(InterlinguaError):
-    """The remote service answered with a failure."""
+    """The service answered with a failure."""
 
 
 class AuthenticationError(ProviderError):
@@ -122,21 +122,21 @@ class AuthenticationError(ProviderError):
 
 
 class PermissionDeniedError(ProviderError):
-    """The key is good but may not do this."""
+    """The key is valid but lacks permission for this request."""
 
 
 class RateLimitError(ProviderError):
-    """Too many requests or tokens for now; `retry_after` is the wait in seconds, where the provider gave one."""
+    """Too many requests or tokens at the moment; `retry_after` is the requested delay in seconds, if there is one."""
 
     default_retryable = True
 
 
 class QuotaExceededError(ProviderError):
-    """The account's money or plan is used up: waiting does not help."""
+    """The budget or plan of the account is used up; waiting does not help."""
 
 
 class OverloadedError(ProviderError):
-    """The service is short of capacity."""
+    """The service is overloaded."""
 
     default_retryable = True
 
@@ -146,52 +146,52 @@ class ContextWindowExceededError(ProviderError):
 
 
 class ContentRefusedError(ProviderError):
-    """A content filter refused the request without giving a message."""
+    """A content filter rejected the request, and there is no message."""
 
 
 class BadRequestError(ProviderError):
-    """The service found the request wrong."""
+    """The service rejected the request as invalid."""
 
 
 class RejectedAnswerError(BadRequestError):
-    """The service refused what its own model wrote, for it breaks a schema; `partial` has it."""
+    """The service rejected the output of its model because it violates a schema; `partial` holds it."""
 
 
 class ModelNotFoundError(ProviderError):
-    """The service does not have this model, or not for this account."""
+    """The service does not offer this model, or not to this account."""
 
 
 class ServerError(ProviderError):
-    """The service failed by itself."""
+    """The service failed internally."""
 
     default_retryable = True
 
 
 class WireError(InterlinguaError):
-    """The protocol broke."""
+    """No readable answer arrived."""
 
 
 class MalformedResponseError(_Located, WireError):
-    """What arrived is not what the wire format allows; `path` names the place where it is known."""
+    """The answer is not valid in the API of the service; `path` is the place, if known."""
 
 
 class StreamInterruptedError(WireError):
-    """A stream ended before its terminal event; `partial` holds what was received."""
+    """A stream ended before its terminal event; `partial` holds the received part."""
 
     default_retryable = True
 
 
 class APIConnectionError(WireError):
-    """Connecting, sending or reading failed, so there is no answer."""
+    """Connecting, sending or reading failed."""
 
     default_retryable = True
 
 
 class APITimeoutError(APIConnectionError):
-    """A time limit was passed.
+    """A time limit was exceeded.
 
     Attributes:
-        phase: "connect", or "response" where the first byte, the next chunk or the end did not arrive in time.
+        phase: "connect", or "response" if the first byte, the next chunk or the end did not arrive in time.
     """
 
     def __init__(self, message: str, *, phase: Literal["connect", "response"] = "response", **facts: Any) -> None:
@@ -200,4 +200,4 @@ class APITimeoutError(APIConnectionError):
 
 
 class PluginError(InterlinguaError):
-    """A plugin is missing, broken, or answers what its hook may not."""
+    """A plugin is missing or broken, or returns a value that its hook does not allow."""

@@ -1,7 +1,7 @@
-"""Typed answers: what an application gets, and the protocol of what asks for one and reads it.
+"""Typed answers: their values and errors, and the base classes of the package that produces them.
 
-How a type becomes a schema, a tool or words, and an answer a value, is the work of another distribution. It is found by
-its entry point in the group `interlingua.outputs`, so that core names none.
+Another distribution turns a type into a schema, a tool or a prompt, and an answer into a value. It is found by its
+entry point in the group `interlingua.outputs`.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ OutputMode: TypeAlias = Literal["native", "tool", "prompt"]
 
 
 class OutputFormat(ABC, Generic[_T]):
-    """A type of answer with a way to ask for it; what `output=` takes besides a type.
+    """The type of an answer and how to request it: an argument for `output=`.
 
-    Its class is called with the type where a caller gives a bare one.
+    If the caller passes a plain type, core calls the class that the entry point names with it.
     """
 
     @abstractmethod
     def plan(self, tools: Sequence[ToolDefinition], options: RequestOptions, can: ModelCapabilities) -> OutputPlan[_T]:
-        """Decide how one request asks for the answer."""
+        """Return how one request asks for the answer."""
 
 
 class OutputPlan(ABC, Generic[_T]):
@@ -44,41 +44,41 @@ class OutputPlan(ABC, Generic[_T]):
 
     @abstractmethod
     def messages(self, history: str | Message | Sequence[Message]) -> Sequence[Message]:
-        """Return the conversation with what the model has to be told."""
+        """Return the conversation with the instructions for the model added."""
 
     @abstractmethod
     def attempts(self, messages: str | Message | Sequence[Message], retries: int) -> OutputAttempts[_T]:
-        """Begin the attempts to have the answer."""
+        """Start a series of attempts to get the answer."""
 
     @abstractmethod
     def partials(self) -> PartialReader:
-        """Begin to read partial answers from the events of one stream."""
+        """Return a reader of partial answers for one stream."""
 
     @abstractmethod
     def answer(self, message: Message, losses: Sequence[Loss]) -> Answer[_T]:
-        """Return the answer of a stream's message."""
+        """Return the answer in the message of a stream."""
 
 
 class OutputAttempts(ABC, Generic[_T]):
-    """The attempts to have one typed answer."""
+    """A series of attempts to get one typed answer."""
 
     messages: Sequence[Message]  # what to send next
 
     @abstractmethod
     def take(self, message: Message, losses: Sequence[Loss]) -> Answer[_T] | None:
-        """Return the answer of a message, or None where it is to be asked for again."""
+        """Return the answer in a message, or None if the model must be asked again."""
 
 
 class PartialReader(Protocol):
-    """Reads what has arrived of a typed answer."""
+    """Reads a typed answer while it arrives."""
 
     def feed(self, event: StreamEvent) -> Partial | None:
-        """Return what has arrived, where it grew."""
+        """Return the part received so far if this event extended it, else None."""
         ...
 
 
 class OutputProblem(NamedTuple):
-    """One place of an answer that does not fit: its path (`lines/0/total`; "" is the answer), and what is wrong."""
+    """One fault of an answer: its path (`lines/0/total`; "" is the whole answer) and what is wrong there."""
 
     path: str
     message: str
@@ -86,7 +86,7 @@ class OutputProblem(NamedTuple):
 
 @attrs.frozen
 class Attempt:
-    """One answer of the model, and what was wrong with it; nothing is wrong with the one that was taken."""
+    """One answer of the model and its faults; the accepted answer has no faults."""
 
     message: Message
     errors: tuple[OutputProblem, ...] = ()
@@ -97,12 +97,12 @@ class Answer(Generic[_T]):
     """A typed answer.
 
     Attributes:
-        message: the model's last message.
-        messages: what to add to the history; valid as it is, failed attempts are not in it.
-        attempts: every message the model gave, the failed ones first.
-        usage: of all attempts together; the cost is None where one of them is unknown.
-        mode: how the answer was asked for.
-        losses: the ledger: of the requests, of the choice of mode, and of a schema that a service did not keep to.
+        message: the last message of the model.
+        messages: messages to append to the history; failed attempts are not among them.
+        attempts: every attempt, the failed ones first.
+        usage: usage of all attempts together; the cost is None if the cost of one attempt is unknown.
+        mode: how the answer was requested.
+        losses: the ledger rows of the requests, of the choice of mode, and of schemas that the service ignored.
     """
 
     message: Message
@@ -115,10 +115,10 @@ class Answer(Generic[_T]):
 
     @property
     def value(self) -> _T:
-        """The value.
+        """The typed value.
 
         Raises:
-            CallerError: there is none yet, for the model called tools: answer `message.tool_calls` and send again.
+            CallerError: the model called tools first: answer `message.tool_calls` and send again.
         """
         if not self.attempts:
             names = ", ".join(call.name for call in self.message.tool_calls)
@@ -129,11 +129,11 @@ class Answer(Generic[_T]):
 
 @attrs.frozen
 class Partial:
-    """What has arrived of a typed answer.
+    """The part of a typed answer received so far.
 
     Attributes:
-        value: plain JSON, with maps as objects; strings may be half, numbers are not.
-        closed: paths in the answer's JSON, such as `lines/0/total`, of what is whole.
+        value: plain JSON, with maps as objects; strings may be incomplete, numbers are complete.
+        closed: paths of complete values in the JSON of the answer, such as `lines/0/total`.
     """
 
     value: Any
@@ -141,12 +141,12 @@ class Partial:
 
 
 class InvalidOutputError(InterlinguaError):
-    """No answer fits the type asked for; the message names places, never what the model wrote.
+    """No answer fits the requested type; the error message names places, never what the model wrote.
 
     Attributes:
-        errors: what is wrong with the last answer, each with `path` and `message`.
-        attempts: every answer, with its errors.
-        usage: of all attempts together; None where nothing was sent.
+        errors: faults of the last answer, each with `path` and `message`.
+        attempts: every answer with its faults.
+        usage: usage of all attempts together; None if nothing was sent.
     """
 
     def __init__(self, message: str, *, errors: Sequence[Any] = (), **facts: Any) -> None:
@@ -157,9 +157,9 @@ class InvalidOutputError(InterlinguaError):
 
     @property
     def cost_usd(self) -> Any:
-        """What the attempts cost in USD; None where that is not known."""
+        """Cost of the attempts in USD, or None if unknown."""
         return self.usage and self.usage.cost_usd
 
 
 class OutputTruncatedError(InvalidOutputError):
-    """The answer was cut off at a limit of tokens; it is not asked for again."""
+    """The answer was cut off at a token limit; the model is not asked again."""

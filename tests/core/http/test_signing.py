@@ -330,5 +330,5 @@ def test_a_signer_needs_no_credentials() -> None:
 
 def test_an_outgoing_request_does_not_show_its_headers() -> None:
     made = HttpRequest("POST", "https://a.test/x", {"authorization": "hunter2"}, b"{}", datetime.now(UTC))
-    assert repr(made) == "<Outgoing POST https://a.test/x, 2 bytes>"
+    assert repr(made) == "<HttpRequest POST https://a.test/x, 2 bytes>"
     assert Connection(base_url="https://a.test").sign is None

@@ -1,14 +1,14 @@
-"""What crosses the seam where a service takes many requests at once and answers them later.
+"""Values of batches: many requests sent at once and answered later.
 
-A batch is handled by auxiliary exchanges (`auxiliary_request`, `from_wire_auxiliary`) of these kinds, where
-`Connection.batches` says that the service has them:
+A batch is handled by the hooks `auxiliary_request` and `from_wire_auxiliary` with these kinds, if
+`Connection.batch_limits` is set:
 
-- `batch_upload`, given `requests` (pairs of an id and a `WireRequest`) and `name`: the id of a file. None instead of a
-  request where the service wants no file.
-- `batch_create`, given `requests`, `name`, and `file` where there was an upload: a `BatchStatus`.
-- `batch_status` and `batch_cancel`, given `id`: a `BatchStatus`.
+- `batch_upload` with `requests` (pairs of an id and a `WireRequest`) and `name`: the id of the uploaded file. The request
+  is None if the service needs no file.
+- `batch_create` with `requests`, `name`, and `file` after an upload: a `BatchStatus`.
+- `batch_status` and `batch_cancel` with `id`: a `BatchStatus`.
 - `batch_list`: the newest batches, a list of `BatchStatus`.
-- `batch_results`, given `result`, one of `BatchStatus.results`: a list of `BatchAnswer`, in any order.
+- `batch_results` with `result`, one of `BatchStatus.results`: a list of `BatchAnswer`, in any order.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from interlingua._plugins.wire import WireResponse
 
 @attrs.frozen(kw_only=True)
 class BatchStatus:
-    """How far a batch is.
+    """The progress of a batch.
 
     Attributes:
-        id: the service's.
-        state: `ended` also where the batch failed, expired or was cancelled.
-        raw_state: the service's word.
-        name: the label it was created with, where the service keeps one.
-        created_at: seconds since 1970, None where the service does not say.
-        total: requests in it; None while the service does not know.
-        succeeded: requests with an answer; None likewise.
-        failed: requests without, for whatever reason; None likewise.
-        results: what `batch_results` is asked for, once for each; empty where there is nothing to be had.
-        error: why the batch as a whole failed.
+        id: id of the batch at the service.
+        state: `ended` also if the batch failed, expired or was cancelled.
+        raw_state: the state in the words of the service.
+        name: label that the batch was created with, if the service keeps one.
+        created_at: seconds since 1970, or None if unknown.
+        total: number of requests, or None while unknown.
+        succeeded: number of requests with an answer, or None while unknown.
+        failed: number of requests without an answer, or None while unknown.
+        results: arguments for `batch_results`, one request each; empty if no results are available.
+        error: why the whole batch failed.
     """
 
     id: str
@@ -50,12 +50,12 @@ class BatchStatus:
 
 
 class BatchAnswer(NamedTuple):
-    """What became of one request of a batch.
+    """The outcome of one request of a batch.
 
     Attributes:
-        id: the request's, as it was given; empty where the service lost it.
-        response: the answer, or the failure as the service would have answered the request alone; None for neither.
-        reason: why there is none, such as `expired`.
+        id: id of the request; "" if the service lost it.
+        response: the answer, or the failure in the form of an answer to a single request; None if there is neither.
+        reason: why there is no response, such as `expired`.
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""How a service is reached: settings in, a connection out; signing is a function of the finished request."""
+"""How a service is reached: the settings, the connection that a plugin returns, and the request to sign."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from interlingua.errors import ProviderError
 
 @attrs.frozen(kw_only=True)
 class ConnectionSettings:
-    """What a user or the environment says about reaching a provider; the input of the `connection` hook.
+    """Settings of the caller and the environment for reaching a provider; the input of the `connection` hook.
 
     Attributes:
-        api_key: given by the caller; None lets the adapter look into `environ`.
-        base_url: overrides the adapter's own.
-        environ: the environment, passed in so that the hook stays pure.
-        api: the wire format wanted, where the provider has several.
-        options: the provider's own connection options (region, organisation, version, …).
+        api_key: key passed by the caller; None lets the plugin read `environ`.
+        base_url: replaces the default base URL of the plugin.
+        environ: environment variables, passed in so that the hook stays pure.
+        api: the requested API, for providers that have several.
+        options: connection options of this provider (region, organisation, version, …).
     """
 
     api_key: str | None = None
@@ -34,14 +34,14 @@ class ConnectionSettings:
 
 
 class HttpRequest(NamedTuple):
-    """One HTTP request as it is sent, but for its signature. `headers` hold secrets: the representation omits them.
+    """One HTTP request, complete except for its signature. `headers` holds secrets, so `repr` omits it.
 
     Attributes:
         method: HTTP method.
-        url: the whole address, encoded.
-        headers: names in lower case; the connection's, the request's and the caller's, merged.
+        url: complete URL, encoded.
+        headers: headers of connection, request and caller, merged; names in lower case.
         body: the exact bytes.
-        time: of this attempt, UTC.
+        time: time of this attempt, UTC.
     """
 
     method: str
@@ -60,12 +60,12 @@ Sign = Callable[[HttpRequest, Any], Mapping[str, str]]
 
 
 def no_auth(_request: WireRequest) -> Mapping[str, str]:
-    """Add nothing: a local server needs no key."""
+    """Return no headers; for local servers that need no key."""
     return {}
 
 
 def bearer_auth(key: str | None) -> Auth:
-    """Return a signer that sends the key as a bearer token, as most services want it; without a key `no_auth`."""
+    """Return an `auth` function that sends the key as a bearer token, or `no_auth` if there is no key."""
     if not key:
         return no_auth
     headers = {"authorization": f"Bearer {key}"}
@@ -73,12 +73,12 @@ def bearer_auth(key: str | None) -> Auth:
 
 
 class Endpoint(NamedTuple):
-    """What a request's path says: the API, the model where the path names it, and whether this adapter reads it.
+    """The API and the model that the path of a request refers to, and whether the plugin reads that API.
 
     Attributes:
         api: name of the API.
-        model: the model, or None.
-        read: False for an endpoint of the service that this adapter knows and does not read.
+        model: model name, or None if the path has none.
+        read: False for an endpoint of the service that the plugin does not read.
     """
 
     api: str
@@ -87,11 +87,11 @@ class Endpoint(NamedTuple):
 
 
 class BatchLimits(NamedTuple):
-    """What one batch may hold: requests of one model and one wire format.
+    """Limits of one batch, which holds requests of one model and one API.
 
     Attributes:
-        requests: most requests.
-        size: most bytes of what is uploaded or sent.
+        requests: maximum number of requests.
+        size: maximum number of bytes uploaded or sent.
     """
 
     requests: int
@@ -100,31 +100,31 @@ class BatchLimits(NamedTuple):
 
 @attrs.frozen(kw_only=True)
 class Connection:
-    """How to reach a provider (the answer of the `connection` hook).
+    """How to reach a service; the result of the `connection` hook.
 
     Attributes:
         base_url: scheme, host and path prefix, without a trailing slash.
-        auth: secret headers of a request, where a fixed key is all it takes; called for every attempt.
-        credentials: gives the secret that `sign` takes (any value but None), or an awaitable of it. Called before the
-            first attempt, with None, and once more with the error of an attempt that failed with an
-            AuthenticationError; in between the secret is kept, until its attribute `expires_at` (a datetime with
-            time zone) is near, where it has one. It may block: an asynchronous client calls it in a thread.
-        sign: secret headers of the finished request, from it and the secret (None without `credentials`); called for
-            every attempt, after `auth`; pure.
-        url: the whole address of a request, where that is not `base_url` and the request's path; pure.
-        headers: public headers for every request.
+        auth: returns the secret headers of a request, for services that use a fixed key; called for every attempt.
+        credentials: returns the secret for `sign` (any value but None), or an awaitable of it. Called with None
+            before the first attempt, and once more with the error of an attempt that failed with an
+            AuthenticationError. Core keeps the secret until then, or until its attribute `expires_at` (a datetime
+            with time zone, optional) is near. It may block: an asynchronous client calls it in a thread.
+        sign: returns the secret headers of the finished request, given that request and the secret (None without
+            `credentials`); called for every attempt, after `auth`; pure.
+        url: returns the complete URL of a request if that is not `base_url` plus the path; pure.
+        headers: public headers of every request.
         list_headers: lower-case names of list headers: the values of connection, request and caller are joined.
         request_id_headers: lower-case names of further response headers that hold the request id.
         framing: `sse`, `ndjson`, or a factory of an incremental framer.
-        env_vars: names of the environment variables that were looked at, for error messages and `providers`.
-        has_key: False when a key is needed and none was found.
-        hosts: host names this service answers on, for recognising recorded traffic; `*` stands for any letters.
-        endpoints: api name -> path (regular expression, matched at the end of a URL's path); a group `model` is the
-            model's name, percent-encoded.
-        unread_endpoints: the same for endpoints of the service that this adapter does not read.
-        self_hosted: models (regular expression, matched whole) that run on machines of whoever runs the server: their
-            tokens have no price, so they cost 0; empty for none.
-        batch_limits: what a batch may hold, as `BatchLimits`; None where the service takes no batches.
+        env_vars: names of the environment variables that the hook read, for error messages and listings.
+        has_key: False if a key is required and was not found.
+        hosts: host names of this service, to recognise recorded traffic; `*` matches any characters.
+        endpoints: API -> path (regular expression, matched at the end of the path of a URL); a group `model` is the
+            percent-encoded name of the model.
+        unread_endpoints: the same for endpoints of the service that the plugin does not read.
+        self_hosted: models (regular expression, matched whole) that run on the machines of the operator: their
+            tokens have no price, so they cost 0; "" if there are none.
+        batch_limits: limits of a batch, or None if the service accepts no batches.
     """
 
     base_url: str

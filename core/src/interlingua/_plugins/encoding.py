@@ -1,4 +1,4 @@
-"""Helpers of `to_wire`: each message encoded once while its conversation lives, and ready JSON pieces joined."""
+"""Helpers for `to_wire`: encode each message once while its conversation lives, and join encoded JSON."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ T = TypeVar("T")
 Piece = bytes | memoryview
 
 Json = bytes | Sequence[Piece]
-"""A ready JSON value, whole or in pieces: a history is joined once, with the request around it."""
+"""An encoded JSON value, whole or in pieces: a history is joined once, together with the request."""
 
-_KEYS = 4  # for how many keys results are kept, such as a model's profile with thinking and without
+_KEYS = 4  # number of keys to keep results for, such as a profile of a model with thinking and without
 
 
 class ProjectedConversation(list[Message]):
-    """Messages as one target can carry them; `written` remembers what an adapter wrote of each, by key."""
+    """Messages as one target can carry them; `written` holds what a plugin encoded of each, by key."""
 
     __slots__ = ("written",)
 
@@ -32,11 +32,11 @@ class ProjectedConversation(list[Message]):
 
 
 def encode_each(messages: Sequence[Message], key: Hashable, encode: Callable[[Message], T]) -> list[T]:
-    """Return `encode(message)` for every message; each is encoded once per key while its conversation lives.
+    """Return `encode(message)` for every message; a message is encoded once per key while its conversation lives.
 
     Args:
-        messages: what `to_wire` was given; of a plain list, every message is encoded.
-        key: names the adapter and everything the result depends on besides the message.
+        messages: the messages passed to `to_wire`; of a plain list, every message is encoded.
+        key: identifies the plugin and everything the result depends on, except the message.
         encode: a pure function of one message.
     """
     store = getattr(messages, "written", None)
@@ -61,9 +61,10 @@ def encode_each(messages: Sequence[Message], key: Hashable, encode: Callable[[Me
 
 
 def model_saw(messages: Sequence[Message], at: int) -> bool:
-    """Return True when a model was asked after message `at`: an answer follows, or nothing, or one that vanished.
+    """Return True if a model has seen message `at`: the next message is an answer, is missing, or was dropped.
 
-    A wire that writes the end of a conversation differently needs this: what was the end once must stay as it was sent.
+    For APIs that write the last message differently: a message that was sent last once must be encoded the same way
+    again, or the prompt cache of the service is lost.
     """
     if at + 1 == len(messages) or messages[at + 1].role is Role.ASSISTANT:
         return True
@@ -71,7 +72,7 @@ def model_saw(messages: Sequence[Message], at: int) -> bool:
 
 
 def json_object(fields: Mapping[str, Json] | Iterable[tuple[str, Json]]) -> bytes:
-    """Join ready JSON values into an object, in the order given."""
+    """Join encoded JSON values into an object, in this order."""
     pairs = fields.items() if isinstance(fields, Mapping) else fields
     pieces: list[Piece] = []
     for name, value in pairs:
@@ -85,19 +86,19 @@ def json_object(fields: Mapping[str, Json] | Iterable[tuple[str, Json]]) -> byte
 
 
 def json_array(values: Iterable[bytes]) -> bytes:
-    """Join ready JSON values into an array."""
+    """Join encoded JSON values into an array."""
     return b"".join((b"[", b",".join(values), b"]"))
 
 
 def json_array_concat(array: bytes, more: bytes) -> bytes:
-    """Join two ready JSON arrays."""
+    """Join two encoded JSON arrays."""
     if array == b"[]" or more == b"[]":
         return more if array == b"[]" else array
     return array[:-1] + b"," + more[1:]
 
 
 def json_object_with(element: bytes, name: str, value: bytes) -> bytes:
-    """Add one member at the end of a ready JSON object, for markers that are no part of what is remembered."""
+    """Append a member to an encoded JSON object, for markers that must not be part of the remembered encoding."""
     if element == b"{}":
         return json_object({name: value})
     return element[:-1] + b"," + dumps(name) + b":" + value + b"}"

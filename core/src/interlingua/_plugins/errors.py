@@ -1,4 +1,4 @@
-"""Typed errors from HTTP answers: the class by status, the wait from headers, HTML pages recognised."""
+"""Typed errors of HTTP answers: the class by status, the delay from headers, and HTML error pages."""
 
 from __future__ import annotations
 
@@ -39,15 +39,16 @@ _BY_STATUS: dict[int, type[ProviderError]] = {
 
 
 def error_class_for_status(status: int) -> type[ProviderError]:
-    """Return the error class a status alone suggests."""
+    """Return the error class for a status."""
     return _BY_STATUS.get(status) or (ServerError if status >= 500 else BadRequestError)
 
 
 def error_for_status(response: WireResponse) -> ProviderError:
-    """Return the error a status alone suggests, with the delay its headers ask for."""
+    """Return the error for a status, with the delay that the headers request."""
     text = response.body[:300].decode("utf-8", "replace").strip()
     if response.status < 400 and (address := response.headers.get("location")):
-        text = f"the service is at {address.partition('?')[0]}, and redirects are not followed: give that as base URL"
+        address = address.partition("?")[0]
+        text = f"the service redirects to {address}, and redirects are not followed: set base_url to that address"
     kind = error_class_for_status(response.status)
     return kind(text or "no body", status=response.status, retry_after=retry_after(response.headers))
 
@@ -59,7 +60,7 @@ _TITLE = re.compile(rb"<(title|h1)\b[^>]*>(.*?)</\1", re.I | re.S)
 
 
 def describe_html(response: WireResponse) -> str | None:
-    """Say that the body is an HTML page, with its title, for an error's message; None for others and for redirects."""
+    """Return a description of a body that is an HTML page, with its title; None for other bodies and for redirects."""
     if 300 <= response.status < 400 or _HTML.match(response.body, 0, 4096) is None:
         return None
     found = _TITLE.search(response.body, 0, 65536)
@@ -69,7 +70,7 @@ def describe_html(response: WireResponse) -> str | None:
 
 
 def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
-    """Read `retry-after-ms` or `retry-after` (seconds or an HTTP date) in seconds; None when absent or unreadable."""
+    """Return `retry-after-ms` or `retry-after` (seconds or an HTTP date) in seconds; None if absent or unreadable."""
     for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
         with suppress(KeyError, ValueError):
             return max(float(headers[name]) / unit, 0.0)

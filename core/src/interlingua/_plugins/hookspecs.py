@@ -1,4 +1,4 @@
-"""Every hook a plugin may answer: when it is called and what it may see, return and raise."""
+"""The hook specifications: when each hook is called, and what it may see, return and raise."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ hookimpl = pluggy.HookimplMarker(PROJECT)
 
 
 class ProviderHooks:
-    """Hooks that exactly one provider answers; other plugins may only wrap them."""
+    """Hooks that exactly one provider implements; other plugins may only wrap them."""
 
     @hookspec(firstresult=True)
     def capabilities(self, model: str, options: RequestOptions | None) -> ModelCapabilities | None:
-        """Called before routing and before `to_wire`, once for equal options: say what this provider can carry.
+        """Called before routing and before `to_wire`, once for equal options: declare what the model accepts.
 
         Args:
             model: model name without provider key; it need not be in the catalogue.
-            options: the request's options where there are any; `options.api` chooses a wire format.
+            options: options of the request, or None outside a request; `options.api` selects an API.
 
         Returns:
-            The declaration; for an unknown model the provider's defaults with `assumed=True`.
+            The capabilities; for an unknown model the defaults of the provider with `assumed=True`.
         """
 
     @hookspec(firstresult=True)
@@ -48,25 +48,25 @@ class ProviderHooks:
         Pure and deterministic: no clock, no network, no environment, arguments not changed.
 
         Args:
-            messages: already projected by core: only blocks the capabilities declare, call ids already in this
-                wire's id space, foreign opaque state removed, every call answered right after it.
-            tools: definitions with names already in this wire's pattern.
-            options: of this request.
+            messages: already projected by core: only blocks that the capabilities declare, call ids in the form of
+                this API, opaque state of other providers removed, every call followed by its result.
+            tools: definitions whose names already match the pattern of this API.
+            options: options of this request.
 
         Returns:
-            The request without auth; `losses` holds what only this wire had to rewrite or drop.
+            The request without authentication; `losses` lists what this API alone had to rewrite or drop.
 
         Raises:
-            CapabilityError: an option cannot be expressed on this wire and may not be dropped.
+            CapabilityError: an option cannot be expressed in this API and must not be dropped.
         """
 
     @hookspec(firstresult=True)
     def from_wire_response(self, response: WireResponse, context: RequestContext) -> Message | None:
-        """Called when a complete body with a status below 400 arrived: read it.
+        """Called with a complete body whose status is below 400: read it.
 
         Args:
             response: status, headers, body.
-            context: origin, ids and clock; make the message with `context.message(...)`.
+            context: origin, ids and clock; create the message with `context.message(...)`.
 
         Raises:
             ProviderError: the body is an error inside a 200.
@@ -77,14 +77,14 @@ class ProviderHooks:
     def stream_response(
         self, response_stream: AsyncIterator[WireChunk], context: RequestContext
     ) -> AsyncIterator[StreamEvent] | None:
-        """Called when a framed stream is open: translate its chunks into events as they come.
+        """Called when a framed stream is open: translate its chunks into events as they arrive.
 
-        An async generator that awaits nothing but `response_stream`, and never yields in a `finally`. When the source
-        ends, flush what is known; yield `MessageComplete` only if the wire said that the message is complete. A
-        failure the wire reports is yielded as `ErrorEvent`, last.
+        Write it as an async generator that awaits only `response_stream` and never yields in a `finally`. When the
+        source ends, flush pending events; yield `MessageComplete` only if the service reported that the message is
+        complete. If the service reports a failure, yield an `ErrorEvent` last.
 
         Args:
-            response_stream: framed chunks; it ends normally also when the connection broke.
+            response_stream: framed chunks; it ends normally even if the connection broke.
             context: as for `from_wire_response`.
         """
 
@@ -96,47 +96,47 @@ class ProviderHooks:
 
     @hookspec(firstresult=True)
     def from_wire_error(self, response: WireResponse, context: RequestContext) -> ProviderError | None:
-        """Called for a status of 400 and above: turn the answer into the right typed error.
+        """Called with an answer whose status is 400 or above: return the matching typed error.
 
-        Optional: without it core classifies by status alone.
+        Optional: without it core chooses the error class by status.
         """
 
     @hookspec(firstresult=True)
     def cost_of(self, message: Message, model: ModelInfo | None) -> CostParts | None:
-        """Called with a complete answer that has a usage: say what it cost, where that is not tokens times rate.
+        """Called with a complete answer that has usage: return its cost if that is not tokens times rate.
 
-        Optional: without it, and where it returns None, core computes the cost from the catalogue's prices. Pure.
+        Optional: without it, or if it returns None, core computes the cost from the prices of the catalogue. Pure.
 
         Args:
-            message: as the adapter made it; units billed apart from tokens are in `usage.extra_units`.
-            model: the catalogue's entry of its model, or None.
+            message: the message that the plugin returned; units billed apart from tokens are in `usage.extra_units`.
+            model: catalogue entry of the model, or None.
         """
 
     @hookspec(firstresult=True)
     def connection(self, settings: ConnectionSettings) -> Connection | None:
-        """Called when a client is made and when recorded traffic is matched: say how to reach the service.
+        """Called when a client is created and when recorded traffic is matched: return how to reach the service.
 
-        Pure: the environment is given as `settings.environ`; a signer is a function, called just before sending. Look
-        at each of `settings.options` here: one that the user gave and the hook does not look at is warned of.
+        Pure: the environment is passed as `settings.environ`; a signer is a function that core calls just before
+        sending. Read every entry of `settings.options` here: core warns about options that the hook did not read.
         """
 
     @hookspec(firstresult=True)
     def models(self) -> Sequence[ModelInfo] | None:
-        """Called by listings, aliases and pricing: the catalogue, read without network."""
+        """Called by listings, aliases and pricing: return the catalogue, read without network access."""
 
     @hookspec(firstresult=True)
     def auxiliary_request(self, kind: str, arguments: Mapping[str, Any]) -> WireRequest | None:
-        """Called for what needs an exchange of its own; None: not offered.
+        """Called for requests that are not conversations; return None for a kind that is not offered.
 
         Args:
             kind: `models` (the live list; the answer is a list of names), `count_tokens` (of the input; the answer is
-                an int), those of `interlingua._plugins.batches`, or a kind of this provider's own.
-            arguments: for `count_tokens` the written request, as `request`.
+                an int), one of the batch kinds (docs/reference/hooks.md), or a kind that only this provider has.
+            arguments: for `count_tokens` the request that `to_wire` returned, as `request`.
         """
 
     @hookspec(firstresult=True)
     def from_wire_auxiliary(self, kind: str, response: WireResponse) -> Any:
-        """Called with the answer to `auxiliary_request`: return plain values for that kind."""
+        """Called with the answer to `auxiliary_request`: return the plain value of that kind."""
 
     @hookspec(firstresult=True)
     def from_wire_request(self, request: WireRequest, context: ServeContext) -> InboundRequest | None:
@@ -185,66 +185,66 @@ class ProviderHooks:
 
     @hookspec(firstresult=True)
     def wire_rules(self) -> Sequence[str] | None:
-        """Called when requests are linted, once: what the service is known to refuse, as texts of rule files.
+        """Called once when requests are linted: return the rule files of what the service is known to reject.
 
-        Optional: without it requests are not linted. Pure: read the files of your own distribution, nothing else.
+        Optional: without it requests are not linted. Pure: read only files of your distribution.
 
         Returns:
-            Texts in the form that `interlingua_cli.lint.reader` describes, each naming the endpoint it covers; several
-            may cover the same one.
+            Contents of TOML files in the format of docs/plugins/how-to, each naming the endpoint it covers; several
+            files may cover one endpoint.
         """
 
 
 class InstrumentScope(Protocol):
-    """What a plugin puts around one piece of work, such as a span that is to be the current one."""
+    """A context manager that a plugin wraps around one piece of work, for example a tracing span."""
 
     def __enter__(self) -> object:
-        """Be current from here: called before each stretch of the work, in its thread and context, never nested."""
+        """Become current. Called before each stretch of the work, in its thread and context, never nested."""
 
     def __exit__(self, *error: object) -> object:
-        """Be current no longer: the stretch is over, the work perhaps not; arguments as for any context manager.
+        """Stop being current; the work may continue later. Arguments as for any context manager.
 
-        A stream has one stretch per read, left with StopIteration or StopAsyncIteration at its end.
+        A stream has one stretch per read; the last one ends with StopIteration or StopAsyncIteration.
         """
 
     def end(self, result: Any, error: BaseException | None, facts: Mapping[str, Any]) -> None:
-        """Called once, when the work is over; not called where a stream or a loop was dropped before it began.
+        """Called once when the work has ended; not called if a stream or loop was dropped before it started.
 
         Args:
-            result: what came of it, or what was received before it failed; None for nothing.
-            error: why it failed.
+            result: the result, or the part received before a failure; None if there is neither.
+            error: the exception that ended the work, or None.
             facts: for `chat` the event `answer.received`.
         """
 
 
 class PluginHooks:
-    """Hooks any plugin may answer."""
+    """Hooks that any plugin may implement."""
 
     @hookspec
     def prepare_request(
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions
     ) -> tuple[Sequence[Message], Sequence[ToolDefinition], RequestOptions] | None:
-        """Called before projection, one plugin after the other on the result so far: redaction, policy.
+        """Called before projection, for redaction or policy; each plugin receives the result of the one before it.
 
-        The order is pluggy's: last registered first; what must see the final request says `trylast=True`.
+        The order is the one of pluggy: last registered first. Use `trylast=True` to see the final request.
 
         Returns:
-            The changed triple, or None to leave it.
+            The changed triple, or None to leave the request unchanged.
         """
 
     @hookspec
     def register_commands(self, cli: Any) -> None:
         """Called when the command line is built: add click commands to the group `cli`.
 
-        For plugins that are loaded into a run or installed as plugins. A distribution whose purpose is a command names
-        it by an entry point of the group `interlingua.commands` instead, and is imported when it is run.
+        For plugins that are loaded into a run or installed as plugins. A distribution whose purpose is a command
+        declares it as an entry point of the group `interlingua.commands` instead; it is imported when it is run.
         """
 
     @hookspec
     def observe(self, event: Mapping[str, Any]) -> None:
         """Called with events, for tracing.
 
-        They are `request.sent`, `answer.received`, `route.decided`, `routing_constraint_failure`,
+        The types are `request.sent`, `answer.received`, `route.decided`, `routing_constraint_failure`,
         `tool_input_invalid` and `prefix.changed`.
 
         Args:
@@ -253,12 +253,12 @@ class PluginHooks:
 
     @hookspec
     def instrument(self, kind: str, facts: Mapping[str, Any]) -> InstrumentScope | None:
-        """Called when a piece of work begins: return what is to be put around it, None for nothing.
+        """Called when a piece of work begins: return a scope to wrap around it, or None.
 
         Args:
             kind: `chat` (a request with its retries), `execute_tool`, `invoke_agent` (an agent's run), `serve_request`.
-            facts: what is known at the beginning; docs/reference/hooks.md lists them for each kind. They are the
-                values themselves, contents included: a plugin decides what of them it passes on.
+            facts: what is known at the beginning; docs/reference/hooks.md lists the facts of each kind. They include
+                the contents of messages: the plugin decides which of them it passes on.
         """
 
 

@@ -1,4 +1,4 @@
-"""The loss ledger: what a target did not get unchanged, one row each."""
+"""The loss ledger: one row for each thing that a target did not receive unchanged."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _EFFORTS = get_args(Effort)
 
 @attrs.frozen(kw_only=True)
 class Loss:
-    """One row of the loss ledger: what a target did not get as it was (format.md, Projection and losses).
+    """One row of the loss ledger: something a target did not receive unchanged (format.md, Projection and losses).
 
     Attributes:
         path: place in the conversation, `messages[3].content[1]` or `tools[0].input_schema…`.
         block_type: the block's `type`, or `tool`, `message`, `option`.
-        verdict: rewritten (carried in another form), dropped, or blocked (the request failed for it).
-        reason: one sentence for a person.
-        message_id: id of the message, where it has one.
+        verdict: rewritten (sent in another form), dropped, or blocked (the request failed because of it).
+        reason: one sentence for people.
+        message_id: id of the message, or None.
     """
 
     path: str
@@ -33,13 +33,13 @@ class Loss:
 
 
 class BlockLoss(NamedTuple):
-    """A loss of one block, before its message's place in the conversation is known.
+    """A loss of one block whose message has no place in the conversation yet.
 
     Attributes:
         block: index of the block in its message.
         block_type: the block's `type`.
         verdict: rewritten, dropped or blocked.
-        reason: one sentence for a person.
+        reason: one sentence for people.
     """
 
     block: int
@@ -48,37 +48,37 @@ class BlockLoss(NamedTuple):
     reason: str
 
     def at(self, index: int, message_id: str) -> Loss:
-        """Return the ledger line, given where the message stands and its id."""
+        """Return the row, given the index of the message in the conversation and its id."""
         place, block_type, verdict, reason = self
         path = f"messages[{index}].content[{place}]"
         return Loss(path=path, block_type=block_type, verdict=verdict, reason=reason, message_id=message_id)
 
 
 def placeholder_text(rows: Iterable[BlockLoss | Loss]) -> str:
-    """Return the text sent in place of a user's message of which no block can be sent: a user's turn never vanishes."""
+    """Return the placeholder for a user message of which no block can be sent: a turn of the user never vanishes."""
     lines = [f"[{row.block_type} not sent: {row.reason}]" for row in rows if row.block_type != "text"]
     return "\n".join(lines) or "[empty message]"
 
 
 def option_loss(name: str, verdict: Verdict, reason: str) -> Loss:
-    """Return the ledger line of an option by its name in `RequestKwargs`."""
+    """Return the row of an option, named as in `RequestKwargs`."""
     return Loss(path=f"options.{name}", block_type="option", verdict=verdict, reason=reason)
 
 
 def nearest_effort(wanted: str, accepted: Sequence[str], losses: list[Loss], option: str = "effort") -> str | None:
-    """Return the effort to send: the wanted one, or the nearest that the model takes, with a row in `losses`.
+    """Return the effort to send: the wanted one, or the nearest one that the model accepts, with a row in `losses`.
 
-    Of two that are equally near it is the lower. A model that cannot stop thinking gets its lowest effort instead of
-    `none`, and `none` stands for no other effort.
+    Of two equally near efforts the lower one is chosen. A model that cannot stop thinking gets its lowest effort
+    instead of `none`; `none` never replaces another effort.
 
     Args:
-        wanted: one of `Effort`.
+        wanted: the requested effort.
         accepted: the efforts of the model.
-        losses: the ledger.
-        option: the option that asked for it, where that is not `effort`.
+        losses: the ledger, to append to.
+        option: the option that requested it.
 
     Returns:
-        None where the model takes none of the efforts with which it thinks.
+        None if the model accepts no effort at which it thinks.
     """
     if wanted in accepted:
         return wanted
@@ -91,6 +91,6 @@ def nearest_effort(wanted: str, accepted: Sequence[str], losses: list[Loss], opt
 
 
 def message_loss(index: int, reason: str, message_id: str | None = None, *, block_type: str = "message") -> Loss:
-    """Return the ledger line of a message that goes in another form, or with something put before or behind it."""
+    """Return the row of a message that is sent in another form, or with something prepended or appended."""
     path = f"messages[{index}]"
     return Loss(path=path, block_type=block_type, verdict="rewritten", reason=reason, message_id=message_id)

@@ -1,4 +1,4 @@
-"""Requests, responses and stream chunks as bytes, and the context that an answer is read in."""
+"""Requests, responses and stream chunks as bytes, and the context in which an answer is read."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ class _Pair(NamedTuple):
 
 
 class WireChunk(_Pair):
-    """One framed event of a stream: a pair of its name and its payload.
+    """One framed event of a stream: a pair of name and payload.
 
     Attributes:
-        event: name of the event; "" where the framing gives none.
+        event: name of the event; "" if the framing has no names.
         data: payload bytes.
-        headers: what a framing says about the event besides; no part of the pair.
+        headers: further facts of the framing about the event; not part of the pair.
     """
 
     headers: Mapping[str, Any] = EMPTY
 
     def __new__(cls, event: str, data: bytes, headers: Mapping[str, Any] = EMPTY) -> WireChunk:
-        """Make a pair with headers."""
+        """Create a chunk, with headers if there are any."""
         made = super().__new__(cls, event, data)
         if headers:
             made.headers = headers
@@ -56,18 +56,18 @@ class WireChunk(_Pair):
 
 @attrs.frozen(kw_only=True)
 class WireRequest:
-    """One request as bytes, without auth.
+    """One request as bytes, without authentication.
 
     Attributes:
         method: HTTP method.
         path: path below the connection's base URL, starting with a slash; may carry a query.
-        headers: what the wire itself demands; never a secret.
+        headers: headers that the API itself requires; never a secret.
         body: the exact bytes to send.
         losses: the ledger of this projection, in conversation order.
-        api: which of the provider's wire formats this is (part of the origin of the answer).
-        stream: True when the answer will be framed events.
-        tool_names: wire name -> canonical name, where names had to change; filled by core.
-        echo: facts about this request that the adapter wants to see again with the answer (`RequestContext.echo`).
+        api: the API of the provider that this request uses; part of the origin of the answer.
+        stream: True if the answer will be a stream of events.
+        tool_names: name in the request -> canonical name, for tools whose names had to change; filled by core.
+        echo: facts about this request that the plugin needs to read the answer (`RequestContext.echo`).
     """
 
     method: str = "POST"
@@ -89,7 +89,7 @@ class WireResponse:
         status: HTTP status.
         headers: names in lower case.
         body: the whole body.
-        losses: what its API could not say, where an adapter wrote it (`to_wire_response`).
+        losses: for an answer that a plugin wrote: what the API could not express.
     """
 
     status: int = 200
@@ -99,13 +99,13 @@ class WireResponse:
 
 
 def replay_state(message: Message, api: str | None = None) -> Mapping[str, Any]:
-    """Return the replay state that this adapter wrote with a message (`RequestContext.message`), or an empty mapping.
+    """Return the replay state that this plugin stored with a message (`RequestContext.message`), or an empty mapping.
 
-    In `to_wire`, whose messages have no other provider's state.
+    For use in `to_wire`, whose messages hold no state of other providers.
 
     Args:
         message: any message.
-        api: the wire format that must have written it, where the state is of use to that one only.
+        api: return only state that this API wrote; None for any API.
     """
     raw: Mapping[str, Any] = message.metadata.provider_raw or EMPTY
     origin: Sequence[str] = raw.get("origin") or ()
@@ -121,18 +121,18 @@ _EMPTY_ANSWER = (TextBlock(text=""),)
 
 @attrs.frozen(kw_only=True)
 class RequestContext:
-    """Everything core knows about the exchange an answer belongs to.
+    """Everything core knows about the request that an answer belongs to.
 
     Attributes:
-        origin: provider key, api and model that will be credited.
-        message_id: id of the message to be made.
-        session_id: its session.
-        mint_tool_use_id: gives a fresh canonical tool-use id per call, in order of appearance.
-        clock: gives the time of the message, UTC.
-        routing: why this model, where a router decided.
-        tool_names: wire name -> canonical name, where projection had to change names.
-        echo: what the adapter put into `WireRequest.echo`.
-        response_headers: of the answer, names in lower case.
+        origin: provider key, API and model that the message is credited to.
+        message_id: id of the message.
+        session_id: session of the message.
+        mint_tool_use_id: returns a new canonical tool-use id; call it once per tool call, in order.
+        clock: returns the time of the message, UTC.
+        routing: the decision of a router, or None.
+        tool_names: name in the request -> canonical name, for tools whose names had to change.
+        echo: the value of `WireRequest.echo`.
+        response_headers: headers of the answer, names in lower case.
         user_id: stable pseudonymous id of the user.
         team_id: stable pseudonymous id of the team.
     """
@@ -150,17 +150,17 @@ class RequestContext:
     team_id: str | None = None
 
     def after(self, headers: Mapping[str, str]) -> RequestContext:
-        """Return the context of an answer that came with these headers."""
+        """Return this context with the headers of an answer."""
         return attrs.evolve(self, response_headers=headers)
 
     def tool_name(self, wire_name: str) -> str:
-        """Return the canonical name of a tool the model called by its wire name.
+        """Return the canonical name of a tool that the model called.
 
         Raises:
-            MalformedResponseError: the wire gave something else than text for a name.
+            MalformedResponseError: the name is not a string.
         """
         if not isinstance(wire_name, str):
-            raise MalformedResponseError(f"a called tool's name is {type(wire_name).__name__}, not text")
+            raise MalformedResponseError(f"the name of a called tool must be a string, not {type(wire_name).__name__}")
         return self.tool_names.get(wire_name, wire_name)
 
     def message(
@@ -175,17 +175,17 @@ class RequestContext:
         status: MessageStatus = MessageStatus.COMPLETE,
         error: Any = None,
     ) -> Message:
-        """Make the assistant message of this exchange: whole and streamed answers are both made here, so they agree.
+        """Create the assistant message of this request, for whole and streamed answers alike.
 
         Args:
             content: the blocks, in order.
-            stop_reason: why the model stopped; None while it has not.
-            stop_reason_raw: the provider's word.
-            usage: token counts; None when nothing was reported.
-            replay: what this adapter needs to send the message back exactly; never trimmed.
-            trace: what helps to understand the answer; may be trimmed.
-            status: complete unless the stream says otherwise.
-            error: ErrorInfo of a message that failed.
+            stop_reason: why the model stopped; None while it is still writing.
+            stop_reason_raw: the reason in the words of the service.
+            usage: token counts, or None if the service reported none.
+            replay: state that this plugin needs to send the message back exactly; never trimmed.
+            trace: details that help to understand the answer; may be trimmed.
+            status: status of the message.
+            error: ErrorInfo of a failed message.
         """
         origin = self.origin
         raw: dict[str, Any] | None = None
@@ -227,9 +227,9 @@ def map_stream(
     """Return a stream that passes every event of `stream` through `each`, for use in a `stream_response` wrapper.
 
     Args:
-        stream: what the wrapped hook returned.
-        each: takes one event, returns the events to hand on in its place.
-        last: called when the wrapped stream has ended, for events to add.
+        stream: the result of the wrapped hook.
+        each: takes one event and returns the events that replace it.
+        last: called when the wrapped stream has ended; returns events to append.
 
     Example of a plugin::
 
