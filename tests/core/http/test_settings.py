@@ -43,7 +43,7 @@ def warnings_of(options: Mapping[str, str], caplog: pytest.LogCaptureFixture, pl
 
 def test_an_option_that_no_plugin_looks_at_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
     assert warnings_of({"version": "2", "taem": "blue"}, caplog) == [
-        "provider 'acme' does not use the connection option(s) taem; it looks for team, version"
+        "provider 'acme' does not use the connection option(s) taem; it reads team, version"
     ]
 
 

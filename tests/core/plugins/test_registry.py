@@ -154,7 +154,7 @@ def test_precedence_is_users_row_then_distribution_then_shipped_row(
 def test_an_unknown_key_says_what_there_is_and_what_to_do() -> None:
     registry = Registry(providers={"fake": Fake()}, entry_points=[])
 
-    with pytest.raises(UnknownProviderError, match=r"no provider 'nope' is installed \(there are: fake\).*pip install"):
+    with pytest.raises(UnknownProviderError, match=r"no provider 'nope' is installed \(installed: fake\).*pip install"):
         registry.provider("nope")
 
 
@@ -268,7 +268,7 @@ def test_a_general_plugin_may_wrap_a_providers_hook_but_not_answer_it() -> None:
         def models(self) -> list[Any]:
             return []
 
-    with pytest.raises(PluginError, match="answers models; only a provider may"):
+    with pytest.raises(PluginError, match="implements models, which only a provider may"):
         Registry([Answers()], entry_points=[])
 
 
@@ -355,14 +355,14 @@ def test_an_unknown_provider_close_to_one_is_asked_about() -> None:
 
     with pytest.raises(UnknownProviderError, match="did you mean 'acme'"):
         registry.provider("amce")
-    with pytest.raises(UnknownProviderError, match=r"'zzz' is installed \(there are: acme, other\)"):
+    with pytest.raises(UnknownProviderError, match=r"'zzz' is installed \(installed: acme, other\)"):
         registry.provider("zzz")
 
 
 def test_a_plugin_without_a_hook_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
     Registry(entry_points=()).load_plugin("string")
 
-    assert "'string' answers and wraps no hook" in caplog.text
+    assert "'string' implements no hook" in caplog.text
 
 
 class _Apart(Fake):

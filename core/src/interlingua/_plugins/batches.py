@@ -3,8 +3,8 @@
 A batch is handled by the hooks `auxiliary_request` and `from_wire_auxiliary` with these kinds, if
 `Connection.batch_limits` is set:
 
-- `batch_upload` with `requests` (pairs of an id and a `WireRequest`) and `name`: the id of the uploaded file. The request
-  is None if the service needs no file.
+- `batch_upload` with `requests` (pairs of an id and a `WireRequest`) and `name`: the id of the uploaded file. The
+  request is None if the service needs no file.
 - `batch_create` with `requests`, `name`, and `file` after an upload: a `BatchStatus`.
 - `batch_status` and `batch_cancel` with `id`: a `BatchStatus`.
 - `batch_list`: the newest batches, a list of `BatchStatus`.

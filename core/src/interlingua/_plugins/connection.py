@@ -123,7 +123,7 @@ class Connection:
             percent-encoded name of the model.
         unread_endpoints: the same for endpoints of the service that the plugin does not read.
         self_hosted: models (regular expression, matched whole) that run on the machines of the operator: their
-            tokens have no price, so they cost 0; "" if there are none.
+            tokens have no price, so they cost 0; "" for no models.
         batch_limits: limits of a batch, or None if the service accepts no batches.
     """
 

@@ -224,7 +224,7 @@ class PluginHooks:
     def prepare_request(
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions
     ) -> tuple[Sequence[Message], Sequence[ToolDefinition], RequestOptions] | None:
-        """Called before projection, for redaction or policy; each plugin receives the result of the one before it.
+        """Called before projection, for redaction or policy; each plugin receives the result of the previous plugin.
 
         The order is the one of pluggy: last registered first. Use `trylast=True` to see the final request.
 

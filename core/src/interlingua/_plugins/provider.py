@@ -29,20 +29,20 @@ from interlingua.types.tools import ToolDefinition
 
 E = TypeVar("E", bound=InterlinguaError)
 UNREADABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError)
-"""What an adapter raises while it reads an answer that is not what its wire format allows."""
+"""Exceptions of a plugin that reads an answer which is not valid in its API."""
 
 
 @attrs.frozen(kw_only=True, eq=False)
 class ProjectionTarget:
-    """Who is to carry a conversation. Compared by identity: a provider keeps one object for equal facts.
+    """The model that a conversation is projected for. Compared by identity: equal facts share one object.
 
     Attributes:
         provider: provider key.
         model: model name.
-        capabilities: what it declares.
-        thinking_as_text: the caller allowed foreign reasoning to become text.
-        id_pattern: call ids of this wire, compiled.
-        name_pattern: tool names of this wire, compiled.
+        capabilities: the capabilities of the model.
+        thinking_as_text: the caller allows thinking of other providers to be converted to text.
+        id_pattern: pattern of call ids, compiled.
+        name_pattern: pattern of tool names, compiled.
     """
 
     provider: str
@@ -57,16 +57,16 @@ class ProjectionTarget:
     )
 
     def shares_provider(self, origin: Origin | None) -> bool:
-        """True when the origin is this provider, with whatever api or model."""
+        """Return True if the origin is this provider, with any API and model."""
         return origin is not None and origin.provider == self.provider
 
     def takes_citations_of(self, origin: Origin | None) -> bool:
-        """True when citations of this origin may be sent back: its wire's words mean nothing elsewhere."""
+        """Return True if citations of this origin may be sent back: they have a meaning in their own API only."""
         can = self.capabilities
         return can.supports_citations and self.shares_provider(origin) and origin.api in ("", can.api)  # type: ignore[union-attr]
 
     def takes_state_of(self, origin: Origin | None) -> bool:
-        """True when opaque state of this origin may be sent back, at the grain the capabilities declare."""
+        """Return True if opaque state of this origin may be sent back, as `thinking_scope` declares."""
         if origin is None or origin.provider != self.provider:
             return False
         scope = self.capabilities.thinking_scope
@@ -81,7 +81,7 @@ _SNAPSHOT = re.compile(r"[-@](\d{8}|\d{4}-\d{2}-\d{2}|latest)$")
 
 
 def _same_model(left: str, right: str) -> bool:
-    """A dated snapshot of a model is that model."""
+    """Return True for equal names; a dated snapshot of a model counts as that model."""
     return left == right or _SNAPSHOT.sub("", left) == _SNAPSHOT.sub("", right)
 
 
@@ -90,14 +90,14 @@ _log = logging.getLogger("interlingua")
 
 @attrs.frozen(kw_only=True)
 class Distribution:
-    """Which distribution a provider came from, for messages to people."""
+    """The distribution that a provider came from, for messages to people."""
 
     name: str = "?"
     version: str = "?"
 
 
 class _ReadOptions(Mapping[str, Any]):
-    """Connection options that remember which of them a plugin looked for."""
+    """Connection options that remember which of them a plugin read."""
 
     def __init__(self, given: Mapping[str, Any]) -> None:
         self._given = given
@@ -116,7 +116,7 @@ class _ReadOptions(Mapping[str, Any]):
 
 
 class Provider:
-    """One provider key and everything that can be asked of it."""
+    """One provider: its plugin's hooks behind typed methods."""
 
     def __init__(
         self,
@@ -140,49 +140,49 @@ class Provider:
     # -- before a request ---------------------------------------------------------------------------------------
 
     def capabilities(self, model: str, options: RequestOptions | None = None) -> ModelCapabilities:
-        """Return what this provider can carry with this model, the caller's assertions laid over.
+        """Return the capabilities of a model, with the values that the caller asserts in the options.
 
         Raises:
-            CapabilityError: the options name a wire format that the provider does not speak.
+            CapabilityError: the options select an API that the provider does not have.
         """
         found: ModelCapabilities = self.call_hook("capabilities", model=model, options=options)
         if options is not None and options.api is not None and found.api not in ("", options.api):
-            text = f"no API {options.api!r} here; there is {found.api}"
+            text = f"no API {options.api!r}; this model is reached by {found.api!r}"
             raise CapabilityError(text, path="options.api", provider=self.key, model=model)
         if options is not None and options.capabilities:
             found = attrs.evolve(found, **options.capabilities)
         return found
 
     def models(self) -> tuple[ModelInfo, ...]:
-        """Return the catalogue, read once."""
+        """Return the catalogue; it is read once."""
         if self._catalogue is None:
             self._catalogue = tuple(self.call_hook("models", optional=True) or ())
         return self._catalogue
 
     def model(self, name: str) -> ModelInfo | None:
-        """Return the catalogue's entry for a model name or alias, or None."""
+        """Return the catalogue entry of a model name or alias, or None."""
         return find_model(self.models(), name)
 
     def connection(self, settings: ConnectionSettings) -> Connection:
-        """Return how to reach the service; an option that the plugin did not look at is warned of."""
+        """Return how to reach the service; log a warning about options that the plugin did not read."""
         options = _ReadOptions(settings.options)
         connection: Connection = self.call_hook("connection", settings=attrs.evolve(settings, options=options))
         if unread := sorted(settings.options.keys() - options.read):
-            text = "provider %r does not use the connection option(s) %s; it looks for %s"
-            _log.warning(text, self.key, ", ".join(unread), ", ".join(sorted(options.read)) or "none")
+            text = "provider %r does not use the connection option(s) %s; it reads %s"
+            _log.warning(text, self.key, ", ".join(unread), ", ".join(sorted(options.read)) or "no options")
         return connection
 
     def prepare(
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions
     ) -> tuple[Sequence[Message], Sequence[ToolDefinition], RequestOptions]:
-        """Let every plugin's `prepare_request` change the request, one after the other."""
+        """Apply the `prepare_request` hook of every plugin, one after the other."""
         for caller in self._prepare:
             for changed in caller(messages=messages, tools=tools, options=options):
                 messages, tools, options = changed
         return messages, tools, options
 
     def target(self, options: RequestOptions) -> ProjectionTarget:
-        """Return the projection target of these options; the same object for equal options."""
+        """Return the projection target of these options; equal options return the same object."""
         capabilities = self.capabilities(options.model, options)
         key = (options.model, capabilities, options.thinking_as_text)
         found = self._targets.get(key)
@@ -198,7 +198,7 @@ class Provider:
     def to_wire(
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions
     ) -> WireRequest:
-        """Have projected messages written as a request; `write_request` is the whole way from a conversation.
+        """Write projected messages as a request; use `write_request` for an unprojected conversation.
 
         Raises:
             CapabilityError: an option cannot be expressed.
@@ -217,7 +217,7 @@ class Provider:
         """Log losses, one WARNING each (format.md, Projection and losses).
 
         Raises:
-            CapabilityError: a row says that a critical block cannot be carried.
+            CapabilityError: a critical block cannot be sent.
         """
         for loss in losses:
             fields = {
@@ -241,7 +241,7 @@ class Provider:
 
     @cached_property
     def wire_rules(self) -> tuple[str, ...]:
-        """The texts of the plugin's rule files: what its service is known to refuse, for a linter to read."""
+        """The rule files of the plugin for the linter: requests that the service is known to reject."""
         return tuple(self.call_hook("wire_rules", optional=True) or ())
 
     # -- after an answer ----------------------------------------------------------------------------------------
@@ -250,8 +250,8 @@ class Provider:
         """Read a complete body.
 
         Raises:
-            ProviderError: an error inside a 200.
-            MalformedResponseError: not the wire format.
+            ProviderError: the body is an error inside a 200.
+            MalformedResponseError: the body is not valid in the API.
         """
         try:
             message: Message = self.call_hook("from_wire_response", response=response, context=context)
@@ -259,14 +259,14 @@ class Provider:
             self._annotate_error(error, context, response)
             raise
         except UNREADABLE as error:
-            text = f"the answer is not what the wire format allows: {type(error).__name__}: {error}"
+            text = f"the answer is not valid in this API: {type(error).__name__}: {error}"
             raise self._annotate_error(MalformedResponseError(text), context, response) from error
         return message
 
     def stream_response(
         self, response_stream: AsyncIterator[WireChunk], context: RequestContext
     ) -> AsyncIterator[StreamEvent]:
-        """Open the adapter's translation of a framed stream."""
+        """Return the events of a framed stream, translated by the plugin."""
         stream: AsyncIterator[StreamEvent] = self.call_hook(
             "stream_response", response_stream=response_stream, context=context
         )
@@ -275,7 +275,7 @@ class Provider:
         return stream
 
     def from_wire_error(self, response: WireResponse, context: RequestContext) -> ProviderError:
-        """Return the typed error for a failed answer: the adapter's, else one by status."""
+        """Return the typed error of a failed answer: the one of the plugin, else one chosen by status."""
         error: ProviderError | None = None
         try:
             error = self.call_hook("from_wire_error", optional=True, response=response, context=context)
@@ -283,24 +283,24 @@ class Provider:
             _log.debug("from_wire_error of %s could not read the body: %s", self.key, cause)
         return self._annotate_error(error or error_for_status(response), context, response)
 
-    # -- exchanges of their own -----------------------------------------------------------------------------------
+    # -- auxiliary requests -----------------------------------------------------------------------------------
 
     def auxiliary_request(self, kind: str, arguments: Mapping[str, Any]) -> WireRequest:
-        """Write a request that is no conversation, such as `models` or `count_tokens`.
+        """Write a request that is not a conversation, such as `models` or `count_tokens`.
 
         Raises:
-            CapabilityError: this provider does not offer it.
+            CapabilityError: the provider does not offer this kind.
         """
         request: WireRequest | None = self.call_hook("auxiliary_request", optional=True, kind=kind, arguments=arguments)
         if request is None:
-            raise CapabilityError(f"{self.key} offers no {kind!r}", provider=self.key)
+            raise CapabilityError(f"provider {self.key!r} does not offer {kind!r}", provider=self.key)
         return request
 
     def from_wire_auxiliary(self, kind: str, response: WireResponse) -> Any:
-        """Read its answer.
+        """Read the answer to an auxiliary request.
 
         Raises:
-            MalformedResponseError: it is not what the wire format allows.
+            MalformedResponseError: the answer is not valid in the API.
         """
         try:
             return self.call_hook("from_wire_auxiliary", optional=True, kind=kind, response=response)
@@ -311,28 +311,28 @@ class Provider:
     # -- any hook -----------------------------------------------------------------------------------------------
 
     def call_hook(self, name: str, *, optional: bool = False, **arguments: Any) -> Any:
-        """Call a hook of the plugin by its name.
+        """Call a hook of the plugin by name.
 
         Args:
-            name: of the hook.
-            optional: return None where the plugin does not answer it.
-            arguments: of the hook.
+            name: name of the hook.
+            optional: return None if the plugin does not implement it.
+            arguments: arguments of the hook.
 
         Raises:
-            PluginError: it does not answer, or needs a module that is not installed.
+            PluginError: the hook returned nothing, or needs a module that is not installed.
         """
         try:
             answer = getattr(self._hook, name)(**arguments)
         except ModuleNotFoundError as error:
             needed = (error.name or "").partition(".")[0].replace("_", "-")
-            text = f"{name} of provider {self.key!r}: {error}; pip install {needed}"
+            text = f"provider {self.key!r}: the hook {name} failed: {error}; pip install {needed}"
             raise PluginError(text, provider=self.key) from error
         if answer is None and not optional:
-            raise PluginError(f"provider {self.key!r} does not answer {name}", provider=self.key)
+            raise PluginError(f"provider {self.key!r}: the hook {name} returned nothing", provider=self.key)
         return answer
 
     def _annotate_error(self, error: E, context: RequestContext, response: WireResponse) -> E:
-        """Fill in what the adapter need not repeat."""
+        """Fill in provider, model, status and body, unless the plugin did."""
         error.provider = error.provider or self.key
         error.model = error.model or context.origin.model
         error.status = error.status or response.status

@@ -1,4 +1,4 @@
-"""Find installed providers by their entry points and make each one's hook caller."""
+"""Find installed plugins by their entry points, check them, and load providers when first used."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PLUGINS = f"{PROJECT}.plugins"
 OUTPUTS = f"{PROJECT}.outputs"
 
 REQUIRED = ("capabilities", "to_wire", "from_wire_response", "stream_response", "connection", "models")
-"""Hooks that every provider answers."""
+"""Hooks that every provider must implement."""
 
 _log = logging.getLogger(PROJECT)
 _GROUPS = (PROVIDERS, PRESETS, FORMATS, PLUGINS, OUTPUTS)
@@ -44,15 +44,15 @@ _HELP = "install its distribution (pip install interlingua-<provider>), or confi
 EntryPoints = Iterable[importlib.metadata.EntryPoint]
 
 
-@attrs.frozen(kw_only=True, slots=False)  # a cached property needs a place
+@attrs.frozen(kw_only=True, slots=False)  # a cached property needs `__dict__`
 class ProviderEntry:
     """A provider that can be loaded.
 
     Attributes:
         key: provider key.
         kind: `preset` (shipped), `provider` (its own distribution), `user preset` or `given`; the last one wins.
-        origin: tells the distribution; called once, when it is asked for, because metadata is slow to read.
-        load: imports and returns the plugin object.
+        origin: returns the distribution; called once, when needed, because metadata is slow to read.
+        load: imports and returns the plugin.
     """
 
     key: str
@@ -62,18 +62,18 @@ class ProviderEntry:
 
     @cached_property
     def distribution(self) -> Distribution:
-        """The distribution it came from."""
+        """The distribution that ships the provider."""
         return self.origin()
 
 
 def format_provider(name: str, key: str, table: Mapping[str, Any] = EMPTY, entries: EntryPoints | None = None) -> Any:
-    """Return a provider object for the format that another distribution ships, for a host that serves it.
+    """Return a plugin for a service that speaks a format which another distribution ships.
 
     Args:
-        name: the format's entry point, such as `chat-completions`, or the key of the provider that has it.
-        key: provider key of the host, which the answers are credited to.
-        table: settings of the format, where it has some.
-        entries: entry points of formats; None takes the installed ones.
+        name: entry point of the format, such as `chat-completions`, or the key of the provider that has it.
+        key: provider key of the service, which the answers are credited to.
+        table: settings for the format.
+        entries: entry points of formats; None for the installed ones.
 
     Raises:
         PluginError: no installed distribution has that format.
@@ -89,12 +89,12 @@ def distribution_of(entry: importlib.metadata.EntryPoint) -> Distribution:
     """Return the distribution an entry point came from."""
     if entry.dist is None:
         return Distribution()
-    metadata = entry.dist.metadata  # parsed each time it is asked for
+    metadata = entry.dist.metadata  # parsed on each access
     return Distribution(name=metadata["Name"], version=metadata["Version"])
 
 
 def _entries_by_key(entries: EntryPoints, kind: str) -> dict[str, ProviderEntry]:
-    """Return what these entry points load.
+    """Return the providers of these entry points by key.
 
     Raises:
         PluginError: two distributions ship one key.
@@ -111,7 +111,7 @@ def _entries_by_key(entries: EntryPoints, kind: str) -> dict[str, ProviderEntry]
 
 
 def new_manager(plugins: Iterable[Any] = ()) -> pluggy.PluginManager:
-    """Make a manager that knows the specs and holds these general plugins."""
+    """Create a plugin manager with the hook specs and these general plugins."""
     manager = pluggy.PluginManager(PROJECT)
     manager.add_hookspecs(ProviderHooks)
     manager.add_hookspecs(PluginHooks)
@@ -121,29 +121,29 @@ def new_manager(plugins: Iterable[Any] = ()) -> pluggy.PluginManager:
 
 
 def register(manager: pluggy.PluginManager, plugin: Any, name: str) -> None:
-    """Register a plugin: its hooks must be callable, known, and take only arguments that exist.
+    """Register a plugin after checking that its hooks are callable and match the specs.
 
     Raises:
-        PluginError: they are not; the message names plugin, hook and argument.
+        PluginError: they do not; the message contains plugin, hook and argument.
     """
     for hook in PROVIDER_HOOKS | PLUGIN_HOOKS:
         if hasattr(plugin, hook) and not callable(getattr(plugin, hook)):
-            raise PluginError(f"plugin {name!r}: {hook} is not callable; a plugin is an object: MODULE:OBJECT")
+            raise PluginError(f"plugin {name!r}: {hook} is not callable; name an object, MODULE:OBJECT")
     try:
         manager.register(plugin, name=name)
         manager.check_pending()
     except (pluggy.PluginValidationError, ValueError) as error:
-        raise PluginError(f"plugin {name!r} breaks the hook specs: {error}") from error
+        raise PluginError(f"plugin {name!r} does not match the hook specs: {error}") from error
 
 
 def _answering(manager: pluggy.PluginManager, hook: str, *, wrapping: bool = True) -> list[Any]:
-    """Return the plugins that answer a hook, in the order of registering."""
+    """Return the plugins that implement a hook, in the order of registration."""
     found = getattr(manager.hook, hook).get_hookimpls()
     return [one.plugin for one in found if wrapping or not (one.wrapper or one.hookwrapper)]
 
 
 class InstrumentedWork:
-    """A piece of work and what plugins put around it: `with` makes that current, for one stretch of the work."""
+    """The scopes that plugins wrap around a piece of work; `with` makes them current for one stretch of it."""
 
     def __init__(self, scopes: Sequence[InstrumentScope]) -> None:
         self._scopes = scopes
@@ -158,12 +158,12 @@ class InstrumentedWork:
             _isolate(_SCOPE_FAILED, scope, "__exit__", *error)
 
     def end(self, result: Any, error: BaseException | None, facts: Mapping[str, Any]) -> None:
-        """Tell what came of the work; arguments as for `InstrumentScope.end`."""
+        """Report the end of the work; arguments as for `InstrumentScope.end`."""
         for scope in self._scopes:
             _isolate(_SCOPE_FAILED, scope, "end", result, error, facts)
 
 
-_SCOPE_FAILED = "a plugin failed in what it put around a piece of work"
+_SCOPE_FAILED = "the scope of a plugin failed"
 
 
 def _isolate(failure: str, thing: Any, method: str, *arguments: object, **named: object) -> Any:
@@ -174,15 +174,15 @@ def _isolate(failure: str, thing: Any, method: str, *arguments: object, **named:
 
 
 class Registry:
-    """The plugins of one process or one test; make as many as you like.
+    """The plugins of one process or one test.
 
-    Precedence for a key: `providers`, then `presets`, then an installed distribution, then a shipped preset.
+    Precedence of a provider key: `providers`, then `presets`, then an installed distribution, then a shipped preset.
 
     Args:
-        plugins: general plugins (wrappers, observers, commands) given by hand, besides the installed ones.
-        presets: user presets, key -> table; its `format` is the entry point of the format that reads it.
-        providers: provider objects given by hand, key -> object.
-        entry_points: a replacement for the installed distributions' entry points, for tests.
+        plugins: general plugins (wrappers, observers, commands), in addition to the installed ones.
+        presets: presets of the user, key -> table; its `format` is the entry point of the format that reads it.
+        providers: provider plugins, key -> object.
+        entry_points: replaces the entry points of the installed distributions, for tests.
         aliases: user aliases, name -> canonical model id.
     """
 
@@ -204,7 +204,7 @@ class Registry:
         self._loaded: dict[str, Provider] = {}
         self.broken: dict[str, PluginError] = {}
         self.plugins: list[Any] = []
-        self.observes = False  # whether a plugin looks at events
+        self.observes = False  # whether a plugin implements `observe`
         for plugin in plugins:
             self.add_plugin(plugin, repr(plugin))
         for entry in self._entries(PLUGINS):
@@ -215,7 +215,7 @@ class Registry:
     # -- providers ----------------------------------------------------------------------------------------------
 
     def found(self) -> dict[str, ProviderEntry]:
-        """Return every provider key that can be loaded, in key order, without importing any."""
+        """Return every provider that can be loaded, in the order of keys, without importing any."""
         with self._lock:
             if self._found is None:
                 found = _entries_by_key(self._entries(PRESETS), "preset")
@@ -232,28 +232,28 @@ class Registry:
             return self._found
 
     def entry(self, key: str) -> ProviderEntry:
-        """Return where the provider of this key comes from, without importing it.
+        """Return the entry of a provider, without importing it.
 
         Raises:
-            UnknownProviderError: no such key; the message lists what there is.
+            UnknownProviderError: no such key; the message lists the installed ones.
         """
         found = self._by_hand(key) if key in self._given else self.found().get(key)
         if found is None:
             import difflib  # noqa: PLC0415  nothing else is as slow to load for one message
 
-            have = ", ".join(self.found()) or "none"
+            have = ", ".join(self.found()) or "no providers"
             meant = "".join(f"; did you mean {near!r}?" for near in difflib.get_close_matches(key, self.found(), n=1))
             raise UnknownProviderError(
-                f"no provider {key!r} is installed{meant} (there are: {have}); {_HELP}", provider=key
+                f"no provider {key!r} is installed{meant} (installed: {have}); {_HELP}", provider=key
             )
         return found
 
     def provider(self, key: str) -> Provider:
-        """Return the provider of this key, loading it the first time.
+        """Return a provider; its plugin is imported the first time.
 
         Raises:
-            UnknownProviderError: no such key; the message lists what there is.
-            PluginError: it is there but broken; the message names the distribution.
+            UnknownProviderError: no such key; the message lists the installed ones.
+            PluginError: the plugin is broken; the message contains its distribution.
         """
         with self._lock:
             provider = self._loaded.get(key)
@@ -266,7 +266,7 @@ class Registry:
             return provider
 
     def providers(self) -> list[Provider]:
-        """Load every provider there is; a broken one is logged once and left out."""
+        """Load and return every provider; a broken one is logged once and left out."""
         loaded = []
         for key in self.found():
             reported = key in self.broken
@@ -278,17 +278,17 @@ class Registry:
         return loaded
 
     def resolve(self, model: str | ModelId) -> ModelId:
-        """Turn a model id or alias into a canonical model id.
+        """Return the canonical id of a model id or alias.
 
-        A user's alias wins; an exact catalogue id or a full `<provider>:<name>` stays as it is.
+        An alias of the user wins; an exact catalogue id and a full `<provider>:<name>` are returned unchanged.
 
         Raises:
-            CallerError: neither an id nor a known alias.
+            CallerError: the string is neither an id nor a known alias.
         """
         if isinstance(model, ModelId):
             return model
         if not isinstance(model, str):
-            raise CallerError(f"a model is named by a text, <provider>:<model>, not by {type(model).__name__}")
+            raise CallerError(f"model must be a string '<provider>:<model>', not {type(model).__name__}")
         for _ in self._aliases:
             model = self._aliases.get(model, model)
         if ":" in model:
@@ -306,10 +306,10 @@ class Registry:
     def load_plugin(self, name: str) -> None:
         """Load an extra plugin module (or `module:object`), before any provider is loaded.
 
-        `key=module:object` gives a provider that is not installed under that key.
+        `key=module:object` adds a provider under that key.
 
         Raises:
-            PluginError: it cannot be imported or breaks the rules for plugins.
+            PluginError: the plugin cannot be imported or does not match the hook specs.
         """
         key, _, place = name.rpartition("=")
         module, _, attribute = place.partition(":")
@@ -325,39 +325,39 @@ class Registry:
             self.add_plugin(plugin, name)
 
     def add_plugin(self, plugin: Any, name: str) -> None:
-        """Add a general plugin; providers loaded from now on are wrapped by it.
+        """Add a general plugin; it wraps every provider that is loaded afterwards.
 
         Raises:
-            PluginError: it breaks the rules for plugins.
+            PluginError: the plugin does not match the hook specs, or implements a hook of providers.
         """
         alone = new_manager()
         register(alone, plugin, name)
         for hook in sorted(PROVIDER_HOOKS):
             if _answering(alone, hook, wrapping=False):
                 raise PluginError(
-                    f"plugin {name!r} answers {hook}; only a provider may, a plugin wraps it (wrapper=True). "
-                    "Install a provider's distribution, or name it with its key: KEY=MODULE:OBJECT"
+                    f"plugin {name!r} implements {hook}, which only a provider may; use "
+                    "hookimpl(wrapper=True), or load the plugin as a provider: KEY=MODULE:OBJECT"
                 )
         if not alone.get_hookcallers(plugin):
-            _log.warning("plugin %r answers and wraps no hook; one that is an object is named MODULE:OBJECT", name)
+            _log.warning("plugin %r implements no hook; to load an object of a module, use MODULE:OBJECT", name)
         self._hook = new_manager([*self.plugins, plugin]).hook
         self.observes = bool(self._hook.observe.get_hookimpls())
         self.plugins.append(plugin)
 
     def observe(self, event: Mapping[str, Any]) -> None:
-        """Send an event to every plugin; an observer that fails is logged and stops nothing."""
+        """Send an event to every plugin; a failing observer is logged and otherwise ignored."""
         if self.observes:
             _isolate(f"an observer failed on {event.get('type')}", self._hook, "observe", event=event)
 
     def instrument(self, kind: str, facts: Mapping[str, Any]) -> InstrumentedWork | None:
-        """Begin a piece of work; return what plugins put around it, if any does. Arguments as for the hook."""
+        """Begin a piece of work; return the scopes of the plugins, if any. Arguments as for the hook."""
         if not self.plugins:
             return None
         scopes = _isolate(f"a plugin failed in instrument {kind}", self._hook, "instrument", kind=kind, facts=facts)
         return InstrumentedWork(scopes) if scopes else None
 
     def register_commands(self, cli: Any) -> None:
-        """Let every plugin add its commands to a click group."""
+        """Add the commands of every plugin to a click group."""
         if self.plugins:
             self._hook.register_commands(cli=cli)
 
@@ -365,23 +365,23 @@ class Registry:
         """Return the `OutputFormat` of a type.
 
         Raises:
-            CallerError: no installed distribution does.
+            CallerError: no installed distribution reads types.
         """
         for entry in self._entries(OUTPUTS):
             return entry.load()(kind)
-        raise CallerError("output= needs a distribution that reads types: pip install 'interlingua[output]'")
+        raise CallerError("output= needs a package that reads types: pip install 'interlingua[output]'")
 
     # -- inside -------------------------------------------------------------------------------------------------
 
     def _entries(self, group: str) -> list[importlib.metadata.EntryPoint]:
-        """Return the installed entry points of one of our groups, read once: each distribution has a file of them."""
+        """Return the installed entry points of a group; all groups are read at once, from one file per distribution."""
         if self._installed is None:
             every = importlib.metadata.entry_points()
             self._installed = [entry for ours in _GROUPS for entry in every.select(group=ours)]
         return [entry for entry in self._installed if entry.group == group]
 
     def _by_hand(self, key: str) -> ProviderEntry:
-        origin = partial(Distribution, name="given by hand", version="")
+        origin = partial(Distribution, name="passed explicitly", version="")
         return ProviderEntry(key=key, kind="given", origin=origin, load=partial(self._given.__getitem__, key))
 
     def _load(self, key: str) -> Provider:

@@ -1,6 +1,7 @@
-"""Decode one streamed answer: bytes in, events out, assembled into a message at the end.
+"""Decode one streamed answer: bytes in, events out, and a message at the end.
 
-There is no I/O and no waiting here: the adapter's async generator is driven by hand, so both clients share it.
+This module does no I/O and never waits: it advances the async generator of the plugin itself, so that both clients
+share the code.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class _Slot:
 
 
 class MessageAssembler:
-    """Builds the message of one exchange from its events; blocks stand in the order of their indexes."""
+    """Builds a message from the events of a stream; blocks are sorted by index."""
 
     def __init__(self, context: RequestContext) -> None:
         self._context = context
@@ -59,7 +60,7 @@ class MessageAssembler:
         self._trace: dict[str, Any] = {}
         self.complete: MessageComplete | None = None
         self.error: InterlinguaError | None = None
-        # the block that text is arriving for: most events only append to it
+        # the block that receives text at the moment: most events only append to it
         self._hot: type | None = None
         self._hot_index = -1
         self._append: Callable[[str], None]
@@ -68,7 +69,7 @@ class MessageAssembler:
         """Take events in order.
 
         Raises:
-            PluginError: an event refers to a block that was never begun, or contradicts it.
+            PluginError: an event refers to a block that was never started, or contradicts it.
         """
         for event in events:
             kind: Any = type(event)
@@ -77,30 +78,30 @@ class MessageAssembler:
             else:
                 _HANDLERS[kind](self, event)
 
-    def _slot(self, event: Any, kind: type, *, begun: bool = False) -> _Slot:
-        """Return the block of this kind that an event refers to; a new one, where it need not have been begun."""
+    def _slot(self, event: Any, kind: type, *, started: bool = False) -> _Slot:
+        """Return the block of this kind that an event refers to; create it unless it must have been started."""
         slot = self._slots.get(event.index)
-        if slot is None and not begun:
+        if slot is None and not started:
             slot = self._slots[event.index] = _Slot(kind)
         elif slot is None or slot.kind is not kind:
-            place = "where no call was begun" if slot is None or begun else f"which is a {slot.kind.__name__}"
+            place = "but no call was started" if slot is None or started else f"which is a {slot.kind.__name__}"
             name = kind if isinstance(event, (BlockStart, BlockEnd)) else type(event)
             raise PluginError(f"{name.__name__} for block {event.index}, {place}")
         return slot
 
     def _piece(self, event: TextDelta | ThinkingDelta | ToolUseInputDelta) -> None:
         kind: Any = type(event)
-        pieces = self._slot(event, _BUILDS[kind], begun=kind is ToolUseInputDelta).pieces
+        pieces = self._slot(event, _BUILDS[kind], started=kind is ToolUseInputDelta).pieces
         self._hot, self._hot_index, self._append = kind, event.index, pieces.append
         pieces.append(getattr(event, _PIECES[kind]))
 
     def _call_start(self, event: ToolUseStart) -> None:
         if event.index in self._slots:
-            raise PluginError(f"ToolUseStart for block {event.index}, which was begun before")
+            raise PluginError(f"duplicate ToolUseStart for block {event.index}")
         self._slots[event.index] = _Slot(ToolUseBlock, start=event)
 
     def _call_end(self, event: ToolUseEnd) -> None:
-        slot = self._slot(event, ToolUseBlock, begun=True)
+        slot = self._slot(event, ToolUseBlock, started=True)
         slot.ended = True
         slot.block = event.block or slot.block
 
@@ -125,11 +126,11 @@ class MessageAssembler:
         self.error = event.error
 
     def message(self, status: MessageStatus = MessageStatus.PARTIAL, error: BaseException | None = None) -> Message:
-        """Return the message as it stands; blocks that are not whole say so.
+        """Return the message so far; incomplete calls have a `parse_error`.
 
         Args:
             status: COMPLETE only after a `message_complete` event.
-            error: what ended it, where it failed.
+            error: the error that ended the stream, or None.
         """
         unfinished = status is not MessageStatus.COMPLETE
         content = [_build(slot, unfinished=unfinished) for _, slot in sorted(self._slots.items())]
@@ -194,9 +195,9 @@ _PIECES: dict[Any, str] = {TextDelta: "text", ThinkingDelta: "text", ToolUseInpu
 
 
 class _HalfJoiner:
-    """Joins the halves of a character that a service cut in two deltas: the first waits for the second.
+    """Joins surrogate halves that a service sent in two deltas: the first half is held until the second arrives.
 
-    One that stays alone becomes U+FFFD, as in whole answers.
+    A half that remains alone becomes U+FFFD, as in whole answers.
     """
 
     def __init__(self) -> None:
@@ -228,7 +229,7 @@ class _HalfJoiner:
         return out
 
     def rest(self, index: int | None = None) -> list[StreamEvent]:
-        """Return what the halves that still wait have become, of one block or of all."""
+        """Return the remaining halves as U+FFFD, of one block or of all blocks."""
         alone = list(self._waiting) if index is None else [index] if index in self._waiting else []
         kinds = [(at, self._waiting.pop(at)[0]) for at in alone]
         return [kind(index=at, **{_PIECES[kind]: "\ufffd"}) for at, kind in kinds]
@@ -239,16 +240,16 @@ _ONCE = (_MORE,)
 
 
 class _Pause:
-    """Awaiting it gives control back, once, to whoever drives the adapter."""
+    """Awaiting it yields once to the code that advances the plugin."""
 
     __slots__ = ()
 
     def __await__(self) -> Generator[object, None, None]:
-        return iter(_ONCE)  # type: ignore[return-value]  # any iterator will do; this one is cheapest
+        return iter(_ONCE)  # type: ignore[return-value]  # any iterator works; this one is the cheapest
 
 
 _pause = _Pause()
-_ESCAPE = re.compile(rb"\\(?:u|\Z)")  # an expression finds it in a third of the time that `in` takes
+_ESCAPE = re.compile(rb"\\(?:u|\Z)")  # a third of the time of `in`
 
 
 class StreamDecoder:
@@ -268,15 +269,15 @@ class StreamDecoder:
         self._done = False
         self._closed = False
         self._halves = _HalfJoiner()
-        # only escapes hold halves of characters; what a framing of another kind holds is not to be seen
+        # in SSE and NDJSON only escapes contain halves of characters; other framings are opaque here
         self._escaped = not isinstance(framer, (SseFramer, NdjsonFramer))
-        self._in_last = False  # reading an event that the body's end cut off from its end
+        self._in_last = False  # reading an event that lacks its end because the body ended
         self._complete_before_end = False
         hooks = sys.get_asyncgen_hooks()
         if hooks.finalizer is None:
             self._drive(None)
             return
-        # an event loop must not close in a task what is driven and closed by hand (Python asks for its hooks here)
+        # this class closes the generator itself, so an event loop must not: Python reads the hooks at the first step
         sys.set_asyncgen_hooks(None, None)
         try:
             self._drive(None)
@@ -296,22 +297,22 @@ class StreamDecoder:
             self._out.append(event)
 
     def _drive(self, batch: list[WireChunk] | None) -> None:
-        """Let the adapter work until it wants more; what it raises becomes a terminal error event."""
+        """Run the plugin until it needs more chunks; its exception becomes a terminal error event."""
         self._batch = batch
         try:
             wanted = self._resume(None)
-            self._batch = None  # what was read is not kept until more comes
+            self._batch = None  # free the chunks that were read
         except StopIteration:
             self._done = True
         except (InterlinguaError, *UNREADABLE) as error:
-            self._fail(error, "is not what the wire format allows")
+            self._fail(error, "is not valid in this API")
         else:
             if wanted is not _MORE:
                 self._pump.close()
                 self._fail(PluginError("stream_response awaited something other than its stream"))
 
     def _fail(self, error: Exception, fault: str = "") -> None:
-        """End with an error event; what is no error of ours says that the stream has a fault."""
+        """End with an error event; an exception that is not an InterlinguaError becomes MalformedResponseError."""
         self._done = True
         if not isinstance(error, InterlinguaError):
             malformed = MalformedResponseError(f"the stream {fault}: {type(error).__name__}: {error}")
@@ -324,7 +325,7 @@ class StreamDecoder:
         self._out.append(ErrorEvent(error=error))
 
     def _read(self, frame: Callable[..., Iterable[WireChunk]], *data: bytes) -> None:
-        """Let the adapter have what a framer gives; what comes before the framer fails stays."""
+        """Pass the chunks of a framer to the plugin, also those that precede a failure of the framer."""
         batch: list[WireChunk] = []
         failure: Exception | None = None
         try:
@@ -352,10 +353,10 @@ class StreamDecoder:
         return events
 
     def end(self, *, broken: bool = False) -> list[StreamEvent]:
-        """The body is over (`broken`: the connection was lost); return the last events."""
+        """Return the last events after the end of the body (`broken`: the connection was lost)."""
         if self._closed:
             return []
-        # an event that the framer refused but has not raised yet is no event that was cut off
+        # the framer may have rejected an event without raising yet: that is not an event that was cut off
         events = [] if self._done or broken else [*self.feed(b"")]
         self._closed = True
         self._complete_before_end = self.complete
@@ -367,7 +368,7 @@ class StreamDecoder:
             self._drive(None)
         if not self._done:
             self._pump.close()
-            self._fail(PluginError("stream_response went on waiting after its stream had ended"))
+            self._fail(PluginError("stream_response kept waiting after its stream had ended"))
         last, self._out = [*self._halves.join(self._out), *self._halves.rest()], []
         self._assemble(last)
         if self._assembler.error is not None:
@@ -375,7 +376,7 @@ class StreamDecoder:
         return events + last
 
     def _end_at_error(self, events: list[StreamEvent]) -> None:
-        """Let the error event be the last of these, and of all: what an adapter says after it counts for nothing."""
+        """Make the error event the last one; events that the plugin yields after it are ignored."""
         self._done = True
         self._pump.close()
         for at, event in enumerate(events):
@@ -386,27 +387,27 @@ class StreamDecoder:
 
     @property
     def complete(self) -> bool:
-        """True once the terminal event of a good end was read."""
+        """True after the terminal event of a complete answer."""
         return self._assembler.complete is not None and self._assembler.error is None
 
     @property
     def failed(self) -> InterlinguaError | None:
-        """The error the stream reported, once it has."""
+        """The error that the stream reported, or None."""
         return self._assembler.error
 
     def partial(self, status: MessageStatus = MessageStatus.PARTIAL, error: BaseException | None = None) -> Message:
-        """Return what was received so far."""
+        """Return the message received so far."""
         return self._assembler.message(status, error)
 
     def message(self, *, broken: BaseException | None = None) -> Message:
         """Return the whole message, after `end`.
 
         Raises:
-            InterlinguaError: what the stream reported, with `.partial`.
-            StreamInterruptedError: it ended before its terminal event, or the connection broke; with `.partial`.
+            InterlinguaError: the error that the stream reported, with `.partial`.
+            StreamInterruptedError: the stream ended before its terminal event, or the connection broke.
         """
         error = self._assembler.error
-        # a connection that breaks after the terminal event takes nothing away; one the flush made up for does
+        # A broken connection after the terminal event is harmless; it is fatal if only `end()` produced that event.
         if error is None and (
             self._assembler.complete is None or (broken is not None and not self._complete_before_end)
         ):
@@ -420,6 +421,6 @@ class StreamDecoder:
         return self._assembler.message(MessageStatus.COMPLETE)
 
     def close(self) -> None:
-        """Drop the adapter's generator; safe at any time."""
+        """Close the generator of the plugin; safe at any time."""
         self._done = True
         self._pump.close()

@@ -1,4 +1,4 @@
-"""An answer completed with what only core knows: cost, latency, and facts from the response headers."""
+"""Complete an answer with cost, latency and facts from the response headers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from interlingua.types.tools import ToolDefinition
 _log = logging.getLogger("interlingua")
 
 FAILED = 300
-"""Statuses from here on are failures: no provider redirects an API."""
+"""Statuses from 300 on are failures: services do not redirect API requests."""
 
 UNFINISHED_COST = "the answer was cut off before the provider's final count"
 _REQUEST_IDS = ("request-id", "x-request-id")
@@ -33,7 +33,7 @@ _REQUEST_IDS = ("request-id", "x-request-id")
 def add_response_headers(
     error: InterlinguaError, headers: Mapping[str, str], request_id_headers: Sequence[str] = ()
 ) -> InterlinguaError:
-    """Fill in what the response headers say about a failure, where its adapter did not."""
+    """Fill in facts of the response headers that the plugin did not set on the error."""
     if error.retry_after is None:
         error.retry_after = retry_after(headers)
     if error.request_id is None:
@@ -52,11 +52,11 @@ class AnswerFinalizer:
     def __init__(self, request: RequestDraft, registry: Registry, model_info: Callable[[], ModelInfo | None]) -> None:
         self.request = request
         self.started = 0.0  # `time.monotonic()` when the attempt began; latency counts from there
-        self.begun = self.first_event = 0.0  # likewise of the first attempt, and of a stream's first event
-        self.attempts, self.url = 0, ""  # how many were begun; where the last one went, without query
-        self.typed = False  # a typed answer is wanted, whole: one that the service refused is read as well
-        self.activity: InstrumentedWork | None = None  # what plugins put around the request
-        self.request_id_headers: tuple[str, ...] = ()  # the connection's own headers that hold a request id
+        self.begun = self.first_event = 0.0  # the same for the first attempt and for the first event of a stream
+        self.attempts, self.url = 0, ""  # number of attempts; URL of the last one, without query
+        self.typed = False  # a whole typed answer is wanted: an answer that the service rejected is read too
+        self.activity: InstrumentedWork | None = None  # the scopes of plugins
+        self.request_id_headers: tuple[str, ...] = ()  # further headers of this connection with a request id
         self._reported, self._registry, self._model_info = False, registry, model_info
 
     def read(self, response: WireResponse) -> Message:
@@ -64,7 +64,7 @@ class AnswerFinalizer:
 
         Raises:
             ProviderError: the answer is a failure.
-            MalformedResponseError: it is not what the wire format allows.
+            MalformedResponseError: the answer is not valid in the API.
         """
         arrived = time.monotonic()
         provider, context = self.request.provider, self.request.context.after(response.headers)
@@ -73,7 +73,7 @@ class AnswerFinalizer:
             add_response_headers(error, response.headers, self.request_id_headers)
             if not (self.typed and isinstance(error, RejectedAnswerError) and isinstance(error.partial, Message)):
                 raise error
-            return error.partial  # an attempt that does not fit
+            return error.partial  # a failed attempt at a typed answer
         try:
             message = provider.from_wire_response(response, context)
         except InterlinguaError as error:
@@ -102,7 +102,7 @@ class AnswerFinalizer:
         return message
 
     def report(self, message: Message | None, error: BaseException | None = None) -> None:
-        """Tell plugins, once, how the request ended: with what was received, and with what went wrong."""
+        """Report the end of the request to plugins, once: the message received and the error, if any."""
         if self._reported or (self.activity is None and not self._registry.observes):
             return
         self._reported = True
@@ -129,7 +129,7 @@ class AnswerFinalizer:
         if self.activity is not None:
             self.activity.end(message, error, facts)
         if self._registry.observes:
-            from interlingua.codec._writing import write_value  # noqa: PLC0415  only where a plugin observes
+            from interlingua.codec._writing import write_value  # noqa: PLC0415  needed only if a plugin observes
 
             known = None if message is None else message.metadata
             plain = {
@@ -144,7 +144,7 @@ class AnswerFinalizer:
 
 
 def with_tool_kinds(message: Message, tools: Sequence[ToolDefinition]) -> Message:
-    """Return the message with each call's `kind` as its tool's definition says, for user interfaces."""
+    """Return the message with the `kind` of each tool definition set on its calls, for user interfaces."""
     kinds = {tool.name: tool.kind for tool in tools if tool.kind is not None}
     if not kinds or not message.tool_calls:
         return message

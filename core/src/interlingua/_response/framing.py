@@ -11,23 +11,23 @@ from interlingua._plugins.wire import WireChunk
 from interlingua.errors import MalformedResponseError, PluginError
 
 EVENT_LIMIT = 64 * 1024 * 1024
-"""Bytes one event may hold by default, line ends around it not counted."""
+"""Default limit of the size of one event in bytes, without line ends around it."""
 
 make_chunk: Callable[[tuple[str, bytes]], WireChunk] = partial(tuple.__new__, WireChunk)
-"""Make a `WireChunk` of a pair without a Python call: one is made per event."""
+"""Create a `WireChunk` from a pair without a call of Python code: one is created per event."""
 
 _BARE_JSON = (b"{", b"[{", b"error: {", b"error:{")
 _BARE_JSON_GOES_ON = (b" ", b"\t", b'"', b"}", b"]")
 _BOM = b"\xef\xbb\xbf"
-_CR = 13  # bytes look for a number five times as fast as for bytes
+_CR = 13  # `13 in data` is five times as fast as `b"\r" in data`
 
 
 def too_large(event: bytes | bytearray, limit: int) -> bool:
-    """Return True when an event holds more than `limit` bytes; line ends around it do not count."""
+    """Return True if an event is larger than `limit` bytes; line ends around it do not count."""
     start, end = 0, len(event)
     if end <= limit:
         return False
-    while start < end and event[start] in b"\r\n":  # `strip` would copy what is too large already
+    while start < end and event[start] in b"\r\n":  # `strip` would copy an event that may be too large
         start += 1
     while end > start and event[end - 1] in b"\r\n":
         end -= 1
@@ -35,21 +35,20 @@ def too_large(event: bytes | bytearray, limit: int) -> bool:
 
 
 def check_size(event: bytes | bytearray, limit: int) -> None:
-    """Raise MalformedResponseError when an event, complete or still growing, is larger than the limit."""
+    """Raise MalformedResponseError if an event, complete or still growing, is larger than the limit."""
     if too_large(event, limit):
         raise MalformedResponseError(f"one event of the response stream is larger than {limit} bytes")
 
 
 def read_block(block: bytes) -> Iterator[WireChunk]:
-    """Yield the event between two blank lines by the WHATWG rules (HTML standard §9.2.6), and bare JSON in its place.
+    """Yield the event between two blank lines by the WHATWG rules (HTML standard §9.2.6), with three deviations.
 
-    Three deviations. A line that starts a JSON object is no field but an error body that a gateway wrote into
-    the stream: it ends the event before it, takes its pretty-printed further lines with it, and becomes a chunk without
-    an event name. A field `error` that holds a JSON object is the event of that name (local servers of older versions
-    write failures so, and the gateways built on them). `data` lines of one whole JSON object each are an event each,
-    for joined they would be no JSON: a service left the blank lines out.
+    A line that starts a JSON object is an error body that a gateway wrote into the stream: it ends the event before it,
+    continues over its indented lines, and becomes a chunk without an event name. A field `error` with a JSON object is
+    an event of that name (older local servers report failures this way). `data` lines that each hold one complete JSON
+    object are separate events, because a service left out the blank lines.
     """
-    name = of = b""  # `of`: the name so far when the last data line came
+    name = of = b""  # `of`: the event name when the last data line was read
     data: list[bytes] = []
     bare: list[bytes] = []
     for line in block.split(b"\n"):
@@ -108,7 +107,7 @@ _names = _Names()
 
 
 def read_blocks(body: bytes) -> list[WireChunk]:
-    """Read blocks with a blank line between each two; where the count of LF proves their shape, all at once."""
+    """Read blocks separated by blank lines; all at once if the number of LF proves that they have the usual form."""
     feeds = body.count(b"\n")
     if body.startswith(b"data: "):
         payloads = body[6:].split(b"\n\ndata: ")
@@ -130,11 +129,11 @@ def read_blocks(body: bytes) -> list[WireChunk]:
 class SseFramer:
     """Reads an event stream by the WHATWG rules (HTML standard §9.2), with deviations.
 
-    An event that the body's end cuts off from its blank line is given by `close` (recorded streams often lack that
-    line), and JSON that stands where no field has it is kept (see `read_block`).
+    `close` returns a last event without a blank line after it (recorded streams often lack that line), and JSON outside
+    of fields is kept (see `read_block`).
 
     Args:
-        limit: Bytes one event may hold; more raises MalformedResponseError.
+        limit: maximum size of one event in bytes; a larger one raises MalformedResponseError.
     """
 
     __slots__ = ("_after_cr", "_at_start", "_limit", "_odd", "_rest")
@@ -144,7 +143,7 @@ class SseFramer:
         self._rest = bytearray()
         self._at_start = True
         self._after_cr = False
-        self._odd = True  # either of the two: one look per feed
+        self._odd = True  # either of the two, so that `feed` tests one flag
 
     def feed(self, data: bytes) -> list[WireChunk]:
         """See `Framer.feed`."""
@@ -156,7 +155,7 @@ class SseFramer:
             return read_blocks(body) if len(body) <= self._limit else self._chunks(body)
         end = data.rfind(b"\n\n")
         if end < 0 and not (data.startswith(b"\n") and rest.endswith(b"\n")):
-            # Appending, and looking for the blank line near the seam only, keeps tiny pieces linear.
+            # Append, and search for the blank line at the boundary only: tiny pieces stay linear.
             rest += data
             check_size(rest, self._limit)
             return []
@@ -172,7 +171,7 @@ class SseFramer:
         return self._chunks(body)
 
     def _normalise(self, data: bytes) -> bytes:
-        """Remove the byte order mark and make every line end LF, also one that two calls share."""
+        """Remove the byte order mark and convert line ends to LF, also a CR LF that two calls share."""
         if self._at_start:
             data = bytes(self._rest) + data
             self._rest.clear()
@@ -195,7 +194,7 @@ class SseFramer:
         blocks = body.split(b"\n\n")
         for at, block in enumerate(blocks):
             if chunks and too_large(block, self._limit):
-                # The whole events before it are not lost: this one is refused at the next call.
+                # Return the complete events before it first; the next call rejects this one.
                 self._rest[:0] = b"\n\n".join([*blocks[at:], b""])
                 return chunks
             check_size(block, self._limit)
@@ -204,10 +203,10 @@ class SseFramer:
 
 
 class NdjsonFramer:
-    """Cuts a body at LF or CRLF; blank lines are skipped, the last line may lack its end.
+    """Splits a body at LF or CRLF; skips blank lines; the last line may lack its end.
 
     Args:
-        limit: Bytes one line may hold; more raises MalformedResponseError.
+        limit: maximum size of one line in bytes; a larger one raises MalformedResponseError.
     """
 
     __slots__ = ("_limit", "_rest")
@@ -236,7 +235,7 @@ class NdjsonFramer:
         chunks: list[WireChunk] = []
         for at, line in enumerate(lines):
             if chunks and too_large(line, self._limit):
-                # The whole lines before it are not lost: this one is refused at the next call.
+                # Return the complete lines before it first; the next call rejects this one.
                 self._rest = bytearray(b"\n".join([*lines[at:], self._rest]))
                 return chunks
             check_size(line, self._limit)
@@ -246,38 +245,39 @@ class NdjsonFramer:
 
 
 class Framer(Protocol):
-    """An incremental reader of one response body; it holds that body's unfinished end and is used once.
+    """An incremental reader of one response body; it holds the incomplete end of the body and is used once.
 
-    A framer of another framing may have a method `write(chunk: WireChunk) -> bytes`, the reverse of `feed` for one
-    chunk: with it the contract suite damages streams of that framing too.
+    A framer may have a method `write(chunk: WireChunk) -> bytes`, the reverse of `feed` for one chunk: the contract
+    suite uses it to damage streams of this framing.
     """
 
     def feed(self, data: bytes) -> Iterable[WireChunk]:
         """Take the next bytes of the body.
 
-        As a generator it delivers the chunks before a broken one; whatever it raises becomes a MalformedResponseError.
+        Written as a generator, it delivers the chunks before a broken one; its exceptions become
+        MalformedResponseError.
 
         Args:
-            data: Any number of bytes, cut anywhere, also inside a line end or a UTF-8 character.
+            data: any number of bytes, split anywhere, also inside a line end or a UTF-8 character.
 
         Returns:
-            The chunks these bytes completed, in order.
+            The chunks that these bytes completed, in order.
 
         Raises:
-            MalformedResponseError: One event is larger than the framer's limit.
+            MalformedResponseError: one event is larger than the limit of the framer.
         """
         ...
 
     def close(self) -> Iterable[WireChunk]:
-        """Flush: the body ended in good order; a body that broke off is dropped instead of closed.
+        """Return the last chunks after the normal end of the body; not called if the connection broke.
 
-        What it raises because the body ended within a chunk becomes a StreamInterruptedError.
+        An exception because the body ended within a chunk becomes a StreamInterruptedError.
 
         Returns:
-            What the body's last bytes hold when its final line end or blank line is missing.
+            The chunks in the last bytes if the final line end or blank line is missing.
 
         Raises:
-            MalformedResponseError: One event is larger than the framer's limit.
+            MalformedResponseError: one event is larger than the limit of the framer.
         """
         ...
 
@@ -286,15 +286,15 @@ _FRAMERS: dict[str, Callable[[int], Framer]] = {"sse": SseFramer, "ndjson": Ndjs
 
 
 def framer(name: str | Callable[[], Framer], limit: int = EVENT_LIMIT) -> Framer:
-    """Make a framer for one response body: "sse", "ndjson", or a factory, as a connection names it.
+    """Return a framer for one response body: "sse", "ndjson", or a factory, as in `Connection.framing`.
 
     Raises:
-        PluginError: the name is none of these.
+        PluginError: the name is unknown.
     """
     if callable(name):
         return name()
     factory = _FRAMERS.get(name)
     if factory is None:
         known = ", ".join(repr(key) for key in _FRAMERS)
-        raise PluginError(f"unknown framing {name!r}: a connection names one of {known}, or a framer factory")
+        raise PluginError(f"unknown framing {name!r}: use one of {known}, or a framer factory")
     return factory(limit)

@@ -1,4 +1,4 @@
-"""Read the bytes of one attempt's streamed answer; a service may answer with a whole body instead."""
+"""Read the bytes of a streamed answer; a service may answer with a whole body instead."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from interlingua.types.messages import Message, MessageStatus, StopReason
 
 
 def message_to_events(message: Message) -> list[StreamEvent]:
-    """Return the events, the terminal one included."""
+    """Return the events of a message, including the terminal one."""
     events: list[StreamEvent] = []
     for index, block in enumerate(message.content):
         if isinstance(block, TextBlock):
@@ -60,20 +60,20 @@ def message_to_events(message: Message) -> list[StreamEvent]:
     return events
 
 
-_KEPT = 4096  # bytes of a stream of events that its error may show
+_KEPT = 4096  # bytes of an event stream to keep for its error
 _BLANK = b"\xef\xbb\xbf \t\r\n"
 
 
 def _is_unreadable(events: list[StreamEvent]) -> bool:
-    """Return True where the first event says that the body is not framed as it should be."""
+    """Return True if the first event reports that the body is not framed as declared."""
     unreadable = (MalformedResponseError, StreamInterruptedError)
     return bool(events) and isinstance(events[0], ErrorEvent) and isinstance(events[0].error, unreadable)
 
 
 class StreamReader:
-    """The bytes of one attempt's answer, on their way to a message."""
+    """Reads the answer of one attempt: bytes in, events out, and a message at the end."""
 
-    feed: Callable[[bytes], list[StreamEvent]]  # takes bytes, returns the events they complete
+    feed: Callable[[bytes], list[StreamEvent]]  # takes bytes and returns the events that they complete
 
     def __init__(
         self,
@@ -95,12 +95,12 @@ class StreamReader:
         self.error: InterlinguaError | None = None
         self._failure: list[StreamEvent] | None = None
         self._binary = callable(framing)
-        self._begin = b""  # the first byte that is not blank
-        # only a server-sent event cannot begin like JSON; content types do not tell (services send events as JSON's)
+        self._begin = b""  # the first byte that is not whitespace
+        # Server-sent events cannot begin like JSON. Content types do not help: services send events as JSON.
         self.feed = self._first if framing == "sse" else self._try
 
     def _first(self, data: bytes) -> list[StreamEvent]:
-        """Look at the first byte that is not blank: an object, a list or a page is a whole body."""
+        """Decide by the first byte that is not whitespace: an object, an array or an HTML page is a whole body."""
         self._hold(data)
         if not self._begin:
             return []
@@ -118,7 +118,7 @@ class StreamReader:
         return []
 
     def _try(self, data: bytes) -> list[StreamEvent]:
-        """Feed the decoder, until its first event: a body like JSON that it cannot read may be a whole one."""
+        """Feed the decoder until its first event: a body like JSON that it cannot read may be a whole answer."""
         self._hold(data)
         if self._begin == b"<":
             self.feed = self._hold
@@ -134,7 +134,7 @@ class StreamReader:
         return events
 
     def end(self, broken: InterlinguaError | None = None) -> list[StreamEvent]:
-        """The body is over; return the last events, with a terminal error event if it ended badly, as `broken` says."""
+        """Return the last events after the end of the body; `broken` is the error that ended it, if any."""
         events: list[StreamEvent] = []
         if self._ended:
             return events
@@ -156,9 +156,9 @@ class StreamReader:
                 broken.partial = error.partial
                 error = broken
             if error.body is None and not error.partial.content:
-                error.body = bytes(self._held)  # what came in place of events
+                error.body = bytes(self._held)  # the body that was not a stream of events
             self._fail(error)
-            if self._decoder.failed is None:  # else its event was given already, or is among these
+            if self._decoder.failed is None:  # otherwise its event is among these, or was returned before
                 events.append(ErrorEvent(error=error))
         return events
 
@@ -191,21 +191,21 @@ class StreamReader:
         """Return the message, after `end`.
 
         Raises:
-            InterlinguaError: what ended the answer, with `.partial`.
+            InterlinguaError: the error that ended the answer, with `.partial`.
         """
         if self.error is not None:
             raise self.error
         return self._whole or self._response.finalize(self._decoder.message())
 
     def partial(self, status: MessageStatus) -> Message:
-        """Return what was received so far."""
+        """Return the message received so far."""
         return self._whole or self._response.finalize(self._decoder.partial(status))
 
     @property
     def complete(self) -> bool:
-        """True once the terminal event of a good end has been read."""
+        """True after the terminal event of a complete answer."""
         return self._whole is not None or self._decoder.complete
 
     def close(self) -> None:
-        """Drop the adapter's generator."""
+        """Close the generator of the plugin."""
         self._decoder.close()
