@@ -21,7 +21,7 @@ def test_names_that_were_changed_for_the_wire_come_back_canonical() -> None:
 
 @pytest.mark.parametrize("name", [None, 7, ["read"], {"name": "read"}])
 def test_a_name_that_is_no_text_is_a_malformed_answer(name: Any) -> None:
-    with pytest.raises(MalformedResponseError, match="name is"):
+    with pytest.raises(MalformedResponseError, match="the name of a called tool must be a string"):
         RequestContext(origin=ORIGIN).tool_name(name)
 
 

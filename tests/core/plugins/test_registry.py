@@ -289,7 +289,7 @@ def test_a_provider_that_is_not_installed_is_given_with_its_key(module: Callable
 
     assert registry.provider("acme").key == "acme"
     assert registry.plugins == []
-    with pytest.raises(PluginError, match="name it with its key: KEY=MODULE:OBJECT"):
+    with pytest.raises(PluginError, match="load the plugin as a provider: KEY=MODULE:OBJECT"):
         registry.load_plugin("extra_provider:plugin")
 
 
@@ -376,7 +376,7 @@ class _Apart(Fake):
 def test_a_hook_that_needs_another_distribution_says_which() -> None:
     provider = Registry(providers={"fake": _Apart()}, entry_points=[]).provider("fake")
 
-    with pytest.raises(PluginError, match=r"stream_to_wire of provider 'fake'.*pip install interlingua-apart"):
+    with pytest.raises(PluginError, match=r"provider 'fake': the hook stream_to_wire failed.*pip install interlingua-apart"):
         provider.call_hook("stream_to_wire", context=None)
 
 
@@ -384,5 +384,5 @@ def test_a_hook_without_an_answer_is_a_mistake_unless_it_is_optional() -> None:
     provider = Registry(providers={"fake": Fake()}, entry_points=[]).provider("fake")
 
     assert provider.call_hook("stream_to_wire", optional=True, context=None) is None
-    with pytest.raises(PluginError, match="does not answer stream_to_wire"):
+    with pytest.raises(PluginError, match="the hook stream_to_wire returned nothing"):
         provider.call_hook("stream_to_wire", context=None)

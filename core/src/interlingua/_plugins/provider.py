@@ -147,7 +147,7 @@ class Provider:
         """
         found: ModelCapabilities = self.call_hook("capabilities", model=model, options=options)
         if options is not None and options.api is not None and found.api not in ("", options.api):
-            text = f"no API {options.api!r}; this model is reached by {found.api!r}"
+            text = f"no API {options.api!r}; available: {found.api}"
             raise CapabilityError(text, path="options.api", provider=self.key, model=model)
         if options is not None and options.capabilities:
             found = attrs.evolve(found, **options.capabilities)

@@ -149,7 +149,7 @@ def _for_model(options: RequestOptions) -> RequestOptions:
         known = _is_claude(model) or (api == MESSAGES and find_model(_format(_OPENAI).models(), model) is not None)
         if api not in _FORMATS or (known and _is_claude(model) != (api == MESSAGES)):
             have = MESSAGES if _is_claude(model) else f"{RESPONSES}, {CHAT}"
-            raise CapabilityError(f"no API {api!r} here; there is {have} for {model}", path="options.api")
+            raise CapabilityError(f"no API {api!r} for {model}; available: {have}", path="options.api")
     return attrs.evolve(options, model=model, api=api)
 
 

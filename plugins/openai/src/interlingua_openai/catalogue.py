@@ -117,7 +117,7 @@ def api_of(model: str, wanted: str | None) -> str:
         known = model_of(model)
         return known.api if known is not None and known.api is not None else RESPONSES
     if wanted not in APIS:
-        raise CapabilityError(f"no API {wanted!r} here; there are {', '.join(APIS)}", path="options.api")
+        raise CapabilityError(f"no API {wanted!r}; available: {', '.join(APIS)}", path="options.api")
     return wanted
 
 

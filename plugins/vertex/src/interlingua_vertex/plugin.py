@@ -153,7 +153,7 @@ def api_of(model: str, wanted: str | None) -> str:
     if wanted is None or wanted == own:
         return own
     if wanted not in _FORMATS or _is_claude(model) or model.startswith("gemini"):
-        raise CapabilityError(f"no API {wanted!r} here; there is {own} for {model}", path="options.api")
+        raise CapabilityError(f"no API {wanted!r} for {model}; available: {own}", path="options.api")
     return wanted
 
 
