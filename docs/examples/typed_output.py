@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from interlingua import Client
-from interlingua_output import InvalidOutputError
+from interlingua.output import InvalidOutputError
 
 
 @dataclass

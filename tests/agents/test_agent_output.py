@@ -13,7 +13,7 @@ import attrs
 import pytest
 
 import interlingua as il
-import interlingua_output
+import interlingua.output
 from interlingua_agents import DEFER, Agent, StopCause, messages_of, tool
 from interlingua_cli.demo import replay
 from tests.agents.scripted import CAPABLE, MODEL, Say, Script, Theatre, call, playing, registry
@@ -174,7 +174,7 @@ def test_text_instead_of_the_call_counts_as_an_attempt() -> None:
 @pytest.mark.parametrize("mode", ["native", "tool"])
 def test_without_a_retry_left_it_is_an_error_with_the_attempts(mode: str) -> None:
     theatre = Theatre(*[Say(parts=[said(mode, BAD)]) for _ in range(2)])
-    with client(theatre, mode) as used, pytest.raises(interlingua_output.InvalidOutputError) as caught:
+    with client(theatre, mode) as used, pytest.raises(interlingua.output.InvalidOutputError) as caught:
         Agent(MODEL, output=Report).run_sync("go", client=used)
 
     assert len(caught.value.attempts) == 2
@@ -184,7 +184,7 @@ def test_without_a_retry_left_it_is_an_error_with_the_attempts(mode: str) -> Non
 
 def test_a_truncated_answer_is_not_asked_for_again() -> None:
     theatre = Theatre(Say(parts=[call("report", '{"title": "Mo')], end="max_tokens"))
-    with client(theatre, "tool") as used, pytest.raises(interlingua_output.OutputTruncatedError) as caught:
+    with client(theatre, "tool") as used, pytest.raises(interlingua.output.OutputTruncatedError) as caught:
         Agent(MODEL, output=Report, output_retries=3).run_sync("go", client=used)
     assert len(theatre.asked) == 1
     valid(messages_of(caught.value))

@@ -36,9 +36,10 @@ class Service:
         """Return a client that asks this service."""
         return Client(model, api_key="k", http_client=httpx.Client(transport=httpx.MockTransport(self)), **settings)
 
-    def async_client(self, model: str = MODEL) -> AsyncClient:
+    def async_client(self, model: str = MODEL, **settings: Any) -> AsyncClient:
         """Return an asynchronous one."""
-        return AsyncClient(model, api_key="k", http_client=httpx.AsyncClient(transport=httpx.MockTransport(self)))
+        http_client = httpx.AsyncClient(transport=httpx.MockTransport(self))
+        return AsyncClient(model, api_key="k", http_client=http_client, **settings)
 
 
 def said(*content: Any, stop: str = "end_turn", tokens: int = 10) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from interlingua.types import ModelCapabilities, RequestOptions, TextDelta, check_schema
-from interlingua_output import SchemaPlan
+from interlingua_output.plan import SchemaPlan
 from interlingua_output.schema import OutputType, project_schema
 
 TEXT = st.text(max_size=8)

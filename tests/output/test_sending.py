@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-import sys
 import time
 from decimal import Decimal
+from importlib.metadata import entry_points
 from typing import Any
 
 import attrs
@@ -30,7 +30,9 @@ from interlingua.errors import (
     CapabilityError,
     ContentRefusedError,
 )
-from interlingua_output import InvalidOutputError, Output, OutputTruncatedError
+from interlingua.output import InvalidOutputError, OutputTruncatedError
+from interlingua.plugins import Registry
+from interlingua_output import Output
 from tests.output.scripted import MODEL, Service, said, streamed
 
 READ = ToolDefinition(
@@ -288,14 +290,13 @@ def test_a_prepared_request_is_the_one_that_is_sent(both: str, mode: Any) -> Non
         assert exchange.request.wire.losses[: len(plan.losses)] == plan.losses
 
 
-def test_without_its_distribution_the_error_says_what_to_install(both: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_its_distribution_the_error_says_what_to_install(both: str) -> None:
     service = Service(said(GOOD))
-    with monkeypatch.context() as patched:
-        patched.setitem(sys.modules, "interlingua_output", None)
-        with pytest.raises(CallerError, match=r"pip install interlingua\[output\]"):
-            send(service, both, output=Invoice)
-        assert not service.bodies
-    assert send(service, both, output=Invoice).value == VALUE
+    registry = Registry(entry_points=[one for one in entry_points() if one.group != "interlingua.outputs"])
+    client = service.client(registry=registry) if both == "sync" else service.async_client(registry=registry)
+    with pytest.raises(CallerError, match=r"pip install 'interlingua\[output\]'"):
+        wait(client.send("Read this.", output=Invoice))
+    assert not service.bodies
 
 
 def test_thinking_that_was_asked_for_and_did_not_come_is_a_row(both: str) -> None:

@@ -8,7 +8,6 @@ import sys
 import pytest
 
 import interlingua
-import interlingua_output
 
 HEAVY = ("attrs", "attr", "httpx", "cattrs", "jsonschema", "orjson", "pluggy", "asyncio", "interlingua.types.blocks")
 
@@ -37,7 +36,7 @@ def test_a_blocking_client_loads_no_asyncio() -> None:
 
 
 def test_a_typed_answers_type_loads_no_client() -> None:
-    code = "import sys, interlingua; interlingua.Output; print([n for n in ('httpx', 'cattrs') if n in sys.modules])"
+    code = "import sys, interlingua_output; print([n for n in ('httpx', 'cattrs') if n in sys.modules])"
     assert run(code) == "[]"
 
 
@@ -45,20 +44,6 @@ def test_a_typed_answers_type_loads_no_client() -> None:
 def test_every_promised_name_is_there(name: str) -> None:
     assert getattr(interlingua, name) is not None
     assert name in dir(interlingua)
-
-
-@pytest.mark.parametrize("name", ["Answer", "Output", "Partial"])
-def test_a_typed_answers_names_are_those_of_its_distribution(name: str) -> None:
-    assert getattr(interlingua, name) is getattr(interlingua_output, name)
-
-
-def test_without_its_distribution_a_typed_answers_name_says_what_to_install() -> None:
-    code = (
-        "import sys; sys.modules['interlingua_output'] = None\n"
-        "from interlingua import *\n"
-        "try:\n    from interlingua import Output\nexcept ImportError as error:\n    print(Client.__name__, error)"
-    )
-    assert run(code) == "Client typed answers need interlingua-output: pip install interlingua[output]"
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

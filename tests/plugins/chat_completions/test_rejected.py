@@ -12,8 +12,9 @@ import pytest
 
 from interlingua import AsyncClient, Client
 from interlingua.errors import BadRequestError, RejectedAnswerError
+from interlingua.output import InvalidOutputError
 from interlingua_agents import Agent
-from interlingua_output import InvalidOutputError, Output
+from interlingua_output import Output
 from tests.support.quiet import quiet_ledger
 
 MODEL = "groq:openai/gpt-oss-120b"

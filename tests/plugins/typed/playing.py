@@ -15,8 +15,9 @@ import httpx
 import yaml
 
 from interlingua import Client, Registry
+from interlingua.output import OutputMode
 from interlingua_cli.cassettes import Exchange, read_body
-from interlingua_output import Output, OutputMode
+from interlingua_output import Output
 from tests.plugins.typed.kinds import City
 from tests.plugins.typed.wires import Said, streamed, whole
 from tests.support.adapter import READ

@@ -55,7 +55,7 @@ def test_every_mode_ends_in_the_value(cassette: str) -> None:
     assert played.done
     assert not played.wrong
     for name, (_, answer, parts) in found.items():
-        assert answer.output == OSLO, name
+        assert answer.value == OSLO, name
         assert len(answer.attempts) == (2 if name in ("chosen", "tool", "prompt") else 1)
         assert answer.usage.output_tokens == 12 * len(answer.attempts)
         if name.partition(" ")[0] in ("tool", "prompt"):

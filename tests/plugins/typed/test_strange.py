@@ -15,7 +15,7 @@ from pydantic import TypeAdapter
 from interlingua import Client
 from interlingua.plugins import WireRequest
 from interlingua_cli.lint import lint_request
-from interlingua_output import SchemaPlan
+from interlingua_output.plan import SchemaPlan
 from interlingua_output.schema import OutputType
 from tests.oracle.test_request_bodies import REGISTRY, sdk_errors
 from tests.plugins.typed.strange import CHECKED, Bounds, Broad, Deep, Described, Formats, Leaf, Loose, Open

@@ -83,7 +83,7 @@ class Notes(NamedTuple):
     betas: tuple[str, ...] = ()
 
 
-class Elements(NamedTuple):
+class MessageElements(NamedTuple):
     """One message on this wire.
 
     Attributes:
@@ -101,7 +101,7 @@ class Elements(NamedTuple):
     digest: bytes = b""
 
 
-class Turns(NamedTuple):
+class MessagesTurns(NamedTuple):
     """The conversation on this wire; `prefix` is the digest that its answer's thinking will be bound to, or ""."""
 
     system: bytes | None
@@ -122,27 +122,27 @@ class SpentMarks(NamedTuple):
 # ---- one message
 
 
-def encode_messages(messages: Sequence[Message], *, bound: bool) -> list[Elements]:
+def encode_messages(messages: Sequence[Message], *, bound: bool) -> list[MessageElements]:
     """Write the elements of every message, with digests where the model binds thinking to its prefix."""
     if bound:
         return encode_each(messages, ("anthropic", "bound"), _with_digest)
     return encode_each(messages, "anthropic", to_wire_elements)
 
 
-def to_wire_elements(message: Message) -> Elements:
+def to_wire_elements(message: Message) -> MessageElements:
     """Write the elements of one message, thinking included."""
     return _elements(message, without=None)
 
 
-def _without_stale_thinking(message: Message) -> Elements:
+def _without_stale_thinking(message: Message) -> MessageElements:
     return _elements(message, without="what came before this thinking has changed since")
 
 
-def _without_thinking(message: Message) -> Elements:
+def _without_thinking(message: Message) -> MessageElements:
     return _elements(message, without="without thinking the turn in progress may hold none")
 
 
-def _with_digest(message: Message) -> Elements:
+def _with_digest(message: Message) -> MessageElements:
     made = to_wire_elements(message)
     role = b"assistant" if made.role == "assistant" else b"user"
     digest = hashlib.blake2b(role + b"\0" + made.joined, digest_size=16).digest()
@@ -150,7 +150,7 @@ def _with_digest(message: Message) -> Elements:
     return made._replace(digest=digest, thinks=thinks)
 
 
-def _elements(message: Message, *, without: str | None) -> Elements:
+def _elements(message: Message, *, without: str | None) -> MessageElements:
     """Write the elements; `without` says why thinking is left out, None to write it."""
     by_model = message.role is _ASSISTANT
     elements: list[Any] = []
@@ -186,9 +186,9 @@ def _elements(message: Message, *, without: str | None) -> Elements:
     trimmed = _trimmed_end(message, elements) if by_model else b""
     if marks or trimmed:
         parts = tuple([dumps_trimmed(element) for element in elements])
-        return Elements(role, b",".join(parts), Notes(tuple(rows), tuple(marks), parts, trimmed, tuple(betas)))
+        return MessageElements(role, b",".join(parts), Notes(tuple(rows), tuple(marks), parts, trimmed, tuple(betas)))
     notes = Notes(tuple(rows), betas=tuple(betas)) if rows or betas or role == "system" else None
-    return Elements(role, dumps(elements)[1:-1], notes)
+    return MessageElements(role, dumps(elements)[1:-1], notes)
 
 
 def _stand_in(message: Message, rows: list[BlockLoss]) -> list[Any]:
@@ -395,7 +395,7 @@ def turn_in_progress(messages: Sequence[Message]) -> list[int]:
 
 def to_wire_turns(
     messages: Sequence[Message], head: bytes, spent: SpentMarks, *, bound: bool, bare: Sequence[int] = ()
-) -> Turns:
+) -> MessagesTurns:
     """Join all messages: neighbours of one role share a turn, so the results of a batch stand together.
 
     Args:
@@ -448,10 +448,10 @@ def to_wire_turns(
         body += (_NEXT[role] if last else _OPEN[role], joined)
         last = role
     body.append(b"]}]" if last else b"]")
-    return Turns(b"[" + system + b"]" if system else None, body, tuple(losses), last, prefix, tuple(betas))
+    return MessagesTurns(b"[" + system + b"]" if system else None, body, tuple(losses), last, prefix, tuple(betas))
 
 
-def _drop_stale_thinking(messages: Sequence[Message], pieces: list[Elements], head: bytes) -> str:
+def _drop_stale_thinking(messages: Sequence[Message], pieces: list[MessageElements], head: bytes) -> str:
     """Replace messages whose thinking is bound to a prefix that has changed since; return the digest of the prefix."""
     running = hashlib.blake2b(head, digest_size=16).digest()
     stale = []
@@ -469,7 +469,10 @@ def _drop_stale_thinking(messages: Sequence[Message], pieces: list[Elements], he
 
 
 def _write_again(
-    messages: Sequence[Message], pieces: list[Elements], places: Sequence[int], write: Callable[[Message], Elements]
+    messages: Sequence[Message],
+    pieces: list[MessageElements],
+    places: Sequence[int],
+    write: Callable[[Message], MessageElements],
 ) -> None:
     """Replace messages with what another way of writing them gives."""
     if places:
@@ -478,7 +481,7 @@ def _write_again(
             pieces[at] = written[at]
 
 
-def _later_system(piece: Elements, notes: Notes, messages: Sequence[Message], at: int) -> Elements:
+def _later_system(piece: MessageElements, notes: Notes, messages: Sequence[Message], at: int) -> MessageElements:
     """A later system message stands in the list where the wire allows it, else as tagged user text (WIRE.md, System).
 
     The wire allows it before an answer. One that said nothing is not sent back: what stood before it stays as it was
@@ -489,7 +492,7 @@ def _later_system(piece: Elements, notes: Notes, messages: Sequence[Message], at
     text = dumps({"type": "text", "text": f"<system>\n{messages[at].text}\n</system>"})
     row = BlockLoss(0, "text", "rewritten", "no system message may stand here on this wire; sent as tagged user text")
     marks = tuple([mark._replace(element=0) for mark in notes.marks[-1:]])
-    return Elements("user", text, Notes((row,), marks, (text,)))
+    return MessageElements("user", text, Notes((row,), marks, (text,)))
 
 
 def _is_answered_after(messages: Sequence[Message], at: int) -> bool:
@@ -521,18 +524,18 @@ def _may_precede_system(message: Message | None) -> bool:
     return isinstance(last, OpaqueBlock) and "tool" in last.kind  # an assistant turn that ends in server-tool use
 
 
-def _with_trimmed_end(role: str, notes: Notes, message: Message) -> Elements:
+def _with_trimmed_end(role: str, notes: Notes, message: Message) -> MessageElements:
     """Trim the end of assistant text that the model is to continue.
 
     Also once another assistant message followed it, so that the prefix stays what it was when this one was last.
     """
     parts = (*notes.parts[:-1], notes.trimmed)
     row = BlockLoss(len(message.content) - 1, "text", "rewritten", "white space at the end of the text was trimmed")
-    return Elements(role, b",".join(parts), notes._replace(parts=parts, rows=(*notes.rows, row)))
+    return MessageElements(role, b",".join(parts), notes._replace(parts=parts, rows=(*notes.rows, row)))
 
 
 def _write_marks(
-    pieces: list[Elements], marked: list[int], messages: Sequence[Message], spent: SpentMarks, losses: list[Loss]
+    pieces: list[MessageElements], marked: list[int], messages: Sequence[Message], spent: SpentMarks, losses: list[Loss]
 ) -> None:
     """Write the cache markers: the last ones count, and 1h may not follow 5m (WIRE.md, Caching)."""
     noted = [(at, pieces[at].notes or Notes()) for at in marked]
@@ -552,7 +555,7 @@ def _write_marks(
         short = short or ttl != "1h"
         parts[at][mark.element] = json_object_with(parts[at][mark.element], "cache_control", cache_control(ttl))
     for at in {at for at, _ in wanted[first:]}:
-        pieces[at] = Elements(pieces[at].role, b",".join(parts[at]))
+        pieces[at] = MessageElements(pieces[at].role, b",".join(parts[at]))
 
 
 def cache_control(ttl: str | None) -> bytes:

@@ -35,9 +35,9 @@ from interlingua.types import (
 from interlingua_anthropic.messages import (
     MAX_MARKS,
     THINKING,
-    Elements,
+    MessageElements,
+    MessagesTurns,
     SpentMarks,
-    Turns,
     cache_control,
     encode_messages,
     to_wire_turns,
@@ -125,7 +125,7 @@ def _conversation(
     losses: list[Loss],
     *,
     bare: Sequence[int],
-) -> Turns:
+) -> MessagesTurns:
     """Write tools, system, messages and the choice."""
     facts = facts_of(options.model)
     if tools or service_tools:
@@ -308,7 +308,7 @@ def _prefill(messages: Sequence[Message], ends_with: str | None, facts: FrozenDi
     losses.append(message_loss(len(messages) - 1, reason))
 
 
-class WrittenTools(NamedTuple):
+class MessagesTools(NamedTuple):
     """The definitions: as sent, without cache markers (as the prefix is compared), and the markers spent."""
 
     sent: bytes
@@ -321,7 +321,7 @@ def _to_wire_tool(tool: ToolDefinition) -> dict[str, Any]:
     return {"name": tool.name, **description, "input_schema": tool.input_schema, **tool.extra_of(API)}
 
 
-def to_wire_tools(tools: Sequence[ToolDefinition], losses: list[Loss]) -> WrittenTools:
+def to_wire_tools(tools: Sequence[ToolDefinition], losses: list[Loss]) -> MessagesTools:
     """Write the definitions, with at most four cache markers."""
     unmarked = [dumps(_to_wire_tool(tool)) for tool in tools]
     sent = unmarked[:]
@@ -341,26 +341,26 @@ def to_wire_tools(tools: Sequence[ToolDefinition], losses: list[Loss]) -> Writte
             ttl = None
         sent[at] = json_object_with(unmarked[at], "cache_control", cache_control(ttl))
         used, short = used + 1, short or ttl != "1h"
-    return WrittenTools(json_array(sent), json_array(unmarked), SpentMarks(used, short))
+    return MessagesTools(json_array(sent), json_array(unmarked), SpentMarks(used, short))
 
 
-def with_service_tools(written: WrittenTools | None, service_tools: Sequence[Any]) -> WrittenTools:
+def with_service_tools(written: MessagesTools | None, service_tools: Sequence[Any]) -> MessagesTools:
     """Add the service's own tools, as the caller wrote them, behind the definitions; their cache markers count."""
-    before = written or WrittenTools(b"[]", b"[]", SpentMarks())
+    before = written or MessagesTools(b"[]", b"[]", SpentMarks())
     more = dumps(service_tools)
     marks = [tool["cache_control"] for tool in service_tools if isinstance(tool, Mapping) and tool.get("cache_control")]
     short = before.spent.short or any(mark.get("ttl") != "1h" for mark in marks)
     spent = SpentMarks(before.spent.used + len(marks), short)
-    return WrittenTools(json_array_concat(before.sent, more), json_array_concat(before.unmarked, more), spent)
+    return MessagesTools(json_array_concat(before.sent, more), json_array_concat(before.unmarked, more), spent)
 
 
-def tools_of_history(messages: Sequence[Message]) -> WrittenTools | None:
+def tools_of_history(messages: Sequence[Message]) -> MessagesTools | None:
     """Write bare definitions for the tools a history names when the request brings none."""
     names = {block.name: None for message in messages for block in message.content if isinstance(block, ToolUseBlock)}
     if not names:
         return None
     bare = json_array(dumps({"name": name, "input_schema": {"type": "object"}}) for name in names)
-    return WrittenTools(bare, bare, SpentMarks())
+    return MessagesTools(bare, bare, SpentMarks())
 
 
 def is_forced(options: RequestOptions) -> bool:
@@ -505,7 +505,7 @@ def estimate_input_tokens(
     return size + (int(len(to_wire_tools(tools, []).unmarked) / _BYTES_PER_TOKEN) if tools else 0)
 
 
-def _message_tokens(message: Message, elements: Elements) -> int:
+def _message_tokens(message: Message, elements: MessageElements) -> int:
     size = len(elements.joined)
     media = 0
     for block in message.content:

@@ -58,7 +58,7 @@ async def stream_response(  # noqa: C901, PLR0912  the hot path stays in one fra
     response_stream: AsyncIterator[WireChunk], context: RequestContext
 ) -> AsyncIterator[StreamEvent]:
     """Translate framed chunks into events."""
-    reader = Reader(context)
+    reader = MessagesStreamReader(context)
     fast = loads_lossy
     opened = reader.open
     async for name, data in response_stream:
@@ -102,7 +102,7 @@ async def stream_response(  # noqa: C901, PLR0912  the hot path stays in one fra
 
 
 @attrs.define
-class Open:
+class OpenBlock:
     """A block that has begun and not ended; its usual deltas have `delta_kind`, with their text in `field`."""
 
     index: int
@@ -114,12 +114,12 @@ class Open:
     moved: bool = False
 
 
-class Reader:
+class MessagesStreamReader:
     """The state of one stream."""
 
     def __init__(self, context: RequestContext) -> None:
         self._context = context
-        self.open: dict[int, Open] = {}
+        self.open: dict[int, OpenBlock] = {}
         self.over = False
         self._stopped = False
         self._message: dict[str, Any] = {}
@@ -196,7 +196,7 @@ class Reader:
         self._begun.add(wire_index + self._offset)
         index = self._last = max(wire_index + self._offset, self._last + 1)
         kind = raw.get("type")
-        opened = Open(index, raw, *_DELTAS.get(str(kind), ("", "")))
+        opened = OpenBlock(index, raw, *_DELTAS.get(str(kind), ("", "")))
         if kind == "tool_use":
             name, issued = self._context.tool_name(required_text(raw, "name")), issued_id(raw)
             minted = self._context.mint_tool_use_id()
@@ -255,7 +255,7 @@ class Reader:
             self._others.append(self._other(opened))
             yield BlockEnd(index=index, block=self._others[-1])
 
-    def _other(self, opened: Open) -> ContentBlock:
+    def _other(self, opened: OpenBlock) -> ContentBlock:
         """A block that is not text, thinking or a call, its input put together where it came in pieces."""
         raw = thaw(opened.raw)
         text = "".join(opened.pieces)
@@ -271,7 +271,7 @@ class Reader:
             yield UsageUpdate(usage=from_wire_usage(self._usage, self._others))
 
 
-def _whole_call(opened: Open, start: ToolUseStart) -> ToolUseBlock | None:
+def _whole_call(opened: OpenBlock, start: ToolUseStart) -> ToolUseBlock | None:
     """The call as its start gave it, where no fragment came after it."""
     given = opened.raw.get("input")
     if opened.moved or not given:

@@ -44,7 +44,7 @@ _CHAT_PATHS = r"/(openai/v1/|openai/deployments/(?P<model>[^/]+)/|models/)?chat/
 
 
 @attrs.frozen
-class Token:
+class EntraToken:
     """An Entra token, and when it runs out where that is known."""
 
     text: str = attrs.field(repr=False)
@@ -139,7 +139,7 @@ def _key_headers(key: str, claude: str, request: WireRequest) -> Mapping[str, st
     return {"api-key": key}
 
 
-def _bearer(_outgoing: HttpRequest, token: Token) -> Mapping[str, str]:
+def _bearer(_outgoing: HttpRequest, token: EntraToken) -> Mapping[str, str]:
     return {"authorization": f"Bearer {token.text}"}
 
 
@@ -158,11 +158,11 @@ def _read_token(given: Any, scope: str, _refused: ProviderError | None) -> Any:
     return _wait_for(made) if isawaitable(made) else _token(made)
 
 
-async def _wait_for(made: Awaitable[Any]) -> Token:
+async def _wait_for(made: Awaitable[Any]) -> EntraToken:
     return _token(await made)
 
 
-def _token(made: Any) -> Token:
+def _token(made: Any) -> EntraToken:
     """Return a token, of a text or of azure-identity's AccessToken.
 
     Raises:
@@ -171,4 +171,4 @@ def _token(made: Any) -> Token:
     text, expires = getattr(made, "token", made), getattr(made, "expires_on", None)
     if not isinstance(text, str) or not text:
         raise AuthenticationError("the credentials gave no token", retryable=False)
-    return Token(text, datetime.fromtimestamp(expires, UTC) if expires is not None else None)
+    return EntraToken(text, datetime.fromtimestamp(expires, UTC) if expires is not None else None)

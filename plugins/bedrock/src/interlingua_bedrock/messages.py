@@ -47,7 +47,7 @@ class Point(NamedTuple):
     block_type: str
 
 
-class Parts(NamedTuple):
+class ConverseParts(NamedTuple):
     """One message on this wire.
 
     Attributes:
@@ -69,7 +69,7 @@ class Parts(NamedTuple):
     added: bool = False
 
 
-class Turns(NamedTuple):
+class ConverseTurns(NamedTuple):
     """The conversation on this wire."""
 
     system: bytes | None
@@ -88,12 +88,12 @@ class SpentPoints(NamedTuple):
 # ---- one message
 
 
-def encode_messages(messages: Sequence[Message], family: Family) -> list[Parts]:
+def encode_messages(messages: Sequence[Message], family: Family) -> list[ConverseParts]:
     """Write the parts of every message."""
     return encode_each(messages, ("bedrock", family), lambda message: to_wire_parts(message, family))
 
 
-def to_wire_parts(message: Message, family: Family, taken: frozenset[str] = frozenset()) -> Parts:
+def to_wire_parts(message: Message, family: Family, taken: frozenset[str] = frozenset()) -> ConverseParts:
     """Write one message; `taken` holds names of documents that the messages before it have."""
     by_model = message.role is _ASSISTANT
     parts: list[Any] = []
@@ -129,7 +129,7 @@ def to_wire_parts(message: Message, family: Family, taken: frozenset[str] = froz
         parts.append({"text": placeholder_text(rows)})
     written = tuple([dumps(each) for each in parts])
     added = any("document" in each for each in parts) and not any("text" in each for each in parts)
-    return Parts(
+    return ConverseParts(
         role="assistant" if by_model else "system" if message.role is _SYSTEM else "user",
         parts=(*written, _BESIDE_DOCUMENT) if added else written,
         rows=tuple(rows),
@@ -227,7 +227,7 @@ def _trimmed_end(message: Message, parts: list[Any]) -> bytes:
 # ---- all messages
 
 
-def to_wire_turns(messages: Sequence[Message], family: Family, spent: SpentPoints) -> Turns:
+def to_wire_turns(messages: Sequence[Message], family: Family, spent: SpentPoints) -> ConverseTurns:
     """Join all messages: neighbours of one role share a turn, so the results of a batch stand together.
 
     Raises:
@@ -265,10 +265,10 @@ def to_wire_turns(messages: Sequence[Message], family: Family, spent: SpentPoint
         text = "a request holds at least one message besides the system prompt; add a user message"
         raise CapabilityError(text, path="messages")
     body = b",".join([_OPEN[role] + b",".join(parts) + b"]}" for role, parts in turns])
-    return Turns(json_array(system) if system else None, b"[" + body + b"]", tuple(losses), turns[-1][0])
+    return ConverseTurns(json_array(system) if system else None, b"[" + body + b"]", tuple(losses), turns[-1][0])
 
 
-def _rename_documents(messages: Sequence[Message], pieces: list[Parts], family: Family) -> None:
+def _rename_documents(messages: Sequence[Message], pieces: list[ConverseParts], family: Family) -> None:
     """Write messages again whose documents are named as earlier ones: a request may have each name once."""
     taken: frozenset[str] = frozenset()
     for at, piece in enumerate(pieces):
@@ -279,7 +279,7 @@ def _rename_documents(messages: Sequence[Message], pieces: list[Parts], family: 
 
 
 def _write_points(
-    messages: Sequence[Message], pieces: list[Parts], spent: SpentPoints, losses: list[Loss], *, with_ttl: bool
+    messages: Sequence[Message], pieces: list[ConverseParts], spent: SpentPoints, losses: list[Loss], *, with_ttl: bool
 ) -> None:
     """Write the cache points: the last ones count, and 1h may not follow 5m (WIRE.md, Caching)."""
     wanted = [(at, point) for at, piece in enumerate(pieces) for point in piece.points]

@@ -17,7 +17,7 @@ _ANY_THINKING = ("adaptive", "disabled", "enabled")
 _ASKED = ("thinking", "thinking_budget", "effort")
 
 
-class Reasoning(NamedTuple):
+class ReasoningConfig(NamedTuple):
     """What is sent.
 
     Attributes:
@@ -33,7 +33,7 @@ class Reasoning(NamedTuple):
 
 def to_wire_reasoning(
     options: RequestOptions, facts: FrozenDict, family: Family, losses: list[Loss], *, forced: bool
-) -> Reasoning:
+) -> ReasoningConfig:
     """Return what is to be sent for thinking, its budget and its effort.
 
     Raises:
@@ -43,36 +43,36 @@ def to_wire_reasoning(
     if family.reasoning == "claude":
         return _claude(options, facts, losses, forced=forced)
     if not asked:
-        return Reasoning({})
+        return ReasoningConfig({})
     if not family.reasoning:
         reason = "no field for it is known for this model; name the model's own in additionalModelRequestFields"
         losses.append(option_loss(asked[0], "dropped", reason))
-        return Reasoning({})
+        return ReasoningConfig({})
     if options.thinking_budget is not None:
         losses.append(option_loss("thinking_budget", "dropped", "this model takes an effort, no budget"))
     off = options.thinking is False or options.effort == "none"
     wanted = options.effort or "medium"
     if family.reasoning == "nova":
         if off:
-            return Reasoning({"reasoningConfig": {"type": "disabled"}})
+            return ReasoningConfig({"reasoningConfig": {"type": "disabled"}})
         effort = nearest_effort(wanted, _FEW_EFFORTS, losses)
-        return Reasoning({"reasoningConfig": {"type": "enabled", "maxReasoningEffort": effort}})
+        return ReasoningConfig({"reasoningConfig": {"type": "enabled", "maxReasoningEffort": effort}})
     if options.thinking is False:
         losses.append(option_loss("thinking", "dropped", "this model always thinks; sent with low effort instead"))
-        return Reasoning({_FIELDS[family.reasoning]: "low"})
-    return Reasoning({_FIELDS[family.reasoning]: nearest_effort(wanted, _FEW_EFFORTS, losses)})
+        return ReasoningConfig({_FIELDS[family.reasoning]: "low"})
+    return ReasoningConfig({_FIELDS[family.reasoning]: nearest_effort(wanted, _FEW_EFFORTS, losses)})
 
 
 _FIELDS = {"effort": "reasoning_effort", "config": "reasoning_config"}
 
 
-def _claude(options: RequestOptions, facts: FrozenDict, losses: list[Loss], *, forced: bool) -> Reasoning:
+def _claude(options: RequestOptions, facts: FrozenDict, losses: list[Loss], *, forced: bool) -> ReasoningConfig:
     thinking, effort = _claude_thinking(options, facts, losses)
     if thinking is not None and thinking["type"] == "enabled" and forced:
         losses.append(option_loss("thinking", "dropped", "a forced tool choice is refused together with it"))
         thinking = None
     thinks = thinking["type"] != "disabled" if thinking else facts.get("thinking_omitted") in ("always", "on")
-    return Reasoning({"thinking": thinking} if thinking is not None else {}, effort, refuses_sampling=thinks)
+    return ReasoningConfig({"thinking": thinking} if thinking is not None else {}, effort, refuses_sampling=thinks)
 
 
 def _claude_thinking(

@@ -30,7 +30,7 @@ from interlingua.types import (
 )
 from interlingua_bedrock.messages import (
     MAX_POINTS,
-    Parts,
+    ConverseParts,
     SpentPoints,
     cache_point,
     encode_messages,
@@ -38,7 +38,7 @@ from interlingua_bedrock.messages import (
     to_wire_turns,
 )
 from interlingua_bedrock.models import API, Family, capabilities_of, facts_of, family_of
-from interlingua_bedrock.reasoning import Reasoning, to_wire_reasoning
+from interlingua_bedrock.reasoning import ReasoningConfig, to_wire_reasoning
 from interlingua_bedrock.schema import complete_schema, to_wire_schema
 
 _SECTIONS = ("inferenceConfig", "additionalModelRequestFields", "outputConfig")
@@ -99,7 +99,7 @@ def model_path(model: str, operation: str) -> str:
 # ---- tools (WIRE.md, Tools)
 
 
-class WrittenTools(NamedTuple):
+class ConverseTools(NamedTuple):
     """Definitions as JSON, and the cache points among them."""
 
     tools: list[bytes]
@@ -132,7 +132,7 @@ def _tool_config(
     return json_object(config), written.spent
 
 
-def to_wire_tools(tools: Sequence[ToolDefinition], family: Family, losses: list[Loss]) -> WrittenTools:
+def to_wire_tools(tools: Sequence[ToolDefinition], family: Family, losses: list[Loss]) -> ConverseTools:
     """Write the definitions, with at most four cache points between them."""
     written: list[bytes] = []
     used, short = 0, False
@@ -154,7 +154,7 @@ def to_wire_tools(tools: Sequence[ToolDefinition], family: Family, losses: list[
             losses.append(Loss(path=path, block_type="tool", verdict="rewritten", reason=rewritten))
         written.append(cache_point(ttl))
         used, short = used + 1, short or ttl != "1h"
-    return WrittenTools(written, SpentPoints(used, short))
+    return ConverseTools(written, SpentPoints(used, short))
 
 
 def tools_of_history(messages: Sequence[Message]) -> list[bytes]:
@@ -188,7 +188,9 @@ def _tool_choice(options: RequestOptions, facts: FrozenDict, losses: list[Loss])
 # ---- options (WIRE.md, Request)
 
 
-def _inference(options: RequestOptions, facts: FrozenDict, reasoning: Reasoning, losses: list[Loss]) -> dict[str, Any]:
+def _inference(
+    options: RequestOptions, facts: FrozenDict, reasoning: ReasoningConfig, losses: list[Loss]
+) -> dict[str, Any]:
     config: dict[str, Any] = {}
     if options.max_tokens is not None:
         config["maxTokens"] = options.max_tokens
@@ -212,7 +214,7 @@ def _inference(options: RequestOptions, facts: FrozenDict, reasoning: Reasoning,
     return config
 
 
-def _may_sample(option: str, facts: FrozenDict, reasoning: Reasoning, losses: list[Loss]) -> bool:
+def _may_sample(option: str, facts: FrozenDict, reasoning: ReasoningConfig, losses: list[Loss]) -> bool:
     if not facts.get("sampling", True):
         losses.append(option_loss(option, "dropped", "this model refuses sampling parameters"))
         return False
@@ -223,7 +225,7 @@ def _may_sample(option: str, facts: FrozenDict, reasoning: Reasoning, losses: li
 
 
 def _more(
-    options: RequestOptions, facts: FrozenDict, family: Family, reasoning: Reasoning, losses: list[Loss]
+    options: RequestOptions, facts: FrozenDict, family: Family, reasoning: ReasoningConfig, losses: list[Loss]
 ) -> dict[str, Any]:
     """Write what Converse has no field for, as each maker's models take it (WIRE.md, Fields of the models)."""
     fields: dict[str, Any] = dict(reasoning.fields)
@@ -241,7 +243,7 @@ def _more(
     return fields
 
 
-def _output(options: RequestOptions, reasoning: Reasoning, losses: list[Loss]) -> dict[str, Any]:
+def _output(options: RequestOptions, reasoning: ReasoningConfig, losses: list[Loss]) -> dict[str, Any]:
     output: dict[str, Any] = {}
     if options.response_schema is not None:
         if not capabilities_of(options.model).supports_structured_output:
@@ -276,7 +278,7 @@ def estimate_input_tokens(
     return size
 
 
-def _message_tokens(message: Message, parts: Parts) -> int:
+def _message_tokens(message: Message, parts: ConverseParts) -> int:
     size = sum(map(len, parts.parts))
     media = 0
     for block in message.content:

@@ -46,7 +46,7 @@ async def stream_response(
     response_stream: AsyncIterator[WireChunk], context: RequestContext
 ) -> AsyncIterator[StreamEvent]:
     """Translate framed chunks into events."""
-    reader = Reader(context)
+    reader = ConverseStreamReader(context)
     async for chunk in response_stream:
         for made in reader.read(chunk):
             yield made
@@ -57,7 +57,7 @@ async def stream_response(
 
 
 @attrs.define
-class Open:
+class ConverseOpenBlock:
     """A block that has begun and not ended.
 
     Attributes:
@@ -79,13 +79,13 @@ class Open:
     citations: list[dict[str, Any]] = attrs.field(factory=list)
 
 
-class Reader:
+class ConverseStreamReader:
     """The state of one stream."""
 
     def __init__(self, context: RequestContext) -> None:
         self.over = False
         self._context = context
-        self._open: dict[int, Open] = {}
+        self._open: dict[int, ConverseOpenBlock] = {}
         self._next = 0
         self._stop: dict[str, Any] | None = None
         self._ended = False
@@ -142,12 +142,12 @@ class Reader:
         yield ErrorEvent(error=make_error(kind, details, headers=self._context.response_headers))
         self.over = True
 
-    def _block(self, event: Mapping[str, Any]) -> Open:
+    def _block(self, event: Mapping[str, Any]) -> ConverseOpenBlock:
         """Return the block an event belongs to; text and reasoning begin with their first delta."""
         index = _index(event)
         found = self._open.get(index)
         if found is None:
-            found = self._open[index] = Open(self._next)
+            found = self._open[index] = ConverseOpenBlock(self._next)
             self._next += 1
         return found
 
@@ -170,7 +170,7 @@ class Reader:
         elif isinstance(inner, Mapping):
             opened.raw = dict(inner)
 
-    def _delta(self, opened: Open, delta: Any) -> Iterator[StreamEvent]:
+    def _delta(self, opened: ConverseOpenBlock, delta: Any) -> Iterator[StreamEvent]:
         if not isinstance(delta, Mapping):
             raise MalformedResponseError("a delta is not an object", path="delta")
         kind = next(iter(delta), "")
@@ -200,7 +200,7 @@ class Reader:
             opened.kind = opened.kind or kind
             opened.raw.setdefault("deltas", []).append(dict(delta))
 
-    def _reasoning(self, opened: Open, value: Mapping[str, Any]) -> Iterator[StreamEvent]:
+    def _reasoning(self, opened: ConverseOpenBlock, value: Mapping[str, Any]) -> Iterator[StreamEvent]:
         opened.kind = "reasoningContent"
         if isinstance(value.get("redactedContent"), str):
             opened.pieces.append(value["redactedContent"])
@@ -217,13 +217,13 @@ class Reader:
                 yield from self._end(opened)
         self._open.clear()
 
-    def _end(self, opened: Open) -> Iterator[StreamEvent]:
+    def _end(self, opened: ConverseOpenBlock) -> Iterator[StreamEvent]:
         if opened.start is not None:
             yield ToolUseEnd(index=opened.index)
         elif opened.kind:
             yield BlockEnd(index=opened.index, block=self._whole(opened))
 
-    def _whole(self, opened: Open) -> ContentBlock:
+    def _whole(self, opened: ConverseOpenBlock) -> ContentBlock:
         """Return what a block's end tells of it; its text came before."""
         if opened.kind == "text":
             return TextBlock(text="", citations=opened.citations)

@@ -122,7 +122,7 @@ def _thinking(part: dict[str, Any], pieces: Pieces) -> None:
         pieces.closed = part["closed"]
 
 
-class Reasoning:
+class ReasoningReader:
     """Reads the reasoning fields of messages and deltas."""
 
     def __init__(self, fields: tuple[str, ...], provider: str) -> None:

@@ -33,7 +33,7 @@ _EMPTY_RESULT = "a result that says nothing takes no cache marker"
 _UNSIGNED = "reasoning has no signature on this wire; its text is kept"
 
 
-class Profile(NamedTuple):
+class MessageProfile(NamedTuple):
     """What a message's wire form depends on besides the message: the key it is remembered by.
 
     Attributes:
@@ -49,7 +49,7 @@ class Profile(NamedTuple):
     marked: tuple[Hint, ...] = ()
 
 
-class Element(NamedTuple):
+class ChatElement(NamedTuple):
     """A message on the wire: ready JSON objects with commas between, its losses, its usable cache hints."""
 
     wire: bytes
@@ -57,23 +57,23 @@ class Element(NamedTuple):
     hints: tuple[Hint, ...] = ()
 
 
-def to_wire_message(message: Message, profile: Profile) -> Element:
+def to_wire_message(message: Message, profile: MessageProfile) -> ChatElement:
     """Write one message; `wire` is empty where nothing of it can be written."""
     role, content = message.role, message.content
     losses: list[BlockLoss] = []
     if role is _ASSISTANT:
         body = _assistant(message, profile, losses)
-        return Element(b"" if body is None else dumps_trimmed(body), tuple(losses))
+        return ChatElement(b"" if body is None else dumps_trimmed(body), tuple(losses))
     if role is _TOOL:
         return _tool(message, profile, losses)
     dialect = profile.dialect
     if len(content) == 1 and type(content[0]) is TextBlock and not dialect.cache_breakpoints:  # most are such
         name = "user" if role is _USER else dialect.system_role
-        return Element(dumps_trimmed({"role": name, "content": content[0].text}))
+        return ChatElement(dumps_trimmed({"role": name, "content": content[0].text}))
     return _user(message, profile, losses)
 
 
-def _user(message: Message, profile: Profile, losses: list[BlockLoss]) -> Element:
+def _user(message: Message, profile: MessageProfile, losses: list[BlockLoss]) -> ChatElement:
     """Write a user's or a system message."""
     dialect, blocks = profile.dialect, message.content
     system = message.role is not _USER
@@ -88,7 +88,7 @@ def _user(message: Message, profile: Profile, losses: list[BlockLoss]) -> Elemen
     if not parts and not system:  # without the turn the model would be asked something else
         parts = [{"type": "text", "text": placeholder_text(losses)}]
     if not parts:
-        return Element(b"", tuple(losses))
+        return ChatElement(b"", tuple(losses))
     content: Any = parts
     # markers need parts; where there are none, the short form is what every service takes
     if not dialect.cache_breakpoints and (system or len(parts) == 1):
@@ -96,10 +96,10 @@ def _user(message: Message, profile: Profile, losses: list[BlockLoss]) -> Elemen
         if len(texts) == len(parts):
             content = "\n\n".join(texts)
     body = {"role": dialect.system_role if system else "user", "content": content}
-    return Element(dumps_trimmed(body), tuple(losses), tuple(hints))
+    return ChatElement(dumps_trimmed(body), tuple(losses), tuple(hints))
 
 
-def _marked(part: dict[str, Any], at: int, profile: Profile) -> dict[str, Any]:
+def _marked(part: dict[str, Any], at: int, profile: MessageProfile) -> dict[str, Any]:
     for hint in profile.marked:
         if hint.block == at:
             if profile.dialect.cache_style == "cache_control":
@@ -108,7 +108,7 @@ def _marked(part: dict[str, Any], at: int, profile: Profile) -> dict[str, Any]:
     return part
 
 
-def _tool(message: Message, profile: Profile, losses: list[BlockLoss]) -> Element:
+def _tool(message: Message, profile: MessageProfile, losses: list[BlockLoss]) -> ChatElement:
     """Write the results of a tool message."""
     dialect = profile.dialect
     markers = dialect.cache_style == "cache_control"
@@ -145,7 +145,7 @@ def _tool(message: Message, profile: Profile, losses: list[BlockLoss]) -> Elemen
             else:
                 losses.append(BlockLoss(at, block.type, "rewritten", _EMPTY_RESULT if markers else _NO_MARKERS))
         out.append(dumps_trimmed({"role": "tool", "tool_call_id": block.tool_use_id, "content": content}))
-    return Element(out[0] if len(out) == 1 else b",".join(out), tuple(losses), tuple(hints))
+    return ChatElement(out[0] if len(out) == 1 else b",".join(out), tuple(losses), tuple(hints))
 
 
 def _unwritable_in_result(at: int, part: ContentBlock) -> BlockLoss:
@@ -154,7 +154,7 @@ def _unwritable_in_result(at: int, part: ContentBlock) -> BlockLoss:
 
 
 def _assistant(  # noqa: C901, PLR0912  one pass over the blocks
-    message: Message, profile: Profile, losses: list[BlockLoss]
+    message: Message, profile: MessageProfile, losses: list[BlockLoss]
 ) -> dict[str, Any] | None:
     """Return an assistant message: its text, reasoning where the service wants it, calls as it made them; or None."""
     dialect = profile.dialect
@@ -212,7 +212,7 @@ def _is_written_elsewhere(block: ContentBlock, replay: Mapping[str, Any], dialec
 
 
 def _reasoning(
-    message: Message, profile: Profile, replay: Mapping[str, Any], losses: list[BlockLoss]
+    message: Message, profile: MessageProfile, replay: Mapping[str, Any], losses: list[BlockLoss]
 ) -> dict[str, Any]:
     """Return the fields for an assistant message's reasoning: details as they came, or its text."""
     dialect = profile.dialect

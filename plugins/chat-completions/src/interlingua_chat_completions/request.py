@@ -34,7 +34,7 @@ from interlingua.types import (
 )
 from interlingua_chat_completions.cache_markers import TOO_MANY, Hint, Markers, cache_key
 from interlingua_chat_completions.dialect import API, Dialect
-from interlingua_chat_completions.messages import Element, Profile, to_wire_message
+from interlingua_chat_completions.messages import ChatElement, MessageProfile, to_wire_message
 from interlingua_chat_completions.options import is_thinking, to_wire_options
 from interlingua_chat_completions.ordering import order_turns
 from interlingua_chat_completions.tools import (
@@ -82,7 +82,7 @@ def to_wire(
     if tools and not omits_tools(options, dialect):
         listed = to_wire_tools(tools, dialect, strict_option(options, dialect))
     markers = Markers(listed.markers if listed is not None else (), lifetimes=dialect.cache_style == "cache_control")
-    profile = Profile(provider, dialect, is_thinking(options, dialect))
+    profile = MessageProfile(provider, dialect, is_thinking(options, dialect))
     written = _messages(messages, profile, losses, markers, prefilled=_is_prefilled(options, dialect))
     fields: dict[str, Json] = {"model": dumps(options.model), "messages": written}
     if listed is not None:
@@ -125,7 +125,7 @@ def _is_prefilled(options: RequestOptions, dialect: Dialect) -> bool:
 
 
 def _messages(
-    messages: Sequence[Message], profile: Profile, losses: list[Loss], markers: Markers, *, prefilled: bool
+    messages: Sequence[Message], profile: MessageProfile, losses: list[Loss], markers: Markers, *, prefilled: bool
 ) -> list[bytes]:
     """Return the message list as pieces of one JSON array."""
     dialect = profile.dialect
@@ -150,8 +150,12 @@ def _messages(
 
 
 def _with_markers(
-    messages: Sequence[Message], elements: list[Element], profile: Profile, losses: list[Loss], markers: Markers
-) -> list[Element]:
+    messages: Sequence[Message],
+    elements: list[ChatElement],
+    profile: MessageProfile,
+    losses: list[Loss],
+    markers: Markers,
+) -> list[ChatElement]:
     """Put markers on the last hinted blocks, as many as the wire allows: their messages are written again."""
     hinted = [(at, hint) for at, element in enumerate(elements) for hint in element.hints]
     many = len(hinted) - markers.left

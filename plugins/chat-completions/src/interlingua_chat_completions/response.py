@@ -28,7 +28,7 @@ from interlingua_chat_completions.content import (
     TEXT,
     THINKING,
     Extras,
-    Reasoning,
+    ReasoningReader,
     from_wire_content,
     from_wire_image,
 )
@@ -87,7 +87,7 @@ def from_wire_response(response: WireResponse, context: RequestContext, dialect:
     if not isinstance(body, dict):
         raise MalformedResponseError(f"the body is a JSON {type(body).__name__}, not an object")
     choices = body.get("choices")
-    reader = AnswerReader(context, dialect, whole=True)
+    reader = ChatAnswerReader(context, dialect, whole=True)
     assembler = MessageAssembler(context)
     if is_error(body):
         failure = from_wire_error_body(body, dialect, headers=response.headers, context=context)
@@ -101,14 +101,14 @@ def from_wire_response(response: WireResponse, context: RequestContext, dialect:
     return assembler.message(MessageStatus.COMPLETE)
 
 
-class AnswerReader:
+class ChatAnswerReader:
     """Reads the first choice into events; other choices and what this wire adds are kept in `extras`."""
 
     def __init__(self, context: RequestContext, dialect: Dialect, *, whole: bool = False) -> None:
         self._context = context
         self._whole = whole
         self.calls = CallTable(context)
-        self.reasoning = Reasoning(dialect.reasoning_fields, context.origin.provider)
+        self.reasoning = ReasoningReader(dialect.reasoning_fields, context.origin.provider)
         self.extras = Extras(context.origin.provider, dialect.citation_fields)
         self.finish: str | None = None
         self.has_text = False

@@ -32,7 +32,7 @@ from interlingua.types import (
     WireTool,
     read_tool_input,
 )
-from interlingua_chat_completions.content import THINKING, Reasoning, from_wire_content
+from interlingua_chat_completions.content import THINKING, ReasoningReader, from_wire_content
 from interlingua_chat_completions.dialect import API, Dialect
 from interlingua_chat_completions.serve_options import BodyOptions
 from interlingua_serving import InboundRequest, ServeContext, State, restore_answer
@@ -184,7 +184,7 @@ class _Messages:
         details = self._details(message.get("reasoning_details"), items)
         if details:
             replay["reasoning_details"] = details
-        reasoning = Reasoning(self._dialect.reasoning_fields, self._context.provider)
+        reasoning = ReasoningReader(self._dialect.reasoning_fields, self._context.provider)
         thought = reasoning.read({**message, "reasoning_details": details}, whole=True)
         ends = {event.index: event.block for event in reasoning.end() if isinstance(event, BlockEnd)}
         signed = ends.pop(THINKING, None)

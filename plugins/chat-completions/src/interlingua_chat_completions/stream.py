@@ -10,7 +10,7 @@ from interlingua.types import ErrorEvent, StreamEvent, TextDelta, ThinkingDelta,
 from interlingua_chat_completions.content import REASONING_FIELDS, TEXT, THINKING
 from interlingua_chat_completions.dialect import Dialect
 from interlingua_chat_completions.errors import from_wire_error_body, is_error
-from interlingua_chat_completions.response import AnswerReader
+from interlingua_chat_completions.response import ChatAnswerReader
 
 
 async def stream_response(  # noqa: C901, PLR0912  the hot path: a call per chunk would be a third of its cost
@@ -21,7 +21,7 @@ async def stream_response(  # noqa: C901, PLR0912  the hot path: a call per chun
     Raises:
         MalformedResponseError: a chunk is not JSON.
     """
-    reader = AnswerReader(context, dialect)
+    reader = ChatAnswerReader(context, dialect)
     calls, thoughts, done = reader.calls.by_index, reader.reasoning.texts, False
     async for name, data in source:
         if data[:1] != b"{":

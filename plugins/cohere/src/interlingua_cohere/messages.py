@@ -26,7 +26,7 @@ _DETAILS = ("auto", "low", "high")
 _ASSISTANT, _TOOL, _USER = Role.ASSISTANT, Role.TOOL, Role.USER  # found by a slow call before Python 3.12
 
 
-class Element(NamedTuple):
+class CohereElement(NamedTuple):
     """One message on this wire, None where nothing of it can be sent; its losses; its documents, which stand beside."""
 
     wire: bytes | None
@@ -34,19 +34,19 @@ class Element(NamedTuple):
     documents: tuple[bytes, ...] = ()
 
 
-def to_wire_messages(messages: Sequence[Message]) -> list[Element]:
+def to_wire_messages(messages: Sequence[Message]) -> list[CohereElement]:
     """Write all messages."""
     return encode_each(messages, "cohere", to_wire_message)
 
 
-def to_wire_message(message: Message) -> Element:
+def to_wire_message(message: Message) -> CohereElement:
     """Write one projected message."""
     if message.role is _ASSISTANT:
         return _assistant(message)
     return _result(message) if message.role is _TOOL else _input(message)
 
 
-def _input(message: Message) -> Element:
+def _input(message: Message) -> CohereElement:
     """Write a user's or system message; its documents are named where nothing else is left."""
     rows: list[BlockLoss] = []
     parts: list[dict[str, Any]] = []
@@ -63,10 +63,10 @@ def _input(message: Message) -> Element:
     if not parts and message.role is _USER:
         parts.append({"type": "text", "text": _name_documents(message, rows) if documents else placeholder_text(rows)})
     if not parts:
-        return Element(None, tuple(rows))
+        return CohereElement(None, tuple(rows))
     alone = len(parts) == 1 and parts[0]["type"] == "text"
     body = {"role": "user" if message.role is _USER else "system", "content": parts[0]["text"] if alone else parts}
-    return Element(dumps_trimmed(body), tuple(rows), tuple(documents))
+    return CohereElement(dumps_trimmed(body), tuple(rows), tuple(documents))
 
 
 def _name_documents(message: Message, rows: list[BlockLoss]) -> str:
@@ -105,7 +105,7 @@ def to_wire_document(block: DocumentBlock) -> dict[str, Any] | None:
     return {"data": {name: value for name, value in data.items() if value is not None}}
 
 
-def _assistant(message: Message) -> Element:
+def _assistant(message: Message) -> CohereElement:
     """Write an answer: the plan before its calls and its citations have places of their own."""
     rows: list[BlockLoss] = []
     replay = replay_state(message)
@@ -135,7 +135,7 @@ def _assistant(message: Message) -> Element:
     body: dict[str, Any] = {"role": "assistant"}
     parts = {"content": content, "tool_plan": plan, "tool_calls": calls, "citations": citations}
     body |= {name: value for name, value in parts.items() if value}
-    return Element(dumps_trimmed(body) if content or plan or calls else None, tuple(rows))
+    return CohereElement(dumps_trimmed(body) if content or plan or calls else None, tuple(rows))
 
 
 def _placed(citation: Mapping[str, Any], place: int) -> Mapping[str, Any]:
@@ -170,10 +170,10 @@ def _call(block: ToolUseBlock, at: int, rows: list[BlockLoss]) -> dict[str, Any]
     return {"id": block.id, "type": "function", "function": {"name": block.name, "arguments": arguments}}
 
 
-def _result(message: Message) -> Element:
+def _result(message: Message) -> CohereElement:
     results = message.tool_results
     if not results:
-        return Element(None)
+        return CohereElement(None)
     block = results[0]
     rows: list[BlockLoss] = []
     parts: list[dict[str, Any]] = []
@@ -193,7 +193,9 @@ def _result(message: Message) -> Element:
             parts.insert(0, {"type": "text", "text": ERROR_PREFIX.strip()})
     texts = [part.get("text") for part in parts]
     content: Any = parts if len(parts) > 1 or None in texts else "".join(map(str, texts))
-    return Element(dumps_trimmed({"role": "tool", "tool_call_id": block.tool_use_id, "content": content}), tuple(rows))
+    return CohereElement(
+        dumps_trimmed({"role": "tool", "tool_call_id": block.tool_use_id, "content": content}), tuple(rows)
+    )
 
 
 def _drop_reason(part: ContentBlock) -> str:

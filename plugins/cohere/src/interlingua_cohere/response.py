@@ -9,7 +9,7 @@ from interlingua.errors import MalformedResponseError
 from interlingua.plugins import MessageAssembler, RequestContext, WireResponse, loads
 from interlingua.types import Message, MessageStatus
 from interlingua_cohere.errors import error_from_body
-from interlingua_cohere.stream import AnswerReader
+from interlingua_cohere.stream import CohereAnswerReader
 
 _READ = frozenset(("message", "finish_reason", "usage", "logprobs"))
 
@@ -32,7 +32,7 @@ def from_wire_response(response: WireResponse, context: RequestContext) -> Messa
         raise error_from_body(body, headers=response.headers)
     if not isinstance(message, dict):
         raise MalformedResponseError("the answer holds no message", path="/message")
-    reader = AnswerReader(context)
+    reader = CohereAnswerReader(context)
     events = _read(reader, message)
     for key, value in body.items():
         if key not in _READ:
@@ -47,7 +47,7 @@ def from_wire_response(response: WireResponse, context: RequestContext) -> Messa
     return assembler.message(MessageStatus.COMPLETE)
 
 
-def _read(reader: AnswerReader, message: Mapping[str, Any]) -> list[Any]:
+def _read(reader: CohereAnswerReader, message: Mapping[str, Any]) -> list[Any]:
     content = message.get("content")
     if isinstance(content, str):
         content = [{"type": "text", "text": content}]

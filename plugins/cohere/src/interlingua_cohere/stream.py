@@ -44,7 +44,7 @@ _KINDS = (("thinking", ThinkingDelta), ("text", TextDelta))
 
 async def stream_response(source: AsyncIterator[WireChunk], context: RequestContext) -> AsyncIterator[StreamEvent]:
     """Translate events; complete with `message-end`, else the message stays unfinished."""
-    reader = AnswerReader(context)
+    reader = CohereAnswerReader(context)
     async for chunk in source:
         if chunk.data == DONE:
             continue
@@ -71,7 +71,7 @@ def _load(data: bytes) -> dict[str, Any]:
     return line
 
 
-class AnswerReader:
+class CohereAnswerReader:
     """Reads one answer, event by event or part by part, so that both roads give the same message.
 
     Attributes:
@@ -232,12 +232,12 @@ class AnswerReader:
         return min(texts, default=None)
 
 
-_INDEXED: dict[str, tuple[str, Callable[[AnswerReader, int, Any], list[StreamEvent]]]] = {
-    "content-start": ("content", AnswerReader.read_content),
-    "content-delta": ("content", AnswerReader.read_content),
-    "tool-call-start": ("tool_calls", AnswerReader.start_call),
-    "tool-call-delta": ("tool_calls", AnswerReader.continue_call),
-    "tool-call-end": ("tool_calls", AnswerReader.end_call),
+_INDEXED: dict[str, tuple[str, Callable[[CohereAnswerReader, int, Any], list[StreamEvent]]]] = {
+    "content-start": ("content", CohereAnswerReader.read_content),
+    "content-delta": ("content", CohereAnswerReader.read_content),
+    "tool-call-start": ("tool_calls", CohereAnswerReader.start_call),
+    "tool-call-delta": ("tool_calls", CohereAnswerReader.continue_call),
+    "tool-call-end": ("tool_calls", CohereAnswerReader.end_call),
 }
 _SILENT = ("content-end", "citation-end")
 

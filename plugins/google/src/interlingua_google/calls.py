@@ -91,7 +91,7 @@ class _Open:
     args: PartialArgs
 
 
-class Calls:
+class CallReader:
     """The calls of one answer; `any` says whether there was one."""
 
     def __init__(self, context: RequestContext) -> None:

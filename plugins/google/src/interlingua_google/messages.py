@@ -73,7 +73,7 @@ class WrittenResult(NamedTuple):
     whole: bool = False
 
 
-class Parts(NamedTuple):
+class MessageParts(NamedTuple):
     """One message on this wire: role, parts joined, losses.
 
     Attributes:
@@ -131,7 +131,7 @@ def to_wire_contents(messages: Sequence[Message], model: str) -> Contents:
     return Contents(opened + system + b"]}" if system else None, body, tuple(losses))
 
 
-def encode_messages(messages: Sequence[Message], model: str) -> list[Parts]:
+def encode_messages(messages: Sequence[Message], model: str) -> list[MessageParts]:
     """Write the parts of every message."""
     return encode_each(messages, ("google", model), lambda message: to_wire_parts(message, model))
 
@@ -152,7 +152,7 @@ def join_results(results: Sequence[WrittenResult], calls: Mapping[str, tuple[str
 # ---- one message
 
 
-def to_wire_parts(message: Message, model: str) -> Parts:
+def to_wire_parts(message: Message, model: str) -> MessageParts:
     """Write one message for a model."""
     rows: list[BlockLoss] = []
     if message.role is _TOOL:
@@ -163,7 +163,7 @@ def to_wire_parts(message: Message, model: str) -> Parts:
             for index, block in blocks
             if isinstance(block, ToolResultBlock)
         ]
-        return Parts("user", b"", tuple(rows), results=tuple(results))
+        return MessageParts("user", b"", tuple(rows), results=tuple(results))
     calls: dict[str, tuple[str, bool]] = {}
     parts: list[Any] = []
     part: Any
@@ -190,7 +190,7 @@ def to_wire_parts(message: Message, model: str) -> Parts:
             parts.append(part)
     role = "model" if message.role is _ASSISTANT else "user"
     parts = parts or _stand_in(message, rows)
-    return Parts(role, dumps(parts)[1:-1], tuple(rows), calls)
+    return MessageParts(role, dumps(parts)[1:-1], tuple(rows), calls)
 
 
 def _stand_in(message: Message, rows: list[BlockLoss]) -> list[Any]:

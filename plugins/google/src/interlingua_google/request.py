@@ -8,7 +8,7 @@ from typing import Any
 from interlingua.errors import CapabilityError
 from interlingua.plugins import Json, Loss, WireRequest, dumps, json_object, nearest_effort, option_loss
 from interlingua.types import Message, RequestOptions, Role, ToolChoice, ToolDefinition, WireTool
-from interlingua_google.messages import MEDIA, Parts, encode_messages, join_results, to_wire_contents
+from interlingua_google.messages import MEDIA, MessageParts, encode_messages, join_results, to_wire_contents
 from interlingua_google.models import API, capabilities_of, facts_of, generation_of
 
 _CACHED_AWAY = ("systemInstruction", "tools", "toolConfig")  # they belong into the cached content
@@ -285,7 +285,7 @@ def estimate_input_tokens(
     return size + int(len(dumps(to_wire_tools(tools, []))) / _BYTES_PER_TOKEN) if tools else size
 
 
-def _message_tokens(message: Message, parts: Parts) -> int:
+def _message_tokens(message: Message, parts: MessageParts) -> int:
     size = len(join_results(parts.results, {}) if message.role is Role.TOOL else parts.joined)
     media = 0
     for block in message.content:

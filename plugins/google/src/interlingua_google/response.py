@@ -10,7 +10,7 @@ from interlingua.plugins import MessageAssembler, RequestContext, WireResponse, 
 from interlingua.types import Message, MessageComplete, MessageStatus, StopReason
 from interlingua_google.errors import envelope_in, error_from_envelope
 from interlingua_google.models import API
-from interlingua_google.stream import Reader
+from interlingua_google.stream import GeminiStreamReader
 
 # an answer leaves out what is empty, so one that says nothing at all may hold no more than its counts
 _ANSWERS = ("candidates", "promptFeedback", "usageMetadata")
@@ -30,7 +30,7 @@ def from_wire_response(response: WireResponse, context: RequestContext) -> Messa
         raise error_from_envelope(error, status=response.status, headers=response.headers)
     if not isinstance(body, list) and not (isinstance(body, dict) and any(name in body for name in _ANSWERS)):
         raise MalformedResponseError("the answer has no candidates", path="candidates")
-    reader, assembler = Reader(context), MessageAssembler(context)
+    reader, assembler = GeminiStreamReader(context), MessageAssembler(context)
     assembler.feed(reader.read(body))
     assembler.feed(reader.finish())
     if assembler.error is not None:

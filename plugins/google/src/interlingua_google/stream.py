@@ -19,7 +19,7 @@ from interlingua.types import (
     ThinkingDelta,
     UsageUpdate,
 )
-from interlingua_google.calls import Calls
+from interlingua_google.calls import CallReader
 from interlingua_google.errors import envelope_in, error_from_envelope
 from interlingua_google.messages import OTHER_CANDIDATE, from_wire_media, media_extras, media_key
 from interlingua_google.metadata import (
@@ -51,7 +51,7 @@ async def stream_response(
     response_stream: AsyncIterator[WireChunk], context: RequestContext
 ) -> AsyncIterator[StreamEvent]:
     """Translate framed chunks into events."""
-    reader = Reader(context)
+    reader = GeminiStreamReader(context)
     fast = loads_lossy
     async for _, data in response_stream:
         if data == b"[DONE]":  # some proxies add another wire's end mark
@@ -96,7 +96,7 @@ class _Text(NamedTuple):
     signature: str | None
 
 
-class Reader:
+class GeminiStreamReader:
     """The state of one answer.
 
     Attributes:
@@ -114,7 +114,7 @@ class Reader:
         self.usage: dict[str, Any] = {}
         self.over = False
         self._context = context
-        self._calls = Calls(context)
+        self._calls = CallReader(context)
         self._others = OtherCandidates()
         self._texts: dict[int, _Text] = {}
         self._grounding: list[dict[str, Any]] = []

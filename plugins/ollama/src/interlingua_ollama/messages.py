@@ -24,7 +24,7 @@ _TOOL = Role.TOOL  # an enum's member is found by a slow call before Python 3.12
 _ROLES = {Role.SYSTEM: "system", Role.USER: "user", Role.ASSISTANT: "assistant"}
 
 
-class Element(NamedTuple):
+class OllamaElement(NamedTuple):
     """One message on this wire, None where nothing of it can be sent; its losses; whether its result has no name."""
 
     wire: bytes | None
@@ -32,7 +32,7 @@ class Element(NamedTuple):
     nameless: bool = False
 
 
-def to_wire_messages(messages: Sequence[Message]) -> list[Element]:
+def to_wire_messages(messages: Sequence[Message]) -> list[OllamaElement]:
     """Write all messages; results are matched by name here, so one without a name gets its call's."""
     elements = encode_each(messages, "ollama", to_wire_message)
     for at, element in enumerate(elements):
@@ -49,7 +49,7 @@ def _missing_tool_name(messages: Sequence[Message], at: int) -> str | None:
     return next((call.name for call in messages[at].tool_calls if call.id == block.tool_use_id), None)
 
 
-def to_wire_message(message: Message, tool_name: str | None = None) -> Element:
+def to_wire_message(message: Message, tool_name: str | None = None) -> OllamaElement:
     """Write one message.
 
     Args:
@@ -84,7 +84,7 @@ def to_wire_message(message: Message, tool_name: str | None = None) -> Element:
     more = {"thinking": "\n".join(thoughts) if thoughts else None, "images": images, "tool_calls": calls}
     body |= {name: value for name, value in more.items() if value or value == ""}
     body |= replay_state(message, API).get("message") or EMPTY
-    return Element(dumps_trimmed(body) if texts or len(body) > 2 else None, tuple(rows))
+    return OllamaElement(dumps_trimmed(body) if texts or len(body) > 2 else None, tuple(rows))
 
 
 def _stand_in(message: Message, rows: list[BlockLoss]) -> list[str]:
@@ -117,10 +117,10 @@ def _call(
     return {"id": block.id, "function": {"index": place, "name": block.name, "arguments": value}}
 
 
-def _result(message: Message, tool_name: str | None, rows: list[BlockLoss]) -> Element:
+def _result(message: Message, tool_name: str | None, rows: list[BlockLoss]) -> OllamaElement:
     results = message.tool_results
     if not results:
-        return Element(None)
+        return OllamaElement(None)
     block = results[0]
     text = "\n".join([part.text for part in block.content if isinstance(part, TextBlock)])
     for part in block.content:
@@ -132,9 +132,9 @@ def _result(message: Message, tool_name: str | None, rows: list[BlockLoss]) -> E
         rows.append(BlockLoss(0, block.type, "rewritten", reason))
     body = {"role": "tool", "content": text}
     if (kept := replay_state(message, API).get("message")) is not None:
-        return Element(dumps_trimmed({**body, **kept}), tuple(rows))
+        return OllamaElement(dumps_trimmed({**body, **kept}), tuple(rows))
     name = block.tool_name or tool_name
     if name is not None:
         body["tool_name"] = name
     body["tool_call_id"] = block.tool_use_id
-    return Element(dumps_trimmed(body), tuple(rows), nameless=name is None and block.tool_name is None)
+    return OllamaElement(dumps_trimmed(body), tuple(rows), nameless=name is None and block.tool_name is None)

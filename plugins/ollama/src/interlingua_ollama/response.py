@@ -8,7 +8,7 @@ from interlingua.errors import MalformedResponseError
 from interlingua.plugins import MessageAssembler, RequestContext, WireResponse, loads
 from interlingua.types import Message, MessageStatus
 from interlingua_ollama.errors import error_from_body
-from interlingua_ollama.stream import AnswerReader
+from interlingua_ollama.stream import OllamaAnswerReader
 
 
 def from_wire_response(response: WireResponse, context: RequestContext) -> Message:
@@ -28,7 +28,7 @@ def from_wire_response(response: WireResponse, context: RequestContext) -> Messa
         raise error_from_body(body, headers=response.headers)
     if not isinstance(body.get("message"), dict) and not isinstance(body.get("response"), str):
         raise MalformedResponseError("the answer holds no message", path="/message")
-    reader = AnswerReader(context)
+    reader = OllamaAnswerReader(context)
     assembler = MessageAssembler(context)
     assembler.feed(reader.read(body) + reader.end(complete=True))
     return assembler.message(MessageStatus.COMPLETE)

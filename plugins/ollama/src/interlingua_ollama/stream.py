@@ -45,7 +45,7 @@ _READ = frozenset(("message", "response", "thinking", "done", "error"))
 
 async def stream_response(source: AsyncIterator[WireChunk], context: RequestContext) -> AsyncIterator[StreamEvent]:
     """Translate lines; complete when one of them says `done`, else the message stays unfinished."""
-    reader = AnswerReader(context)
+    reader = OllamaAnswerReader(context)
     async for chunk in source:
         line = _load(chunk.data)
         # most lines carry a piece of text and nothing else
@@ -88,7 +88,7 @@ def _load(data: bytes) -> Any:
         raise MalformedResponseError(f"a line is not JSON: {error}") from error
 
 
-class AnswerReader:
+class OllamaAnswerReader:
     """Reads the lines of one answer."""
 
     def __init__(self, context: RequestContext) -> None:

@@ -1,30 +1,10 @@
-"""Typed answers for interlingua: `Client.send(..., output=SomeType)`."""
+"""Typed answers for interlingua: `Client.send(..., output=SomeType)`.
+
+Answers, partial answers and errors are classes of `interlingua.output`.
+"""
 
 from __future__ import annotations
 
-from interlingua.output import (
-    Answer,
-    Attempt,
-    InvalidOutputError,
-    OutputMode,
-    OutputProblem,
-    OutputTruncatedError,
-    Partial,
-)
-from interlingua_output.answers import Output
-from interlingua_output.partial import PartialReader
-from interlingua_output.plan import SchemaAttempts, SchemaPlan
+from interlingua_output.wanted import Output
 
-__all__ = [
-    "Answer",
-    "Attempt",
-    "InvalidOutputError",
-    "Output",
-    "OutputMode",
-    "OutputProblem",
-    "OutputTruncatedError",
-    "Partial",
-    "PartialReader",
-    "SchemaAttempts",
-    "SchemaPlan",
-]
+__all__ = ["Output"]

@@ -16,7 +16,7 @@ _HALF_TEXT = re.compile(r'\s*("(?:[^"\\]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*)')
 _HALF_PAIR = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}$")
 
 
-class PartialReader:
+class JsonPartialReader:
     """Makes partial answers of the events of a stream.
 
     Args:

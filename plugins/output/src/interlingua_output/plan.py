@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence, Set
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import attrs
 
@@ -30,8 +30,7 @@ from interlingua.types import (
     tool_result,
     user,
 )
-from interlingua_output.answers import Output
-from interlingua_output.partial import PartialReader
+from interlingua_output.partial import JsonPartialReader
 from interlingua_output.schema import OutputType, child_schemas, project_schema
 
 _T = TypeVar("_T")
@@ -48,60 +47,67 @@ _FOREIGN = re.compile("[^a-z0-9_]")  # no part of a tool's name
 
 
 class SchemaPlan(output.OutputPlan[_T]):
-    """How one request asks for a typed answer, and how its answer is read; for clients and agent loops.
+    """How one request asks for a typed answer and how its answer is read, by a JSON Schema of the type.
 
     Args:
-        output: the type, or an `Output`.
-        tools: the caller's own.
-        options: of the request.
-        can: what the model can do with them.
+        kind: the type of the answer, or a JSON Schema.
+        tools: the caller's tools.
+        options: options of the request.
+        can: capabilities of the model with these options.
+        mode: the requested mode, or "auto" for the first that the model supports.
+        name: name of the schema or tool; "" makes it from the type's name.
+        description: describes the answer to the model.
 
     Attributes:
-        mode: how the answer is asked for.
-        tools: what to offer the model.
-        options: options, by name, that take the place of the caller's.
-        losses: rows for the ledger: the mode where it is not the service's own, and what the schema lost.
+        mode: the mode in use.
+        tools: tools to offer the model: the caller's and, in mode `tool`, the one that takes the answer.
+        options: options by name that replace the caller's.
+        losses: rows for the ledger: the mode if it is not `native`, and each change to the schema.
         tool: name of the tool that takes the answer; "" in other modes.
 
     Raises:
         CallerError: no JSON can be read into the type.
-        CapabilityError: the mode asked for is not to be had; the message says why.
+        CapabilityError: the requested mode is not available; the message says why.
     """
 
     mode: OutputMode
 
     def __init__(
-        self, wanted: Output[Any], tools: Sequence[ToolDefinition], options: RequestOptions, can: ModelCapabilities
+        self,
+        kind: type[_T] | Any,
+        tools: Sequence[ToolDefinition],
+        options: RequestOptions,
+        can: ModelCapabilities,
+        *,
+        mode: Literal["auto", "native", "tool", "prompt"] = "auto",
+        name: str = "",
+        description: str = "",
     ) -> None:
         if options.response_schema is not None:
-            raise CallerError("output= makes the response_schema itself: give one of the two")
-        self._read_type = OutputType(wanted.type)
+            raise CallerError("output= sets response_schema itself: pass one of the two")
+        self._read_type = OutputType(kind)
         self._wants_thinking = bool(options.thinking or options.thinking_budget or options.effort not in (None, "none"))
         self.tools, self.options, self.tool = tuple(tools), dict[str, Any](), ""
         self._instructions = ""
         schema, lost = project_schema(self._read_type.schema, can)
         why = _native_obstacle(tools, options, can) or _schema_obstacle(schema, can)
-        self.mode = (
-            wanted.mode
-            if wanted.mode != "auto"
-            else "native"
-            if not why
-            else "tool"
-            if can.supports_tools
-            else "prompt"
-        )
+        if mode != "auto":
+            self.mode = mode
+        elif not why:
+            self.mode = "native"
+        else:
+            self.mode = "tool" if can.supports_tools else "prompt"
         if (self.mode == "native" and why) or (self.mode == "tool" and not can.supports_tools):
-            raise CapabilityError(
-                f"no output of mode {self.mode!r}: {why or 'this model takes no tools'}", path="output"
-            )
-        named = _HUMP.sub("_", wanted.name or self._read_type.name)
+            why = why or "this model takes no tools"
+            raise CapabilityError(f"output mode {self.mode!r} is not available: {why}", path="output")
+        named = _HUMP.sub("_", name or self._read_type.name)
         if self.mode == "native":
             self.options = {"response_schema": schema, "response_name": named}
             if not can.structured_in_prompt:
                 self._instructions = self._words()
         elif self.mode == "tool":
             schema, lost = project_schema(self._read_type.schema, can, tool=True)
-            self._offer_tool(named, wanted.description, schema, options, can)
+            self._offer_tool(named, description, schema, options, can)
         else:
             lost = self._switch_on_json(tools, options, can)
             self._instructions = self._words()
@@ -168,9 +174,9 @@ class SchemaPlan(output.OutputPlan[_T]):
         """Begin a conversation's attempts to have the answer, which may be asked for again `retries` times."""
         return SchemaAttempts(self, messages, retries)
 
-    def partials(self) -> PartialReader:
+    def partials(self) -> JsonPartialReader:
         """Begin to read partial answers from the events of one stream."""
-        return PartialReader(self.tool, self.restore, self.unwrap)
+        return JsonPartialReader(self.tool, self.restore, self.unwrap)
 
     def answer(self, message: Message, losses: Sequence[Loss]) -> Answer[_T]:
         """Return the answer of a stream's message; raises as `SchemaAttempts.take` does."""

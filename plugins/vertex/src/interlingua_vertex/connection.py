@@ -38,7 +38,7 @@ _MODEL = r"/models/(?P<model>[^/:]+)"
 
 
 @attrs.frozen
-class Token:
+class GoogleToken:
     """An access token, and when it runs out where that is known."""
 
     text: str = attrs.field(repr=False)
@@ -122,7 +122,7 @@ def _key_header(key: str, _request: WireRequest) -> Mapping[str, str]:
     return {"x-goog-api-key": key}
 
 
-def _bearer(_outgoing: HttpRequest, token: Token) -> Mapping[str, str]:
+def _bearer(_outgoing: HttpRequest, token: GoogleToken) -> Mapping[str, str]:
     return {"authorization": f"Bearer {token.text}"}
 
 
@@ -145,11 +145,11 @@ def _read_token(given: Any, refused: ProviderError | None) -> Any:
     return _token(given.token, given.expiry)
 
 
-async def _wait_for(made: Awaitable[Any]) -> Token:
+async def _wait_for(made: Awaitable[Any]) -> GoogleToken:
     return _token(await made)
 
 
-def _token(text: Any, expires: datetime | None = None) -> Token:
+def _token(text: Any, expires: datetime | None = None) -> GoogleToken:
     """Return a token; google-auth gives its end in UTC without a zone.
 
     Raises:
@@ -157,4 +157,4 @@ def _token(text: Any, expires: datetime | None = None) -> Token:
     """
     if not isinstance(text, str) or not text:
         raise AuthenticationError("the credentials gave no token", retryable=False)
-    return Token(text, expires if expires is None or expires.tzinfo else expires.replace(tzinfo=UTC))
+    return GoogleToken(text, expires if expires is None or expires.tzinfo else expires.replace(tzinfo=UTC))

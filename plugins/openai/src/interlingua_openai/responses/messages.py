@@ -50,7 +50,7 @@ _RAN = "the service ran this call itself and takes it back in no request"
 _UNKEPT = "its reasoning has no encrypted form, so nothing of it is kept by the service"
 
 
-class Elements(NamedTuple):
+class MessageItems(NamedTuple):
     """What a message became.
 
     Attributes:
@@ -66,10 +66,10 @@ class Elements(NamedTuple):
     custom: tuple[str, ...] = ()
 
 
-_NOTHING = Elements(b"")
+_NOTHING = MessageItems(b"")
 
 
-class Input(NamedTuple):
+class ResponsesInput(NamedTuple):
     """The conversation on this wire; `hinted` where any of its blocks carries a cache hint."""
 
     instructions: str | None
@@ -78,7 +78,7 @@ class Input(NamedTuple):
     hinted: bool
 
 
-def to_wire_input(messages: Sequence[Message], model: str) -> Input:
+def to_wire_input(messages: Sequence[Message], model: str) -> ResponsesInput:
     """Write the conversation as `instructions` and the pieces of `input`.
 
     Args:
@@ -112,7 +112,7 @@ def to_wire_input(messages: Sequence[Message], model: str) -> Input:
         losses += _mark(elements, hints, messages, model, custom)
     instructions = "\n\n".join(filter(None, map(_system_text, messages[:hoisted])))
     items = [b"[", b",".join([element[0] for element in elements if element[0]]), b"]"]
-    return Input(instructions or None, items, tuple(losses), hinted or bool(hints))
+    return ResponsesInput(instructions or None, items, tuple(losses), hinted or bool(hints))
 
 
 def _count_hoisted(messages: Sequence[Message]) -> int:
@@ -135,7 +135,7 @@ def _has_hint(message: Message) -> bool:
 
 
 def _mark(
-    elements: list[Elements],
+    elements: list[MessageItems],
     hints: list[tuple[int, int]],
     messages: Sequence[Message],
     model: str,
@@ -157,7 +157,7 @@ def _mark(
 
 def to_wire_elements(
     message: Message, model: str, marked: Sequence[int] = (), custom: Collection[str] = ()
-) -> Elements:
+) -> MessageItems:
     """Write a message's items.
 
     Args:
@@ -169,7 +169,7 @@ def to_wire_elements(
     role = message.role
     if role is _ASSISTANT:
         items, losses, calls = to_wire_assistant(message, model)
-        return Elements(dumps(items)[1:-1], tuple(losses), (), calls)
+        return MessageItems(dumps(items)[1:-1], tuple(losses), (), calls)
     if role is _TOOL:
         return to_wire_results(message, marked, custom)
     return _input_message(message, "developer" if role is _SYSTEM else "user", marked)
@@ -187,7 +187,7 @@ def _marked_part(part: Mapping[str, Any], hint: CacheHint | None) -> dict[str, A
     return {**part, "prompt_cache_breakpoint": {"mode": "explicit", "ttl": "12h"} if hour else {"mode": "explicit"}}
 
 
-def _input_message(message: Message, role: str, marked: Sequence[int]) -> Elements:
+def _input_message(message: Message, role: str, marked: Sequence[int]) -> MessageItems:
     losses: list[BlockLoss] = []
     items: list[Any] = []
     parts: list[Any] = []
@@ -211,7 +211,7 @@ def _input_message(message: Message, role: str, marked: Sequence[int]) -> Elemen
     if role == "user" and not items and not parts:  # without the turn the model would be asked something else
         parts = [{"type": "input_text", "text": placeholder_text(losses)}]
     items.extend(_message(role, parts, sent))
-    return Elements(dumps(items)[1:-1], tuple(losses), tuple(hints))
+    return MessageItems(dumps(items)[1:-1], tuple(losses), tuple(hints))
 
 
 def _message(role: str, parts: list[Any], sent: Mapping[str, Any]) -> list[Any]:
@@ -271,7 +271,7 @@ def _file(block: DocumentBlock) -> dict[str, Any]:
     return {"type": "input_file", "filename": name, "file_data": data}
 
 
-def to_wire_results(message: Message, marked: Sequence[int], custom: Collection[str]) -> Elements:
+def to_wire_results(message: Message, marked: Sequence[int], custom: Collection[str]) -> MessageItems:
     """Write the results; `custom` holds the ids of calls whose results have the custom type."""
     items = []
     losses: list[BlockLoss] = []
@@ -290,7 +290,7 @@ def to_wire_results(message: Message, marked: Sequence[int], custom: Collection[
         if block.cache is not None and isinstance(output, list):
             hints.append(at)
         items.append({"type": kind, "call_id": block.tool_use_id, "output": output, **sent})
-    return Elements(dumps(items)[1:-1], tuple(losses), tuple(hints))
+    return MessageItems(dumps(items)[1:-1], tuple(losses), tuple(hints))
 
 
 def _result_output(block: ToolResultBlock, at: int, losses: list[BlockLoss]) -> str | list[Any]:

@@ -22,7 +22,7 @@ from interlingua_openai.errors import from_wire_error_body
 from interlingua_openai.responses.items import CALLS, from_wire_item, normalise_item, normalise_items
 from interlingua_openai.responses.replay import item_shell, skeleton
 from interlingua_openai.responses.response import find_failure, from_wire_stop, from_wire_trace, from_wire_usage
-from interlingua_openai.responses.stream_blocks import SPAN, BlockAccumulator, ItemState
+from interlingua_openai.responses.stream_blocks import SPAN, ItemState, ResponsesBlocks
 
 # an item without a canonical form is kept exact, so its event is read again where it may hold a long integer
 _WHOLE = frozenset(("response.output_item.done", "response.completed", "response.incomplete", "response.failed"))
@@ -113,7 +113,7 @@ _ENDS = {
 }
 
 
-class ResponsesReader(BlockAccumulator):
+class ResponsesReader(ResponsesBlocks):
     """Reads events in order; once it is `over`, nothing that comes after counts.
 
     After a terminal event only another answer counts: a body may hold several, one after the other (seen in

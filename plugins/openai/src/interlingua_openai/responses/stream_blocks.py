@@ -151,7 +151,7 @@ class ItemTable:
         return self.open(item, wire_index)
 
 
-class BlockAccumulator:
+class ResponsesBlocks:
     """What was sent of each block.
 
     Attributes:

@@ -1,4 +1,4 @@
-"""What an application names to have a typed answer, and what it gets."""
+"""`Output`: the type of a typed answer and how to ask for it."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _Mode: TypeAlias = Literal["auto", "native", "tool", "prompt"]
 
 @attrs.frozen(init=False)
 class Output(OutputFormat[_T]):
-    """The type of an answer, with more to say about it than the type says.
+    """The type of an answer, and how the model is asked for it.
 
     Attributes:
         type: attrs class, dataclass, TypedDict, NamedTuple, msgspec Struct, pydantic model, enum, Literal, plain type,
-            collection or union of such, or a JSON Schema, for plain JSON.
-        mode: how to ask for it; "auto" takes the first that the model can: the service's own schema (`native`), a call
-            of a tool that takes the answer (`tool`), words (`prompt`).
-        name: name of the schema or tool; the type's own by default.
-        description: what the answer is, for the model.
+            a collection or union of these, or a JSON Schema, whose answers are plain JSON.
+        mode: `native` (the service enforces a schema), `tool` (the model calls a tool that takes the answer), `prompt`
+            (instructions in the system prompt), or `auto`, the first of these that the model supports.
+        name: name of the schema or tool; by default made from the type's name.
+        description: describes the answer to the model.
     """
 
     type: builtins.type[_T]
@@ -51,6 +51,6 @@ class Output(OutputFormat[_T]):
 
     def plan(self, tools: Sequence[ToolDefinition], options: RequestOptions, can: ModelCapabilities) -> SchemaPlan[_T]:
         """Decide how one request asks for the answer."""
-        from interlingua_output.plan import SchemaPlan  # noqa: PLC0415  it loads the converter
+        from interlingua_output.plan import SchemaPlan  # noqa: PLC0415  not needed to import this package
 
-        return SchemaPlan(self, tools, options, can)
+        return SchemaPlan(self.type, tools, options, can, mode=self.mode, name=self.name, description=self.description)
