@@ -292,7 +292,7 @@ def test_a_prepared_request_is_the_one_that_is_sent(both: str, mode: Any) -> Non
 
 def test_without_its_distribution_the_error_says_what_to_install(both: str) -> None:
     service = Service(said(GOOD))
-    registry = Registry(entry_points=[one for one in entry_points() if one.group != "interlingua.outputs"])
+    registry = Registry(entry_points=entry_points(group="interlingua.providers"))
     client = service.client(registry=registry) if both == "sync" else service.async_client(registry=registry)
     with pytest.raises(CallerError, match=r"pip install 'interlingua\[output\]'"):
         wait(client.send("Read this.", output=Invoice))
