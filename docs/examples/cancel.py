@@ -1,4 +1,4 @@
-"""Stop an answer in its middle, keep what came, and go on: python cancel.py [MODEL]."""
+"""Stop an answer in the middle, keep what arrived, and continue: python cancel.py [MODEL]."""
 
 import sys
 

@@ -15,6 +15,6 @@ while question := input("> "):
                 print(text, end="", flush=True)
         history.append(stream.message)
     except StreamInterruptedError as error:
-        print("\n(broken off; what came is kept)")
+        print("\n(interrupted; the received part is kept)")
         history.append(error.partial)
     print()

@@ -1,4 +1,4 @@
-"""What answers cost: python cost.py [MODEL]."""
+"""Print the cost of answers: python cost.py [MODEL]."""
 
 import sys
 

@@ -9,7 +9,7 @@ QUESTIONS = [f"Name one fact about the number {number}, in one line." for number
 
 
 async def main(model: str) -> None:
-    """Ask all questions, and print each answer or why there is none, in their order."""
+    """Ask all questions at once, and print each answer or its error, in order."""
     async with AsyncClient(model) as client:
         asked = [client.send(question, max_tokens=60) for question in QUESTIONS]
         answers = await asyncio.gather(*asked, return_exceptions=True)

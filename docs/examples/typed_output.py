@@ -1,4 +1,4 @@
-"""An answer of a type of yours, asked for again where it does not fit: python typed_output.py [MODEL]."""
+"""Get an answer as a value of a class, with a second request if it does not fit: python typed_output.py [MODEL]."""
 
 import sys
 from dataclasses import dataclass
@@ -25,4 +25,4 @@ except InvalidOutputError as error:
 for attempt in answer.attempts:
     for problem in attempt.errors:
         print("asked again:", problem)
-print(answer.output)
+print(answer.value)

@@ -206,7 +206,7 @@ def test_trace_prints_nested_spans(tmp_path: Path) -> None:
 
 
 BROKEN = {
-    "chat": (0, "(broken off; what came is kept)"),
+    "chat": (0, "(interrupted; the received part is kept)"),
     "agent": (1, "StreamInterruptedError"),
     "cancel": (1, "StreamInterruptedError"),
     "resume": (1, "StreamInterruptedError"),
