@@ -1,15 +1,17 @@
-"""Frozen attrs classes whose `__init__` checks each field by its type, and `replace`, which is `attrs.evolve` for them.
+"""Frozen attrs classes whose `__init__` checks each field by its type; `replace` copies a value with other fields.
 
-What a constructor takes can be written and read again, equal: a value of another type is converted where it can mean
-one thing only (the word of an enum, a whole number as a decimal one), else refused.
+What a constructor accepts can be written and read again, equal: a value of another type is converted if it can mean
+one thing only (the word of an enum, a whole number as a decimal one), else rejected.
 
-attrs stores each field of a frozen value by a call of `object.__setattr__`. The `__init__` written here stores plainly:
-the new value is an instance of a changeable twin class until its last field is stored, and nobody else holds it before.
-That pays for the checks; those of texts, enums and blocks stand in the code itself (docs/explanation/performance.md).
+The `__init__` and the copier of a class are one generated source, which `inspect.getsource` and debuggers show. attrs
+stores each field of a frozen value by a call of `object.__setattr__`; the generated code calls the slots' own
+`__set__`, which costs a third. That pays for the checks; those of strings, enums and blocks are expressions in the
+generated code (docs/explanation/performance.md).
 """
 
 from __future__ import annotations
 
+import linecache
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
@@ -33,40 +35,44 @@ from interlingua.errors import CallerError
 
 T = TypeVar("T")
 Convert = Callable[[Any], Any]
-_copiers: dict[type, tuple[Callable[[Any], Any], dict[str, Convert]]] = {}  # a changeable copy, converters
-_copier_sources: dict[type, tuple[str, dict[str, Any]]] = {}  # of those: compiled when first used
+_Fields = dict[str, tuple[Callable[[Any, Any], None], Convert]]
+_copiers: dict[type, tuple[Callable[[Any], Any], _Fields]] = {}  # a copy; how a field is stored and converted
 KEEP_SURROGATES = {"piece": True}
-"""The metadata of a text field that may end within a character: half of a surrogate pair is kept as it is."""
+"""The metadata of a string field that may end within a character: half of a surrogate pair is kept."""
 CONVERT_ALWAYS = {"always": True}
-"""The metadata of a field whose converter looks at every value; others see only what is not of the field's type."""
+"""The metadata of a field whose converter gets every value; other converters get only values of another type."""
 
 
 def replace(value: T, **changes: Any) -> T:
-    """Do what `attrs.evolve` does, for a checked class at a fifth of the cost; other fields raise KeyError."""
+    """Copy a value with some fields changed, as `attrs.evolve` does; fields that stay are not checked again.
+
+    Raises:
+        TypeError: the class has no such field.
+        CallerError: a value does not fit its field.
+    """
     cls = value.__class__
     if cls not in _copiers:
-        if cls not in _copier_sources:
-            return attrs.evolve(value, **changes)  # type: ignore[misc]
-        source, names = _copier_sources[cls]
-        exec(source, names)  # noqa: S102  as attrs does itself
-        _copiers[cls] = (names["_copied"], names["_converters"])
-    copied, converters = _copiers[cls]
+        return attrs.evolve(value, **changes)  # type: ignore[misc]
+    copied, fields = _copiers[cls]
     new: T = copied(value)
     for name, item in changes.items():
-        setattr(new, name, converters[name](item))
-    new.__class__ = cls
+        if name not in fields:
+            raise TypeError(f"{cls.__name__} has no field {name!r}")
+        store, convert = fields[name]
+        store(new, convert(item))
     return new
 
 
 def validated(cls: type[T]) -> type[T]:
-    """Give a frozen attrs class an `__init__` that checks its fields; everything else stays as attrs made it.
+    """Set an `__init__` that checks the fields of a frozen attrs class, and a `__repr__` that leaves out defaults.
 
-    It is written when the first value is made: the types of the fields may be defined after the class. What is not
-    of a field's type goes to its own converter before the check. A subclass keeps the `__init__` that attrs gives it.
+    The `__init__` is written when the first value is made: the types of the fields may be defined after the class.
+    Values that are not of a field's type pass through the field's converter before the check. A subclass keeps the
+    `__init__` that attrs writes.
     """
     for field in attrs.fields(cls):  # type: ignore[arg-type]
         if field.validator is not None or (field.init and field.alias not in (field.name, None)):
-            raise TypeError(f"{field.name}: a checked class has no validators or aliases")
+            raise TypeError(f"{field.name}: a validated class has no validators or aliases")
     attrs_init = cls.__init__
 
     def __init__(self: Any, *args: Any, **given: Any) -> None:  # noqa: N807
@@ -76,29 +82,42 @@ def validated(cls: type[T]) -> type[T]:
 
     __init__.__wrapped__ = attrs_init  # type: ignore[attr-defined]  # the signature
     cls.__init__ = __init__  # type: ignore[method-assign]
+    cls.__repr__ = _repr  # type: ignore[method-assign,assignment]
     return cls
 
 
+def _repr(self: Any) -> str:
+    """Show the fields that differ from their defaults, as the constructor takes them."""
+    shown = []
+    for field in attrs.fields(self.__class__):
+        value, default = getattr(self, field.name), field.default
+        if isinstance(default, attrs.Factory):  # type: ignore[arg-type]
+            default = attrs.NOTHING
+        if field.repr and (default is attrs.NOTHING or value != default):
+            shown.append(f"{field.name}={value!r}")
+    return f"{self.__class__.__qualname__.rsplit('>.', 1)[-1]}({', '.join(shown)})"
+
+
 def _write_init(cls: type, attrs_init: Any) -> None:
+    """Write the `__init__` and the copier of a class; a subclass gets the `__init__` of attrs."""
     attrs.resolve_types(cls)
     fields = attrs.fields(cls)
-    plain = {"__setattr__": object.__setattr__, "__delattr__": object.__delattr__}  # both, or Python calls neither fast
     names: dict[str, Any] = {
         "_cls": cls,
-        "_twin": type(cls.__name__, (cls,), {"__slots__": (), **plain}),
-        "_new": object.__new__,
-        "_become": object.__dict__["__class__"].__set__,
         "_attrs_init": attrs_init,
         "_kind": type,  # a field may be called `type`
+        "_new": object.__new__,
         **globals(),  # what the tests name
     }
-    parameters, converters, stored, copied = [], [], [], []
+    parameters, stored, copied, changeable = [], [], [], []
     for field in fields:
         name, default, value = field.name, field.default, f"_default_{field.name}"
         if isinstance(default, attrs.Factory):  # type: ignore[arg-type]
             names[f"_make_{name}"], default = default.factory, attrs.NOTHING
             value = f"_make_{name}()"
         names[f"_default_{name}"] = default
+        names[f"_store_{name}"] = getattr(cls, name).__set__
+        old = value
         if field.init:
             names[f"_convert_{name}"] = _converter(cls, field)
             required = field.default is attrs.NOTHING
@@ -106,28 +125,38 @@ def _write_init(cls: type, attrs_init: Any) -> None:
             made = f"_convert_{name}({name})"
             if kept := _kept(field, names):
                 made = f"{name} if {kept} else {made}"
-            converters.append(f"    '{name}': lambda {name}: {made},")
+            changeable.append(f"    '{name}': (_store_{name}, lambda {name}: {made}),")
             value = made if required else f"{value} if {name} is _default_{name} else {made}"
-        stored.append(f"    self.{name} = {value}")
-        copied.append(f"    self.{name} = {f'old.{name}' if field.init else value}")
+            old = f"old.{name}"
+        stored.append(f"    _store_{name}(self, {value})")
+        copied.append(f"    _store_{name}(self, {old})")
     if "_attrs_cached_hash" in getattr(cls, "__slots__", ()):
-        stored.append("    self._attrs_cached_hash = None")
-        copied.append("    self._attrs_cached_hash = None")
+        names["_store_hash"] = vars(cls)["_attrs_cached_hash"].__set__
+        stored.append("    _store_hash(self, None)")
+        copied.append("    _store_hash(self, None)")
     given = ", ".join(f"{field.name}={field.name}" for field in fields if field.init)
     star = "*, " if parameters and all(field.kw_only for field in fields) else ""
-    source = (
+    lines = (
         f"def __init__(self, {star}{', '.join(parameters)}):",
         f"    if self.__class__ is not _cls: return _attrs_init(self, {given})",
-        "    _become(self, _twin)",
         *stored,
-        "    self.__class__ = _cls",
+        "",
+        "def copied(old):",
+        "    self = _new(_cls)",
+        *copied,
+        "    return self",
+        "",
+        "changeable = {",
+        *changeable,
+        "}",
     )
-    exec(compile("\n".join(source), f"<checked {cls.__qualname__}>", "exec"), names)  # noqa: S102  as attrs does itself
+    source, place = "\n".join(lines) + "\n", f"<interlingua generated {cls.__module__}.{cls.__qualname__}>"
+    linecache.cache[place] = (len(source), None, source.splitlines(keepends=True), place)  # as attrs does, for debuggers
+    exec(compile(source, place, "exec"), names)  # noqa: S102  as attrs does itself
     names["__init__"].__annotations__ = attrs_init.__annotations__
     names["__init__"].__qualname__ = f"{cls.__qualname__}.__init__"
     cls.__init__ = names["__init__"]  # type: ignore[misc]
-    copier = ("def _copied(old):", "    self = _new(_twin)", *copied, "    return self")
-    _copier_sources[cls] = ("\n".join((*copier, "_converters = {", *converters, "}")), names)
+    _copiers[cls] = (names["copied"], names["changeable"])
 
 
 def _kept(field: attrs.Attribute[Any], names: dict[str, Any]) -> str:

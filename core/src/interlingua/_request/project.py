@@ -207,9 +207,7 @@ class Projection:
             metadata = replace(metadata, provider_raw=None)
         if not content or (content is message.content and metadata is message.metadata):
             return message if content else None
-        made = replace(message, content=content)
-        if metadata is not message.metadata:
-            made = replace(made, metadata=metadata)
+        made = replace(message, content=content, metadata=metadata)
         known = self._earlier.get(id(message))
         if known is not None and known[1] == made:  # `provider_raw` too, for it is of the same message and target
             made = known[1]  # the very object that adapters wrote

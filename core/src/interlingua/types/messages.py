@@ -180,6 +180,9 @@ class Usage:
         return replace(self, **changes) if changes else self
 
 
+NO_USAGE = Usage()
+"""The usage of a message whose provider reported none: every field is None."""
+
 _COSTS = {"cost_usd", "cost", "cost_note", "pricing_version", "latency_ms"}
 _COUNTS = tuple(name for name in attrs.fields_dict(Usage) if name not in _COSTS)
 
@@ -352,23 +355,43 @@ class Message:
 
     @property
     def text(self) -> str:
-        """Join the text of all TextBlocks."""
+        """The text of all TextBlocks, joined."""
         return "".join([block.text for block in self.content if type(block) is TextBlock])
 
     @property
     def tool_calls(self) -> list[ToolUseBlock]:
-        """Return the tool calls in order."""
+        """The tool calls, in order."""
         return [block for block in self.content if type(block) is ToolUseBlock]
 
     @property
     def tool_results(self) -> list[ToolResultBlock]:
-        """Return the tool results in order."""
+        """The tool results, in order."""
         return [block for block in self.content if type(block) is ToolResultBlock]
 
     @property
     def thinking_blocks(self) -> list[ThinkingBlock]:
-        """Return the thinking blocks in order."""
+        """The thinking blocks, in order."""
         return [block for block in self.content if type(block) is ThinkingBlock]
+
+    @property
+    def usage(self) -> Usage:
+        """Tokens, money and time; if nothing was reported, every field is None."""
+        return self.metadata.usage or NO_USAGE
+
+    @property
+    def model(self) -> str | None:
+        """Canonical id of the model that generated the message; None if no model did."""
+        return self.metadata.model
+
+    @property
+    def stop_reason(self) -> StopReason | None:
+        """Why the model stopped."""
+        return self.metadata.stop_reason
+
+    @property
+    def status(self) -> MessageStatus:
+        """How far the message got."""
+        return self.metadata.status
 
 
 Conversation = Sequence[Message]
