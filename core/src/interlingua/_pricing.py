@@ -1,17 +1,15 @@
-"""The cost of an answer from dated list prices, and what a lost prompt cache costs."""
+"""The cost of an answer, computed from dated list prices."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from decimal import Context, Decimal
-from typing import Any, Literal
-
-import attrs
+from typing import Any
 
 from interlingua._catalogue import ModelInfo, Rates
 from interlingua._values import replace
-from interlingua.types.messages import CostParts, Message, Usage
+from interlingua.types.messages import CostParts, Usage
 
 _EXACT = Context(prec=200)  # more digits than any product of a count and a list price: nothing is rounded
 _NOTHING = Decimal(0)
@@ -148,66 +146,3 @@ def _bill(tokens: int, per_mtok: Decimal | None, kind: str) -> Decimal:
     if per_mtok is None:
         raise _UnknownCostError(f"no price known for {kind} tokens")
     return _EXACT.multiply(per_mtok, Decimal(tokens)).scaleb(-6, _EXACT)
-
-
-@attrs.frozen(kw_only=True)
-class LostCache:
-    """A prompt cache that does not apply to a request, and what that costs.
-
-    Attributes:
-        tokens: input tokens that would have been read from it.
-        source: `usage`, the last answer's report, or `estimate`, of the prefix that was sent before it.
-        cost_usd: how much more the request costs than with the cache, in USD; None when unknown.
-        cost_note: why the cost is unknown.
-    """
-
-    tokens: int
-    source: Literal["usage", "estimate"]
-    cost_usd: Decimal | None = None
-    cost_note: str | None = None
-
-
-def lost_cache(
-    messages: Sequence[Message],
-    input_tokens: int,
-    model: ModelInfo | None,
-    at: datetime,
-    prefix_tokens: Callable[[Sequence[Message]], int],
-    *,
-    still: int = 0,
-) -> LostCache:
-    """Return what it costs to send a request where what was cached of a conversation no longer applies.
-
-    Args:
-        messages: the conversation as it was cached.
-        input_tokens: of the request, an estimate of the adapter that sends it.
-        model: catalogue row of the model it goes to, or None when the catalogue does not know it.
-        at: when.
-        prefix_tokens: estimates the tokens of messages; called only where no answer reports its cache.
-        still: tokens at the beginning that apply all the same.
-    """
-    tokens, source = _cached(messages, prefix_tokens)
-    tokens = max(min(tokens, input_tokens) - still, 0)  # two models count differently
-    cold = cost_of(Usage(input_tokens=input_tokens, output_tokens=0, cached_input_tokens=still), model, at)
-    warm = cost_of(Usage(input_tokens=input_tokens, output_tokens=0, cached_input_tokens=still + tokens), model, at)
-    if cold.cost_usd is None or warm.cost_usd is None:
-        return LostCache(tokens=tokens, source=source, cost_note=cold.cost_note or warm.cost_note)
-    price = model.price_at(at) if model else None
-    if model and (price is None or price.rates(input_tokens).cached_read_per_mtok_usd is None):  # no other stands in
-        return LostCache(tokens=tokens, source=source, cost_note=f"no price known for cached input of {model.id}")
-    return LostCache(tokens=tokens, source=source, cost_usd=cold.cost_usd - warm.cost_usd)
-
-
-def _cached(
-    messages: Sequence[Message], prefix_tokens: Callable[[Sequence[Message]], int]
-) -> tuple[int, Literal["usage", "estimate"]]:
-    for place in range(len(messages) - 1, -1, -1):
-        usage = messages[place].metadata.usage
-        if usage is None:
-            continue
-        read, written = usage.cached_input_tokens, usage.cache_creation_input_tokens
-        if read is not None or written is not None:
-            return (read or 0) + (written or 0), "usage"
-        known = usage.input_tokens
-        return (known if known is not None else prefix_tokens(messages[:place]) if place else 0), "estimate"
-    return 0, "estimate"  # no answer yet, so nothing is cached

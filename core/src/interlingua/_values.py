@@ -151,7 +151,7 @@ def _write_init(cls: type, attrs_init: Any) -> None:
         "}",
     )
     source, place = "\n".join(lines) + "\n", f"<interlingua generated {cls.__module__}.{cls.__qualname__}>"
-    linecache.cache[place] = (len(source), None, source.splitlines(keepends=True), place)  # as attrs does, for debuggers
+    linecache.cache[place] = (len(source), None, source.splitlines(keepends=True), place)  # for debuggers
     exec(compile(source, place, "exec"), names)  # noqa: S102  as attrs does itself
     names["__init__"].__annotations__ = attrs_init.__annotations__
     names["__init__"].__qualname__ = f"{cls.__qualname__}.__init__"

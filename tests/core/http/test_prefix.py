@@ -138,4 +138,4 @@ def test_without_a_price_or_an_estimate_the_reason_is_told(watch: Watch) -> None
 
     (event,) = watch.events
     assert (event["cost_usd"], event["tokens"]) == (None, None)
-    assert event["cost_note"] == "this adapter estimates no tokens"
+    assert event["cost_note"] == "this provider estimates no tokens"

@@ -38,9 +38,12 @@ def _fresh(messages: list[Message], target: ProjectionTarget) -> tuple[list[Mess
     return project_conversation(copies, target)
 
 
+CACHE = ConversationCache()  # one for all examples, as a client has one for all conversations
+
+
 def _remembered(messages: list[Message], target: ProjectionTarget) -> tuple[list[Message], object]:
     """Project as a request does: what is known of these messages is used, and what is new is kept."""
-    with ConversationCache().claim(messages) as conversation:
+    with CACHE.claim(messages) as conversation:
         conversation.check()
         return conversation.project(target, messages).result()
 

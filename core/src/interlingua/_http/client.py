@@ -332,7 +332,8 @@ class Client(BaseClient):
         return run_without_waiting(self._count_tokens(messages, options))
 
     def close(self) -> None:
-        """Close the connections, unless the HTTP client is the caller's."""
+        """Close the connections, unless the HTTP client is the caller's, and forget the conversations."""
+        self._shared.clear()
         run_without_waiting(self._transport.close())
 
     def __enter__(self) -> Client:
@@ -435,7 +436,8 @@ class AsyncClient(BaseClient):
         return await self._count_tokens(messages, options)
 
     async def close(self) -> None:
-        """Close the running loop's connections, unless the HTTP client is the caller's."""
+        """Close the running loop's connections, unless the HTTP client is the caller's; forget the conversations."""
+        self._shared.clear()
         await self._transport.close()
 
     async def __aenter__(self) -> AsyncClient:

@@ -26,8 +26,9 @@ from interlingua._plugins.provider import Provider
 from interlingua._plugins.registry import Registry
 from interlingua._plugins.wire import RequestContext, WireRequest, WireResponse
 from interlingua._pricing import SELF_HOSTED
-from interlingua._request.conversation import ConversationCache, PrefixWatch
+from interlingua._request.conversation import ConversationCache
 from interlingua._request.media import SIZE_LIMIT, Fetched
+from interlingua._request.prefix import PrefixWatch
 from interlingua._request.prepare import RequestDraft, read_options
 from interlingua._response.finalize import FAILED, AnswerFinalizer, add_response_headers
 from interlingua._response.stream import StreamReader
@@ -118,7 +119,7 @@ class ClientState:
         self.headers = dict(headers or {})
         self.workspace = workspace
         self.prefix_watch = PrefixWatch(self.registry)
-        self.conversations = ConversationCache()
+        self.conversations = ConversationCache()  # both are bounded, and `clear` empties them
         self._environ = os.environ if environ is None else environ
         self._settings = {self.registry.entry(key).key: _check_settings(key, value)
                           for key, value in (settings or {}).items()}  # fmt: skip
@@ -133,6 +134,11 @@ class ClientState:
             self._settings[key] = {**self._settings.get(key, {}), **own}
         elif own:
             raise CallerError("api_key and base_url belong to the provider of model=; without one, use settings=")
+
+    def clear(self) -> None:
+        """Forget the conversations that were sent."""
+        self.conversations.clear()
+        self.prefix_watch.clear()
 
     def resolve_model(self, model: str | None) -> ResolvedModel:
         """Return the provider and id of a model the caller named, or of the default one."""

@@ -95,6 +95,16 @@ class MessageMedia:
     resolved: dict[bool, Message] = attrs.field(factory=dict)
     smaller: dict[tuple[int, int, int], tuple[Message, Message]] = attrs.field(factory=dict)
 
+    @property
+    def fetched_images(self) -> int:
+        """How many images were fetched and embedded."""
+        return sum(kind == "url" for kind, _ in self.references) if True in self.resolved else 0
+
+    @property
+    def resolved_bytes(self) -> int:
+        """Bytes of the media with image URLs embedded, in base64."""
+        return sum(len(media.source.data) for _, _, media in _media_in(self.resolved[True]))
+
 
 def _media_in(message: Message) -> Iterator[tuple[int, int | None, Any]]:
     """Yield a message's media, each with its place: its block, and its part where the block is a result."""

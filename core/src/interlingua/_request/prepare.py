@@ -15,8 +15,9 @@ from interlingua._json import EMPTY
 from interlingua._plugins.losses import Loss, option_loss
 from interlingua._plugins.provider import ProjectionTarget, Provider
 from interlingua._plugins.wire import RequestContext, WireRequest
-from interlingua._request.conversation import ConversationCache, ConversationState, PrefixWatch
+from interlingua._request.conversation import ConversationCache, ConversationState
 from interlingua._request.media import Fetched, enforce_media_limits, resolve_references, urls_to_fetch
+from interlingua._request.prefix import PrefixWatch
 from interlingua._request.project import locate_losses
 from interlingua._request.rules import i23_tool_names_are_unique
 from interlingua._request.wire_names import wire_tools
@@ -183,8 +184,9 @@ class RequestDraft:
                 self.provider.log_losses(smaller, messages[0].session_id)
                 lost += smaller + unfetched
             self.wire = _write(self.provider, self.target, conversation, messages, self.tools, self.options, lost)
+            conversation.note_written(self.target, len(self.wire.body))
         if watch is not None:
-            watch.check(conversation, self.provider, self.tools, self.options, model_info)
+            watch.check(conversation.messages, self.provider, self.tools, self.options, model_info)
         newest = self.messages[-1]
         self.context = RequestContext(
             origin=Origin(self.provider.key, self.wire.api, self.options.model),

@@ -1,0 +1,208 @@
+"""Lost prompt caches: a warning before a request that no longer extends the last one, and what the loss costs.
+
+This stays in core although most applications never see it: a prompt cache is lost without any error, at ten times the
+price, and the watch must be on for a plain client too (docs/explanation/decisions).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from decimal import Decimal
+from threading import Lock
+from typing import Any, Literal, NamedTuple
+
+import attrs
+
+from interlingua._catalogue import ModelInfo
+from interlingua._plugins.provider import Provider
+from interlingua._plugins.registry import Registry
+from interlingua._pricing import cost_of
+from interlingua._request.project import project_conversation
+from interlingua.errors import InterlinguaError
+from interlingua.types.messages import Message, Role, Usage
+from interlingua.types.options import RequestOptions
+from interlingua.types.tools import ToolDefinition
+
+_log = logging.getLogger("interlingua")
+_RECENT = 32  # messages at the end in which two requests of one conversation share some
+_SESSIONS = 16  # how many sessions' last requests are remembered
+
+
+@attrs.frozen(kw_only=True)
+class LostCache:
+    """A prompt cache that does not apply to a request, and what that costs.
+
+    Attributes:
+        tokens: input tokens that would have been read from the cache.
+        source: `usage` if the last answer reported its cache, else `estimate`.
+        cost_usd: how much more the request costs than with the cache, in USD; None when unknown.
+        cost_note: why the cost is unknown.
+    """
+
+    tokens: int
+    source: Literal["usage", "estimate"]
+    cost_usd: Decimal | None = None
+    cost_note: str | None = None
+
+
+def lost_cache(
+    messages: Sequence[Message],
+    input_tokens: int,
+    model: ModelInfo | None,
+    at: datetime,
+    prefix_tokens: Callable[[Sequence[Message]], int],
+    *,
+    still: int = 0,
+) -> LostCache:
+    """Return what a request costs because the cached part of its conversation no longer applies.
+
+    Args:
+        messages: the conversation as it was cached.
+        input_tokens: the estimated input of the request.
+        model: catalogue row of the model that it goes to; None if the catalogue does not know it.
+        at: the time of the request.
+        prefix_tokens: estimates the tokens of messages; called only if no answer reports its cache.
+        still: tokens at the beginning that are still cached.
+    """
+    tokens, source = _cached(messages, prefix_tokens)
+    tokens = max(min(tokens, input_tokens) - still, 0)  # two models count differently
+    cold = cost_of(Usage(input_tokens=input_tokens, output_tokens=0, cached_input_tokens=still), model, at)
+    warm = cost_of(Usage(input_tokens=input_tokens, output_tokens=0, cached_input_tokens=still + tokens), model, at)
+    if cold.cost_usd is None or warm.cost_usd is None:
+        return LostCache(tokens=tokens, source=source, cost_note=cold.cost_note or warm.cost_note)
+    price = model.price_at(at) if model else None
+    if model and (price is None or price.rates(input_tokens).cached_read_per_mtok_usd is None):
+        return LostCache(tokens=tokens, source=source, cost_note=f"no price known for cached input of {model.id}")
+    return LostCache(tokens=tokens, source=source, cost_usd=cold.cost_usd - warm.cost_usd)
+
+
+def _cached(
+    messages: Sequence[Message], prefix_tokens: Callable[[Sequence[Message]], int]
+) -> tuple[int, Literal["usage", "estimate"]]:
+    for place in range(len(messages) - 1, -1, -1):
+        usage = messages[place].metadata.usage
+        if usage is None:
+            continue
+        read, written = usage.cached_input_tokens, usage.cache_creation_input_tokens
+        if read is not None or written is not None:
+            return (read or 0) + (written or 0), "usage"
+        known = usage.input_tokens
+        return (known if known is not None else prefix_tokens(messages[:place]) if place else 0), "estimate"
+    return 0, "estimate"  # no answer yet, so nothing is cached
+
+
+class _Sent(NamedTuple):
+    """What was sent for a session: provider, model, tools, and the first `length` messages of a list that may grow."""
+
+    provider: Provider
+    model: str
+    tools: Sequence[ToolDefinition]
+    grown: list[Message]
+    length: int
+
+    @property
+    def messages(self) -> list[Message]:
+        return self.grown[: self.length]
+
+
+class PrefixWatch:
+    """Warns before sending a request that no longer extends the last one: the provider's prompt cache is lost.
+
+    Remembers the messages and tools of the last request of each of 16 sessions. Safe for several threads.
+    """
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._last: dict[str, _Sent] = {}
+        self._lock = Lock()
+
+    def check(
+        self,
+        messages: list[Message],
+        provider: Provider,
+        tools: Sequence[ToolDefinition],
+        options: RequestOptions,
+        model_info: Callable[[], ModelInfo | None],
+    ) -> None:
+        """Remember a request; if it edits what the last one of its session sent, log a warning and tell observers.
+
+        Args:
+            messages: its conversation, in a list that later requests of the same conversation may extend.
+            provider: the provider that it goes to.
+            tools: its tools.
+            options: its options.
+            model_info: returns the catalogue row of its model; called only for a warning.
+        """
+        sent = _Sent(provider, options.model, tools, messages, len(messages))
+        with self._lock:
+            session = messages[-1].session_id
+            before = self._last.pop(session, None)
+            self._last[session] = sent
+            if len(self._last) > _SESSIONS:
+                del self._last[next(iter(self._last))]
+        if before is None or before.model != sent.model or before.provider is not provider:
+            return  # the caller chose another model; `interlingua explain` shows what that costs
+        if before.tools is not tools and list(before.tools) != list(tools):
+            same = 0  # tools precede all messages
+        elif before.grown is messages and before.length <= sent.length:
+            return
+        else:
+            pairs = zip(before.messages, sent.messages, strict=False)
+            shorter = min(before.length, sent.length)
+            same = next((at for at, (a, b) in enumerate(pairs) if a is not b and a != b), shorter)
+            if same == shorter:
+                return
+        if _are_one_conversation(before.messages, sent.messages):
+            self._warn(before, same, sent, options, model_info())
+
+    def clear(self) -> None:
+        """Forget every session."""
+        with self._lock:
+            self._last.clear()
+
+    def _warn(self, before: _Sent, kept: int, sent: _Sent, options: RequestOptions, info: ModelInfo | None) -> None:
+        """Log and report what a changed prefix costs; `kept` messages are in both requests."""
+        fields: dict[str, Any] = {
+            "session_id": sent.messages[-1].session_id,
+            "provider": sent.provider.key,
+            "model": sent.model,
+            "message": kept,
+            "tokens": None,
+            "cost_usd": None,
+            "cost_note": "this provider estimates no tokens",
+        }
+        target = sent.provider.target(options)
+
+        def count(messages: Sequence[Message]) -> int:
+            projected = project_conversation(messages, target)[0]
+            return sent.provider.estimate_input_tokens(projected, sent.tools, options) if messages else 0
+
+        with suppress(InterlinguaError):  # an estimate that fails does not stop the request
+            still, every = count(sent.messages[:kept]), count(sent.messages)
+            lost = lost_cache(before.messages, every, info, datetime.now(UTC), count, still=still)
+            cost = None if lost.cost_usd is None else f"{lost.cost_usd:f}"
+            fields |= {"tokens": lost.tokens, "cost_usd": cost, "cost_note": lost.cost_note}
+        if fields["tokens"] == 0:
+            return  # the edited messages had not been cached
+        _log.warning(
+            "changed prefix: session_id=%(session_id)s model=%(provider)s:%(model)s from message=%(message)s "
+            "lost_tokens=%(tokens)s cost_usd=%(cost_usd)s note=%(cost_note)s",
+            fields,
+            extra={"changed_prefix": fields},
+        )
+        self._registry.observe({"type": "prefix.changed", **fields})
+
+
+def _are_one_conversation(early: Sequence[Message], late: Sequence[Message]) -> bool:
+    """Return True if both begin with the same message or share a recent one: a beginning may have been summarised.
+
+    The session id alone does not tell: many conversations may share it, and the system prompt as well.
+    """
+    firsts = [next((one.id for one in messages if one.role is not Role.SYSTEM), None) for messages in (early, late)]
+    if firsts[0] is not None and firsts[0] == firsts[1]:
+        return True
+    recent = {message.id for message in early[-_RECENT:] if message.role is not Role.SYSTEM}
+    return any(message.id in recent for message in late[-2 * _RECENT :])
