@@ -82,7 +82,7 @@ def validated(cls: type[T]) -> type[T]:
 
     __init__.__wrapped__ = attrs_init  # type: ignore[attr-defined]  # the signature
     cls.__init__ = __init__  # type: ignore[method-assign]
-    cls.__repr__ = _repr  # type: ignore[method-assign,assignment]
+    cls.__repr__ = _repr  # type: ignore[method-assign]
     return cls
 
 

@@ -11,7 +11,8 @@ import attrs
 
 from interlingua._http.shared import ClientState, Exchange
 from interlingua._http.transport import outgoing
-from interlingua._pricing import cost_of, lost_cache
+from interlingua._pricing import cost_of
+from interlingua._request.prefix import lost_cache
 from interlingua._request.prepare import RequestDraft
 from interlingua.errors import CallerError
 from interlingua.plugins import estimate_tokens, no_auth
