@@ -18,7 +18,7 @@ from interlingua import AsyncClient, Retry
 from interlingua.errors import BadRequestError, CallerError
 from interlingua_bulk import batches as module
 from interlingua_bulk.batches import Batch, BatchRun, UncertainBatchError, read_batches
-from interlingua_cli.cassettes import Exchange
+from interlingua_cli.cassettes import RecordedExchange
 from tests.bulk.support import lines, write_rows
 from tests.support.cassettes import load_exchanges
 
@@ -42,9 +42,9 @@ MISSING = {
 class Player:
     """Plays exchanges in their order, and holds each request against the one that was written down."""
 
-    def __init__(self, exchanges: list[Exchange]) -> None:
+    def __init__(self, exchanges: list[RecordedExchange]) -> None:
         self.left = list(exchanges)
-        self.fail: Callable[[Exchange], httpx.Response | Exception | None] = lambda _: None
+        self.fail: Callable[[RecordedExchange], httpx.Response | Exception | None] = lambda _: None
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
         expected = self.left.pop(0)
@@ -196,7 +196,7 @@ def test_the_sdk_types_read_what_the_services_answer(provider: str) -> None:
             check(path, json.loads(body))
 
 
-def _creating(exchange: Exchange) -> bool:
+def _creating(exchange: RecordedExchange) -> bool:
     path = urlsplit(exchange.uri).path
     return exchange.method == "POST" and not path.endswith("/files")
 
@@ -207,9 +207,9 @@ def test_a_creation_that_was_cut_off_is_looked_for_and_not_made_again(provider: 
     exchanges = load_exchanges(f"batches/{provider}.yaml")
     created = next(exchange for exchange in exchanges if _creating(exchange))
     player = Player(exchanges)
-    cut: list[Exchange] = []
+    cut: list[RecordedExchange] = []
 
-    def fail(exchange: Exchange) -> httpx.Response | Exception | None:
+    def fail(exchange: RecordedExchange) -> httpx.Response | Exception | None:
         if exchange is created:
             cut.append(exchange)
             player.left.insert(0, exchange)
@@ -217,7 +217,7 @@ def test_a_creation_that_was_cut_off_is_looked_for_and_not_made_again(provider: 
             return httpx.ReadError("cut")
         return None
 
-    def listed(_exchange: Exchange) -> httpx.Response | None:
+    def listed(_exchange: RecordedExchange) -> httpx.Response | None:
         player.fail = lambda _: None
         body = json.loads(created.body)
         if provider == "anthropic":  # it keeps no label: found by its time
@@ -268,7 +268,7 @@ def test_answers_without_their_ids_are_not_given_to_rows(tmp_path: Path) -> None
     _with_run(player, "google", out, rows, lambda run: run.submit())
     del player.left[0]
 
-    def unnamed(exchange: Exchange) -> httpx.Response:
+    def unnamed(exchange: RecordedExchange) -> httpx.Response:
         body = json.loads(exchange.body)
         for answer in body["response"]["inlinedResponses"]["inlinedResponses"]:
             del answer["metadata"]

@@ -22,7 +22,7 @@ from interlingua.errors import CallerError
 from interlingua.plugins import PROVIDER_HOOKS, ProviderHooks, Registry
 from interlingua_cli.root import cli
 from interlingua_contract.commands import new_plugin as scaffold
-from interlingua_contract.report import Report, run
+from interlingua_contract.report import ContractReport, run
 from interlingua_contract.subject import Subject
 from tests.support import tree
 
@@ -51,7 +51,7 @@ def registry(folder: Path) -> Iterator[Registry]:
 
 
 @pytest.fixture(scope="module")
-def report(folder: Path, registry: Registry) -> Report:
+def report(folder: Path, registry: Registry) -> ContractReport:
     return run(Subject("acme-cloud", folder / "tests" / "cassettes", registry=registry, examples=3))
 
 
@@ -73,7 +73,7 @@ def test_the_entry_point_is_the_plugin_object(folder: Path, registry: Registry) 
     assert registry.provider("acme-cloud").models() == ()
 
 
-def test_the_report_begins_with_one_list_of_what_to_write(report: Report) -> None:
+def test_the_report_begins_with_one_list_of_what_to_write(report: ContractReport) -> None:
     first, *others = report.results
     (finding,) = first.findings
 
@@ -91,7 +91,7 @@ def test_the_report_begins_with_one_list_of_what_to_write(report: Report) -> Non
     assert not [result.rule.number for result in others if result.outcome == "fail"]
 
 
-def test_what_needs_an_open_function_is_skipped_and_names_it(report: Report) -> None:
+def test_what_needs_an_open_function_is_skipped_and_names_it(report: ContractReport) -> None:
     waiting = {result.rule.number: result.reason for result in report.results if "(C00 lists all)" in result.reason}
 
     assert {"C01", "C08", "C18", "C42", "C44"} <= waiting.keys()
@@ -155,13 +155,13 @@ def _signatures(path: Path) -> dict[str, str]:
     }
 
 
-def test_what_is_not_the_authors_to_write_passes_already(report: Report) -> None:
+def test_what_is_not_the_authors_to_write_passes_already(report: ContractReport) -> None:
     passed = {result.rule.number for result in report.results if result.outcome == "pass"}
 
     assert {"C40", "C45", "C47"} <= passed  # errors by status, the catalogue, no secrets
 
 
-def test_what_waits_for_a_cassette_says_so(report: Report) -> None:
+def test_what_waits_for_a_cassette_says_so(report: ContractReport) -> None:
     waiting = {result.rule.number: result.reason for result in report.results if result.outcome == "skip"}
     by_hand = {number for number, reason in waiting.items() if "given by hand" in reason}
     waiting = {number: reason for number, reason in waiting.items() if "does not serve" not in reason}  # optional

@@ -29,9 +29,9 @@ from interlingua.errors import (
 )
 from interlingua.types import StreamEvent, TextDelta, ThinkingDelta, assistant
 from interlingua_cli import output as show
+from interlingua_cli.context import CommandContext
 from interlingua_cli.output import advise, print_stream
 from interlingua_cli.root import print_warnings
-from interlingua_cli.state import State
 from interlingua_cli.streams import escape_controls
 from tests.cli.conftest import Run
 from tests.cli.local import LocalServer
@@ -162,7 +162,7 @@ def test_a_warning_does_not_share_the_answers_line(monkeypatch: pytest.MonkeyPat
     shown: list[str] = []
     monkeypatch.setattr(sys, "stdout", Screen(shown))
     monkeypatch.setattr(sys, "stderr", Screen(shown))
-    with print_warnings(State()):
+    with print_warnings(CommandContext()):
         print_stream(answer())
 
     lines = "".join(shown).replace("\x1b[2m", "").replace("\x1b[0m", "").splitlines()
@@ -178,7 +178,7 @@ def test_piped_text_is_only_what_the_model_said(monkeypatch: pytest.MonkeyPatch)
         yield from answer()
         yield TextDelta(text=" three", index=1)
 
-    with print_warnings(State()):
+    with print_warnings(CommandContext()):
         print_stream(talk())
 
     assert pipe.getvalue() == "one two three\n"
@@ -258,12 +258,12 @@ def failed(kind: type[InterlinguaError], status: int | None, **facts: object) ->
     ],
 )  # fmt: skip
 def test_what_to_do(home: Path, error: InterlinguaError, said: str) -> None:
-    assert said in str(advise(State(), error))
+    assert said in str(advise(CommandContext(), error))
 
 
 def test_what_says_it_already_gets_no_advice(home: Path) -> None:
     for error in (failed(BadRequestError, 400), CallerError("name a model"), failed(AuthenticationError, None)):
-        assert advise(State(), error) is None
+        assert advise(CommandContext(), error) is None
 
 
 def test_a_refused_key_is_told_by_its_variable(run: Run, server: LocalServer, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from interlingua.types.tools import ToolDefinition
 from tests.oracle import anthropic_sdk, openai_sdk
 from tests.record.scenarios import READ_FILE
 from tests.support import driving
-from tests.support.cassettes import Exchange, load_exchanges
+from tests.support.cassettes import RecordedExchange, load_exchanges
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII="
 PDF = "JVBERi0xLjQKJSVFT0YK"
@@ -78,7 +78,7 @@ CASES = {
 }
 
 
-def _exchange(name: str) -> Exchange:
+def _exchange(name: str) -> RecordedExchange:
     (found,) = load_exchanges(f"{name}.yaml")
     return found
 

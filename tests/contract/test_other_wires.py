@@ -14,7 +14,7 @@ import pytest
 
 from interlingua.errors import AuthenticationError
 from interlingua.plugins import ConnectionSettings, HttpRequest, no_auth
-from interlingua_cli.cassettes import Exchange, read_cassette
+from interlingua_cli.cassettes import RecordedExchange, read_cassette
 from interlingua_contract.json_paths import leaves
 from interlingua_contract.recordings import Serializer
 from interlingua_contract.report import check
@@ -77,7 +77,7 @@ def test_whole_and_streamed_pair_by_the_model_in_the_path() -> None:
     assert result.outcome == "pass", result.findings
 
 
-def _one_text(exchange: Exchange) -> list[Exchange]:
+def _one_text(exchange: RecordedExchange) -> list[RecordedExchange]:
     body = exchange.body
     for tight in (b'{\\"path\\":', b'{\\"city\\":'):
         body = body.replace(tight, tight[:-1] + b" :  ")

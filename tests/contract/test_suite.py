@@ -19,7 +19,7 @@ from interlingua_cli.root import cli
 from interlingua_contract.event_law import broken_laws
 from interlingua_contract.guard import NetworkUsed, no_network, watch_side_effects
 from interlingua_contract.report import check
-from interlingua_contract.rule import Finding, Rule
+from interlingua_contract.rule import ContractRule, RuleFinding
 from interlingua_contract.rules import ALL
 from interlingua_contract.strategies import blocks, conversations, request_points, tools
 from interlingua_contract.subject import Quirks, Subject, read_quirks
@@ -29,11 +29,11 @@ from tests.support import tree
 relaxed = settings(max_examples=60, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 
 
-def _rule(*findings: str) -> Rule:
-    def made(_subject: Subject) -> Iterator[Finding]:
-        yield from (Finding(why=why) for why in findings)
+def _rule(*findings: str) -> ContractRule:
+    def made(_subject: Subject) -> Iterator[RuleFinding]:
+        yield from (RuleFinding(why=why) for why in findings)
 
-    return Rule(number="C99", name="made_up", statement="Made up.", source="here", fix="nothing", check=made)
+    return ContractRule(number="C99", name="made_up", statement="Made up.", source="here", fix="nothing", check=made)
 
 
 def test_there_is_one_test_per_rule() -> None:

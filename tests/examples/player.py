@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import attrs
 
-from interlingua_cli.cassettes import Exchange
+from interlingua_cli.cassettes import RecordedExchange
 from tests.support.cassettes import load_exchanges
 
 _PAUSE_S = 0.002  # between the events of a stream
@@ -35,7 +35,7 @@ class Player:
         environ: what leads the programs here.
     """
 
-    left: list[Exchange]
+    left: list[RecordedExchange]
     cuts: int
     strict: bool
     asked: list[Any] = attrs.field(factory=list)
@@ -43,7 +43,7 @@ class Player:
     environ: dict[str, str] = attrs.field(factory=dict)
     _lock: threading.Lock = attrs.field(factory=threading.Lock)
 
-    def take(self, path: str, body: Any) -> tuple[Exchange, bool] | None:
+    def take(self, path: str, body: Any) -> tuple[RecordedExchange, bool] | None:
         """Return the exchange of a request and whether it is cut; None where there is none."""
         with self._lock:
             self.asked.append(body)

@@ -12,7 +12,7 @@ from typing import Any
 import attrs
 import pytest
 
-from interlingua_cli.cassettes import Exchange
+from interlingua_cli.cassettes import RecordedExchange
 from tests.support import tree
 from tests.support.cassettes import load_exchanges
 
@@ -73,7 +73,7 @@ def _run(player: Player, tmp_path: Path, name: str, *, status: int = 0) -> str:
     )  # fmt: skip
 
 
-def _play(name: str, tmp_path: Path) -> tuple[str, list[Exchange]]:
+def _play(name: str, tmp_path: Path) -> tuple[str, list[RecordedExchange]]:
     """Run a program on its whole cassette; return what it printed, and the exchanges."""
     cassette = f"examples/{name}.yaml"
     with played(cassette) as player:
@@ -83,7 +83,7 @@ def _play(name: str, tmp_path: Path) -> tuple[str, list[Exchange]]:
     return printed, load_exchanges(cassette)
 
 
-def text_of(exchange: Exchange) -> str:
+def text_of(exchange: RecordedExchange) -> str:
     """The text of an answer, read from its JSON by hand: Messages, Chat Completions, Responses."""
     if not exchange.streamed:
         body = json.loads(exchange.body)

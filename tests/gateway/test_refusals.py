@@ -11,8 +11,8 @@ import pytest
 import sqlalchemy as sa
 from click.testing import CliRunner
 
+from interlingua_cli.context import CommandContext
 from interlingua_cli.root import cli
-from interlingua_cli.state import State
 from interlingua_gateway import config_of, create_app
 from interlingua_gateway.store import GatewayStore
 from tests.gateway.apis import APIS, Api, error_message
@@ -70,7 +70,7 @@ def test_a_start_warns_of_models_that_will_not_answer(tmp_path: Path, monkeypatc
     monkeypatch.setattr("uvicorn.run", lambda *_arguments, **_options: None)
     monkeypatch.setenv("OPENAI_API_KEY", "a-key-of-ours")
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
-    result = CliRunner().invoke(cli, ["gateway", "--config", str(file)], obj=State())
+    result = CliRunner().invoke(cli, ["gateway", "--config", str(file)], obj=CommandContext())
 
     warnings = [line for line in result.stderr.splitlines() if line.startswith("warning: ")]
     assert len(warnings) == 2

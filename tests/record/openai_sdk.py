@@ -10,7 +10,7 @@ import openai
 from openai.lib.streaming.chat import ChatCompletionStreamState
 
 from interlingua.types.messages import Message, StopReason
-from tests.support.cassettes import Exchange
+from tests.support.cassettes import RecordedExchange
 
 FAILURES = {
     400: openai.BadRequestError,
@@ -45,7 +45,7 @@ def agrees(theirs: Reading, ours: Message) -> None:
     assert (usage.input_tokens, usage.output_tokens, usage.cached_input_tokens or 0) == theirs.usage
 
 
-def client(exchange: Exchange) -> openai.OpenAI:
+def client(exchange: RecordedExchange) -> openai.OpenAI:
     """Return the SDK, wired to a recorded answer."""
 
     def answer(_request: httpx2.Request) -> httpx2.Response:
@@ -55,7 +55,7 @@ def client(exchange: Exchange) -> openai.OpenAI:
     return openai.OpenAI(api_key="none", base_url="http://oracle.invalid/v1", http_client=made, max_retries=0)
 
 
-def read_chat(exchange: Exchange) -> Reading:
+def read_chat(exchange: RecordedExchange) -> Reading:
     """Read a Chat Completions answer."""
     with client(exchange) as sdk:
         if "event-stream" in exchange.headers["content-type"]:
@@ -78,7 +78,7 @@ def read_chat(exchange: Exchange) -> Reading:
     )
 
 
-def read_responses(exchange: Exchange) -> Reading:
+def read_responses(exchange: RecordedExchange) -> Reading:
     """Read a Responses answer."""
     with client(exchange) as sdk:
         if "event-stream" in exchange.headers["content-type"]:

@@ -23,7 +23,7 @@ from tests.local_server.server import MODEL
 from tests.record.playing import play, play_async
 from tests.record.scenarios import Scenario, scenarios_of
 from tests.record.wires import WIRES, Cast, Wire
-from tests.support.cassettes import Exchange, load_exchanges
+from tests.support.cassettes import RecordedExchange, load_exchanges
 
 NOWHERE = "http://recorded"
 Road: TypeAlias = "Callable[[Recorded], list[Message]]"
@@ -47,7 +47,7 @@ class Recorded:
         return self.wire.cassette(self.scenario.name)
 
     @cached_property
-    def exchanges(self) -> list[Exchange]:
+    def exchanges(self) -> list[RecordedExchange]:
         """Return what stands in the cassette."""
         return load_exchanges(self.cassette)
 

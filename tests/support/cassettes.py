@@ -8,12 +8,20 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from interlingua_cli.cassettes import Exchange, read_cassette
+from interlingua_cli.cassettes import RecordedExchange, read_cassette
 from interlingua_contract import recordings
 from interlingua_contract.recordings import register
 from tests.support.tree import ROOT
 
-__all__ = ["FOLDER", "REQUEST_HEADERS", "RESPONSE_HEADERS", "Exchange", "load_exchanges", "register", "vcr_config"]
+__all__ = [
+    "FOLDER",
+    "REQUEST_HEADERS",
+    "RESPONSE_HEADERS",
+    "RecordedExchange",
+    "load_exchanges",
+    "register",
+    "vcr_config",
+]
 
 FOLDER = ROOT / "cassettes"
 _WIRES = {"anthropic-version", "anthropic-beta"}
@@ -26,7 +34,7 @@ def vcr_config() -> dict[str, Any]:
     return recordings.vcr_config(_WIRES)
 
 
-def load_exchanges(path: str | Path) -> list[Exchange]:
+def load_exchanges(path: str | Path) -> list[RecordedExchange]:
     """Read a cassette's exchanges.
 
     Args:

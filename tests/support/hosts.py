@@ -12,7 +12,7 @@ from interlingua.plugins import ConnectionSettings, WireResponse
 from interlingua.types.blocks import OpaqueBlock
 from interlingua.types.messages import Message
 from tests.support import driving
-from tests.support.cassettes import FOLDER, Exchange, load_exchanges
+from tests.support.cassettes import FOLDER, RecordedExchange, load_exchanges
 
 Outcome = tuple[object, ...]
 
@@ -22,18 +22,18 @@ def names_of(key: str) -> list[str]:
     return sorted(path.stem for path in (FOLDER / key).glob("*.yaml"))
 
 
-def exchanges_of(key: str, name: str) -> list[Exchange]:
+def exchanges_of(key: str, name: str) -> list[RecordedExchange]:
     """Return the exchanges of a cassette."""
     return load_exchanges(f"{key}/{name}.yaml")
 
 
-def exchange_of(key: str, name: str) -> Exchange:
+def exchange_of(key: str, name: str) -> RecordedExchange:
     """Return the one exchange of a cassette."""
     (found,) = exchanges_of(key, name)
     return found
 
 
-def outcome_of(key: str, api: str, exchange: Exchange) -> Outcome:
+def outcome_of(key: str, api: str, exchange: RecordedExchange) -> Outcome:
     """Return what an adapter makes of an exchange, but for who is credited."""
     provider, context = driving.provider(key), driving.context(key, api, "any")
     if not exchange.good:
@@ -43,7 +43,7 @@ def outcome_of(key: str, api: str, exchange: Exchange) -> Outcome:
     return _read(lambda: road(provider, exchange.body, context))
 
 
-def api_of(key: str, exchange: Exchange) -> str:
+def api_of(key: str, exchange: RecordedExchange) -> str:
     """Return the API that an exchange's address names."""
     found = driving.provider(key).connection(ConnectionSettings()).find_endpoint(urlsplit(exchange.uri).path)
     assert found is not None

@@ -1,18 +1,17 @@
-"""`python -m interlingua`: the command line, where its distribution is installed."""
+"""`python -m interlingua`: run the command line, if a distribution provides one."""
 
 from __future__ import annotations
 
 import sys
-from importlib.util import find_spec
+from importlib.metadata import entry_points
 
 
 def main() -> None:
-    """Run the command line; without its distribution say how to install it, with exit code 1."""
-    if find_spec("interlingua_cli") is None:
-        sys.exit("the command line is a distribution of its own: pip install 'interlingua[cli]'")
-    from interlingua_cli import main as run  # noqa: PLC0415  installed only with the extra
-
-    run()
+    """Run the program of the entry point group `interlingua.main`; exit with code 1 if none is installed."""
+    programs = entry_points(group="interlingua.main")
+    if not programs:
+        sys.exit("the command line is not installed: pip install 'interlingua[cli]'")
+    next(iter(programs)).load()()
 
 
 if __name__ == "__main__":

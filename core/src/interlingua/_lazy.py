@@ -14,14 +14,15 @@ def lazy_names(
 
     Args:
         package: the name of the package.
-        names: module (without `interlingua.`) -> the names to import from it, separated by spaces.
+        names: module (without the name of its top-level package) -> the names to import from it, separated by spaces.
     """
     module_of = {name: module for module, listed in names.items() for name in listed.split()}
     loaded = vars(import_module(package))
+    root = package.partition(".")[0]
 
     def get(name: str) -> Any:
         if name in module_of:
-            loaded[name] = value = getattr(import_module(f"interlingua.{module_of[name]}"), name)
+            loaded[name] = value = getattr(import_module(f"{root}.{module_of[name]}"), name)
             return value
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 

@@ -15,6 +15,7 @@ _NAMES = {
         "EMPTY FrozenDict FrozenList dumps dumps_trimmed freeze freeze_object freeze_optional loads "
         "loads_lossy repair_surrogates thaw"
     ),
+    "_lazy": "lazy_names",
     "_plugins.batches": "BatchAnswer BatchStatus",
     "_plugins.connection": (
         "Auth BatchLimits Connection ConnectionSettings Credentials Endpoint HttpRequest Sign bearer_auth no_auth"
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from interlingua._catalogue import *
     from interlingua._ids import *
     from interlingua._json import *
+    from interlingua._lazy import *
     from interlingua._plugins.batches import *
     from interlingua._plugins.connection import *
     from interlingua._plugins.encoding import *

@@ -22,7 +22,7 @@ from interlingua.types import (
     user,
 )
 from interlingua_cli.doctor.examine import examine
-from interlingua_cli.doctor.findings import Diagnosis, Finding
+from interlingua_cli.doctor.findings import Diagnosis, DoctorFinding
 
 CALL = ToolUseBlock(id="tu_1", name="read_file", input={"path": "a"})
 OTHER = ToolUseBlock(id="tu_2", name="read_file", input={"path": "b"})
@@ -38,7 +38,7 @@ def repaired(diagnosis: Diagnosis) -> Diagnosis:
     return examine(f"{line.text}\n".encode() for line in diagnosis.after)
 
 
-def rules(findings: Iterable[Finding]) -> list[tuple[int | None, str, str | None]]:
+def rules(findings: Iterable[DoctorFinding]) -> list[tuple[int | None, str, str | None]]:
     return [(finding.line, finding.rule, finding.remedy) for finding in findings]
 
 

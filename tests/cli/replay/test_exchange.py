@@ -11,7 +11,7 @@ from interlingua.codec import dumps_message
 from interlingua.errors import UnknownProviderError
 from interlingua.plugins import Connection, ConnectionSettings, hookimpl
 from interlingua.types import MessageStatus
-from interlingua_cli.replay.exchange import Matcher, Outcome, Report, make_context, outcome_to_json, replay
+from interlingua_cli.replay.exchange import Matcher, Outcome, ReplayReport, make_context, outcome_to_json, replay
 from interlingua_cli.replay.source import read_entry
 from tests.cli.replay.acme import Acme, line, registry
 
@@ -141,7 +141,7 @@ def test_what_cannot_be_read_is_a_failure_and_never_an_exception(body: str, fiel
 
 
 def test_the_report_counts() -> None:
-    report = Report()
+    report = ReplayReport()
     for outcome in (
         run('{"text": "a"}'),
         run('{"opaque": {}}'),
@@ -177,7 +177,7 @@ class Partly(Acme):
 
 
 def test_an_endpoint_that_is_known_and_not_read_is_no_failure() -> None:
-    report, matcher = Report(), Matcher(registry(acme=Partly(hosts=())))
+    report, matcher = ReplayReport(), Matcher(registry(acme=Partly(hosts=())))
     url = "https://talk.eu-1.acme.test/model/arn%3Ax%2Fy"
     for number, path in enumerate(("say", "invoke")):
         entry = read_entry(line('{"text": "hi"}', url=f"{url}/{path}", id=f"acme/{number}", model="other"), "")

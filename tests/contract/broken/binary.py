@@ -16,7 +16,7 @@ from interlingua._plugins.registry import Registry
 from interlingua._response.framing import SseFramer
 from interlingua.errors import CapabilityError
 from interlingua.plugins import ConnectionSettings, HttpRequest
-from interlingua_cli.cassettes import Exchange, read_cassettes
+from interlingua_cli.cassettes import RecordedExchange, read_cassettes
 from interlingua_contract.subject import Subject, with_streaming
 from tests.contract.broken.answers import _sorted_arguments, both_blocks
 from tests.contract.broken.machine import (
@@ -36,10 +36,10 @@ from tests.support.binary_framing import FrameReader
 class OtherExchanges(Subject):
     """A subject whose cassettes are changed after reading."""
 
-    change: Callable[[Exchange], list[Exchange]]
+    change: Callable[[RecordedExchange], list[RecordedExchange]]
 
     @cached_property
-    def exchanges(self) -> tuple[Exchange, ...]:
+    def exchanges(self) -> tuple[RecordedExchange, ...]:
         """The changed exchanges."""
         read = read_cassettes(self.folder) if self.folder is not None else []
         made = [one for each in read if each.method == "POST" for one in self.change(each)]
@@ -47,7 +47,11 @@ class OtherExchanges(Subject):
 
 
 def with_exchanges(
-    key: str, plugin: Any, change: Callable[[Exchange], list[Exchange]], seed: int = 0, examples: int = 40
+    key: str,
+    plugin: Any,
+    change: Callable[[RecordedExchange], list[RecordedExchange]],
+    seed: int = 0,
+    examples: int = 40,
 ) -> Subject:
     """Return a provider object under test with changed cassettes."""
     registry = Registry(providers={key: plugin}, entry_points=[])
@@ -62,14 +66,14 @@ def with_exchanges(
 class OtherMutant(Mutant):
     """A mutant with changed cassettes."""
 
-    change: Callable[[Exchange], list[Exchange]] = attrs.field(kw_only=True)
+    change: Callable[[RecordedExchange], list[RecordedExchange]] = attrs.field(kw_only=True)
 
     def subject(self, seed: int = 0, examples: int = 40) -> Subject:
         """Return the broken provider under test."""
         return with_exchanges(self.key, Handed(real(self.key), **self.replaced), self.change, seed, examples)
 
 
-def framed(exchange: Exchange) -> list[Exchange]:
+def framed(exchange: RecordedExchange) -> list[RecordedExchange]:
     """Return the exchange with its events as binary frames, under a content type that says nothing."""
     if not exchange.streamed:
         return [exchange]
@@ -99,7 +103,7 @@ def over_frames(name: str, rule: str, replaced: dict[str, Callable[..., Any]]) -
 # -- a stream of the same request that fails, and models in the path --------------------------------------------------
 
 
-def with_failing_stream(exchange: Exchange) -> list[Exchange]:
+def with_failing_stream(exchange: RecordedExchange) -> list[RecordedExchange]:
     """Let a stream that fails after its first events follow on each stream, for the same request."""
     if not exchange.streamed:
         return [exchange]
@@ -108,7 +112,7 @@ def with_failing_stream(exchange: Exchange) -> list[Exchange]:
     return [exchange, attrs.evolve(exchange, cassette=f"{exchange.cassette} failing", body=body)]
 
 
-def streamed_too(exchange: Exchange) -> list[Exchange]:
+def streamed_too(exchange: RecordedExchange) -> list[RecordedExchange]:
     """Add the stream of one event that holds the whole answer; only the path tells the two requests apart."""
     if exchange.streamed or not exchange.good:
         return [exchange]
@@ -123,7 +127,7 @@ def streamed_too(exchange: Exchange) -> list[Exchange]:
 # -- calls ----------------------------------------------------------------------------------------------------------
 
 
-def equal_calls(exchange: Exchange) -> list[Exchange]:
+def equal_calls(exchange: RecordedExchange) -> list[RecordedExchange]:
     """Give an answer with a call a second one, with the same arguments."""
     body = None if exchange.streamed or not exchange.good else json.loads(exchange.body)
     calls = [block for block in (body or {}).get("content", ()) if block.get("type") == "tool_use"]

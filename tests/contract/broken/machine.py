@@ -14,7 +14,7 @@ import attrs
 from interlingua._plugins.hookspecs import hookimpl
 from interlingua._plugins.registry import Registry
 from interlingua.types.events import StreamEvent
-from interlingua_cli.cassettes import Exchange
+from interlingua_cli.cassettes import RecordedExchange
 from interlingua_contract.subject import Subject
 from tests.support import tree
 
@@ -139,7 +139,7 @@ class OneWire(Subject):
         return (self.only,)
 
     @cached_property
-    def exchanges(self) -> tuple[Exchange, ...]:
+    def exchanges(self) -> tuple[RecordedExchange, ...]:
         """What was recorded on that wire."""
         return tuple(each for each in Subject.exchanges.func(self) if self.api_of(each) == self.only)
 

@@ -11,24 +11,24 @@ import pytest
 from click.testing import CliRunner
 
 from interlingua._plugins.registry import Registry
+from interlingua_cli.context import CommandContext
 from interlingua_cli.root import cli
-from interlingua_cli.state import State
 from tests.contract.matrix.acme import pair
 from tests.contract.matrix.test_findings import _lose_last_text
 
 
 @pytest.fixture
-def state(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> State:
+def state(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> CommandContext:
     monkeypatch.chdir(tmp_path)
-    return State()
+    return CommandContext()
 
 
-def _with(state: State, registry: Registry) -> State:
+def _with(state: CommandContext, registry: Registry) -> CommandContext:
     state.__dict__["registry"] = registry
     return state
 
 
-def test_json_has_every_pair_and_the_ledger_of_each_history(state: State) -> None:
+def test_json_has_every_pair_and_the_ledger_of_each_history(state: CommandContext) -> None:
     result = CliRunner().invoke(cli, ["matrix", "--json"], obj=_with(state, pair()))
     printed = json.loads(result.stdout)
 
@@ -39,7 +39,7 @@ def test_json_has_every_pair_and_the_ledger_of_each_history(state: State) -> Non
     assert [loss["verdict"] for loss in signed["losses"]] == ["dropped", "dropped"]
 
 
-def test_a_red_pair_is_named_and_the_exit_code_is_1(state: State) -> None:
+def test_a_red_pair_is_named_and_the_exit_code_is_1(state: CommandContext) -> None:
     result = CliRunner().invoke(cli, ["matrix"], obj=_with(state, pair(_lose_last_text)))
 
     assert result.exit_code == 1
@@ -48,7 +48,7 @@ def test_a_red_pair_is_named_and_the_exit_code_is_1(state: State) -> None:
     assert "0 of 2 pairs are green" in result.stdout
 
 
-def test_pages_are_written_and_the_same_each_time(state: State, tmp_path: Path) -> None:
+def test_pages_are_written_and_the_same_each_time(state: CommandContext, tmp_path: Path) -> None:
     written = []
     for folder in ("one", "two"):
         result = CliRunner().invoke(cli, ["matrix", "--out", folder], obj=_with(state, pair()))
@@ -59,7 +59,7 @@ def test_pages_are_written_and_the_same_each_time(state: State, tmp_path: Path) 
     assert written[0] == written[1]
 
 
-def test_only_takes_keys_and_wires(state: State) -> None:
+def test_only_takes_keys_and_wires(state: CommandContext) -> None:
     result = CliRunner().invoke(cli, ["matrix", "--only", "openai", "--json"], obj=state)
 
     assert [cell["begun"] for cell in json.loads(result.stdout)["cells"]] == ["openai/chat", "openai/responses"]
@@ -69,7 +69,7 @@ def test_only_takes_keys_and_wires(state: State) -> None:
     ("only", "why"),
     [("acme", "a swap takes two wires"), ("acme,nobody", "nobody"), ("acme,bolt/none", "no such wire: bolt/none")],
 )
-def test_what_is_not_there_is_said(state: State, only: str, why: str) -> None:
+def test_what_is_not_there_is_said(state: CommandContext, only: str, why: str) -> None:
     result = CliRunner().invoke(cli, ["matrix", "--only", only], obj=_with(state, pair()))
 
     assert result.exit_code != 0

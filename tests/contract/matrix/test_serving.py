@@ -12,7 +12,7 @@ import pytest
 
 from interlingua.plugins import Registry
 from interlingua.types import Role
-from interlingua_contract.matrix import HISTORIES, ServedApi, ServedCell, Side, serve_histories, served_apis, sides
+from interlingua_contract.matrix import HISTORIES, ServedApiCase, ServedCell, Side, serve_histories, served_apis, sides
 from interlingua_contract.matrix.reports import served_page
 from interlingua_serving import InboundRequest
 from tests.support import counts, tree
@@ -21,7 +21,7 @@ PAGE = tree.ROOT / "docs" / "reference" / "served-apis.md"
 SERVED = ("anthropic", "google", "ollama", "openai")
 
 
-def _apis() -> list[ServedApi]:
+def _apis() -> list[ServedApiCase]:
     return served_apis(sides(Registry(), SERVED), tree.ROOT / "cassettes")
 
 
@@ -76,6 +76,6 @@ def test_what_is_lost_without_a_row_is_found(name: str, lost: str) -> None:
     [history] = [history for history in HISTORIES if history.name == name]
     broken = Side(_Losing(api.side.provider), api.side.api, "anthropic")  # type: ignore[arg-type]
 
-    run = ServedApi(broken, api.echoed).cross(history, upstream)
+    run = ServedApiCase(broken, api.echoed).cross(history, upstream)
 
     assert any(f"the {lost} of an answer does not come back" in text for text in run.findings)

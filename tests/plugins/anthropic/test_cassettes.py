@@ -15,7 +15,7 @@ from tests.oracle.readings import calls_of, usage_of
 from tests.plugins.anthropic.asking import ANTHROPIC, context
 from tests.plugins.anthropic.checker import broken_rules
 from tests.support import driving
-from tests.support.cassettes import Exchange, load_exchanges
+from tests.support.cassettes import RecordedExchange, load_exchanges
 from tests.support.compact import compact
 
 STREAMED = ("signed_thinking", "parallel_calls", "pause_turn", "citations")
@@ -23,7 +23,7 @@ WHOLE = ("redacted_thinking", "refusal", "cached_tokens", "image")
 MODEL = "claude-opus-4-6"
 
 
-def _exchange(name: str) -> Exchange:
+def _exchange(name: str) -> RecordedExchange:
     (found,) = load_exchanges(f"anthropic/{name}.yaml")
     return found
 

@@ -14,14 +14,14 @@ from tests.oracle.readings import calls_of, usage_of
 from tests.plugins.anthropic.asking import ANTHROPIC, context
 from tests.record.recorded import ROADS, Recorded, Road, essence, next_turn, recorded, replay, replay_cut
 from tests.support import driving
-from tests.support.cassettes import Exchange
+from tests.support.cassettes import RecordedExchange
 from tests.support.compact import compact
 
 pytestmark = [pytest.mark.vcr, pytest.mark.block_network]
 FAILURES = {400: anthropic.BadRequestError, 401: anthropic.AuthenticationError, 404: anthropic.NotFoundError}
 
 
-def _streamed(exchange: Exchange) -> bool:
+def _streamed(exchange: RecordedExchange) -> bool:
     return exchange.headers["content-type"].startswith("text/event-stream")
 
 

@@ -26,7 +26,7 @@ from interlingua.errors import (
 )
 from interlingua.plugins import WireResponse
 from interlingua.types import Message, OpaqueBlock, RedactedThinkingBlock, StopReason
-from interlingua_cli.cassettes import Exchange, read_cassette
+from interlingua_cli.cassettes import RecordedExchange, read_cassette
 from tests.plugins.bedrock.wire import BEDROCK, SERVICE, context, sdk_streamed, sdk_whole
 from tests.support import driving, tree
 
@@ -61,22 +61,22 @@ IN_STREAMS = {"error_in_stream": ServerError, "throttled_in_stream": RateLimitEr
 GOOD = [name for name in NAMES if name not in FAILURES and name not in IN_STREAMS]
 
 
-def _exchange(name: str) -> Exchange:
+def _exchange(name: str) -> RecordedExchange:
     (found,) = read_cassette(Path(FOLDER / f"{name}.yaml"))
     return found
 
 
-def _is_stream(exchange: Exchange) -> bool:
+def _is_stream(exchange: RecordedExchange) -> bool:
     return "eventstream" in exchange.headers["content-type"]
 
 
-def _read(exchange: Exchange) -> Message:
+def _read(exchange: RecordedExchange) -> Message:
     if _is_stream(exchange):
         return driving.streamed(BEDROCK, exchange.body, context("m"))
     return driving.whole(BEDROCK, exchange.body, context("m"))
 
 
-def _theirs(exchange: Exchange) -> dict[str, Any]:
+def _theirs(exchange: RecordedExchange) -> dict[str, Any]:
     """Put together what botocore reads: the content blocks, the stop reason and the counts."""
     if not _is_stream(exchange):
         found = sdk_whole(exchange.body)

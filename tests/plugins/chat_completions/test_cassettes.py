@@ -22,7 +22,7 @@ from tests.oracle import groq_sdk, openai_sdk
 from tests.plugins.chat_completions.asked_presets import ASKED, COMPARE
 from tests.support import driving
 from tests.support.adapter import READ
-from tests.support.cassettes import FOLDER, Exchange, load_exchanges
+from tests.support.cassettes import FOLDER, RecordedExchange, load_exchanges
 from tests.support.chat_merge import merged
 
 KEYS = ("groq", "deepseek", "xai", "together", "fireworks", "cerebras", "moonshot", "lmstudio", "vllm")
@@ -33,7 +33,7 @@ BACK = {"xai": "parallel_calls", **dict.fromkeys(("groq", "deepseek", "cerebras"
 """Per service the answer whose reasoning goes back with its calls."""
 
 
-def _exchange(key: str, name: str) -> Exchange:
+def _exchange(key: str, name: str) -> RecordedExchange:
     (found,) = load_exchanges(f"{key}/{name}.yaml")
     return found
 
@@ -48,7 +48,7 @@ def _read(key: str, name: str) -> Message:
     return road(driving.provider(key), found.body, driving.context(key, "chat", found.request["model"]))
 
 
-def _read_by_sdk(key: str, found: Exchange) -> dict[str, Any]:
+def _read_by_sdk(key: str, found: RecordedExchange) -> dict[str, Any]:
     if key != "groq":
         return openai_sdk.streamed_chat(found.body) if found.streamed else openai_sdk.whole_chat(found.body)
     return merged(groq_sdk.streamed(found.body)) if found.streamed else groq_sdk.whole(found.body)

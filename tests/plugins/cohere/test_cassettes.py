@@ -34,7 +34,7 @@ from tests.plugins.cohere.reading import facts, merged
 from tests.plugins.cohere.wire import ADAPTER, COHERE, asked, parts, sdk
 from tests.support import driving
 from tests.support.adapter import READ
-from tests.support.cassettes import Exchange, load_exchanges
+from tests.support.cassettes import RecordedExchange, load_exchanges
 from tests.support.compact import compact
 
 PAIRS = {
@@ -58,7 +58,7 @@ DICE = ToolDefinition(
 SCHEMA = {"type": "object", "properties": {"age": {"type": "number"}}, "required": ["age"]}
 
 
-def _exchange(name: str) -> Exchange:
+def _exchange(name: str) -> RecordedExchange:
     (found,) = load_exchanges(f"cohere/{name}.yaml")
     return found
 

@@ -38,7 +38,7 @@ from tests.plugins.google.checker import broken_rules
 from tests.plugins.google.wire import GOOGLE, NEW, OLD, asked, chunk, context, read, sdk, sdk_streamed, sdk_whole
 from tests.support import driving
 from tests.support.adapter import READ
-from tests.support.cassettes import Exchange, load_exchanges
+from tests.support.cassettes import RecordedExchange, load_exchanges
 
 STREAMED = ("thinking", "signed_calls")
 WHOLE = (
@@ -55,7 +55,7 @@ MEDIA = (
 SCHEMA = {"type": "object", "properties": {"same": {"type": "boolean"}}, "required": ["same"]}
 
 
-def _exchange(name: str) -> Exchange:
+def _exchange(name: str) -> RecordedExchange:
     (found,) = load_exchanges(f"google/{name}.yaml")
     return found
 

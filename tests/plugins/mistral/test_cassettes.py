@@ -18,7 +18,7 @@ from tests.plugins.mistral.checker import broken_rules
 from tests.plugins.mistral.wire import ASKED, MISTRAL, MODEL, answer, asked, context, sdk, sdk_streamed, sdk_whole
 from tests.support import driving
 from tests.support.adapter import READ
-from tests.support.cassettes import Exchange, load_exchanges
+from tests.support.cassettes import RecordedExchange, load_exchanges
 from tests.support.compact import compact
 
 STREAMED = ("thinking", "parallel_calls")
@@ -31,7 +31,7 @@ QUESTION = user("Compare a.txt and b.txt.")
 SCHEMA = {"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]}
 
 
-def _exchange(name: str) -> Exchange:
+def _exchange(name: str) -> RecordedExchange:
     (found,) = load_exchanges(f"mistral/{name}.yaml")
     return found
 

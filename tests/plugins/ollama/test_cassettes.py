@@ -17,7 +17,7 @@ from tests.oracle.readings import calls_of
 from tests.plugins.ollama.wire import OLLAMA, asked, context, sdk
 from tests.support import driving
 from tests.support.adapter import READ
-from tests.support.cassettes import Exchange, load_exchanges
+from tests.support.cassettes import RecordedExchange, load_exchanges
 from tests.support.compact import compact
 
 STREAMED = ("thinking", "parallel_calls")
@@ -28,7 +28,7 @@ WHOLE = (
 QUESTION = user("Compare a.txt and b.txt.")
 
 
-def _exchange(name: str) -> Exchange:
+def _exchange(name: str) -> RecordedExchange:
     (found,) = load_exchanges(f"ollama/{name}.yaml")
     return found
 

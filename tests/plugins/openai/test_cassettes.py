@@ -25,7 +25,7 @@ from tests.plugins.openai import checker as responses_checker
 from tests.plugins.openai.wire import PROVIDER, context
 from tests.support import driving
 from tests.support.adapter import READ
-from tests.support.cassettes import Exchange, load_exchanges
+from tests.support.cassettes import RecordedExchange, load_exchanges
 from tests.support.compact import compact
 
 MODELS = {"chat": "gpt-4.1", "responses": "gpt-5.5"}
@@ -42,7 +42,7 @@ ANSWERS = [
 ]
 
 
-def _exchange(name: str) -> Exchange:
+def _exchange(name: str) -> RecordedExchange:
     file, _, number = name.partition("#")
     return load_exchanges(f"openai/{file}.yaml")[int(number or 0)]
 
@@ -51,7 +51,7 @@ def _api(name: str) -> str:
     return "responses" if _exchange(name).uri.endswith("/responses") else "chat"
 
 
-def _streamed(found: Exchange) -> bool:
+def _streamed(found: RecordedExchange) -> bool:
     return found.headers["content-type"].startswith("text/event-stream")
 
 

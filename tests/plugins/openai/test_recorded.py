@@ -12,7 +12,7 @@ from interlingua.types.messages import Message, StopReason
 from tests.record import openai_sdk as sdk
 from tests.record.recorded import ROADS, Recorded, Road, essence, next_turn, recorded, replay, replay_cut
 from tests.support import driving
-from tests.support.cassettes import Exchange
+from tests.support.cassettes import RecordedExchange
 
 pytestmark = [pytest.mark.vcr, pytest.mark.block_network]
 WIRES = ("responses", "chat")
@@ -66,7 +66,7 @@ def test_both_roads_give_the_same_message(one: Recorded) -> None:
         assert next_turn(chosen, one, whole) == next_turn(chosen, one, streamed)
 
 
-def _whole(one: Recorded, exchange: Exchange) -> dict[str, Any]:
+def _whole(one: Recorded, exchange: RecordedExchange) -> dict[str, Any]:
     if one.key == "chat":
         return sdk.read_chat(exchange).whole
     data = [line[6:] for line in exchange.body.splitlines() if line.startswith(b"data: {")]

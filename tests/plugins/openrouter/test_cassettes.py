@@ -36,7 +36,7 @@ from tests.oracle.openai_sdk import read_chat
 from tests.plugins.openrouter.asking import MODEL, OPENROUTER, asked, body, context
 from tests.support import driving
 from tests.support.adapter import READ
-from tests.support.cassettes import Exchange, load_exchanges
+from tests.support.cassettes import RecordedExchange, load_exchanges
 from tests.support.chat_merge import merged
 
 SCHEMA = {
@@ -50,7 +50,7 @@ WHOLE = (
 )  # fmt: skip
 
 
-def _exchange(name: str) -> Exchange:
+def _exchange(name: str) -> RecordedExchange:
     (found,) = load_exchanges(f"openrouter/{name}.yaml")
     return found
 

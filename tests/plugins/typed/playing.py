@@ -16,7 +16,7 @@ import yaml
 
 from interlingua import Client, Registry
 from interlingua.output import OutputMode
-from interlingua_cli.cassettes import Exchange, read_body
+from interlingua_cli.cassettes import RecordedExchange, read_body
 from interlingua_output import Output
 from tests.plugins.typed.kinds import City
 from tests.plugins.typed.wires import Said, streamed, whole
@@ -152,7 +152,7 @@ class Playback:
         wrong: requests that differ from the cassette's, by place.
     """
 
-    def __init__(self, exchanges: list[Exchange]) -> None:
+    def __init__(self, exchanges: list[RecordedExchange]) -> None:
         self.exchanges = exchanges
         self.wrong: list[tuple[Any, Any]] = []
         self._at = 0

@@ -21,7 +21,7 @@ from interlingua.plugins import WireRequest
 from tests.oracle.test_request_bodies import REGISTRY, sdk_errors
 from tests.plugins.typed.playing import CAST, GOOD, OSLO, Playback, Step, client_of, play, steps
 from tests.plugins.typed.test_modes import MODES
-from tests.support.cassettes import Exchange, load_exchanges
+from tests.support.cassettes import RecordedExchange, load_exchanges
 from tests.support.tree import ROOT
 
 # where an SDK's types are behind its service, with the reasons
@@ -102,5 +102,5 @@ def test_bodies_are_what_the_official_sdk_has_types_for(cassette: str) -> None:
             _ANSWERS[api].model_validate(_answer(exchange))
 
 
-def _answer(exchange: Exchange) -> Any:
+def _answer(exchange: RecordedExchange) -> Any:
     return json.loads(exchange.body)

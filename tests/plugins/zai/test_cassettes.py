@@ -18,7 +18,7 @@ from tests.oracle.openai_sdk import read_chat
 from tests.plugins.zai.asking import ZAI, asked, context
 from tests.support import driving
 from tests.support.adapter import READ
-from tests.support.cassettes import Exchange, load_exchanges
+from tests.support.cassettes import RecordedExchange, load_exchanges
 from tests.support.chat_merge import merged
 
 URL = "https://example.com/a.png"
@@ -26,7 +26,7 @@ STREAMED = ("thinking_then_call",)
 WHOLE = ("preserved_thinking", "sensitive", "image", "parallel_calls")
 
 
-def _exchange(name: str) -> Exchange:
+def _exchange(name: str) -> RecordedExchange:
     (found,) = load_exchanges(f"zai/{name}.yaml")
     return found
 

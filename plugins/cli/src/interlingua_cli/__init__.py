@@ -1,46 +1,41 @@
-"""The command line `interlingua`, and the helpers that commands of other distributions are made of (the names here)."""
+"""The command line `interlingua`, and helpers for the commands of other distributions."""
+# ruff: noqa: F403  for type checkers alone
 
 from __future__ import annotations
 
 import os
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from interlingua.plugins import lazy_names
+
+# Module -> the names that are imported from it when first used.
+_NAMES = {
+    "attachments": "attach",
+    "chat": "run_chat",
+    "context": "CommandContext plugin_option",
+    "input": "check_text option_option read_text",
+    "output": "json_option print_calls print_error print_json print_ledger print_stream print_table print_usage",
+    "root": "LazyGroup",
+    "streams": "escape_controls",
+}
 
 if TYPE_CHECKING:
-    from interlingua_cli.attachments import attach
-    from interlingua_cli.chat import run_chat
-    from interlingua_cli.input import check_text, option_option, read_text
-    from interlingua_cli.output import (
-        json_option,
-        print_calls,
-        print_error,
-        print_json,
-        print_ledger,
-        print_stream,
-        print_table,
-        print_usage,
-    )
-    from interlingua_cli.state import State, plugin_option
-    from interlingua_cli.streams import escape_controls
+    from interlingua_cli.attachments import *
+    from interlingua_cli.chat import *
+    from interlingua_cli.context import *
+    from interlingua_cli.input import *
+    from interlingua_cli.output import *
+    from interlingua_cli.root import *
+    from interlingua_cli.streams import *
+else:
+    __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)
 
-__all__ = [
-    "State", "attach", "check_text", "escape_controls", "json_option", "main", "option_option", "plugin_option",
-    "print_calls", "print_error", "print_json", "print_ledger", "print_stream", "print_table", "print_usage",
-    "read_text", "run_chat",
-]  # fmt: skip
-
-COMPLETION = "_INTERLINGUA_COMPLETE"  # the variable that a shell's script sets while it completes a word
-_MODULES = {  # name -> its module, imported when the name is first used
-    "State": "state", "attach": "attachments", "check_text": "input", "escape_controls": "streams",
-    "json_option": "output", "option_option": "input", "plugin_option": "state", "print_calls": "output",
-    "print_error": "output", "print_json": "output", "print_ledger": "output", "print_stream": "output",
-    "print_table": "output", "print_usage": "output", "read_text": "input", "run_chat": "chat",
-}  # fmt: skip
+COMPLETION = "_INTERLINGUA_COMPLETE"  # environment variable that a shell's completion script sets
 
 
 def main() -> None:
-    """Run the command line and exit with its code: 0 done, 1 failed, 2 used wrongly, 130 interrupted."""
-    from interlingua_cli.root import cli  # noqa: PLC0415  who imports a helper does not run the program
+    """Run the command line and exit with its code: 0 success, 1 failure, 2 wrong usage, 130 interrupted."""
+    from interlingua_cli.root import cli  # noqa: PLC0415  importing a helper does not load the program
     from interlingua_cli.streams import prepare_streams  # noqa: PLC0415  as above
 
     prepare_streams()
@@ -49,11 +44,3 @@ def main() -> None:
 
         register()
     cli(prog_name="interlingua")
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-    globals()[name] = value
-    return value

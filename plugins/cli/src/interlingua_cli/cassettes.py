@@ -18,7 +18,7 @@ from interlingua.errors import CallerError
 
 
 @attrs.frozen(kw_only=True)
-class Exchange:
+class RecordedExchange:
     """One request and its answer."""
 
     cassette: str  # file name without its ending
@@ -38,7 +38,7 @@ class Exchange:
         return self.status < 400
 
 
-def read_cassette(path: Path) -> list[Exchange]:
+def read_cassette(path: Path) -> list[RecordedExchange]:
     """Read one file.
 
     Raises:
@@ -54,7 +54,7 @@ def read_cassette(path: Path) -> list[Exchange]:
         raise CallerError(f"{path.name} is not a cassette: {type(error).__name__}: {error}") from error
 
 
-def read_cassettes(folder: Path) -> list[Exchange]:
+def read_cassettes(folder: Path) -> list[RecordedExchange]:
     """Read every cassette of a folder and of those below it, in order of their paths."""
     return [exchange for path in sorted(folder.rglob("*.yaml")) for exchange in read_cassette(path)]
 
@@ -75,11 +75,11 @@ def read_body(holder: Mapping[str, Any]) -> bytes:
     return value or b""
 
 
-def _read_exchange(name: str, item: Mapping[str, Any]) -> Exchange:
+def _read_exchange(name: str, item: Mapping[str, Any]) -> RecordedExchange:
     request, response = item["request"], item["response"]
     body = read_body(request)
     headers = _first_values(response.get("headers"))
-    return Exchange(
+    return RecordedExchange(
         cassette=name,
         method=request["method"],
         uri=request["uri"],

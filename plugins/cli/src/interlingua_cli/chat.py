@@ -14,10 +14,10 @@ import click
 
 from interlingua.errors import CallerError, InterlinguaError
 from interlingua.types import ContentBlock, TextBlock
+from interlingua_cli.context import CommandContext
+from interlingua_cli.conversation import OpenConversation
 from interlingua_cli.output import print_error, print_ledger
 from interlingua_cli.show import Show
-from interlingua_cli.state import State
-from interlingua_cli.talk import Talk
 
 if TYPE_CHECKING:
     from interlingua_cli.tools import Tools
@@ -155,17 +155,17 @@ def _read_line(prompt: str) -> str:
     return input()
 
 
-def describe_place(talk: Talk) -> str:
+def describe_place(talk: OpenConversation) -> str:
     """Say where a conversation is kept."""
     return f"kept as {talk.place}" if talk.place else "kept nowhere: /save FILE keeps it"
 
 
 @attrs.define
-class TalkChat:
+class TerminalChat:
     """A chat over a conversation, wherever that is kept."""
 
-    _state: State
-    _talk: Talk
+    _context: CommandContext
+    _conversation: OpenConversation
     _show: Show
     _tools: Tools | None = None
     _fragments: list[ContentBlock] = attrs.field(factory=list)  # before the next message
@@ -175,14 +175,14 @@ class TalkChat:
         """Ask, print the answer as it arrives, and keep both."""
         content = [*self._fragments, TextBlock(text=self._fill(text))]
         try:
-            answer = self._talk.ask(content, self._show, self._tools)
+            answer = self._conversation.ask(content, self._show, self._tools)
         except KeyboardInterrupt:
-            click.echo(self._talk.without_answer, err=True)
+            click.echo(self._conversation.without_answer, err=True)
             return
         except InterlinguaError as error:
-            print_error(self._state, error)
+            print_error(self._context, error)
             if not (error.partial and error.partial.content):
-                click.echo(self._talk.without_answer, err=True)
+                click.echo(self._conversation.without_answer, err=True)
             return
         self._fragments.clear()
         self._show.finish(answer)
@@ -190,25 +190,25 @@ class TalkChat:
     def swap(self, model: str) -> None:
         """Continue with another model and print what the conversation loses there; an unknown one changes nothing."""
         if not model:
-            click.echo(self._talk.model, err=True)
+            click.echo(self._conversation.model, err=True)
             return
         try:
-            losses = self._talk.swap(model)
+            losses = self._conversation.swap(model)
         except InterlinguaError as error:
-            print_error(self._state, error)
+            print_error(self._context, error)
             return
-        click.echo(f"now {self._talk.model}", err=True)
+        click.echo(f"now {self._conversation.model}", err=True)
         print_ledger(losses, err=True)
 
     def save(self, file: str) -> None:
         """Keep the conversation in this file; an empty name prints where it is kept."""
         path = Path(file).expanduser()
         if not file:
-            click.echo(describe_place(self._talk), err=True)
-        elif str(path) != self._talk.place and path.exists():
+            click.echo(describe_place(self._conversation), err=True)
+        elif str(path) != self._conversation.place and path.exists():
             click.echo(f"error: {path} is there already: name another file", err=True)
         else:
-            self._talk.save(path)
+            self._conversation.save(path)
 
     def add_fragment(self, place: str) -> None:
         """Put a text before the next message."""
@@ -217,4 +217,4 @@ class TalkChat:
         try:
             self._fragments.append(read_fragment(place))
         except (CallerError, InterlinguaError, OSError) as error:
-            print_error(self._state, error)
+            print_error(self._context, error)

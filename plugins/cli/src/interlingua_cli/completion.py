@@ -8,7 +8,7 @@ from typing import Any
 import click
 from click.shell_completion import BashComplete, CompletionItem, add_completion_class, split_arg_string
 
-from interlingua_cli.state import MODEL, State
+from interlingua_cli.context import MODEL, CommandContext
 
 # As click's own, but with the line as it is typed: bash parts words at colons, and replaces what is behind the last.
 _BASH = """\
@@ -59,7 +59,7 @@ def complete_files(_ctx: click.Context, _param: click.Parameter, incomplete: str
 
 def complete_providers(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     """Return the provider keys that begin like this."""
-    return [key for key in ctx.ensure_object(State).registry.found() if key.startswith(incomplete)]
+    return [key for key in ctx.ensure_object(CommandContext).registry.found() if key.startswith(incomplete)]
 
 
 def complete_models_words(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
@@ -82,5 +82,5 @@ def complete_fragments(ctx: click.Context, param: click.Parameter, incomplete: s
     """Return the stored fragments that begin like this, else let the shell complete a file."""
     from interlingua_cli.fragments import fragment_names  # noqa: PLC0415  only while completing
 
-    names = [name for name in fragment_names(ctx.ensure_object(State).environ) if name.startswith(incomplete)]
+    names = [name for name in fragment_names(ctx.ensure_object(CommandContext).environ) if name.startswith(incomplete)]
     return [*map(CompletionItem, names)] or complete_files(ctx, param, incomplete)

@@ -31,7 +31,7 @@ from interlingua.errors import (
 )
 from interlingua.plugins import ConnectionSettings, Loss
 from interlingua.types import Message, MessageStatus, StreamEvent, TextDelta, ThinkingDelta
-from interlingua_cli.state import State
+from interlingua_cli.context import CommandContext
 from interlingua_cli.streams import escape_controls, supports_unicode
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON only.")
@@ -252,17 +252,17 @@ _ADVICE: dict[type[InterlinguaError], str] = {
 }
 
 
-def print_error(state: State, error: Exception) -> None:
+def print_error(context: CommandContext, error: Exception) -> None:
     """Print an error on one line of stderr, with what to do about it where that helps."""
     where = isinstance(error, OSError) and error.filename and error.strerror
     text = f"{error.filename}: {error.strerror}" if where else str(error)  # type: ignore[attr-defined]
     if isinstance(error, AuthenticationError) and error.status is None:
         text = text.replace(", or give api_key=", ", or name its variable as api_key_env in the configuration")
-    advice = advise(state, error) if isinstance(error, InterlinguaError) else None
+    advice = advise(context, error) if isinstance(error, InterlinguaError) else None
     click.echo(f"error: {' '.join((f'{text}; {advice}' if advice else text).split())}", err=True)
 
 
-def advise(state: State, error: InterlinguaError) -> str | None:
+def advise(context: CommandContext, error: InterlinguaError) -> str | None:
     """Return what to do about an error of a service; None where the error says it, or nothing helps."""
     if type(error) is APIConnectionError:
         return "is the service running there? --url names another address"
@@ -274,7 +274,7 @@ def advise(state: State, error: InterlinguaError) -> str | None:
     if error.status is None:
         return None
     if isinstance(error, AuthenticationError):
-        variable = _key_variable(state, error.provider)
+        variable = _key_variable(context, error.provider)
         return f"is the key in {variable} right, and meant for this service?" if variable else None
     if isinstance(error, RateLimitError):
         wait = f"in {error.retry_after:g} s" if error.retry_after else "in a while"
@@ -282,14 +282,14 @@ def advise(state: State, error: InterlinguaError) -> str | None:
     return next((text for kind, text in _ADVICE.items() if isinstance(error, kind)), "").format(error.provider) or None
 
 
-def _key_variable(state: State, provider: str) -> str | None:
+def _key_variable(context: CommandContext, provider: str) -> str | None:
     """Return the name of the variable that the provider's key was taken from, or would be."""
-    configured: str | None = state.config.providers.get(provider, {}).get("api_key_env")
+    configured: str | None = context.config.providers.get(provider, {}).get("api_key_env")
     if configured:
         return configured
     try:
-        variables = state.registry.provider(provider).connection(ConnectionSettings(environ=state.environ)).env_vars
+        variables = context.registry.provider(provider).connection(ConnectionSettings(environ=context.environ)).env_vars
     except InterlinguaError:
         return None
     keys = [name for name in variables if "KEY" in name or "TOKEN" in name]
-    return next((name for name in keys if state.environ.get(name)), keys[0] if keys else None)
+    return next((name for name in keys if context.environ.get(name)), keys[0] if keys else None)

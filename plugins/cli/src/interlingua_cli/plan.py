@@ -9,22 +9,23 @@ from typing import Any
 
 import attrs
 
-from interlingua._http.shared import ClientState, Exchange
+from interlingua import Exchange
+from interlingua._http.shared import ClientState
 from interlingua._http.transport import outgoing
 from interlingua._pricing import cost_of
 from interlingua._request.prefix import lost_cache
 from interlingua._request.prepare import RequestDraft
 from interlingua.errors import CallerError
-from interlingua.plugins import estimate_tokens, no_auth
+from interlingua.plugins import Loss, estimate_tokens, no_auth
 from interlingua.types import Message, Role, StopReason, ToolDefinition, Usage, user
+from interlingua_cli.context import CommandContext
 from interlingua_cli.output import mask_credentials
-from interlingua_cli.state import State
 
 _SECRETS = ("authorization", "api-key", "apikey", "token", "secret", "cookie")
 
 
 def plan_request(
-    state: State,
+    context: CommandContext,
     messages: Sequence[Message],
     model: str,
     *,
@@ -39,13 +40,23 @@ def plan_request(
     An image that would have to be fetched raises CallerError; with `exact=False` its address stands for it.
     """
     shared = ClientState(
-        model, base_url=base_url, registry=state.registry, settings=state.settings, workspace=Path.cwd()
+        model, base_url=base_url, registry=context.registry, settings=context.settings, workspace=Path.cwd()
     )
     exchange = shared.new_exchange(messages, {"tools": tools, **(options or {})}, stream=stream)
     urls = exchange.request.urls
     if exact and urls:
         raise CallerError(f"{model} takes no image by URL, and nothing is fetched here: {', '.join(urls)}")
     return exchange.write(None)
+
+
+def losses_at_model(
+    context: CommandContext, messages: Sequence[Message], model: str, options: Mapping[str, Any] | None = None
+) -> Sequence[Loss]:
+    """Return the losses of a conversation at another model, its next question included; nothing is sent."""
+    if not messages:
+        return ()
+    exchange = plan_request(context, add_next_message(messages), model, exact=False, options=options)
+    return exchange.request.wire.losses
 
 
 def add_next_message(messages: Sequence[Message]) -> Sequence[Message]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import logging
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
+from importlib import import_module
 from importlib.abc import InspectLoader
 from importlib.machinery import PathFinder
 from importlib.metadata import EntryPoint, entry_points
@@ -17,7 +18,7 @@ from typing import Any, NoReturn
 import click
 
 from interlingua.errors import CallerError, InterlinguaError
-from interlingua_cli.state import State, plugin_option
+from interlingua_cli.context import CommandContext, plugin_option
 
 _SUMMARY_WIDTH = 80
 GROUP = "interlingua.commands"  # entry points: COMMAND = a click command, COMMAND.NAME = what changes that command
@@ -120,27 +121,70 @@ class Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run; an error of ours is one line on stderr and exit code 1, Ctrl-C is exit code 130."""
-        state = ctx.ensure_object(State)
-        with print_warnings(state):
+        context = ctx.ensure_object(CommandContext)
+        with print_warnings(context):
             try:
                 return super().invoke(ctx)
             except (InterlinguaError, OSError, NotImplementedError) as error:  # the last: a plugin half written
-                _fail(ctx, state, error)
+                _fail(ctx, context, error)
             except KeyboardInterrupt:
                 click.echo("interrupted", err=True)
                 ctx.exit(130)
 
     def _ask_plugins(self, ctx: click.Context) -> None:
         """Let plugins add their commands, once in a run; nothing is loaded where no plugin is named or installed."""
-        state = ctx.ensure_object(State)
-        if ctx.meta.get(__name__) or not state.has_plugins:
+        context = ctx.ensure_object(CommandContext)
+        if ctx.meta.get(__name__) or not context.has_plugins:
             return
         ctx.meta[__name__] = True
         self._changes.clear()
         try:
-            state.registry.register_commands(self)
+            context.registry.register_commands(self)
         except Exception as error:
             click.echo(f"warning: a plugin could not add its commands: {error}", err=True)
+
+
+class LazyGroup(click.Group):
+    """A group of commands; a command's module is imported when that command runs.
+
+    Args:
+        package: package of the command modules.
+        commands: command name -> its module in `package`, and its line in the group's help. The module has the command
+            as `<name>_command`.
+    """
+
+    def __init__(self, *args: Any, package: str, commands: Mapping[str, tuple[str, str]], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._package = package
+        self._commands = commands
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return all names."""
+        return sorted(self._commands)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import one command.
+
+        Raises:
+            click.UsageError: the command needs a distribution that is not installed.
+        """
+        if cmd_name not in self._commands:
+            return None
+        try:
+            module = import_module(f"{self._package}.{self._commands[cmd_name][0]}")
+        except ModuleNotFoundError as error:
+            if not (error.name or "").startswith("interlingua_"):
+                raise
+            name = (error.name or "").partition(".")[0].replace("_", "-")
+            text = f"`{ctx.command_path} {cmd_name}` needs {name}: pip install {name}"
+            raise click.UsageError(text) from error
+        command: click.Command = getattr(module, f"{cmd_name}_command")
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without importing any."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, summary) for name, (_, summary) in sorted(self._commands.items())])
 
 
 def _distribution(entry: EntryPoint) -> str:
@@ -185,26 +229,26 @@ def _read_source(module: str) -> str | None:
 
 
 class _WarningPrinter(logging.Handler):
-    def __init__(self, state: State) -> None:
+    def __init__(self, context: CommandContext) -> None:
         super().__init__(logging.WARNING)
-        self._state = state
+        self._context = context
 
     def emit(self, record: logging.LogRecord) -> None:
         """Print a warning, unless the command shows the same itself: ledger rows, models without a catalogue entry."""
         from interlingua_cli.output import end_line  # noqa: PLC0415  help needs it not
 
-        state = self._state
-        announced = isinstance(record.args, tuple) and ":".join(map(str, record.args)) in state.models_announced
-        if not (announced or (state.ledger_shown and hasattr(record, "block_type"))):
+        context = self._context
+        announced = isinstance(record.args, tuple) and ":".join(map(str, record.args)) in context.models_announced
+        if not (announced or (context.ledger_shown and hasattr(record, "block_type"))):
             end_line()
             click.echo(f"warning: {record.getMessage()}", err=True)
 
 
 @contextmanager
-def print_warnings(state: State) -> Iterator[None]:
+def print_warnings(context: CommandContext) -> Iterator[None]:
     """Print what the library logs as a warning, one line each on stderr, while this lasts."""
     logger = logging.getLogger("interlingua")
-    handler = _WarningPrinter(state)
+    handler = _WarningPrinter(context)
     logger.addHandler(handler)
     try:
         yield
@@ -212,15 +256,15 @@ def print_warnings(state: State) -> Iterator[None]:
         logger.removeHandler(handler)
 
 
-def _fail(ctx: click.Context, state: State, error: Exception) -> NoReturn:
+def _fail(ctx: click.Context, context: CommandContext, error: Exception) -> NoReturn:
     if isinstance(error, BrokenPipeError):
         raise error  # click handles it
-    if state.debug:
+    if context.debug:
         click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
     else:
         from interlingua_cli.output import print_error  # noqa: PLC0415  help needs it not
 
-        print_error(state, error)
+        print_error(context, error)
     ctx.exit(1)
 
 
@@ -236,4 +280,4 @@ def cli(ctx: click.Context, debug: bool) -> None:
     presets, aliases and provider settings from the TOML file INTERLINGUA_CONFIG, by default interlingua/config.toml in
     the user's configuration folder.
     """
-    ctx.ensure_object(State).debug = debug
+    ctx.ensure_object(CommandContext).debug = debug

@@ -1,4 +1,4 @@
-"""JSON Schemas for answers: given as JSON, a file, a stored id, or in a short form such as `name, age int`."""
+"""JSON Schemas for answers: written as JSON, as a file, as a stored id, or in a short form such as `name, age int`."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from interlingua.errors import CallerError
 from interlingua_cli.completion import complete_files
 from interlingua_cli.config import data_folder
+
+if TYPE_CHECKING:
+    from interlingua_output import Output
 
 _TYPES = {"str": "string", "int": "integer", "float": "number", "bool": "boolean"}
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
@@ -151,6 +154,13 @@ def describe_schema(schema: Mapping[str, Any]) -> str:
     short = {value: key for key, value in _TYPES.items()}
     kinds = ((name, short.get(str(field.get("type")), str(field.get("type", "any")))) for name, field in shape.items())
     return ", ".join(name if kind == "str" else f"{name} {kind}" for name, kind in kinds)
+
+
+def schema_output(schema: Mapping[str, Any]) -> Output[Any]:
+    """Return the output format that requests JSON of a schema."""
+    from interlingua_output import Output  # noqa: PLC0415  slow to import; few questions have a schema
+
+    return Output(schema, name=OUTPUT_NAME)
 
 
 schema_option = click.option(

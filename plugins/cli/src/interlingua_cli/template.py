@@ -16,8 +16,8 @@ from interlingua.errors import CallerError
 from interlingua.types import ToolChoice
 from interlingua_cli.completion import complete_files
 from interlingua_cli.config import config_path
+from interlingua_cli.context import CommandContext
 from interlingua_cli.input import option_pairs, write_file
-from interlingua_cli.state import State
 
 _PLACE = re.compile(r"\$(\$|[A-Za-z_][A-Za-z0-9_]*|\{[A-Za-z_][A-Za-z0-9_]*\})")
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\Z")
@@ -185,7 +185,7 @@ def complete_templates(ctx: click.Context, param: click.Parameter, incomplete: s
 
     if "/" in incomplete:
         return complete_files(ctx, param, incomplete)
-    names = sorted(path.stem for path in template_folder(ctx.ensure_object(State).environ).glob("*.toml"))
+    names = sorted(path.stem for path in template_folder(ctx.ensure_object(CommandContext).environ).glob("*.toml"))
     return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
 

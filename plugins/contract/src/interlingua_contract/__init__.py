@@ -1,50 +1,26 @@
-"""The contract suite: what the author of a provider plugin runs to prove it (`interlingua[contract]`)."""
+"""The contract suite: it proves a provider plugin against its recordings (`pip install 'interlingua[contract]'`)."""
+# ruff: noqa: F403  for type checkers alone
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from interlingua_contract.event_law import broken_laws
-    from interlingua_contract.report import Report, Result, check, run
-    from interlingua_contract.rule import Finding, Rule
-    from interlingua_contract.subject import Quirks, Subject, read_quirks
-    from interlingua_contract.suite import ProviderContract
+from interlingua.plugins import lazy_names
 
-__all__ = [
-    "Finding",
-    "ProviderContract",
-    "Quirks",
-    "Report",
-    "Result",
-    "Rule",
-    "Subject",
-    "broken_laws",
-    "check",
-    "read_quirks",
-    "run",
-]
-
-# Where each name is defined: loaded when first used (PEP 562).
-_MODULE_OF = {
-    "Finding": "rule",
-    "ProviderContract": "suite",
-    "Quirks": "subject",
-    "Report": "report",
-    "Result": "report",
-    "Rule": "rule",
-    "Subject": "subject",
-    "broken_laws": "event_law",
-    "check": "report",
-    "read_quirks": "subject",
-    "run": "report",
+# Module -> the names that are imported from it when first used.
+_NAMES = {
+    "event_law": "broken_laws",
+    "report": "ContractReport RuleResult check run",
+    "rule": "ContractRule RuleFinding",
+    "subject": "Quirks Subject read_quirks",
+    "suite": "ProviderContract",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
-    globals()[name] = value
-    return value
+if TYPE_CHECKING:
+    from interlingua_contract.event_law import *
+    from interlingua_contract.report import *
+    from interlingua_contract.rule import *
+    from interlingua_contract.subject import *
+    from interlingua_contract.suite import *
+else:
+    __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)

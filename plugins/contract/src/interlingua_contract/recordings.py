@@ -15,7 +15,7 @@ from interlingua._response.framing import framer
 from interlingua.errors import InterlinguaError
 from interlingua.plugins import ConnectionSettings, WireChunk, WireResponse
 from interlingua.types import Message, RequestOptions, StreamEvent, tool_result, user
-from interlingua_cli.cassettes import Exchange, read_body
+from interlingua_cli.cassettes import RecordedExchange, read_body
 from interlingua_contract.rule import NotApplicable
 from interlingua_contract.subject import Aim, Subject
 
@@ -138,18 +138,23 @@ class ReadResult:
         return "".join(block.text for block in self.message.content if block.type in ("text", "thinking"))
 
 
-def framing_of(subject: Subject, exchange: Exchange) -> Any:
+def framing_of(subject: Subject, exchange: RecordedExchange) -> Any:
     """Return the framing of an exchange's stream."""
     return subject.provider.connection(ConnectionSettings(api=subject.api_of(exchange))).framing
 
 
-def make_decoder(subject: Subject, exchange: Exchange) -> StreamDecoder:
+def make_decoder(subject: Subject, exchange: RecordedExchange) -> StreamDecoder:
     """Return a decoder for an exchange's stream."""
     return StreamDecoder(subject.provider, framer(framing_of(subject, exchange)), subject.context(exchange))
 
 
 def read_stream(
-    subject: Subject, exchange: Exchange, body: bytes | None = None, *, size: int | None = None, broken: bool = False
+    subject: Subject,
+    exchange: RecordedExchange,
+    body: bytes | None = None,
+    *,
+    size: int | None = None,
+    broken: bool = False,
 ) -> ReadResult:
     """Read a stream, or `body` in its place, in pieces of `size` bytes; broken: the connection is lost at the end."""
     events: list[StreamEvent] = []
@@ -172,7 +177,7 @@ def read_stream(
 
 
 def read_whole(
-    subject: Subject, exchange: Exchange, body: bytes | None = None, *, status: int | None = None
+    subject: Subject, exchange: RecordedExchange, body: bytes | None = None, *, status: int | None = None
 ) -> ReadResult:
     """Read a whole body."""
     response = WireResponse(
@@ -188,7 +193,7 @@ def read_whole(
         return ReadResult(escaped=error)
 
 
-def read_answer(subject: Subject, exchange: Exchange, body: bytes | None = None) -> ReadResult:
+def read_answer(subject: Subject, exchange: RecordedExchange, body: bytes | None = None) -> ReadResult:
     """Read an answer by the road it came on."""
     return (read_stream if exchange.streamed else read_whole)(subject, exchange, body)
 
@@ -203,7 +208,7 @@ class Frames:
         NotApplicable: an event is to be written in a framing of the plugin's own that has no `write`.
     """
 
-    def __init__(self, subject: Subject, exchange: Exchange) -> None:
+    def __init__(self, subject: Subject, exchange: RecordedExchange) -> None:
         framing = framing_of(subject, exchange)
         self._make = framing
         self.framing = framing if isinstance(framing, str) else "own"
@@ -289,7 +294,7 @@ def _split_frames(made: Any, body: bytes) -> Iterator[bytes]:
         yield body[start:]
 
 
-def recorded_streams(subject: Subject) -> list[Exchange]:
+def recorded_streams(subject: Subject) -> list[RecordedExchange]:
     """Return every recorded stream.
 
     Raises:
@@ -301,7 +306,7 @@ def recorded_streams(subject: Subject) -> list[Exchange]:
     return found
 
 
-def recorded_answers(subject: Subject) -> list[tuple[Exchange, Message]]:
+def recorded_answers(subject: Subject) -> list[tuple[RecordedExchange, Message]]:
     """Return every recorded answer that became a whole message.
 
     Raises:
@@ -314,7 +319,7 @@ def recorded_answers(subject: Subject) -> list[tuple[Exchange, Message]]:
     return found
 
 
-def aim_for(subject: Subject, exchange: Exchange) -> Aim:
+def aim_for(subject: Subject, exchange: RecordedExchange) -> Aim:
     """Return what the exchange was made for."""
     api, model = subject.api_of(exchange) or subject.apis[0], subject.model_of(exchange)
     declared = subject.provider.capabilities(model, RequestOptions(model=model, api=api))
@@ -331,7 +336,7 @@ def spread_places(count: int, most: int = 24) -> list[int]:
     return list(range(count)) if count <= most else sorted({count * step // most for step in range(most)} | {count - 1})
 
 
-def json_payloads(subject: Subject, exchange: Exchange) -> list[Any]:
+def json_payloads(subject: Subject, exchange: RecordedExchange) -> list[Any]:
     """Return the JSON of an answer: of a whole body, or of each event."""
     if exchange.streamed:
         frames = Frames(subject, exchange)

@@ -12,7 +12,7 @@ import attrs
 from interlingua.errors import InterlinguaError
 from interlingua.plugins import CONTRACT_VERSION
 from interlingua_contract.guard import no_network, silence_log
-from interlingua_contract.rule import Finding, NotApplicable, Rule
+from interlingua_contract.rule import ContractRule, NotApplicable, RuleFinding
 from interlingua_contract.rules import ALL
 from interlingua_contract.rules.evidence import Support, support_table
 from interlingua_contract.rules.installation import UNWRITTEN
@@ -23,28 +23,28 @@ Outcome = Literal["pass", "fail", "skip", "deviates"]
 
 
 @attrs.frozen(kw_only=True)
-class Result:
+class RuleResult:
     """What became of one rule."""
 
-    rule: Rule
+    rule: ContractRule
     outcome: Outcome
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[RuleFinding, ...] = ()
     reason: str = ""
     seconds: float = 0.0
 
 
 @attrs.frozen(kw_only=True)
-class Report:
+class ContractReport:
     """What became of all rules, and what the provider supports."""
 
     provider: str
     distribution: str
     version: str
-    results: tuple[Result, ...]
+    results: tuple[RuleResult, ...]
     support: tuple[Support, ...] = ()
 
     @property
-    def failed(self) -> tuple[Result, ...]:
+    def failed(self) -> tuple[RuleResult, ...]:
         """The results that fail the run."""
         return tuple(result for result in self.results if result.outcome == "fail")
 
@@ -76,13 +76,13 @@ MOST_FINDINGS = 20
 """Findings of one rule that are reported; the next one would not help."""
 
 
-def check(subject: Subject, rule: Rule, most: int = MOST_FINDINGS) -> Result:
+def check(subject: Subject, rule: ContractRule, most: int = MOST_FINDINGS) -> RuleResult:
     """Run one rule; `most` findings are enough.
 
     One that only met functions that are still to be written is skipped with that reason: C00 lists them all.
     """
     started = time.monotonic()
-    findings: list[Finding] = []
+    findings: list[RuleFinding] = []
     reason = ""
     with no_network(), silence_log():
         try:
@@ -90,7 +90,7 @@ def check(subject: Subject, rule: Rule, most: int = MOST_FINDINGS) -> Result:
         except NotApplicable as nothing:
             reason = str(nothing)
         except Exception as error:  # a hook may fail in any way, and the other rules still run
-            findings.append(Finding(f"the check itself ended with {type(error).__name__}: {error}"))
+            findings.append(RuleFinding(f"the check itself ended with {type(error).__name__}: {error}"))
     met = _find_met(subject, findings) if rule.number != UNWRITTEN else []
     if met:
         findings = [finding for finding in findings if not any(text in finding.why for text in met)]
@@ -102,13 +102,13 @@ def check(subject: Subject, rule: Rule, most: int = MOST_FINDINGS) -> Result:
         if findings:
             outcome, reason = "deviates", excuse
         else:
-            findings = [Finding("quirks.deviations declares that this rule is broken, and it holds", rule.number)]
+            findings = [RuleFinding("quirks.deviations declares that this rule is broken, and it holds", rule.number)]
             outcome, reason = "fail", ""
     spent = time.monotonic() - started
-    return Result(rule=rule, outcome=outcome, findings=tuple(findings), reason=reason, seconds=spent)
+    return RuleResult(rule=rule, outcome=outcome, findings=tuple(findings), reason=reason, seconds=spent)
 
 
-def _find_met(subject: Subject, findings: list[Finding]) -> list[str]:
+def _find_met(subject: Subject, findings: list[RuleFinding]) -> list[str]:
     """Return what functions that are still to be written said in the findings."""
     try:
         return [text for text in subject.unwritten if any(text in finding.why for finding in findings)]
@@ -117,8 +117,8 @@ def _find_met(subject: Subject, findings: list[Finding]) -> list[str]:
 
 
 def run(
-    subject: Subject, rules: Iterable[Rule] = ALL, progress: Callable[[Result], None] = lambda _result: None
-) -> Report:
+    subject: Subject, rules: Iterable[ContractRule] = ALL, progress: Callable[[RuleResult], None] = lambda _result: None
+) -> ContractReport:
     """Run rules and make the report; `progress` is called with each result as soon as it is there.
 
     Raises:
@@ -134,7 +134,7 @@ def run(
             support = tuple(support_table(subject))
     except (InterlinguaError, NotApplicable):
         support = ()
-    return Report(
+    return ContractReport(
         provider=subject.key,
         distribution=shipped.name,
         version=shipped.version,

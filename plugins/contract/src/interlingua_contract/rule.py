@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @attrs.frozen
-class Finding:
+class RuleFinding:
     """One thing that breaks a rule.
 
     Attributes:
@@ -31,11 +31,11 @@ class NotApplicable(Exception):
     """Raised by a check that found nothing to look at; the message says what is missing."""
 
 
-Check = Callable[["Subject"], Iterator[Finding]]
+Check = Callable[["Subject"], Iterator[RuleFinding]]
 
 
 @attrs.frozen(kw_only=True)
-class Rule:
+class ContractRule:
     """One numbered rule.
 
     Attributes:
@@ -60,7 +60,7 @@ class Rule:
         return f"test_{self.number.lower()}_{self.name}"
 
 
-RULES: dict[str, Rule] = {}
+RULES: dict[str, ContractRule] = {}
 
 
 def rule(number: str, statement: str, *, source: str, fix: str) -> Callable[[Check], Check]:
@@ -73,7 +73,7 @@ def rule(number: str, statement: str, *, source: str, fix: str) -> Callable[[Che
     def register(check: Check) -> Check:
         if number in RULES:
             raise ValueError(f"{number} is taken by {RULES[number].name}")
-        RULES[number] = Rule(
+        RULES[number] = ContractRule(
             number=number,
             name=check.__name__,
             statement=statement,

@@ -40,7 +40,7 @@ from interlingua.types import (
     tool_result,
     user,
 )
-from interlingua_contract.rule import Finding
+from interlingua_contract.rule import RuleFinding
 from interlingua_contract.strategies import conversations
 from interlingua_contract.subject import Aim, Subject
 
@@ -255,7 +255,7 @@ def check_law(
     strategy: Callable[[Aim], st.SearchStrategy[Any]],
     share: int | None = None,
     aims: Sequence[Aim] | None = None,
-) -> Iterator[Finding]:
+) -> Iterator[RuleFinding]:
     """Run a law, which raises LawBroken, on every aim with what the strategy draws for it.
 
     `share` is the number of examples for each aim; by default the subject's examples are divided among them. `aims` are
@@ -270,7 +270,7 @@ def check_law(
             continue
         value, error = failed if found else _shrink(law, aim, *failed, subject.shrink_s)
         why = str(error) if isinstance(error, LawBroken) else f"{type(error).__name__}: {error}"
-        yield Finding(f"{why}; seen with {_sketch_history(value)}", aim.name)
+        yield RuleFinding(f"{why}; seen with {_sketch_history(value)}", aim.name)
         found += 1
         if found == _ENOUGH_FAILURES:
             return

@@ -30,7 +30,7 @@ from interlingua.plugins import (
     write_request,
 )
 from interlingua.types import Message, ModelCapabilities, Origin, RequestOptions, ToolDefinition
-from interlingua_cli.cassettes import Exchange, read_cassette
+from interlingua_cli.cassettes import RecordedExchange, read_cassette
 
 QUIRKS_FILE = "quirks.toml"
 """Name of the file beside the cassettes that `interlingua check` reads; its fields are those of `Quirks`."""
@@ -139,7 +139,7 @@ _WITHOUT_SIZES: dict[str, Any] = {
 }  # fmt: skip
 
 
-def model_of(exchange: Exchange, connection: Connection) -> str | None:
+def model_of(exchange: RecordedExchange, connection: Connection) -> str | None:
     """Return the model that an exchange's address or body names, or None."""
     endpoint = connection.find_endpoint(urlsplit(exchange.uri).path)
     if endpoint is not None and endpoint.model is not None:
@@ -148,13 +148,13 @@ def model_of(exchange: Exchange, connection: Connection) -> str | None:
     return str(model) if model else None
 
 
-def with_streaming(exchange: Exchange, provider: Provider, api: str) -> Exchange:
+def with_streaming(exchange: RecordedExchange, provider: Provider, api: str) -> RecordedExchange:
     """Return the exchange with `streamed` as the framing of its API reads the body: content types do not tell."""
     framing = provider.connection(ConnectionSettings(api=api)).framing
     return attrs.evolve(exchange, streamed=_is_framed(framing, exchange))
 
 
-def _is_framed(framing: Any, exchange: Exchange) -> bool:
+def _is_framed(framing: Any, exchange: RecordedExchange) -> bool:
     """Return True where the body is no JSON value, and the framing finds events in it."""
     body = exchange.body.removeprefix(b"\xef\xbb\xbf").lstrip()
     if framing == "ndjson" and exchange.streamed:
@@ -245,11 +245,11 @@ class Subject:
         return self.provider.connection(ConnectionSettings())
 
     @cached_property
-    def exchanges(self) -> tuple[Exchange, ...]:
+    def exchanges(self) -> tuple[RecordedExchange, ...]:
         """All recorded exchanges of conversations, in order."""
         if self.folder is None:
             return ()
-        found: list[Exchange] = []
+        found: list[RecordedExchange] = []
         for path in sorted(self.folder.rglob("*.yaml")):
             with suppress(CallerError):  # C46 says so, once
                 found += read_cassette(path)
@@ -278,16 +278,16 @@ class Subject:
                 found.setdefault((api, written_alike), Aim(api=api, model=name, capabilities=declared))
         return tuple(found.values())
 
-    def api_of(self, exchange: Exchange) -> str | None:
+    def api_of(self, exchange: RecordedExchange) -> str | None:
         """Return the API an exchange was made on, or None when it is no conversation of this provider."""
         found = self.connection.find_endpoint(urlsplit(exchange.uri).path)
         return found.api if found is not None and found.read else None
 
-    def model_of(self, exchange: Exchange) -> str:
+    def model_of(self, exchange: RecordedExchange) -> str:
         """Return the model an exchange was made with."""
         return model_of(exchange, self.connection) or UNKNOWN_MODEL
 
-    def context(self, exchange: Exchange) -> RequestContext:
+    def context(self, exchange: RecordedExchange) -> RequestContext:
         """Return a context for an exchange; every value is the same each time."""
         return self.context_for(self.api_of(exchange) or self.apis[0], self.model_of(exchange))
 

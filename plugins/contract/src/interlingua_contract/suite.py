@@ -12,7 +12,7 @@ from interlingua.plugins import Registry
 from interlingua.types import user
 from interlingua_contract import recordings
 from interlingua_contract.report import check
-from interlingua_contract.rule import Rule
+from interlingua_contract.rule import ContractRule
 from interlingua_contract.rules import ALL
 from interlingua_contract.subject import Quirks, Subject
 
@@ -104,7 +104,7 @@ class ProviderContract:
         return cls._subject
 
 
-def _make_test(rule: Rule) -> Callable[[ProviderContract], None]:
+def _make_test(rule: ContractRule) -> Callable[[ProviderContract], None]:
     def test(self: ProviderContract) -> None:
         result = check(self.subject(), rule)
         if result.outcome == "skip":

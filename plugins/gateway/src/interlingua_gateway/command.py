@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from interlingua_cli.state import plugin_option
+from interlingua_cli.context import plugin_option
 
 if TYPE_CHECKING:
-    from interlingua_cli.state import State
+    from interlingua_cli.context import CommandContext
     from interlingua_gateway.config import GatewayConfig
     from interlingua_gateway.store import GatewayStore
 
@@ -43,7 +43,7 @@ def gateway(context: click.Context, file: Path | None, host: str, port: int, rec
 
     from interlingua_gateway.gateway import create_app  # noqa: PLC0415  help needs it not
 
-    state: State = context.obj
+    state: CommandContext = context.obj
     config = _read(file)
     if record is not None:
         config = attrs.evolve(config, record=record)
@@ -77,7 +77,7 @@ def keys() -> None:
 @click.option("--expires-in", type=click.IntRange(1), help="Days until it is refused.")
 @click.pass_obj
 def add_key(
-    state: State,
+    state: CommandContext,
     name: str,
     file: Path | None,
     budget: str | None,
@@ -110,7 +110,7 @@ def add_key(
 @_CONFIG
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def list_keys(state: State, file: Path | None, as_json: bool) -> None:
+def list_keys(state: CommandContext, file: Path | None, as_json: bool) -> None:
     """List all keys and what they spent in the running period."""
     store = _store(state, file)
     rows = [(key, store.spent(key)) for key in store.list_keys()]
@@ -133,7 +133,7 @@ def list_keys(state: State, file: Path | None, as_json: bool) -> None:
 @click.argument("key_id")
 @_CONFIG
 @click.pass_obj
-def revoke_key(state: State, key_id: str, file: Path | None) -> None:
+def revoke_key(state: CommandContext, key_id: str, file: Path | None) -> None:
     """Take the key KEY_ID back; gateways that run notice within seconds."""
     if not _store(state, file).revoke_key(key_id):
         raise click.UsageError(f"no key {key_id!r}; `interlingua gateway keys list` shows them")
@@ -146,7 +146,7 @@ def _read(file: Path | None) -> GatewayConfig:
     return GatewayConfig() if file is None else read_config(file)
 
 
-def _store(state: State, file: Path | None) -> GatewayStore:
+def _store(state: CommandContext, file: Path | None) -> GatewayStore:
     from interlingua_gateway.gateway import open_store  # noqa: PLC0415  help needs it not
 
     store = open_store(_read(file), state.environ)

@@ -11,9 +11,9 @@ import click
 
 from interlingua import AsyncClient, Retry
 from interlingua_bulk.batches import RESPONSE_LIMIT, Batch, BatchRun
+from interlingua_cli.context import MODEL, CommandContext, plugin_option
 from interlingua_cli.input import option_option, read_tools, url_option
 from interlingua_cli.output import json_option, print_json, print_table
-from interlingua_cli.state import MODEL, State, plugin_option
 
 _EVERY_S = 60.0  # between two looks at the services
 
@@ -32,7 +32,7 @@ out_argument = click.argument("out", type=click.Path(exists=True, dir_okay=False
 @plugin_option
 @click.pass_obj
 def submit_command(
-    state: State, rows: Path, out: Path, model: str | None, tools: str | None, *, batch_rows: int,
+    context: CommandContext, rows: Path, out: Path, model: str | None, tools: str | None, *, batch_rows: int,
     options: Mapping[str, Any], url: str | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Submit rows to the service's batch API: answers within a day or so, at the batch price.
@@ -40,7 +40,7 @@ def submit_command(
     Rows that have a line in the output, or are in a batch under way, are not submitted again.
     """
     found = () if tools is None else read_tools(tools)
-    run = BatchRun(out, make_client(state, model, url), rows, model=model, options=options, tools=found)
+    run = BatchRun(out, make_client(context, model, url), rows, model=model, options=options, tools=found)
     made = in_run(run, lambda: run.submit(batch_rows))
     print_batches(made, as_json=as_json)
 
@@ -57,7 +57,7 @@ def fetch_command(ctx: click.Context, /, out: Path, *, wait: bool, url: str | No
 
     Exit code 1 while batches are still under way. Failed rows: `bulk retry --failed`.
     """
-    run = BatchRun(out, make_client(ctx.ensure_object(State), None, url))
+    run = BatchRun(out, make_client(ctx.ensure_object(CommandContext), None, url))
 
     async def fetch() -> list[Batch]:
         left = await run.fetch()
@@ -79,19 +79,19 @@ def fetch_command(ctx: click.Context, /, out: Path, *, wait: bool, url: str | No
 @json_option
 @plugin_option
 @click.pass_obj
-def cancel_command(state: State, out: Path, *, url: str | None, as_json: bool) -> None:
+def cancel_command(context: CommandContext, out: Path, *, url: str | None, as_json: bool) -> None:
     """Cancel the batches of an output that are under way; what was answered is fetched as usual."""
-    run = BatchRun(out, make_client(state, None, url))
+    run = BatchRun(out, make_client(context, None, url))
     print_batches(in_run(run, run.cancel), as_json=as_json)
 
 
-def make_client(state: State, model: str | None, url: str | None) -> AsyncClient:
+def make_client(context: CommandContext, model: str | None, url: str | None) -> AsyncClient:
     """Make a client for batches; `url` goes to the provider of `model`."""
     return AsyncClient(
         model,
         base_url=url,
-        registry=state.registry,
-        settings=state.settings,
+        registry=context.registry,
+        settings=context.settings,
         retry=Retry(max_attempts=1),
         max_response_bytes=RESPONSE_LIMIT,
     )

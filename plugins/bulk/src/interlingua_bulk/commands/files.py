@@ -13,8 +13,8 @@ from interlingua.errors import CallerError
 from interlingua_bulk.answers import compact_answers, read_answers, read_facts
 from interlingua_bulk.batches import BatchRun, read_batches
 from interlingua_bulk.commands.batches import in_run, make_client, print_batches
+from interlingua_cli.context import CommandContext, plugin_option
 from interlingua_cli.output import json_option, print_facts, print_json
-from interlingua_cli.state import State, plugin_option
 
 
 @click.command("status")
@@ -23,7 +23,7 @@ from interlingua_cli.state import State, plugin_option
 @json_option
 @plugin_option
 @click.pass_obj
-def status_command(state: State, out: Path, *, url: str | None, as_json: bool) -> None:
+def status_command(context: CommandContext, out: Path, *, url: str | None, as_json: bool) -> None:
     """Say how far an output and its batches are, what it cost, and what failed.
 
     Services are asked only about batches that are under way.
@@ -34,7 +34,7 @@ def status_command(state: State, out: Path, *, url: str | None, as_json: bool) -
     status = summarize(out, facts)
     batches = read_batches(out)[1]
     if any(batch.state == "submitted" for batch in batches):
-        run = BatchRun(out, make_client(state, facts["asked"].get("model"), url))
+        run = BatchRun(out, make_client(context, facts["asked"].get("model"), url))
         batches = in_run(run, run.status)
     if as_json:
         print_json({**status, "batches": batches})

@@ -18,9 +18,9 @@ from interlingua.types import ToolDefinition
 from interlingua_bulk.answers import read_facts
 from interlingua_bulk.rows import read_options
 from interlingua_bulk.runner import Report, run
+from interlingua_cli.context import MODEL, CommandContext, plugin_option
 from interlingua_cli.input import option_option, read_tools, url_option
 from interlingua_cli.output import json_option, print_error, print_json
-from interlingua_cli.state import MODEL, State, plugin_option
 
 _EVERY_S = 10.0  # between two progress lines where there is no terminal
 
@@ -68,7 +68,7 @@ def run_command(
     ROWS holds {"id", "prompt"}, {"id", "messages"} or lines of a batch file, as JSON Lines or Parquet.
     The same command goes on where a run was killed. Ctrl-C lets what is under way end; twice breaks it off.
     """
-    state: State = ctx.ensure_object(State)
+    context: CommandContext = ctx.ensure_object(CommandContext)
     found: Sequence[ToolDefinition] = () if tools is None else read_tools(tools)
     limits = {"requests_per_minute": rpm, "tokens_per_minute": tpm, "budget_usd": budget, "max_attempts": attempts}
     arguments = {"model": model, "options": options, "tools": found, **limits, **more}
@@ -79,9 +79,9 @@ def run_command(
             )
         del arguments["budget_usd"]
         arguments |= {"address": address, "actors": actors}
-        _run_on_ray(ctx, state, rows, out, url, timeout, arguments, as_json=as_json)
+        _run_on_ray(ctx, context, rows, out, url, timeout, arguments, as_json=as_json)
         return
-    _run(ctx, state, rows, out, url, timeout, {**arguments, "dedupe": dedupe}, as_json=as_json)
+    _run(ctx, context, rows, out, url, timeout, {**arguments, "dedupe": dedupe}, as_json=as_json)
 
 
 @click.command("retry")
@@ -97,7 +97,7 @@ def retry_command(
     budget: str | None, rpm: float | None, tpm: float | None, attempts: int, **more: Any,
 ) -> None:  # fmt: skip
     """Send the failed rows of an output again, with the run's own input, model and options."""
-    state: State = ctx.ensure_object(State)
+    context: CommandContext = ctx.ensure_object(CommandContext)
     facts = read_facts(out)
     if facts is None:
         raise CallerError(f"{out} is no output of `bulk run`")
@@ -113,18 +113,18 @@ def retry_command(
         **more,
     }
     arguments["tools"] = [decode_tool(tool) for tool in asked["tools"]]
-    _run(ctx, state, Path(facts["input"]["path"]), out, url, timeout, arguments, as_json=as_json)
+    _run(ctx, context, Path(facts["input"]["path"]), out, url, timeout, arguments, as_json=as_json)
 
 
 def _run(
-    ctx: click.Context, state: State, rows: Path, out: Path, url: str | None, timeout: float | None,
+    ctx: click.Context, context: CommandContext, rows: Path, out: Path, url: str | None, timeout: float | None,
     arguments: dict[str, Any], *, as_json: bool,
 ) -> None:  # fmt: skip
     client = AsyncClient(
         arguments["model"],
         base_url=url,
-        registry=state.registry,
-        settings=state.settings,
+        registry=context.registry,
+        settings=context.settings,
         retry=Retry(max_attempts=1),
         timeout=None if timeout is None else Timeout(total=timeout),
     )
@@ -134,34 +134,34 @@ def _run(
         report = run(rows, out, on_progress=line.show, **arguments)
     finally:
         line.end()
-    _finish(ctx, state, report, out, as_json=as_json)
+    _finish(ctx, context, report, out, as_json=as_json)
 
 
 def _run_on_ray(
-    ctx: click.Context, state: State, rows: Path, out: Path, url: str | None, timeout: float | None,
+    ctx: click.Context, context: CommandContext, rows: Path, out: Path, url: str | None, timeout: float | None,
     arguments: dict[str, Any], *, as_json: bool,
 ) -> None:  # fmt: skip
     from interlingua_bulk.ray_engine import run_on_ray  # noqa: PLC0415  for clusters only
 
-    settings = {key: dict(one) for key, one in state.settings.items()}
+    settings = {key: dict(one) for key, one in context.settings.items()}
     if url is not None and arguments["model"] is not None:
-        settings.setdefault(state.registry.resolve(arguments["model"]).provider, {})["base_url"] = url
-    registry = {"presets": state.config.presets, "aliases": state.config.aliases}
+        settings.setdefault(context.registry.resolve(arguments["model"]).provider, {})["base_url"] = url
+    registry = {"presets": context.config.presets, "aliases": context.config.aliases}
     client = {"settings": settings, "timeout": None if timeout is None else Timeout(total=timeout)}
     line = ProgressLine()
     try:
         report = run_on_ray(rows, out, client=client, registry=registry, on_progress=line.show, **arguments)
     finally:
         line.end()
-    _finish(ctx, state, report, out, as_json=as_json)
+    _finish(ctx, context, report, out, as_json=as_json)
 
 
-def _finish(ctx: click.Context, state: State, report: Report, out: Path, *, as_json: bool) -> None:
+def _finish(ctx: click.Context, context: CommandContext, report: Report, out: Path, *, as_json: bool) -> None:
     """Print what a run did, and choose the exit code."""
     if as_json:
         print_json({**report.to_json(), "out": str(out)})
     if report.error is not None:
-        print_error(state, report.error)
+        print_error(context, report.error)
     if report.stopped is not None and report.error is None:
         click.echo(f"stopped: {report.stopped}; the same command goes on", err=True)
     if report.failed:

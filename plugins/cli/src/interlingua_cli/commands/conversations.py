@@ -14,8 +14,20 @@ from interlingua.errors import CallerError, InterlinguaError
 from interlingua.types import ContentBlock, Message, MessageStatus, TextBlock
 from interlingua_cli.arguments import Arguments
 from interlingua_cli.attachments import Attachments, attach_option, attach_type_option, fragment_option
-from interlingua_cli.chat import TalkChat, describe_place, run_chat
+from interlingua_cli.chat import TerminalChat, describe_place, run_chat
 from interlingua_cli.completion import complete_first_model
+from interlingua_cli.context import MODEL, CommandContext, long_plugin_option
+from interlingua_cli.conversation import (
+    MemoryConversation,
+    OpenConversation,
+    cid_option,
+    continue_option,
+    conversation_id,
+    conversation_log,
+    no_log_option,
+    open_conversation,
+    plain_option,
+)
 from interlingua_cli.input import (
     PairCommand,
     check_text,
@@ -28,17 +40,6 @@ from interlingua_cli.input import (
 from interlingua_cli.output import json_option
 from interlingua_cli.schema import given_schema, schema_multi_option, schema_option, store_schema
 from interlingua_cli.show import Show
-from interlingua_cli.state import MODEL, State, long_plugin_option
-from interlingua_cli.talk import (
-    MemoryTalk,
-    Talk,
-    cid_option,
-    continue_option,
-    conversation_id,
-    no_log_option,
-    open_talk,
-    plain_option,
-)
 from interlingua_cli.template import Template, param_option, read_template, template_option, write_template
 from interlingua_cli.tools import (
     Tools,
@@ -92,13 +93,13 @@ class _Given:
     options: Mapping[str, Any]
     url: str | None
 
-    def read_template(self, state: State, *, is_saved: bool = False) -> Template:
+    def read_template(self, context: CommandContext, *, is_saved: bool = False) -> Template:
         """Return the template, an empty one where none is named; one that is saved may have new parameters."""
         if self.template is None:
             if self.parameters and not is_saved:
                 raise click.UsageError("-p gives values to a template: name one with -t")
             return Template()
-        return read_template(self.template, state.environ)
+        return read_template(self.template, context.environ)
 
     def all_options(self, template: Template) -> dict[str, Any]:
         """Return the request's options, those of the command line over the template's."""
@@ -106,18 +107,19 @@ class _Given:
         parameter = click.Option(["--option"])
         return {**read_options(context, parameter, template.option_pairs()), **self.options}
 
-    def kept_arguments(self, state: State, conversation: str | None) -> Arguments:
+    def kept_arguments(self, context: CommandContext, conversation: str | None) -> Arguments:
         """Return what the conversation that is continued was asked with."""
         if self.plain and conversation is None:
             raise click.UsageError("--plain goes on without what a conversation had: give -c or --cid, too")
-        if conversation is None or self.plain or state.log is None:
+        log = conversation_log(context)
+        if conversation is None or self.plain or log is None:
             return Arguments()
-        return state.log.arguments(conversation)
+        return log.arguments(conversation)
 
-    def all_arguments(self, state: State, template: Template, kept: Arguments, model: str) -> Arguments:
+    def all_arguments(self, context: CommandContext, template: Template, kept: Arguments, model: str) -> Arguments:
         """Return the arguments without a schema: those given, else the template's, else those kept."""
         named = [*(name for name in template.tools if name not in self.tools), *self.tools]
-        provider = state.registry.resolve(model).provider if self.url or kept.url else None
+        provider = context.registry.resolve(model).provider if self.url or kept.url else None
         return Arguments(
             tools=tuple(named) or kept.tools,
             options={**kept.options, **self.all_options(template)},
@@ -138,18 +140,21 @@ class _Given:
         return (*template.fragments, *self.fragments)
 
 
-def _choose_model(state: State, named: str | None, template: Template, conversation: str | None) -> tuple[str, bool]:
+def _choose_model(
+    context: CommandContext, named: str | None, template: Template, conversation: str | None
+) -> tuple[str, bool]:
     """Return the model that answers, and whether this run names it."""
     chosen = named or template.model
-    if chosen is None and conversation is not None and state.log is not None:
+    log = conversation_log(context)
+    if chosen is None and conversation is not None and log is not None:
         try:
-            return state.model_or_default(state.log.model_of(conversation)), False
+            return context.model_or_default(log.model_of(conversation)), False
         except CallerError as error:  # there is none of this id: who would answer in a new one
-            if state.config.default_model is None:
-                text = f"{error}; to begin it, name a model. {state.describe_models()}."
+            if context.config.default_model is None:
+                text = f"{error}; to begin it, name a model. {context.describe_models()}."
                 raise click.UsageError(text) from error
-            return state.config.default_model, False
-    return state.model_or_default(chosen), chosen is not None
+            return context.config.default_model, False
+    return context.model_or_default(chosen), chosen is not None
 
 
 @click.command("send", cls=PairCommand)
@@ -171,7 +176,7 @@ def _choose_model(state: State, named: str | None, template: Template, conversat
 @json_option
 @long_plugin_option
 @click.pass_obj
-def send(state: State, /, words: tuple[str, ...], model: str | None, media: tuple[str, ...],
+def send(context: CommandContext, /, words: tuple[str, ...], model: str | None, media: tuple[str, ...],
          typed: tuple[tuple[str, str], ...], schema: str | None, schema_multi: str | None, no_log: bool,
          no_stream: bool, extract: bool, extract_last: bool, hide_reasoning: bool, form: Any, save_as: str | None,
          as_json: bool, **given: Any) -> None:  # fmt: skip
@@ -183,29 +188,29 @@ def send(state: State, /, words: tuple[str, ...], model: str | None, media: tupl
     `interlingua logs` and -c. One that is stopped by Ctrl-C, or breaks off, is printed and kept as far as it came.
     """
     common = _Given(**given)
-    template = common.read_template(state, is_saved=save_as is not None)
-    conversation = conversation_id(state, common.cid, last=common.go_on)
+    template = common.read_template(context, is_saved=save_as is not None)
+    conversation = conversation_id(context, common.cid, last=common.go_on)
     if save_as is not None:
         if media or typed:
             raise click.UsageError("a template holds no attachments: leave -a and --at out, or use -f for texts")
-        _save_template(state, save_as, common, template, model=model, words=words, schema=schema, multi=schema_multi)
+        _save_template(context, save_as, common, template, model=model, words=words, schema=schema, multi=schema_multi)
         return
     if model is None:
-        model, words = _split_model(state, words, needed=template.model is None and conversation is None)
+        model, words = _split_model(context, words, needed=template.model is None and conversation is None)
     show = Show(form="json" if as_json else form, extract="last" if extract_last else "first" if extract else None,
                 thinking=not hide_reasoning, stream=not no_stream, tools=common.tools_debug)  # fmt: skip
-    kept = common.kept_arguments(state, conversation)
-    wanted = _read_schema(state, template, schema, schema_multi) or kept.schema
+    kept = common.kept_arguments(context, conversation)
+    wanted = _read_schema(context, template, schema, schema_multi) or kept.schema
     attached = Attachments(fragments=common.all_fragments(template), media=media, typed=typed)
     content, instructions = _content(words, attached, template, common)
-    name, is_named = _choose_model(state, model, template, conversation)
-    arguments = attrs.evolve(common.all_arguments(state, template, kept, name), schema=wanted)
+    name, is_named = _choose_model(context, model, template, conversation)
+    arguments = attrs.evolve(common.all_arguments(context, template, kept, name), schema=wanted)
     _announce(kept, arguments)
     tools = common.make_tools(template, kept, show)
-    with open_talk(state, conversation, model=name, is_named=is_named, instructions=instructions, arguments=arguments,
-                   keep=not no_log) as talk:  # fmt: skip
+    with open_conversation(context, conversation, model=name, is_named=is_named, instructions=instructions,
+                           arguments=arguments, keep=not no_log) as talk:  # fmt: skip
         if wanted is not None and talk.place is not None:
-            store_schema(wanted, state.environ)
+            store_schema(wanted, context.environ)
         answer = _ask(talk, content, wanted, show, tools)
         if talk.place is not None and sys.stderr.isatty():
             click.secho(f"[kept as {talk.place}]", err=True, dim=True)
@@ -223,7 +228,11 @@ def _announce(kept: Arguments, used: Arguments) -> None:
 
 
 def _ask(
-    talk: Talk, content: list[ContentBlock], schema: Mapping[str, Any] | None, show: Show, tools: Tools | None
+    talk: OpenConversation,
+    content: list[ContentBlock],
+    schema: Mapping[str, Any] | None,
+    show: Show,
+    tools: Tools | None,
 ) -> Message:
     """Ask, print the answer and return it; where none came, say what has become of the question."""
     try:
@@ -242,25 +251,27 @@ def _ask(
     return answer
 
 
-def _split_model(state: State, words: tuple[str, ...], *, needed: bool) -> tuple[str | None, tuple[str, ...]]:
+def _split_model(
+    context: CommandContext, words: tuple[str, ...], *, needed: bool
+) -> tuple[str | None, tuple[str, ...]]:
     """Return the model that the first word names, and the others; a word that names none where it has to is refused."""
-    if words and state.is_model(words[0]):
+    if words and context.is_model(words[0]):
         return words[0], words[1:]
-    if not needed or state.config.default_model is not None:
+    if not needed or context.config.default_model is not None:
         return None, words
     if not words:
-        return state.model_or_default(None), words
+        return context.model_or_default(None), words
     return MODEL.convert(words[0], None, click.get_current_context()), words[1:]
 
 
 def _read_schema(
-    state: State, template: Template, schema: str | None, schema_multi: str | None
+    context: CommandContext, template: Template, schema: str | None, schema_multi: str | None
 ) -> dict[str, Any] | None:
     if schema is None and schema_multi is None:
         if isinstance(template.schema, Mapping):
             return dict(template.schema)
         schema, schema_multi = template.schema, template.schema_multi
-    return given_schema(state.environ, schema, schema_multi)
+    return given_schema(context.environ, schema, schema_multi)
 
 
 def _content(
@@ -279,10 +290,10 @@ def _content(
     return blocks, instructions
 
 
-def _save_template(state: State, name: str, common: _Given, template: Template, *, model: str | None,
+def _save_template(context: CommandContext, name: str, common: _Given, template: Template, *, model: str | None,
                    words: tuple[str, ...], schema: str | None, multi: str | None) -> None:  # fmt: skip
     """Write the command line as a template, what it takes from another one included."""
-    if model is None and words and state.is_model(words[0]):
+    if model is None and words and context.is_model(words[0]):
         model, words = words[0], words[1:]
     saved = attrs.evolve(
         template,
@@ -297,7 +308,7 @@ def _save_template(state: State, name: str, common: _Given, template: Template, 
         fragments=common.all_fragments(template),
         defaults={**template.defaults, **common.parameters},
     )
-    click.echo(f"saved as {write_template(saved, state.environ)}", err=True)
+    click.echo(f"saved as {write_template(saved, context.environ)}", err=True)
 
 
 @click.command("chat", cls=PairCommand)
@@ -311,8 +322,8 @@ def _save_template(state: State, name: str, common: _Given, template: Template, 
               help="Go on with this file; it is saved there too, unless --save says where.")  # fmt: skip
 @long_plugin_option
 @click.pass_obj
-def chat(state: State, /, model: str | None, no_log: bool, hide_reasoning: bool, save: Path | None, resume: Path | None,
-         **given: Any) -> None:  # fmt: skip
+def chat(context: CommandContext, /, model: str | None, no_log: bool, hide_reasoning: bool, save: Path | None,
+         resume: Path | None, **given: Any) -> None:  # fmt: skip
     """Talk with a model; answers stream.
 
     Enter sends a line; three double quotes open and close a message of several lines, and so do !multi and !end; pasted
@@ -323,18 +334,18 @@ def chat(state: State, /, model: str | None, no_log: bool, hide_reasoning: bool,
         raise click.UsageError(f"{save} holds something already: --resume it, or save elsewhere")
     if save is not None and not save.parent.is_dir():
         raise click.UsageError(f"there is no folder {save.parent} to save in")
-    state.ledger_shown = True
+    context.ledger_shown = True
     common = _Given(**given)
     file = save or resume
-    conversation = conversation_id(state, common.cid, last=common.go_on)
+    conversation = conversation_id(context, common.cid, last=common.go_on)
     if conversation is not None and resume is not None:
         raise click.UsageError("--resume goes on with a file, -c and --cid with what is in the store: give one")
-    template = common.read_template(state)
+    template = common.read_template(context)
     show = Show(thinking=not hide_reasoning, tools=common.tools_debug)
     fragments = Attachments(fragments=common.all_fragments(template)).blocks()
-    name, is_named = _choose_model(state, model, template, conversation)
-    kept = attrs.evolve(common.kept_arguments(state, conversation), schema=None)  # a chat answers in words
-    arguments = common.all_arguments(state, template, kept, name)
+    name, is_named = _choose_model(context, model, template, conversation)
+    kept = attrs.evolve(common.kept_arguments(context, conversation), schema=None)  # a chat answers in words
+    arguments = common.all_arguments(context, template, kept, name)
     _announce(kept, arguments)
     tools = common.make_tools(template, kept, show)
     instructions = common.instructions or template.fill_system("", common.parameters)
@@ -342,12 +353,12 @@ def chat(state: State, /, model: str | None, no_log: bool, hide_reasoning: bool,
     def fill(text: str) -> str:
         return template.fill_prompt(text, common.parameters)
 
-    with open_talk(state, conversation, model=name, is_named=is_named, instructions=instructions, arguments=arguments,
-                   keep=file is None and not no_log) as talk:  # fmt: skip
-        if isinstance(talk, MemoryTalk):
+    with open_conversation(context, conversation, model=name, is_named=is_named, instructions=instructions,
+                           arguments=arguments, keep=file is None and not no_log) as talk:  # fmt: skip
+        if isinstance(talk, MemoryConversation):
             talk.file = file
             if resume is not None:
                 talk.messages = read_conversation(str(resume))
         if sys.stdin.isatty():
             click.secho(f"{talk.model}, {describe_place(talk)}", err=True, dim=True)
-        run_chat(TalkChat(state, talk, show, tools, fragments, fill))
+        run_chat(TerminalChat(context, talk, show, tools, fragments, fill))

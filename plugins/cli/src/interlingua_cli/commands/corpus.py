@@ -13,10 +13,10 @@ import click
 from interlingua._json import dumps
 from interlingua.errors import DecodeError
 from interlingua_cli.completion import complete_files
+from interlingua_cli.context import CommandContext, plugin_option
 from interlingua_cli.output import json_option, make_console, print_json, print_table
-from interlingua_cli.replay.exchange import Matcher, Outcome, Report, outcome_to_json, replay
+from interlingua_cli.replay.exchange import Matcher, Outcome, ReplayReport, outcome_to_json, replay
 from interlingua_cli.replay.source import Recording, open_recording, read_entry, read_exclusions
-from interlingua_cli.state import State, plugin_option
 
 _MAX_FAILURES = 20
 _COLUMNS = ("entries", "decoded", "failed", "opaque", "excluded", "not_read")
@@ -32,7 +32,7 @@ _COLUMNS = ("entries", "decoded", "failed", "opaque", "excluded", "not_read")
               help="Entries not to judge: [[exclude]] tables of id and reason.")  # fmt: skip
 @plugin_option
 @click.pass_obj
-def corpus(state: State, files: tuple[str, ...], as_json: bool, emit: str | None, chunk: int | None,
+def corpus(context: CommandContext, files: tuple[str, ...], as_json: bool, emit: str | None, chunk: int | None,
            exclude: str | None) -> None:  # fmt: skip
     """Decode recorded exchanges and report per API.
 
@@ -40,8 +40,8 @@ def corpus(state: State, files: tuple[str, ...], as_json: bool, emit: str | None
     A line written by --emit is {id, message} or {id, error, partial}; ids and times come from the entry, so two runs
     write the same bytes. Ctrl-C reports what was read until then. Exit code 0 if nothing failed.
     """
-    report, excluded = Report(), read_exclusions(exclude) if exclude else {}
-    matcher, interrupted = Matcher(state.registry), False
+    report, excluded = ReplayReport(), read_exclusions(exclude) if exclude else {}
+    matcher, interrupted = Matcher(context.registry), False
     for path in files:
         if path != "-":
             Path(path).stat()  # a wrong name fails now, not after an hour's work
@@ -76,7 +76,7 @@ def _open_emit(emit: str | None, files: Sequence[str]) -> Iterator[IO[bytes] | N
 
 
 def _decode_recording(
-    recording: Recording, matcher: Matcher, chunk: int | None, report: Report, excluded: Mapping[str, str]
+    recording: Recording, matcher: Matcher, chunk: int | None, report: ReplayReport, excluded: Mapping[str, str]
 ) -> Iterator[Outcome]:
     """Decode a recording; where it cannot be read further, that is one failure, and what came before counts."""
     try:

@@ -8,6 +8,7 @@ import click
 
 from interlingua._http.client import Client
 from interlingua.codec import encode_message
+from interlingua_cli.context import CommandContext, plugin_option
 from interlingua_cli.demo.printer import DemoPrinter
 from interlingua_cli.demo.replay import Cassette, ReplayingClient
 from interlingua_cli.demo.session import (
@@ -21,7 +22,6 @@ from interlingua_cli.demo.session import (
     run_demo,
 )
 from interlingua_cli.output import json_option, losses_to_json, print_json
-from interlingua_cli.state import State, plugin_option
 
 
 def step_to_json(step: Step) -> dict[str, Any]:
@@ -41,7 +41,7 @@ def step_to_json(step: Step) -> dict[str, Any]:
 @json_option
 @plugin_option
 @click.pass_obj
-def demo(state: State, live: str | None, live_url: str | None, recorded: bool, as_json: bool) -> None:
+def demo(context: CommandContext, live: str | None, live_url: str | None, recorded: bool, as_json: bool) -> None:
     """Show one conversation that crosses providers.
 
     A conversation with an image, reasoning and parallel tool calls goes from one service to another, over four wires,
@@ -55,17 +55,17 @@ def demo(state: State, live: str | None, live_url: str | None, recorded: bool, a
         chosen = local_scenario(live_url)
     else:
         chosen = recorded_scenario() if recorded else crossing_scenario()
-    state.ledger_shown = True
-    state.models_announced = frozenset(chosen.as_if)  # said in the closing lines
-    settings = {**state.settings, **chosen.settings}
+    context.ledger_shown = True
+    context.models_announced = frozenset(chosen.as_if)  # said in the closing lines
+    settings = {**context.settings, **chosen.settings}
     http_client = ReplayingClient(Cassette(chosen.cassette)) if chosen.cassette else None
-    with Client(registry=state.registry, settings=settings, http_client=http_client) as client:
+    with Client(registry=context.registry, settings=settings, http_client=http_client) as client:
         steps = run_demo(client, chosen.models, chosen.turns, **chosen.options)
         if as_json:
             print_json({"source": chosen.where, "steps": [step_to_json(step) for step in steps]})
             return
-        names = {model: state.registry.resolve(other) for model, other in chosen.as_if.items()}
-        infos = {model: state.registry.provider(name.provider).model(name.name) for model, name in names.items()}
+        names = {model: context.registry.resolve(other) for model, other in chosen.as_if.items()}
+        infos = {model: context.registry.provider(name.provider).model(name.name) for model, name in names.items()}
         printer = DemoPrinter({model: info for model, info in infos.items() if info is not None})
         printer.print_start()
         for step in steps:

@@ -13,11 +13,11 @@ from interlingua._request.prepare import RequestDraft
 from interlingua.errors import DecodeError
 from interlingua.types import Message
 from interlingua_cli.completion import complete_files
+from interlingua_cli.context import MODEL, CommandContext, plugin_option
 from interlingua_cli.doctor import Diagnosis, check_target, diff_repair, examine, write_repaired
 from interlingua_cli.input import file_name
 from interlingua_cli.output import json_option, print_json, print_table
 from interlingua_cli.plan import plan_request
-from interlingua_cli.state import MODEL, State, plugin_option
 from interlingua_cli.streams import escape_controls
 
 _TARGET = "Ask this target too, PROVIDER:NAME or an alias: its limits, its window, what its linter knows."
@@ -32,7 +32,9 @@ _REPAIR = "Write the repaired conversation here, and what was taken out beside i
 @json_option
 @plugin_option
 @click.pass_obj
-def doctor(state: State, conversation: str, model: str | None, out: Path | None, in_place: bool, as_json: bool) -> None:
+def doctor(
+    context: CommandContext, conversation: str, model: str | None, out: Path | None, in_place: bool, as_json: bool
+) -> None:
     """Find what would make a provider reject a conversation, and repair it.
 
     CONVERSATION is JSON Lines of canonical messages; - is standard input. Nothing is sent and, without --repair or
@@ -42,7 +44,7 @@ def doctor(state: State, conversation: str, model: str | None, out: Path | None,
     """
     if in_place and (out is not None or conversation == "-"):
         raise click.UsageError("--in-place repairs the file that is examined: give a file, and no --repair")
-    state.ledger_shown = True
+    context.ledger_shown = True
     with click.open_file(conversation, "rb") as lines:
         diagnosis = examine(lines, file_name(conversation))
     if not diagnosis.before:
@@ -51,7 +53,7 @@ def doctor(state: State, conversation: str, model: str | None, out: Path | None,
         target = model
 
         def plan(messages: Sequence[Message]) -> RequestDraft:
-            return plan_request(state, messages, target, exact=False).request
+            return plan_request(context, messages, target, exact=False).request
 
         findings = (*diagnosis.findings, *check_target(diagnosis.messages, plan))
         diagnosis = attrs.evolve(diagnosis, findings=findings)

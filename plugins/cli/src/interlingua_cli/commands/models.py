@@ -17,9 +17,9 @@ from interlingua.plugins import ProviderEntry
 from interlingua.types import Usage
 from interlingua_cli.completion import complete_models_words
 from interlingua_cli.config import write_value
+from interlingua_cli.context import MODEL, CommandContext, key_state, plugin_option
 from interlingua_cli.input import url_option
 from interlingua_cli.output import json_option, mask_credentials, print_facts, print_json, print_table
-from interlingua_cli.state import MODEL, State, key_state, plugin_option
 
 _MODEL_COLUMNS = ("model", "context", "output", "$ in", "$ out", "aliases")
 
@@ -31,23 +31,23 @@ _MODEL_COLUMNS = ("model", "context", "output", "$ in", "$ out", "aliases")
 @json_option
 @plugin_option
 @click.pass_obj
-def models(state: State, words: tuple[str, ...], live: bool, url: str | None, as_json: bool) -> None:
+def models(context: CommandContext, words: tuple[str, ...], live: bool, url: str | None, as_json: bool) -> None:
     """List the models in the catalogues, or in one provider's.
 
     `interlingua models default` prints the model that is asked where none is named, and with MODEL sets it.
     """
     if words[:1] == ("default",):
-        _default_model(state, words[1:], as_json=as_json)
+        _default_model(context, words[1:], as_json=as_json)
         return
     if len(words) > 1:
         raise click.UsageError(f"one PROVIDER at most, not {' '.join(words)}")
     provider = words[0] if words else None
     if live:
-        _list_live(state, provider, url, as_json)
+        _list_live(context, provider, url, as_json)
         return
     if url is not None:
         raise click.UsageError("--url says where --live asks: give --live, too")
-    registry = state.registry
+    registry = context.registry
     providers = [registry.provider(provider)] if provider else registry.providers()
     now = datetime.now(UTC)
     rows = [_model_row(each.key, info, now) for each in providers for info in each.models()]
@@ -60,28 +60,28 @@ def models(state: State, words: tuple[str, ...], live: bool, url: str | None, as
     print_table(_MODEL_COLUMNS, [_model_cells(row) for row in rows], spare=("aliases",))
 
 
-def _default_model(state: State, names: tuple[str, ...], *, as_json: bool) -> None:
+def _default_model(context: CommandContext, names: tuple[str, ...], *, as_json: bool) -> None:
     """Print the default model, or set it."""
     if len(names) > 1:
         raise click.UsageError("one MODEL, please")
     if not names:
         if as_json:
-            print_json(state.config.default_model)
-        elif state.config.default_model is None:
+            print_json(context.config.default_model)
+        elif context.config.default_model is None:
             click.echo("there is none: `interlingua models default MODEL` sets one", err=True)
         else:
-            click.echo(state.config.default_model)
+            click.echo(context.config.default_model)
         return
     MODEL.convert(names[0], None, click.get_current_context())
-    state.registry.provider(state.registry.resolve(names[0]).provider)
-    path = write_value(state.environ, "default_model", value=names[0])
+    context.registry.provider(context.registry.resolve(names[0]).provider)
+    path = write_value(context.environ, "default_model", value=names[0])
     click.echo(f"the default is now {names[0]} ({path})", err=True)
 
 
-def _list_live(state: State, provider: str | None, url: str | None, as_json: bool) -> None:
+def _list_live(context: CommandContext, provider: str | None, url: str | None, as_json: bool) -> None:
     if provider is None:
         raise click.UsageError("--live needs PROVIDER")
-    with state.client(f"{provider}:any", url) as client:
+    with context.client(f"{provider}:any", url) as client:
         names = client.list_models(provider)
     if as_json:
         print_json([f"{provider}:{name}" for name in names])
@@ -116,10 +116,10 @@ _SPARE = ("version", "distribution")
 @json_option
 @plugin_option
 @click.pass_obj
-def providers(state: State, as_json: bool) -> None:
+def providers(context: CommandContext, as_json: bool) -> None:
     """List the providers, and whether their keys are there."""
-    registry = state.registry
-    rows = [_provider_row(state, found) for found in registry.found().values()]
+    registry = context.registry
+    rows = [_provider_row(context, found) for found in registry.found().values()]
     keys = {row["key"] for row in rows}
     rows += [{"key": key, "kind": "plugin", "broken": str(error)}
              for key, error in registry.broken.items() if key not in keys]  # fmt: skip
@@ -132,7 +132,7 @@ def providers(state: State, as_json: bool) -> None:
             click.echo(f"{row['key']} is broken: {row['broken']}")
 
 
-def _provider_row(state: State, found: ProviderEntry) -> dict[str, Any]:
+def _provider_row(context: CommandContext, found: ProviderEntry) -> dict[str, Any]:
     row: dict[str, Any] = {
         "key": found.key,
         "kind": found.kind,
@@ -140,7 +140,7 @@ def _provider_row(state: State, found: ProviderEntry) -> dict[str, Any]:
         "version": found.distribution.version,
     }
     try:
-        connection = state.connection(found.key)
+        connection = context.connection(found.key)
     except InterlinguaError as error:
         return {**row, "broken": str(error)}
     return {
@@ -173,13 +173,13 @@ _COUNT = click.IntRange(min=0)
 @json_option
 @plugin_option
 @click.pass_obj
-def price(state: State, /, model: str, as_json: bool, **counts: int | None) -> None:
+def price(context: CommandContext, /, model: str, as_json: bool, **counts: int | None) -> None:
     """Print a model's list prices, or what given tokens cost.
 
     Prices are in USD per million tokens.
     """
-    name = state.registry.resolve(model)
-    provider = state.registry.provider(name.provider)
+    name = context.registry.resolve(model)
+    provider = context.registry.provider(name.provider)
     info = provider.model(name.name)
     if info is None:
         near = get_close_matches(name.name, [known.id for known in provider.models()], n=3)

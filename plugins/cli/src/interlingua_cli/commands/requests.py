@@ -9,10 +9,10 @@ import click
 
 from interlingua._json import loads
 from interlingua_cli.completion import complete_files
+from interlingua_cli.context import MODEL, CommandContext, plugin_option
 from interlingua_cli.input import PairCommand, option_option, read_conversation, read_tools, url_option
 from interlingua_cli.output import json_option, losses_to_json, print_json, print_ledger
 from interlingua_cli.plan import add_next_message, describe_request, estimate_cost, estimate_lost_cache, plan_request
-from interlingua_cli.state import MODEL, State, plugin_option
 
 
 @click.command("explain")
@@ -24,15 +24,15 @@ from interlingua_cli.state import MODEL, State, plugin_option
 @json_option
 @plugin_option
 @click.pass_obj
-def explain(state: State, conversation: str, model: str, tools: str | None, as_json: bool) -> None:
+def explain(context: CommandContext, conversation: str, model: str, tools: str | None, as_json: bool) -> None:
     """Show what a conversation loses and costs at a model.
 
     CONVERSATION is JSON Lines of canonical messages; - is standard input. Nothing is sent.
     """
-    state.ledger_shown = True
+    context.ledger_shown = True
     definitions = read_tools(tools) if tools else []
     messages = add_next_message(read_conversation(conversation))
-    request = plan_request(state, messages, model, tools=definitions, exact=False).request
+    request = plan_request(context, messages, model, tools=definitions, exact=False).request
     facts = {
         "model": f"{request.provider.key}:{request.options.model}",
         "api": request.wire.api,
@@ -79,17 +79,17 @@ def _format_lost_cache(lost: dict[str, Any]) -> str:
 @json_option
 @plugin_option
 @click.pass_obj
-def wire(state: State, conversation: str, model: str, tools: str | None, stream: bool, url: str | None,
+def wire(context: CommandContext, conversation: str, model: str, tools: str | None, stream: bool, url: str | None,
          options: Mapping[str, Any], as_json: bool) -> None:  # fmt: skip
     """Print the exact request for a conversation, and its ledger.
 
     CONVERSATION is JSON Lines of canonical messages; - is standard input. Nothing is sent; auth headers, which are
     added when a request leaves, are not shown. With --json, body is the parsed body and body_text its exact text.
     """
-    state.ledger_shown = True
+    context.ledger_shown = True
     definitions = read_tools(tools) if tools else []
     messages = read_conversation(conversation)
-    exchange = plan_request(state, messages, model, tools=definitions, stream=stream, base_url=url, options=options)
+    exchange = plan_request(context, messages, model, tools=definitions, stream=stream, base_url=url, options=options)
     method, address, headers = describe_request(exchange)
     request = exchange.request.wire
     if as_json:

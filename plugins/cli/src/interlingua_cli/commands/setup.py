@@ -11,10 +11,10 @@ from click.shell_completion import get_completion_class
 from interlingua_cli import COMPLETION
 from interlingua_cli.attachments import read_fragment_text
 from interlingua_cli.completion import complete_files, complete_fragments, register
+from interlingua_cli.context import CommandContext, plugin_option
 from interlingua_cli.fragments import fragment_names, remove_fragment, require_fragment, store_fragment
 from interlingua_cli.output import json_option, print_json, print_table
 from interlingua_cli.schema import describe_schema, many, parse_short_form, stored_schema, stored_schemas
-from interlingua_cli.state import State, plugin_option
 from interlingua_cli.template import (
     Template,
     complete_templates,
@@ -51,17 +51,17 @@ def _template_json(template: Template) -> dict[str, Any]:
 @templates.command("show")
 @click.argument("name", shell_complete=complete_templates)
 @click.pass_obj
-def show_template(state: State, name: str) -> None:
+def show_template(context: CommandContext, name: str) -> None:
     """Print a template's file."""
-    read_template(name, state.environ)  # which says what is wrong with it
-    click.echo(template_path(name, state.environ).read_text(encoding="utf-8"), nl=False)
+    read_template(name, context.environ)  # which says what is wrong with it
+    click.echo(template_path(name, context.environ).read_text(encoding="utf-8"), nl=False)
 
 
 @templates.command("path")
 @click.pass_obj
-def templates_path(state: State) -> None:
+def templates_path(context: CommandContext) -> None:
     """Print the folder of templates."""
-    click.echo(template_folder(state.environ))
+    click.echo(template_folder(context.environ))
 
 
 @click.group("schemas", invoke_without_command=True)
@@ -93,9 +93,9 @@ def dsl(text: str, multi: bool) -> None:
 @schemas.command("show")
 @click.argument("name", metavar="ID")
 @click.pass_obj
-def show_schema(state: State, name: str) -> None:
+def show_schema(context: CommandContext, name: str) -> None:
     """Print a stored schema."""
-    print_json(stored_schema(name, state.environ))
+    print_json(stored_schema(name, context.environ))
 
 
 @click.group("fragments", invoke_without_command=True)
@@ -121,28 +121,28 @@ def fragments(ctx: click.Context, as_json: bool) -> None:
 @click.argument("name")
 @click.argument("place", shell_complete=complete_files)
 @click.pass_obj
-def set_fragment(state: State, name: str, place: str) -> None:
+def set_fragment(context: CommandContext, name: str, place: str) -> None:
     """Store the text of a file, an http(s) address or - for standard input under NAME.
 
     It stays as it is where the file changes; over one of this name.
     """
-    click.echo(f"stored as {store_fragment(name, read_fragment_text(place), state.environ)}", err=True)
+    click.echo(f"stored as {store_fragment(name, read_fragment_text(place), context.environ)}", err=True)
 
 
 @fragments.command("show")
 @click.argument("name", shell_complete=complete_fragments)
 @click.pass_obj
-def show_fragment(state: State, name: str) -> None:
+def show_fragment(context: CommandContext, name: str) -> None:
     """Print a stored text."""
-    click.echo(require_fragment(name, state.environ), nl=False)
+    click.echo(require_fragment(name, context.environ), nl=False)
 
 
 @fragments.command("remove")
 @click.argument("name", shell_complete=complete_fragments)
 @click.pass_obj
-def remove_fragment_command(state: State, name: str) -> None:
+def remove_fragment_command(context: CommandContext, name: str) -> None:
     """Remove a stored text; conversations that hold it keep it."""
-    remove_fragment(name, state.environ)
+    remove_fragment(name, context.environ)
 
 
 @click.command("completion")

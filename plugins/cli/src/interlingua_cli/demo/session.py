@@ -57,7 +57,7 @@ def _small_model_prompt(path: str, lead: str) -> str:
 
 
 @attrs.frozen
-class Turn:
+class DemoTurn:
     """One turn: which of the models answers, what the user says, and an image that goes with it."""
 
     model: int
@@ -66,15 +66,15 @@ class Turn:
 
 
 LIVE_TURNS = (
-    Turn(0, "Summarise README.md in one sentence."),
-    Turn(1, "What about the LICENSE file?"),
-    Turn(0, "In one sentence: may I sell Lantern?"),
+    DemoTurn(0, "Summarise README.md in one sentence."),
+    DemoTurn(1, "What about the LICENSE file?"),
+    DemoTurn(0, "In one sentence: may I sell Lantern?"),
 )
 
 SMALL_TURNS = (
-    Turn(0, _small_model_prompt("README.md", "Repeat exactly:\n")),
-    Turn(1, _small_model_prompt("LICENSE", "Repeat exactly, to read LICENSE:\n")),
-    Turn(0, "In one sentence: may I sell Lantern?"),
+    DemoTurn(0, _small_model_prompt("README.md", "Repeat exactly:\n")),
+    DemoTurn(1, _small_model_prompt("LICENSE", "Repeat exactly, to read LICENSE:\n")),
+    DemoTurn(0, "In one sentence: may I sell Lantern?"),
 )
 
 
@@ -116,7 +116,7 @@ class Reply:
 Step: TypeAlias = UserTurn | Swap | Reply
 
 
-def run_demo(client: Client, models: Sequence[str], turns: Sequence[Turn], **options: Any) -> Iterator[Step]:
+def run_demo(client: Client, models: Sequence[str], turns: Sequence[DemoTurn], **options: Any) -> Iterator[Step]:
     """Run the session and yield its steps; the history grows through all turns, whichever model answers."""
     history: list[Message] = []
     last: str | None = None
@@ -173,7 +173,7 @@ class Scenario:
     """Everything `run_demo` needs, and how to make its client."""
 
     models: tuple[str, ...]  # canonical model ids
-    turns: tuple[Turn, ...]
+    turns: tuple[DemoTurn, ...]
     options: Mapping[str, Any] = attrs.field(factory=dict)
     settings: Mapping[str, Mapping[str, Any]] = attrs.field(factory=dict)  # connection settings per provider key
     cassette: Path | None = None  # the exchanges to answer from; None talks to the network
@@ -220,7 +220,7 @@ def crossing_scenario() -> Scenario:
 def _read_scenario(folder: Path, name: str, base: str, *, where: str | None = None) -> Scenario:
     table = tomllib.loads((folder / f"{name}.toml").read_text(encoding="utf-8"))
     turns = tuple(
-        Turn(turn["model"], turn["text"], folder / turn["image"] if "image" in turn else None)
+        DemoTurn(turn["model"], turn["text"], folder / turn["image"] if "image" in turn else None)
         for turn in table.get("turns", ())
     )
     return Scenario(

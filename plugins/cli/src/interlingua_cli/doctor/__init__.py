@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from interlingua_cli.doctor.examine import check_target, examine
-from interlingua_cli.doctor.findings import Diagnosis, Finding
+from interlingua_cli.doctor.findings import Diagnosis, DoctorFinding
 from interlingua_cli.doctor.repair import diff_repair, write_repaired
 
-__all__ = ["Diagnosis", "Finding", "check_target", "diff_repair", "examine", "write_repaired"]
+__all__ = ["Diagnosis", "DoctorFinding", "check_target", "diff_repair", "examine", "write_repaired"]

@@ -26,7 +26,7 @@ from interlingua.types import (
     split_tool_results,
     tool_result,
 )
-from interlingua_cli.doctor.findings import Diagnosis, Finding, Record, read_lines
+from interlingua_cli.doctor.findings import Diagnosis, DoctorFinding, DoctorRecord, read_lines
 from interlingua_cli.foreign import refuse_foreign
 from interlingua_cli.lint import lint_request
 from interlingua_cli.plan import add_next_message
@@ -59,10 +59,10 @@ def examine(lines: Iterable[bytes], file: str = "the file") -> Diagnosis:
     """
     read = list(lines)
     refuse_foreign(read, file)
-    findings: list[Finding] = []
+    findings: list[DoctorFinding] = []
     before, after = read_lines(read, findings)
-    after = [line for line in after if not isinstance(line, Record) or _repair_content(line, findings)]
-    records = [line for line in after if isinstance(line, Record)]
+    after = [line for line in after if not isinstance(line, DoctorRecord) or _repair_content(line, findings)]
+    records = [line for line in after if isinstance(line, DoctorRecord)]
     if len(records) == len(after):
         records = [part for record in records for part in _split_results(record, findings)]
         records = _CallRepair(records, findings).run()
@@ -73,13 +73,13 @@ def examine(lines: Iterable[bytes], file: str = "the file") -> Diagnosis:
     return Diagnosis(findings=tuple(order), before=before, after=tuple(after))
 
 
-def _check_rules(records: list[Record]) -> Iterable[Finding]:
+def _check_rules(records: list[DoctorRecord]) -> Iterable[DoctorFinding]:
     """Yield what the numbered rules still forbid after the repair."""
     numbers = {record.message.id: record.number for record in records}
     for broken in validate_conversation([record.message for record in records]):
         if broken.repairable:
             continue
-        yield Finding(
+        yield DoctorFinding(
             rule=f"rule-{broken.number:02}",
             line=numbers.get(broken.message_id or ""),
             path=broken.path.partition("].")[2],
@@ -89,7 +89,9 @@ def _check_rules(records: list[Record]) -> Iterable[Finding]:
         )
 
 
-def check_target(messages: Sequence[Message], plan: Callable[[Sequence[Message]], RequestDraft]) -> tuple[Finding, ...]:
+def check_target(
+    messages: Sequence[Message], plan: Callable[[Sequence[Message]], RequestDraft]
+) -> tuple[DoctorFinding, ...]:
     """Return what one target would refuse: by its capabilities, its context window and its linter; nothing is sent.
 
     A conversation that ends with an answer is looked at as its user's next message would send it; what is refused of
@@ -109,17 +111,17 @@ def check_target(messages: Sequence[Message], plan: Callable[[Sequence[Message]]
 
 def _check_request(
     messages: Sequence[Message], plan: Callable[[Sequence[Message]], RequestDraft]
-) -> tuple[Finding, ...]:
+) -> tuple[DoctorFinding, ...]:
     try:
         request = plan(messages)
     except CapabilityError as error:
         hint = "choose another target, or change what it cannot take"
-        return (Finding(rule="cannot", path=error.path, message=str(error), citation=_CAPABILITIES, hint=hint),)
+        return (DoctorFinding(rule="cannot", path=error.path, message=str(error), citation=_CAPABILITIES, hint=hint),)
     except InvalidConversationError:
         return ()  # `examine` reports broken rules
     hint = "see the loss ledger (`explain`) for what this part of the request was made of"
     findings = [
-        Finding(rule=found.rule, path=f"request.{found.path}" if found.path else "request", message=found.message,
+        DoctorFinding(rule=found.rule, path=f"request.{found.path}" if found.path else "request", message=found.message,
                 citation=found.citation, hint=hint)
         for found in lint_request(request.provider, request.wire)
     ]  # fmt: skip
@@ -128,11 +130,11 @@ def _check_request(
     if window and tokens > window:
         what = f"about {tokens:,} input tokens, and the window has {window:,}"
         hint = "compact the conversation"
-        findings.append(Finding(rule="too-long", path="request", message=what, citation=_CAPABILITIES, hint=hint))
+        findings.append(DoctorFinding(rule="too-long", path="request", message=what, citation=_CAPABILITIES, hint=hint))
     return tuple(findings)
 
 
-def _repair_content(record: Record, findings: list[Finding]) -> bool:
+def _repair_content(record: DoctorRecord, findings: list[DoctorFinding]) -> bool:
     """Remove from a message what no provider accepts; return False when nothing of it is left."""
     unfinished = record.message.metadata.status is not MessageStatus.COMPLETE
     _remove(record, lambda block: unfinished and _is_half_done(block), "half-done", _UNFINISHED, findings)
@@ -157,14 +159,21 @@ def _is_half_done(block: ContentBlock) -> bool:
 
 
 def _remove(
-    record: Record, bad: Callable[[ContentBlock], bool], rule: str, citation: str, findings: list[Finding]
+    record: DoctorRecord, bad: Callable[[ContentBlock], bool], rule: str, citation: str, findings: list[DoctorFinding]
 ) -> None:
     places = [at for at, block in enumerate(record.message.content) if bad(block)]
     _drop_blocks(record, places, rule, _DESCRIPTIONS[rule], citation, findings, hint="change it, or unmark it")
 
 
 def _drop_blocks(
-    record: Record, places: Sequence[int], rule: str, what: str, citation: str, findings: list[Finding], *, hint: str
+    record: DoctorRecord,
+    places: Sequence[int],
+    rule: str,
+    what: str,
+    citation: str,
+    findings: list[DoctorFinding],
+    *,
+    hint: str,
 ) -> None:
     """Remove these blocks, but for critical ones, and report both; `critical` keeps naming the same blocks."""
     message, critical = record.message, record.message.metadata.critical
@@ -179,7 +188,7 @@ def _drop_blocks(
         record.replace(attrs.evolve(message, content=content, metadata=attrs.evolve(message.metadata, critical=moved)))
 
 
-def _clean_results(record: Record, findings: list[Finding]) -> None:
+def _clean_results(record: DoctorRecord, findings: list[DoctorFinding]) -> None:
     """Remove empty text from results that hold something else too."""
     content = list(record.message.content)
     for at, block in enumerate(content):
@@ -194,7 +203,7 @@ def _clean_results(record: Record, findings: list[Finding]) -> None:
         record.replace(attrs.evolve(record.message, content=tuple(content)))
 
 
-def _split_results(record: Record, findings: list[Finding]) -> list[Record]:
+def _split_results(record: DoctorRecord, findings: list[DoctorFinding]) -> list[DoctorRecord]:
     """Return a message with each result in a tool message of its own; several in one tool message may stay."""
     message = record.message
     parts = [message] if message.role is Role.TOOL else split_tool_results(message)
@@ -206,21 +215,21 @@ def _split_results(record: Record, findings: list[Finding]) -> list[Record]:
             findings.append(record.finding("misplaced-result", f"content[{at}]", what, _MISPLACED, "moved"))
     *split, last = parts
     return [
-        *(Record(None, dumps_message(part), part) for part in split),
-        Record(record.number, dumps_message(last), last),
+        *(DoctorRecord(None, dumps_message(part), part) for part in split),
+        DoctorRecord(record.number, dumps_message(last), last),
     ]
 
 
 class _CallRepair:
     """Puts every call's result directly after it, and removes results that answer no call."""
 
-    def __init__(self, records: Sequence[Record], findings: list[Finding]) -> None:
+    def __init__(self, records: Sequence[DoctorRecord], findings: list[DoctorFinding]) -> None:
         self._records = records
         self._findings = findings
-        self._out: list[Record] = []
+        self._out: list[DoctorRecord] = []
         self._taken: set[int] = set()  # places of records that are in `_out` already, or removed
 
-    def run(self) -> list[Record]:
+    def run(self) -> list[DoctorRecord]:
         """Return the repaired records."""
         for at, record in enumerate(self._records):
             if at in self._taken:
@@ -257,7 +266,7 @@ class _CallRepair:
             else:
                 self._out.append(_make_missing_result(call, self._records[at], self._findings))
 
-    def _append_results(self, record: Record, waiting: list[str]) -> None:
+    def _append_results(self, record: DoctorRecord, waiting: list[str]) -> None:
         """Append a tool message with the results that are waited for, each once, and without the others."""
         content, critical = record.message.content, record.message.metadata.critical
         what, unasked = "a result that answers no open call", []
@@ -286,7 +295,7 @@ class _CallRepair:
         return None
 
 
-def _make_missing_result(call: ToolUseBlock, caller: Record, findings: list[Finding]) -> Record:
+def _make_missing_result(call: ToolUseBlock, caller: DoctorRecord, findings: list[DoctorFinding]) -> DoctorRecord:
     """Make the result of a call that has none: the same every time, so that prompt caches keep matching."""
     message = caller.message
     made = tool_result(call, MISSING_RESULT, is_error=True, session_id=message.session_id)
@@ -301,10 +310,10 @@ def _make_missing_result(call: ToolUseBlock, caller: Record, findings: list[Find
     findings.append(
         caller.finding("dangling-call", f"content[{place}]", what, _DANGLING, "inserted", now=encode_message(filled))
     )
-    return Record(None, dumps_message(filled), filled)
+    return DoctorRecord(None, dumps_message(filled), filled)
 
 
-def _repair_ending(records: Sequence[Record], findings: list[Finding]) -> None:
+def _repair_ending(records: Sequence[DoctorRecord], findings: list[DoctorFinding]) -> None:
     """Repair white space at the end of a last answer, and report a last answer as such: many models refuse both."""
     if not records or records[-1].message.role is not Role.ASSISTANT:
         return

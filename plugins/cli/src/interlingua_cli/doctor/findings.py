@@ -18,7 +18,7 @@ Remedy = Literal["removed", "replaced", "inserted", "moved"]
 
 
 @attrs.frozen(kw_only=True)
-class Finding:
+class DoctorFinding:
     """One thing that would make a provider reject the conversation."""
 
     rule: str  # name of what is wrong, in words joined by hyphens
@@ -42,7 +42,7 @@ class Line:
 
 
 @attrs.define
-class Record(Line):
+class DoctorRecord(Line):
     """A message of the file, as it was read and as it is repaired so far."""
 
     message: Message  # the message as it is now
@@ -57,9 +57,9 @@ class Record(Line):
 
     def finding(
         self, rule: str, path: str, message: str, citation: str, remedy: Remedy | None = None, **facts: Any
-    ) -> Finding:
+    ) -> DoctorFinding:
         """Make a finding about this line."""
-        return Finding(
+        return DoctorFinding(
             rule=rule, line=self.number, path=path, message=message, citation=citation, remedy=remedy, **facts
         )
 
@@ -68,27 +68,27 @@ class Record(Line):
 class Diagnosis:
     """What was found in a conversation file, and the conversation repaired."""
 
-    findings: tuple[Finding, ...]  # in the file's order
+    findings: tuple[DoctorFinding, ...]  # in the file's order
     before: dict[int, str]  # the lines that hold anything, as they were: number -> text
     after: tuple[Line, ...]  # the lines after the repair
 
     @property
     def messages(self) -> list[Message]:
         """The conversation after the repair, without the lines that cannot be read."""
-        return [line.message for line in self.after if isinstance(line, Record)]
+        return [line.message for line in self.after if isinstance(line, DoctorRecord)]
 
     @property
     def is_readable(self) -> bool:
         """True when every line after the repair is a message."""
-        return all(isinstance(line, Record) for line in self.after)
+        return all(isinstance(line, DoctorRecord) for line in self.after)
 
     @property
-    def repairs(self) -> tuple[Finding, ...]:
+    def repairs(self) -> tuple[DoctorFinding, ...]:
         """The findings that the repair mends."""
         return tuple(finding for finding in self.findings if finding.remedy is not None)
 
     @property
-    def left(self) -> tuple[Finding, ...]:
+    def left(self) -> tuple[DoctorFinding, ...]:
         """The findings that need a person."""
         return tuple(finding for finding in self.findings if finding.remedy is None and not finding.note)
 
@@ -97,7 +97,7 @@ _ENCODING = "format.md, Canonical JSON"  # cited by findings about a line as suc
 _BY_HAND = "change or remove the line by hand: a repair keeps it, and repairs no calls and results around it"
 
 
-def read_lines(lines: Sequence[bytes], findings: list[Finding]) -> tuple[dict[int, str], list[Line]]:
+def read_lines(lines: Sequence[bytes], findings: list[DoctorFinding]) -> tuple[dict[int, str], list[Line]]:
     """Return the text of each line that holds anything, and the lines; what is wrong goes to `findings`.
 
     Only what a crash cut off, the end of a file without a line end, is removed. Any other line that is no message is
@@ -117,7 +117,7 @@ def read_lines(lines: Sequence[bytes], findings: list[Finding]) -> tuple[dict[in
     return before, read
 
 
-def _decode_line(raw: bytes, number: int, findings: list[Finding]) -> str:
+def _decode_line(raw: bytes, number: int, findings: list[DoctorFinding]) -> str:
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -126,8 +126,8 @@ def _decode_line(raw: bytes, number: int, findings: list[Finding]) -> str:
         return raw.decode("utf-8", "replace")
 
 
-def _read_line(text: str, number: int, findings: list[Finding], *, cut_off: bool) -> Line | None:
-    """Return a line, a `Record` where it is a message; None where a crash cut it off."""
+def _read_line(text: str, number: int, findings: list[DoctorFinding], *, cut_off: bool) -> Line | None:
+    """Return a line, a `DoctorRecord` where it is a message; None where a crash cut it off."""
     changed = bool(findings) and findings[-1].line == number  # the bytes were not UTF-8
     try:
         data = loads(text)
@@ -140,7 +140,7 @@ def _read_line(text: str, number: int, findings: list[Finding], *, cut_off: bool
             return None
         findings.append(_line_finding("not-json", number, what, hint=_BY_HAND))
         return Line(number, text)
-    replaced: list[Finding] = []
+    replaced: list[DoctorFinding] = []
 
     def report(path: str, was: str, now: str) -> None:
         what = "text with NUL or half a surrogate pair, which wires and databases refuse; U+FFFD stands for it"
@@ -157,11 +157,11 @@ def _read_line(text: str, number: int, findings: list[Finding], *, cut_off: bool
         findings.append(_line_finding("not-a-message", number, what, path=error.path, hint=_BY_HAND))
         return Line(number, text)
     findings += replaced
-    return Record(number, dumps_message(message) if changed or clean is not data else text, message)
+    return DoctorRecord(number, dumps_message(message) if changed or clean is not data else text, message)
 
 
-def _line_finding(rule: str, line: int, message: str, remedy: Remedy | None = None, **facts: Any) -> Finding:
-    return Finding(rule=rule, line=line, message=message, citation=_ENCODING, remedy=remedy, **facts)
+def _line_finding(rule: str, line: int, message: str, remedy: Remedy | None = None, **facts: Any) -> DoctorFinding:
+    return DoctorFinding(rule=rule, line=line, message=message, citation=_ENCODING, remedy=remedy, **facts)
 
 
 def _clean_strings(value: Any, path: str, report: Callable[[str, str, str], None]) -> Any:

@@ -25,7 +25,7 @@ from typing import Any
 from interlingua.errors import DecodeError
 from interlingua.plugins import Provider, WireRequest
 from interlingua_cli.lint.checks import VERBS, read_pattern, read_texts
-from interlingua_cli.lint.rules import LintFinding, LintRule, LintRules, Path, When, parse_path
+from interlingua_cli.lint.rules import LintCondition, LintFinding, LintRule, LintRules, Path, parse_path
 
 _FILE_KEYS = frozenset(("title", "endpoint", "model_in_path", "rule"))
 _RULE_TEXTS = ("id", "says", "citation")
@@ -116,14 +116,14 @@ def _read_rule(row: Any, path: str) -> LintRule:
     )
 
 
-def _read_when(given: Any, path: str) -> When:
+def _read_when(given: Any, path: str) -> LintCondition:
     if not isinstance(given, dict):
         raise DecodeError("conditions are a table", path=path)
     _refuse_unknown(given.keys() - _WHEN_KEYS, path, "a condition")
     headers = given.get("headers", {})
     if not isinstance(headers, dict):
         raise DecodeError("headers are a table of expressions", path=f"{path}/headers")
-    return When(
+    return LintCondition(
         model=_read(read_pattern, given["model"], f"{path}/model") if "model" in given else None,
         headers={name.lower(): _read(read_pattern, value, f"{path}/headers/{name}") for name, value in headers.items()},
         has=_read_paths(given, "has", path),

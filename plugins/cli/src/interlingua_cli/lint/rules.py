@@ -193,7 +193,7 @@ class LintFinding:
 
 
 @attrs.frozen(kw_only=True)
-class When:
+class LintCondition:
     """On which requests a rule holds; without conditions on all."""
 
     model: re.Pattern[str] | None = None  # expression for the whole model name
@@ -220,7 +220,7 @@ class LintRule:
     says: str  # one sentence for a person
     citation: str  # the document and section it is from, or `recorded 400`
     at: tuple[Path, ...]  # the parts of the body it looks at
-    when: When  # the requests it applies to
+    when: LintCondition  # the requests it applies to
     check: Check = attrs.field(repr=False, eq=False)  # the check with its parameter
 
     def findings(self, request: RequestFacts) -> Iterator[LintFinding]:

@@ -220,7 +220,7 @@ class _Tally:
         return attrs.asdict(self, recurse=False) | {"errors": dict(sorted(self.errors.items()))}
 
 
-class Report:
+class ReplayReport:
     """Counts outcomes per API; `errors` counts the service's errors, which were decoded."""
 
     def __init__(self) -> None:

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 import click
 
 from interlingua_cli.completion import complete_providers
+from interlingua_cli.context import CommandContext, plugin_option
 from interlingua_cli.input import write_file
 from interlingua_cli.output import json_option, make_console, print_json, print_table
-from interlingua_cli.state import State, plugin_option
 
 if TYPE_CHECKING:
     from interlingua_contract.matrix.crossing import Cell
     from interlingua_contract.matrix.grid import Matrix
     from interlingua_contract.matrix.serving import ServedCell
-    from interlingua_contract.report import Report, Result
-    from interlingua_contract.rule import Rule
+    from interlingua_contract.report import ContractReport, RuleResult
+    from interlingua_contract.rule import ContractRule
 
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 _MARKS = {"pass": "ok", "fail": "FAILED", "skip": "skipped", "deviates": "deviates"}
@@ -41,7 +41,7 @@ _MOST_FINDINGS = 30
 @plugin_option
 @click.pass_obj
 def check(
-    state: State, provider: str, cassettes: Path | None, numbers: tuple[str, ...], examples: int, seed: int,
+    context: CommandContext, provider: str, cassettes: Path | None, numbers: tuple[str, ...], examples: int, seed: int,
     as_json: bool,
 ) -> None:  # fmt: skip
     """Check a provider plugin against the contract, and show what it supports by evidence."""
@@ -53,7 +53,7 @@ def check(
         raise click.ClickException(f"the contract needs {error.name}: pip install 'interlingua[contract]'") from error
     rules = _select_rules(ALL, numbers)
     folder = cassettes or _find_folder(Path("cassettes") / provider)
-    subject = Subject(provider, folder, registry=state.registry, examples=examples, seed=seed)
+    subject = Subject(provider, folder, registry=context.registry, examples=examples, seed=seed)
     report = run(subject, rules, _print_result)
     if as_json:
         print_json(report.as_json())
@@ -66,7 +66,7 @@ def check(
         sys.exit(1)
 
 
-def _select_rules(rules: tuple[Rule, ...], numbers: tuple[str, ...]) -> list[Rule]:
+def _select_rules(rules: tuple[ContractRule, ...], numbers: tuple[str, ...]) -> list[ContractRule]:
     wanted = {number.upper() for number in numbers}
     if unknown := wanted - {rule.number for rule in rules}:
         raise click.BadParameter(
@@ -79,11 +79,11 @@ def _find_folder(folder: Path) -> Path | None:
     return folder if folder.is_dir() else None
 
 
-def _print_result(result: Result) -> None:
+def _print_result(result: RuleResult) -> None:
     click.echo(f"{result.rule.number} {_MARKS[result.outcome]:<8} {result.rule.statement}", err=True)
 
 
-def _print_report(report: Report, *, whole: bool) -> None:
+def _print_report(report: ContractReport, *, whole: bool) -> None:
     excused: dict[str, list[str]] = {}
     for result in report.results:
         if result.outcome == "fail":
@@ -129,7 +129,12 @@ def _print_report(report: Report, *, whole: bool) -> None:
 @plugin_option
 @click.pass_obj
 def matrix(
-    state: State, only: str | None, out: Path | None, serve: str | None, cassettes: Path | None, as_json: bool
+    context: CommandContext,
+    only: str | None,
+    out: Path | None,
+    serve: str | None,
+    cassettes: Path | None,
+    as_json: bool,
 ) -> None:
     """Swap histories between all installed providers and back.
 
@@ -138,7 +143,7 @@ def matrix(
     """
     from interlingua_contract import matrix as swaps  # noqa: PLC0415  every start of the command line loads this module
 
-    found = swaps.sides(state.registry, filter(None, (only or "").split(",")))
+    found = swaps.sides(context.registry, filter(None, (only or "").split(",")))
     if len(found) < 2:
         raise click.BadParameter("a swap takes two wires", param_hint="--only")
     if out is not None:
@@ -149,7 +154,7 @@ def matrix(
     pages = {"swap-matrix.md": swaps.markdown_page(done), "swap-matrix.html": swaps.html_page(done)}
     served: tuple[ServedCell, ...] = ()
     if serve:
-        apis = swaps.served_apis(swaps.sides(state.registry, filter(None, serve.split(","))), folder)
+        apis = swaps.served_apis(swaps.sides(context.registry, filter(None, serve.split(","))), folder)
         with _progress(len(apis) * len(found)) as progress:
             served = swaps.serve_histories(apis, found, progress=progress)
         pages["served-apis.md"] = swaps.served_page(served)

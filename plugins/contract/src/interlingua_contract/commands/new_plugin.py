@@ -16,7 +16,7 @@ import click
 
 from interlingua.errors import CallerError
 from interlingua.plugins import CONTRACT_VERSION, PROVIDER_HOOKS, ProviderHooks
-from interlingua_cli.state import State
+from interlingua_cli.context import CommandContext
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _LONGEST = 40  # characters of a name
@@ -152,7 +152,7 @@ def _read_files(folder: str) -> Iterator[tuple[str, str]]:
 )
 @click.option("--example", is_flag=True, help="Write the tutorial's finished plugin, interlingua-parrot; without NAME.")
 @click.pass_obj
-def new_plugin(state: State, name: str | None, into: Path, example: bool) -> None:
+def new_plugin(context: CommandContext, name: str | None, into: Path, example: bool) -> None:
     """Write the distribution of a new provider plugin, ready to be filled in.
 
     NAME is the key of the provider, such as acme: its distribution is interlingua-acme, its models are acme:NAME.
@@ -162,7 +162,7 @@ def new_plugin(state: State, name: str | None, into: Path, example: bool) -> Non
     if name is None:
         _print_written(copy_example(into), _NEXT_OF_EXAMPLE)
         return
-    installed = state.registry.found().get(check_name(name))
+    installed = context.registry.found().get(check_name(name))
     if installed is not None:
         source = f"{installed.distribution.name} {installed.distribution.version}".strip()
         click.echo(f"warning: {name} is a provider already, from {source}; both cannot be installed at once", err=True)

@@ -163,7 +163,7 @@ class WrittenRequest:
 
 
 @attrs.frozen(kw_only=True)
-class Run:
+class CrossingRun:
     """One history across one pair.
 
     Attributes:
@@ -187,7 +187,7 @@ class Cell:
 
     begun: str
     swapped: str
-    runs: tuple[Run, ...]
+    runs: tuple[CrossingRun, ...]
 
     def __str__(self) -> str:
         return f"{self.begun} to {self.swapped}"
@@ -209,7 +209,7 @@ class Crossing:
         self.unswapped = WrittenRequest(a, begun.messages)
         self.last = WrittenRequest(a, begun.messages[: begun.answered_at[-1]])
 
-    def run(self, b: Speaker) -> Run:
+    def run(self, b: Speaker) -> CrossingRun:
         """Carry it across and back."""
         script = self.begun.fork()
         swapped = WrittenRequest(b, script.messages)
@@ -237,7 +237,9 @@ class Crossing:
         except InterlinguaError as error:
             findings = findings or [f"refused: {type(error).__name__}: {error}"]
         models = (self.a.model, b.model)
-        return Run(history=self.history, models=models, losses=losses[0], back=losses[1], findings=tuple(findings))
+        return CrossingRun(
+            history=self.history, models=models, losses=losses[0], back=losses[1], findings=tuple(findings)
+        )
 
     def _prefixes(self, swapped: WrittenRequest, again: WrittenRequest, back: WrittenRequest) -> Iterator[str]:
         for what, early, late in (

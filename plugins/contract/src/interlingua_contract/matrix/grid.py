@@ -8,7 +8,7 @@ from pathlib import Path
 import attrs
 
 from interlingua_contract.guard import silence_log
-from interlingua_contract.matrix.crossing import Cell, Crossing, Run
+from interlingua_contract.matrix.crossing import Cell, Crossing, CrossingRun
 from interlingua_contract.matrix.histories import HISTORIES, History, Script
 from interlingua_contract.matrix.recorded import recorded_histories
 from interlingua_contract.matrix.sides import Side, Speaker
@@ -74,6 +74,6 @@ class Grid:
             yield ("supports_tools",), Crossing(name, written, speaker)
 
 
-def _runs(begun: Sequence[tuple[tuple[str, ...], Crossing]], b: Side) -> Iterator[Run]:
+def _runs(begun: Sequence[tuple[tuple[str, ...], Crossing]], b: Side) -> Iterator[CrossingRun]:
     for needs, crossing in begun:
         yield crossing.run(Speaker(side=b, model=b.model_for(needs)))

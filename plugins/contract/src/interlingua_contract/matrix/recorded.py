@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from interlingua.errors import InterlinguaError
 from interlingua.plugins import RequestContext
 from interlingua.types import Message, MessageStatus, StopReason
-from interlingua_cli.cassettes import Exchange, read_cassettes
+from interlingua_cli.cassettes import RecordedExchange, read_cassettes
 from interlingua_cli.replay.exchange import decode_answer
 from interlingua_cli.replay.source import Entry
 from interlingua_contract.matrix.accounting import leaves_of
@@ -26,7 +26,7 @@ def recorded_histories(side: Side, folder: Path | None) -> Iterator[tuple[str, S
 
     The folder has the cassettes of all providers, a folder each.
     """
-    by_model: dict[str, list[Exchange]] = {}
+    by_model: dict[str, list[RecordedExchange]] = {}
     own = folder / side.provider.key if folder is not None else None
     for exchange in read_cassettes(own) if own is not None and own.is_dir() else ():
         if exchange.method == "POST" and exchange.good and _is_for(side, exchange):
@@ -39,12 +39,12 @@ def recorded_histories(side: Side, folder: Path | None) -> Iterator[tuple[str, S
             yield f"recorded: {model}", script, speaker
 
 
-def _is_for(side: Side, exchange: Exchange) -> bool:
+def _is_for(side: Side, exchange: RecordedExchange) -> bool:
     found = side.connection.find_endpoint(urlsplit(exchange.uri).path)
     return found is not None and found.read and found.api == side.api
 
 
-def _write_script(speaker: Speaker, exchanges: Iterable[Exchange]) -> Script:
+def _write_script(speaker: Speaker, exchanges: Iterable[RecordedExchange]) -> Script:
     script = Script()
     earlier: list[str] = []
     for exchange in exchanges:
@@ -62,7 +62,7 @@ def _write_script(speaker: Speaker, exchanges: Iterable[Exchange]) -> Script:
     return script
 
 
-def _read_answer(script: Script, speaker: Speaker, exchange: Exchange) -> Message | None:
+def _read_answer(script: Script, speaker: Speaker, exchange: RecordedExchange) -> Message | None:
     """Read an answer as if it were given here; None where it is not a whole message."""
     side, number = speaker.side, len(script.messages)
     entry = Entry(

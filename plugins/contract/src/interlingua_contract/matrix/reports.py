@@ -11,7 +11,7 @@ from typing import Any
 import attrs
 
 from interlingua.plugins import Loss, dumps
-from interlingua_contract.matrix.crossing import Cell, Run
+from interlingua_contract.matrix.crossing import Cell, CrossingRun
 from interlingua_contract.matrix.grid import Matrix
 from interlingua_contract.matrix.serving import ServedCell
 
@@ -226,7 +226,7 @@ def _data(matrix: Matrix) -> dict[str, Any]:
         found = [(texts(loss.path), texts(loss.block_type), texts(loss.verdict), texts(loss.reason)) for loss in losses]
         return ledgers(tuple(map(rows, found)))
 
-    def run(one: Run) -> list[Any]:
+    def run(one: CrossingRun) -> list[Any]:
         models = [texts(model) for model in one.models]
         return [texts(one.history), *models, ledger(one.losses), ledger(one.back), list(one.findings)]
 

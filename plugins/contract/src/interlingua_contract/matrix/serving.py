@@ -64,7 +64,7 @@ class ServedCell:
         return not any(run.findings for run in self.runs)
 
 
-class ServedApi:
+class ServedApiCase:
     """The callers of an API.
 
     Args:
@@ -235,17 +235,17 @@ def _holds(body: Body, leaf: Leaf) -> bool:
     return leaf.kind in _OBJECTS and body.has_content(leaf.value)
 
 
-def served_apis(found: Sequence[Side], cassettes: Path | None) -> list[ServedApi]:
+def served_apis(found: Sequence[Side], cassettes: Path | None) -> list[ServedApiCase]:
     """Return the served APIs of these sides; what callers send back is in the quirks beside a provider's cassettes."""
     served = []
     for side in found:
         own = cassettes / side.provider.key if cassettes is not None else None
-        served.append(ServedApi(side, find_quirks(own).echoed.get(side.api)))
+        served.append(ServedApiCase(side, find_quirks(own).echoed.get(side.api)))
     return served
 
 
 def serve_histories(
-    apis: Sequence[ServedApi],
+    apis: Sequence[ServedApiCase],
     upstreams: Sequence[Side],
     histories: Sequence[History] = HISTORIES,
     progress: Callable[[ServedCell], None] = lambda _cell: None,

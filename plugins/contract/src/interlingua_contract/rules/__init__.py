@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from interlingua_contract.rule import RULES, Rule
+from interlingua_contract.rule import RULES, ContractRule
 from interlingua_contract.rules import (
     answer_metadata,
     cassettes,
@@ -30,5 +30,5 @@ _MODULES = (  # imported because each registers its rules
     faults, answer_metadata, errors, evidence, cassettes, installation, serving,
 )  # fmt: skip
 
-ALL: tuple[Rule, ...] = tuple(RULES[number] for number in sorted(RULES))
+ALL: tuple[ContractRule, ...] = tuple(RULES[number] for number in sorted(RULES))
 """Every rule, by number."""

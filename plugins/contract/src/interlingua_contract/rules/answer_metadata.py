@@ -10,7 +10,7 @@ from typing import Any
 
 from interlingua.errors import MalformedResponseError
 from interlingua.types import StopReason, Usage
-from interlingua_cli.cassettes import Exchange
+from interlingua_cli.cassettes import RecordedExchange
 from interlingua_contract.json_paths import Path, format_path, leaves, with_value, without
 from interlingua_contract.recordings import (
     USAGE_COUNTS,
@@ -23,7 +23,7 @@ from interlingua_contract.recordings import (
     recorded_answers,
     spread_places,
 )
-from interlingua_contract.rule import Finding, rule
+from interlingua_contract.rule import RuleFinding, rule
 from interlingua_contract.subject import Subject
 
 _NEW_WORD = "contract_new_reason"
@@ -46,26 +46,26 @@ _COMMON_WORDS = {
     fix="""Map by a table with `.get(word, StopReason.OTHER)`, and give the word as `stop_reason_raw`
     both whole and streamed.""",
 )
-def unknown_stop_reasons_are_other(subject: Subject) -> Iterator[Finding]:
+def unknown_stop_reasons_are_other(subject: Subject) -> Iterator[RuleFinding]:
     """Each recorded answer with its word replaced."""
     for exchange, message in recorded_answers(subject):
         word = message.metadata.stop_reason_raw
         if not word:
-            yield Finding("stop_reason_raw is empty: the provider's word is not kept", exchange.cassette)
+            yield RuleFinding("stop_reason_raw is empty: the provider's word is not kept", exchange.cassette)
             continue
         found = _read_with_word(subject, exchange, word)
         if found is None:
-            yield Finding(f"stop_reason_raw is {word!r}, a word that is not in the answer", exchange.cassette)
+            yield RuleFinding(f"stop_reason_raw is {word!r}, a word that is not in the answer", exchange.cassette)
         elif found.escaped or found.error or found.message is None:
-            yield Finding(f"an unknown word gives {found.error or found.escaped}", exchange.cassette)
+            yield RuleFinding(f"an unknown word gives {found.error or found.escaped}", exchange.cassette)
         else:
             got = (found.message.metadata.stop_reason, found.message.metadata.stop_reason_raw)
             allowed = _BY_CONTENT & {message.metadata.stop_reason} | {StopReason.OTHER}
             if got[0] not in allowed or got[1] != _NEW_WORD:
-                yield Finding(f"{word!r} replaced by {_NEW_WORD!r} gives {got}", exchange.cassette)
+                yield RuleFinding(f"{word!r} replaced by {_NEW_WORD!r} gives {got}", exchange.cassette)
 
 
-def _read_with_word(subject: Subject, exchange: Exchange, word: str) -> ReadResult | None:
+def _read_with_word(subject: Subject, exchange: RecordedExchange, word: str) -> ReadResult | None:
     """Read the answer with the old stop reason replaced; None if it is not in the answer."""
     changes = 0
 
@@ -92,22 +92,22 @@ def _read_with_word(subject: Subject, exchange: Exchange, word: str) -> ReadResu
     fix="""Some services send `stop` although they call: an answer with calls that ended well is TOOL_USE, with the word
     as it was in `stop_reason_raw`.""",
 )
-def stop_reasons_fit_the_content(subject: Subject) -> Iterator[Finding]:
+def stop_reasons_fit_the_content(subject: Subject) -> Iterator[RuleFinding]:
     """Each recorded answer."""
     for exchange, message in recorded_answers(subject):
         reason = message.metadata.stop_reason
         word = (message.metadata.stop_reason_raw or "").lower()
         for pattern, meant in _COMMON_WORDS.items():
             if re.search(pattern, word) and reason not in meant:
-                yield Finding(f"{word!r} is {reason}", exchange.cassette)
+                yield RuleFinding(f"{word!r} is {reason}", exchange.cassette)
         if reason is None:
-            yield Finding("a complete message without a stop reason", exchange.cassette)
+            yield RuleFinding("a complete message without a stop reason", exchange.cassette)
         elif message.tool_calls and reason in (StopReason.END_TURN, StopReason.STOP_SEQUENCE, StopReason.OTHER):
-            yield Finding(f"{len(message.tool_calls)} calls and stop reason {reason}", exchange.cassette)
+            yield RuleFinding(f"{len(message.tool_calls)} calls and stop reason {reason}", exchange.cassette)
         elif reason is StopReason.TOOL_USE and not message.tool_calls:
-            yield Finding("stop reason tool_use without a call", exchange.cassette)
+            yield RuleFinding("stop reason tool_use without a call", exchange.cassette)
         if reason is StopReason.ERROR and read_answer(subject, exchange).error is None:
-            yield Finding("a good answer with stop reason error", exchange.cassette)
+            yield RuleFinding("a good answer with stop reason error", exchange.cassette)
 
 
 _NO_PART = ("audio", "miss")
@@ -123,7 +123,7 @@ _ODD: tuple[Any, ...] = (None, "many", -1, 1.5, True, [], {})
     fix="""`input_tokens` is the inclusive total: add cached reads and writes where the service reports them apart, and
     do not where it includes them. `reasoning_tokens` is part of `output_tokens` likewise.""",
 )
-def parts_lie_within_totals(subject: Subject) -> Iterator[Finding]:
+def parts_lie_within_totals(subject: Subject) -> Iterator[RuleFinding]:
     """Each recorded answer."""
     for exchange, message in recorded_answers(subject):
         usage = message.metadata.usage
@@ -132,16 +132,16 @@ def parts_lie_within_totals(subject: Subject) -> Iterator[Finding]:
         parts = (usage.cached_input_tokens or 0) + (usage.cache_creation_input_tokens or 0)
         too_large = parts > usage.input_tokens or (usage.reasoning_tokens or 0) > (usage.output_tokens or 0)
         if too_large or any((getattr(usage, name) or 0) < 0 for name in USAGE_COUNTS):
-            yield Finding(f"a part is larger than its total: {usage}", exchange.cassette)
+            yield RuleFinding(f"a part is larger than its total: {usage}", exchange.cassette)
         reported = _reported_counts(subject, exchange)
         for what, count in (("input", usage.input_tokens), ("output", usage.output_tokens)):
             if reported and count is not None and count not in _possible_sums(reported):
-                yield Finding(f"{count} {what} tokens are no sum of reported {reported}", exchange.cassette)
+                yield RuleFinding(f"{count} {what} tokens are no sum of reported {reported}", exchange.cassette)
         if why := _find_unreported_part(usage, reported):
-            yield Finding(why, exchange.cassette)
+            yield RuleFinding(why, exchange.cassette)
 
 
-def _reported_counts(subject: Subject, exchange: Exchange) -> list[dict[str, int]]:
+def _reported_counts(subject: Subject, exchange: RecordedExchange) -> list[dict[str, int]]:
     """Return the reported counts, those of one body or event together, by the dotted names of their fields."""
     found = [
         {format_path(path).lower(): leaf for path, leaf in leaves(body) if _is_count(path) and type(leaf) is int}
@@ -183,7 +183,7 @@ def _is_count(path: Path) -> bool:
     fix="""Read every count with `.get` and take only integers that are not negative; leave None where nothing was
     reported. A missing usage object is no error.""",
 )
-def counts_may_be_odd(subject: Subject) -> Iterator[Finding]:
+def counts_may_be_odd(subject: Subject) -> Iterator[RuleFinding]:
     """Each count of each recorded answer replaced, one by one; then all of them removed."""
     for exchange, message in recorded_answers(subject):
         if exchange.streamed:
@@ -196,22 +196,26 @@ def counts_may_be_odd(subject: Subject) -> Iterator[Finding]:
             for odd in _ODD:
                 found = read_whole(subject, exchange, json.dumps(with_value(body, path, odd)).encode())
                 if found.escaped or (found.error and not isinstance(found.error, MalformedResponseError)):
-                    yield Finding(f"{format_path(path)} = {odd!r}: {found.error or found.escaped}", exchange.cassette)
+                    yield RuleFinding(
+                        f"{format_path(path)} = {odd!r}: {found.error or found.escaped}", exchange.cassette
+                    )
                 elif found.message and found.message.text != message.text:
-                    yield Finding(f"{format_path(path)} = {odd!r} changes the text", exchange.cassette)
+                    yield RuleFinding(f"{format_path(path)} = {odd!r} changes the text", exchange.cassette)
         yield from _check_without_counts(
             read_whole(subject, exchange, json.dumps(_without_counts(body)).encode()), exchange
         )
 
 
-def _check_without_counts(found: ReadResult, exchange: Exchange) -> Iterator[Finding]:
+def _check_without_counts(found: ReadResult, exchange: RecordedExchange) -> Iterator[RuleFinding]:
     if found.message is None or found.error is not None:
-        yield Finding(f"without counts: {found.error or found.escaped}", exchange.cassette)
+        yield RuleFinding(f"without counts: {found.error or found.escaped}", exchange.cassette)
         return
     usage = found.message.metadata.usage
     reported = [name for name in USAGE_COUNTS if usage is not None and getattr(usage, name) is not None]
     if reported:
-        yield Finding(f"without counts {reported[0]} is {getattr(usage, reported[0])!r}, not None", exchange.cassette)
+        yield RuleFinding(
+            f"without counts {reported[0]} is {getattr(usage, reported[0])!r}, not None", exchange.cassette
+        )
 
 
 def _without_counts(body: Any) -> Any:

@@ -10,7 +10,7 @@ from interlingua.errors import CallerError, ProviderError
 from interlingua.types import user
 from interlingua_cli.cassettes import read_cassette
 from interlingua_contract.recordings import read_answer
-from interlingua_contract.rule import Finding, NotApplicable, rule
+from interlingua_contract.rule import NotApplicable, RuleFinding, rule
 from interlingua_contract.subject import Subject
 
 
@@ -21,7 +21,7 @@ from interlingua_contract.subject import Subject
     fix="""Record with pytest-recording and `decode_compressed_response=True`. Traffic that belongs to no endpoint of
     the connection is not looked at; an answer that cannot be read is a mistake of the adapter.""",
 )
-def cassettes_are_readable(subject: Subject) -> Iterator[Finding]:
+def cassettes_are_readable(subject: Subject) -> Iterator[RuleFinding]:
     """Each file of the folder."""
     if subject.folder is None or not subject.folder.is_dir():
         raise NotApplicable("no cassette folder was given")
@@ -30,26 +30,26 @@ def cassettes_are_readable(subject: Subject) -> Iterator[Finding]:
             read_cassette(path)
         except CallerError as error:
             forms = "a body is `parsed_body`, `lines`, `string` or `base64`, in `request` and in `response.body`"
-            yield Finding(f"{error}; no other rule looks at it ({forms})", path.name)
+            yield RuleFinding(f"{error}; no other rule looks at it ({forms})", path.name)
     if not subject.exchanges and subject.unwritten:
         raise NotApplicable("record an exchange as soon as requests are written")
     if not subject.exchanges:
-        yield Finding("no exchange in it belongs to an endpoint of this provider", subject.folder.name)
+        yield RuleFinding("no exchange in it belongs to an endpoint of this provider", subject.folder.name)
     yield from _check_headers(subject)
     for exchange in subject.exchanges:
         if exchange.good:
             found = read_answer(subject, exchange)
             if found.escaped or (found.error is not None and not isinstance(found.error, ProviderError)):
-                yield Finding(f"cannot be read: {found.error or repr(found.escaped)}", exchange.cassette)
+                yield RuleFinding(f"cannot be read: {found.error or repr(found.escaped)}", exchange.cassette)
 
 
-def _check_headers(subject: Subject) -> Iterator[Finding]:
+def _check_headers(subject: Subject) -> Iterator[RuleFinding]:
     """A header that every recorded request of a wire has is one that we send."""
     for aim in {aim.api: aim for aim in subject.aims}.values():
         recorded = [set(one.request_headers) for one in subject.exchanges if subject.api_of(one) == aim.api]
         sent = {name.lower() for name in (*subject.connection.headers, *subject.write(aim, [user("q")]).headers)}
         if missing := set.intersection(*recorded) - sent - _REQUEST_HEADERS if recorded else set():
-            yield Finding(f"recorded requests have {', '.join(sorted(missing))}, ours have not", aim.api)
+            yield RuleFinding(f"recorded requests have {', '.join(sorted(missing))}, ours have not", aim.api)
 
 
 _REQUEST_HEADERS = frozenset({"content-type", "accept", "user-agent", "content-length", "host", "accept-encoding"})
@@ -81,7 +81,7 @@ _SECRET = re.compile(
     fix="""Filter while recording: keep only the headers a test needs (`quirks.headers` allows more by name), and
     filter query parameters that carry keys. A key that was once committed must be revoked.""",
 )
-def cassettes_hold_no_secret(subject: Subject) -> Iterator[Finding]:
+def cassettes_hold_no_secret(subject: Subject) -> Iterator[RuleFinding]:
     """Each exchange's headers, addresses and bodies."""
     if subject.folder is None or not subject.folder.is_dir():
         raise NotApplicable("no cassette folder was given")
@@ -92,10 +92,10 @@ def cassettes_hold_no_secret(subject: Subject) -> Iterator[Finding]:
         extra = exchange.request_headers.keys() - wire
         extra |= exchange.headers.keys() - _RESPONSE_HEADERS - subject.quirks.headers
         if extra:
-            yield Finding(f"headers that are not allowed: {', '.join(sorted(extra))}", exchange.cassette)
+            yield RuleFinding(f"headers that are not allowed: {', '.join(sorted(extra))}", exchange.cassette)
         for name, value in parse_qsl(urlsplit(exchange.uri).query):
             if _SECRET_NAME.search(name) and len(value) > 6:
-                yield Finding(f"the query parameter {name} looks like a secret", exchange.cassette)
+                yield RuleFinding(f"the query parameter {name} looks like a secret", exchange.cassette)
     for path in sorted(subject.folder.rglob("*.yaml")):
         if match := _SECRET.search(path.read_text(encoding="utf-8", errors="replace")):
-            yield Finding(f"what begins with {match[0][:6]!r} looks like a secret", path.name)
+            yield RuleFinding(f"what begins with {match[0][:6]!r} looks like a secret", path.name)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from interlingua.errors import ProviderError, RateLimitError
 from interlingua.plugins import WireResponse, error_class_for_status
 from interlingua_contract.json_paths import strings
-from interlingua_contract.rule import Finding, NotApplicable, rule
+from interlingua_contract.rule import NotApplicable, RuleFinding, rule
 from interlingua_contract.subject import Subject
 
 _BODIES = (b"", b"{}", b"null", b"[]", b"<html>502 Bad Gateway</html>", b'{"error": null}', b"\xff\xfe", b'"no"')
@@ -22,7 +22,7 @@ _STATUSES = (400, 401, 402, 403, 404, 408, 409, 413, 418, 422, 429, 500, 502, 50
     fix="""Start from `interlingua.plugins.error_class_for_status(response.status)` and let the body only make it
     more exact. A gateway's HTML page or an empty body must not raise.""",
 )
-def status_alone_decides_without_a_body(subject: Subject) -> Iterator[Finding]:
+def status_alone_decides_without_a_body(subject: Subject) -> Iterator[RuleFinding]:
     """Sixteen statuses, eight bodies."""
     for api in subject.apis:
         for status in _STATUSES:
@@ -32,12 +32,12 @@ def status_alone_decides_without_a_body(subject: Subject) -> Iterator[Finding]:
                 try:
                     error = subject.provider.from_wire_error(WireResponse(status=status, body=body), context)
                 except Exception as escaped:
-                    yield Finding(f"{type(escaped).__name__}: {escaped}", f"{api} {status} {body!r}")
+                    yield RuleFinding(f"{type(escaped).__name__}: {escaped}", f"{api} {status} {body!r}")
                     continue
                 wrong = type(error) is not expected or error.retryable is not expected.default_retryable
                 if wrong or error.status != status:
                     got = f"{type(error).__name__} retryable={error.retryable} status={error.status}"
-                    yield Finding(f"{got}, expected as {expected.__name__}", f"{api} {status} {body!r}")
+                    yield RuleFinding(f"{got}, expected as {expected.__name__}", f"{api} {status} {body!r}")
 
 
 @rule(
@@ -48,14 +48,16 @@ def status_alone_decides_without_a_body(subject: Subject) -> Iterator[Finding]:
     delay by `interlingua.plugins.retry_after(response.headers)`. Where the body makes the class more exact than the
     status, `quirks.errors` names the class each cassette has to give, as the service documents it.""",
 )
-def recorded_failures_keep_their_words(subject: Subject) -> Iterator[Finding]:
+def recorded_failures_keep_their_words(subject: Subject) -> Iterator[RuleFinding]:
     """Each cassette with a status of 400 or more; the delay also on a made-up answer."""
     failed = [exchange for exchange in subject.exchanges if not exchange.good]
     for api in subject.apis:
         answer = WireResponse(status=429, headers={"retry-after": "7"}, body=b"{}")
         error = subject.provider.from_wire_error(answer, subject.context_for(api, "m"))
         if not isinstance(error, RateLimitError) or error.retry_after != 7 or not error.retryable:
-            yield Finding(f"429 with retry-after: 7 gives {type(error).__name__}, retry_after={error.retry_after}", api)
+            yield RuleFinding(
+                f"429 with retry-after: 7 gives {type(error).__name__}, retry_after={error.retry_after}", api
+            )
         yield from _check_delays(subject, api)
     if not failed:
         raise NotApplicable("no cassette holds a failure; record one, or write one from the documentation")
@@ -63,28 +65,28 @@ def recorded_failures_keep_their_words(subject: Subject) -> Iterator[Finding]:
         response = WireResponse(status=exchange.status, headers=exchange.headers, body=exchange.body)
         error = subject.provider.from_wire_error(response, subject.context(exchange))
         if not isinstance(error, ProviderError) or type(error) is ProviderError:
-            yield Finding(f"{type(error).__name__} is no class of its own", exchange.cassette)
+            yield RuleFinding(f"{type(error).__name__} is no class of its own", exchange.cassette)
         if (error.status, error.body) != (exchange.status, exchange.body):
-            yield Finding("status or body is not kept", exchange.cassette)
+            yield RuleFinding("status or body is not kept", exchange.cassette)
         wanted = subject.quirks.errors.get(exchange.cassette)
         if wanted is not None and type(error).__name__ != wanted:
-            yield Finding(f"{type(error).__name__}, quirks.errors says {wanted}", exchange.cassette)
+            yield RuleFinding(f"{type(error).__name__}, quirks.errors says {wanted}", exchange.cassette)
         elif wanted is None and type(error) is not error_class_for_status(exchange.status):
             why = f"{type(error).__name__} at status {exchange.status}: say in quirks.errors why it is that"
-            yield Finding(why, exchange.cassette)
+            yield RuleFinding(why, exchange.cassette)
         words = _sentences(exchange.body)
         if words and not any(word in str(error) for word in words):
-            yield Finding(f"the provider's words {words[0][:60]!r} are not in the error", exchange.cassette)
+            yield RuleFinding(f"the provider's words {words[0][:60]!r} are not in the error", exchange.cassette)
 
 
-def _check_delays(subject: Subject, api: str) -> Iterator[Finding]:
+def _check_delays(subject: Subject, api: str) -> Iterator[RuleFinding]:
     """Milliseconds, and a date that is over."""
     forms = {"retry-after-ms": ("1500", 1.5), "retry-after": ("Sat, 21 Nov 2020 00:00:00 GMT", 0.0)}
     for name, (text, seconds) in forms.items():
         answer = WireResponse(status=429, headers={name: text}, body=b"{}")
         error = subject.provider.from_wire_error(answer, subject.context_for(api, "m"))
         if error.retry_after != seconds:
-            yield Finding(f"429 with {name}: {text} gives retry_after={error.retry_after}", api)
+            yield RuleFinding(f"429 with {name}: {text} gives retry_after={error.retry_after}", api)
 
 
 def _sentences(body: bytes) -> list[str]:

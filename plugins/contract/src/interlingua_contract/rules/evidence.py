@@ -9,10 +9,10 @@ import attrs
 
 from interlingua.errors import InterlinguaError
 from interlingua.types import ContentBlock, Message, ModelCapabilities, ToolChoice, assistant, system, user
-from interlingua_cli.cassettes import Exchange
+from interlingua_cli.cassettes import RecordedExchange
 from interlingua_contract.json_paths import Shape, leaves, nodes, shape, strings
 from interlingua_contract.recordings import ReadResult, read_answer
-from interlingua_contract.rule import Finding, NotApplicable, rule
+from interlingua_contract.rule import NotApplicable, RuleFinding, rule
 from interlingua_contract.rules.options import SCHEMA
 from interlingua_contract.scenes import (
     READ,
@@ -43,14 +43,14 @@ class Support:
     excuse: str = ""
 
 
-_Shows = Callable[[Exchange, ReadResult], bool]
+_Shows = Callable[[RecordedExchange, ReadResult], bool]
 
 
 def _blocks_of(found: ReadResult, *kinds: str) -> list[ContentBlock]:
     return [block for block in found.message.content if block.type in kinds] if found.message else []
 
 
-def _has_cache_read(_: Exchange, found: ReadResult) -> bool:
+def _has_cache_read(_: RecordedExchange, found: ReadResult) -> bool:
     usage = found.message.metadata.usage if found.message else None
     return usage is not None and bool(usage.cached_input_tokens)
 
@@ -76,7 +76,7 @@ _BY_ITSELF = (
 )  # fmt: skip
 """What a service may do unrequested although nothing of it can be sent back."""
 
-_BESIDE_SCHEMAS: dict[str, Callable[[Exchange, set[Shape]], bool]] = {
+_BESIDE_SCHEMAS: dict[str, Callable[[RecordedExchange, set[Shape]], bool]] = {
     "structured_output_with_tools": lambda exchange, tools: bool(tools & _shapes_of(exchange.request)),
     "structured_output_streams": lambda exchange, _: exchange.streamed,
 }
@@ -133,7 +133,7 @@ def support_table(subject: Subject) -> list[Support]:
     fix="""Record an exchange that uses the capability (or write one from the documentation and have the provider's
     SDK read it), or declare it False. quirks.unevidenced is for what cannot be recorded, with the reason.""",
 )
-def capabilities_have_evidence(subject: Subject) -> Iterator[Finding]:
+def capabilities_have_evidence(subject: Subject) -> Iterator[RuleFinding]:
     """Every flag of every API."""
     if subject.unwritten:
         raise NotApplicable("evidence is read when every function is written; record what is declared until then")
@@ -141,11 +141,11 @@ def capabilities_have_evidence(subject: Subject) -> Iterator[Finding]:
     excusable = {row.capability for row in table if row.declared and not row.evidence}
     for row in table:
         if row.declared and not row.evidence and not row.excuse:
-            yield Finding(f"{row.capability} is declared, and no cassette shows it", row.api)
+            yield RuleFinding(f"{row.capability} is declared, and no cassette shows it", row.api)
         if row.evidence and not row.declared and row.capability in IN_ANSWERS and row.capability not in _BY_ITSELF:
-            yield Finding(f"{row.capability} is not declared, and {row.evidence[0]} shows it", row.api)
+            yield RuleFinding(f"{row.capability} is not declared, and {row.evidence[0]} shows it", row.api)
         if row.excuse and row.capability not in excusable:
-            yield Finding(f"quirks.unevidenced excuses {row.capability}, which needs no excuse", row.api)
+            yield RuleFinding(f"quirks.unevidenced excuses {row.capability}, which needs no excuse", row.api)
 
 
 def _shapes(subject: Subject, aim: Aim, flag: str) -> set[Shape]:

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 from interlingua.errors import InterlinguaError, PluginError, ProviderError, StreamInterruptedError
 from interlingua.types import Message, MessageStatus
-from interlingua_cli.cassettes import Exchange
+from interlingua_cli.cassettes import RecordedExchange
 from interlingua_contract.recordings import Frames, ReadResult, read_stream, read_whole, recorded_streams, spread_places
-from interlingua_contract.rule import Finding, NotApplicable, rule
+from interlingua_contract.rule import NotApplicable, RuleFinding, rule
 from interlingua_contract.subject import Subject
 
 _Fault = Callable[[Frames, Sequence[bytes], int], list[bytes]]
@@ -33,7 +33,7 @@ _FAULTS: dict[str, _Fault] = {
     fix="""Yield `MessageComplete` only when the service has sent the end of the message. When the source ends
     without that, flush open blocks and return; core makes the error and the partial message.""",
 )
-def cut_streams_are_interrupted(subject: Subject) -> Iterator[Finding]:
+def cut_streams_are_interrupted(subject: Subject) -> Iterator[RuleFinding]:
     """Cut each recorded stream after every event, in good order and with a broken connection."""
     for exchange in recorded_streams(subject):
         whole = read_stream(subject, exchange)
@@ -45,11 +45,11 @@ def cut_streams_are_interrupted(subject: Subject) -> Iterator[Finding]:
             for broken in (False, True):
                 found = read_stream(subject, exchange, frames.join(frames.events[:place]), broken=broken)
                 if why := _wrong_cut(found, whole):
-                    yield Finding(f"cut after event {place}: {why}", exchange.cassette)
+                    yield RuleFinding(f"cut after event {place}: {why}", exchange.cassette)
                     break
 
 
-def _events_needed(subject: Subject, exchange: Exchange, frames: Frames) -> int:
+def _events_needed(subject: Subject, exchange: RecordedExchange, frames: Frames) -> int:
     """Return how many events are needed for a whole message: trailing ones may bring only counts or nothing."""
     needed = len(frames.events)
     while needed and any(
@@ -92,7 +92,7 @@ def _texts(message: Message | None) -> list[str]:
     for a block that was not begun; what cannot be understood is MalformedResponseError, and text already yielded
     stays.""",
 )
-def broken_streams_end_well(subject: Subject) -> Iterator[Finding]:
+def broken_streams_end_well(subject: Subject) -> Iterator[RuleFinding]:
     """Eight faults at every event of each recorded stream."""
     for exchange in recorded_streams(subject):
         frames = Frames(subject, exchange)
@@ -101,7 +101,7 @@ def broken_streams_end_well(subject: Subject) -> Iterator[Finding]:
                 before = read_stream(subject, exchange, frames.join(frames.events[:place]), broken=True)
                 found = read_stream(subject, exchange, frames.join(breaking(frames, frames.events, place)))
                 if why := _wrong_fault(found, before):
-                    yield Finding(f"stream_response, with {name} at event {place}: {why}", exchange.cassette)
+                    yield RuleFinding(f"stream_response, with {name} at event {place}: {why}", exchange.cassette)
                     break
 
 
@@ -121,7 +121,7 @@ def _wrong_fault(found: ReadResult, before: ReadResult) -> str:
     fix="""Check for the service's error form first in a good body and in every event: raise the typed
     error (`from_wire_response`) or yield `ErrorEvent` and return (`stream_response`).""",
 )
-def errors_inside_a_200_are_errors(subject: Subject) -> Iterator[Finding]:
+def errors_inside_a_200_are_errors(subject: Subject) -> Iterator[RuleFinding]:
     """The recorded error bodies as answers of status 200, whole and as an event in the middle of a stream."""
     failed = [exchange for exchange in subject.exchanges if not exchange.good and _is_object(exchange.body)]
     if not failed:
@@ -130,11 +130,11 @@ def errors_inside_a_200_are_errors(subject: Subject) -> Iterator[Finding]:
     for exchange in failed:
         found = read_whole(subject, exchange, status=200)
         if found.error is None:
-            yield Finding(f"as a 200 it is {_describe(found)}, expected an error", exchange.cassette)
+            yield RuleFinding(f"as a 200 it is {_describe(found)}, expected an error", exchange.cassette)
         elif isinstance(found.error, ProviderError):
             of_this_wire.append(exchange)
     for api in {subject.api_of(exchange) for exchange in failed} - {subject.api_of(each) for each in of_this_wire}:
-        yield Finding("no recorded error, as a 200, is read as the provider's", str(api))
+        yield RuleFinding("no recorded error, as a 200, is read as the provider's", str(api))
     for stream in [one for one in subject.exchanges if one.good and one.streamed][:3]:
         frames = Frames(subject, stream)
         middle = len(frames.events) // 2
@@ -149,7 +149,7 @@ def errors_inside_a_200_are_errors(subject: Subject) -> Iterator[Finding]:
             if not isinstance(found.error, ProviderError):
                 why = f"the error event is {_describe(found)}, expected a ProviderError"
             if why:
-                yield Finding(why, f"{exchange.cassette} inside {stream.cassette}")
+                yield RuleFinding(why, f"{exchange.cassette} inside {stream.cassette}")
 
 
 def _describe(found: ReadResult) -> str:
@@ -170,7 +170,7 @@ def _is_object(body: bytes) -> bool:
     fix="""Read with `interlingua.plugins.loads` and take what is missing as missing. Anything but a typed error that
     escapes is a mistake; core turns the common ones into MalformedResponseError, so do not catch them yourself.""",
 )
-def broken_bodies_are_typed_errors(subject: Subject) -> Iterator[Finding]:
+def broken_bodies_are_typed_errors(subject: Subject) -> Iterator[RuleFinding]:
     """Each recorded whole answer, broken in a dozen ways."""
     whole = [exchange for exchange in subject.exchanges if exchange.good and not exchange.streamed]
     if not whole:
@@ -180,6 +180,6 @@ def broken_bodies_are_typed_errors(subject: Subject) -> Iterator[Finding]:
         for body in [*cuts, b"", b"null", b"[]", b"{}", b'"text"', b"<html>502</html>", b"\xff\xfe"]:
             found = read_whole(subject, exchange, body)
             if found.escaped is not None:
-                yield Finding(f"{type(found.escaped).__name__} for {body[:30]!r}", exchange.cassette)
+                yield RuleFinding(f"{type(found.escaped).__name__} for {body[:30]!r}", exchange.cassette)
             elif not isinstance(found.error, InterlinguaError):
-                yield Finding(f"{body[-30:]!r} was read as a good answer", exchange.cassette)
+                yield RuleFinding(f"{body[-30:]!r} was read as a good answer", exchange.cassette)

@@ -29,7 +29,7 @@ from interlingua.plugins import (
     WireRequest,
 )
 from interlingua.types import user
-from interlingua_contract.rule import Finding, NotApplicable, rule
+from interlingua_contract.rule import NotApplicable, RuleFinding, rule
 from interlingua_contract.scenes import offered_tools
 from interlingua_contract.subject import UNKNOWN_MODEL, Subject
 
@@ -49,11 +49,11 @@ UNWRITTEN = "C00"
     fix="""Write the functions one after the other, as the tutorial does, and run this again: rules that need one of
     them are skipped until then. A function counts as open while all it does is `raise NotImplementedError("…")`.""",
 )
-def everything_is_written(subject: Subject) -> Iterator[Finding]:
+def everything_is_written(subject: Subject) -> Iterator[RuleFinding]:
     """One list, in the order of the files: messages, request, response, stream."""
     if subject.unwritten:
         lines = [f"\n    {number}. {text}" for number, text in enumerate(subject.unwritten, 1)]
-        yield Finding(f"to write, in this order:{''.join(lines)}")
+        yield RuleFinding(f"to write, in this order:{''.join(lines)}")
 
 
 @rule(
@@ -64,7 +64,7 @@ def everything_is_written(subject: Subject) -> Iterator[Finding]:
     the public headers, the path or the body. The key comes from `settings.api_key`, else from `settings.environ` under
     a name listed in `env`; another key gives other headers.""",
 )
-def requests_hold_no_secret(subject: Subject) -> Iterator[Finding]:
+def requests_hold_no_secret(subject: Subject) -> Iterator[RuleFinding]:
     """A made-up key by both ways, and every environment variable that is listed."""
     plain = subject.connection
     environ = dict.fromkeys(plain.env_vars, _KEY)
@@ -74,11 +74,11 @@ def requests_hold_no_secret(subject: Subject) -> Iterator[Finding]:
     ):
         made = subject.provider.connection(settings)
         if _KEY in made.base_url or _KEY in repr(dict(made.headers)):
-            yield Finding(f"the key given by {how} is in the base URL or the public headers", "connection")
+            yield RuleFinding(f"the key given by {how} is in the base URL or the public headers", "connection")
         for aim in subject.aims[:1]:
             request = subject.write(aim, [user("q")], offered_tools(aim))
             if _KEY in repr(request) or (made.url is not None and _KEY in made.url(request)):
-                yield Finding("the key is in the request or its URL", aim.name)
+                yield RuleFinding("the key is in the request or its URL", aim.name)
             given = how == "api_key" or any(map(_is_key, plain.env_vars))
             other = attrs.evolve(
                 settings,
@@ -87,7 +87,9 @@ def requests_hold_no_secret(subject: Subject) -> Iterator[Finding]:
             )
             both = [_sign(one, request) for one in (made, subject.provider.connection(other))]
             if given and not plain.has_key and both[0] == both[1]:
-                yield Finding(f"the signer does not use the key given by {how}: another gives the same", "connection")
+                yield RuleFinding(
+                    f"the signer does not use the key given by {how}: another gives the same", "connection"
+                )
 
 
 def _sign(made: Connection, request: WireRequest) -> dict[str, str]:
@@ -119,33 +121,35 @@ def _is_key(name: str) -> bool:
     fix="""`endpoints` maps each API to a pattern that matches the end of the path that `to_wire` writes for it;
     `base_url` has no slash at its end, and `settings.base_url` overrides it.""",
 )
-def connection_is_complete(subject: Subject) -> Iterator[Finding]:
+def connection_is_complete(subject: Subject) -> Iterator[RuleFinding]:
     """Base URL, its override, endpoints, framing."""
     made = subject.connection
     url = urlsplit(made.base_url)
     if url.scheme != "https" and url.hostname not in ("localhost", "127.0.0.1", "::1"):
-        yield Finding(f"base URL {made.base_url!r} is neither https nor local", "connection")
+        yield RuleFinding(f"base URL {made.base_url!r} is neither https nor local", "connection")
     if made.base_url.endswith("/"):
-        yield Finding("base URL ends with a slash", "connection")
+        yield RuleFinding("base URL ends with a slash", "connection")
     other = subject.provider.connection(ConnectionSettings(base_url="https://proxy.example/v9"))
     if other.base_url != "https://proxy.example/v9":
-        yield Finding(f"settings.base_url is not used: {other.base_url!r}", "connection")
+        yield RuleFinding(f"settings.base_url is not used: {other.base_url!r}", "connection")
     if not made.endpoints:
-        yield Finding("no endpoints: recorded traffic cannot be recognised", "connection")
+        yield RuleFinding("no endpoints: recorded traffic cannot be recognised", "connection")
     for aim in subject.aims:
         request = subject.write(aim, [user("q")])
         found = made.find_endpoint(urlsplit(made.url(request) if made.url is not None else request.path).path)
         if not request.path.startswith("/") or found is None or found.api != aim.api or not found.read:
             pattern = made.endpoints.get(aim.api, "")
-            yield Finding(f"path {request.path!r} does not match the endpoint {pattern!r}", aim.name)
+            yield RuleFinding(f"path {request.path!r} does not match the endpoint {pattern!r}", aim.name)
         elif found.model not in (None, aim.model):
-            yield Finding(f"the endpoint's group `model` reads {found.model!r} in the path of {aim.model!r}", aim.name)
+            yield RuleFinding(
+                f"the endpoint's group `model` reads {found.model!r} in the path of {aim.model!r}", aim.name
+            )
         if request.method != "POST":
-            yield Finding(f"a conversation is sent by {request.method}", aim.name)
+            yield RuleFinding(f"a conversation is sent by {request.method}", aim.name)
         if request.api != aim.api:
-            yield Finding(f"the request has api {request.api!r}", aim.name)
+            yield RuleFinding(f"the request has api {request.api!r}", aim.name)
         if not request.stream and subject.write(aim, [user("q")], stream=True).stream is not True:
-            yield Finding("a request for a stream does not have `stream=True`", aim.name)
+            yield RuleFinding("a request for a stream does not have `stream=True`", aim.name)
 
 
 @rule(
@@ -156,48 +160,48 @@ def connection_is_complete(subject: Subject) -> Iterator[Finding]:
     pricing_version, their tiers in rising order. `capabilities` of an unknown model: your defaults with
     `assumed=True`, never an exception.""",
 )
-def catalogue_is_sound(subject: Subject) -> Iterator[Finding]:
+def catalogue_is_sound(subject: Subject) -> Iterator[RuleFinding]:
     """Ids, aliases, limits, prices, declarations."""
     names: dict[str, str] = {}
     for info in subject.provider.models():
         for name in (info.id, *info.aliases):
             if names.setdefault(name, info.id) != info.id:
-                yield Finding(f"{name!r} names {names[name]} and {info.id}", "models")
+                yield RuleFinding(f"{name!r} names {names[name]} and {info.id}", "models")
         if info.prices and not info.pricing_version:
-            yield Finding("prices without a pricing_version", info.id)
+            yield RuleFinding("prices without a pricing_version", info.id)
         for price in info.prices:
             limits = [tier.above_input_tokens for tier in price.tiers]
             if limits != sorted(set(limits)):
-                yield Finding(f"tiers that do not rise: {limits}", info.id)
+                yield RuleFinding(f"tiers that do not rise: {limits}", info.id)
         for limit in (info.max_context_tokens, info.max_output_tokens):
             if limit is not None and limit <= 0:
-                yield Finding(f"a limit of {limit}", info.id)
+                yield RuleFinding(f"a limit of {limit}", info.id)
     yield from _check_declarations(subject)
 
 
-def _check_declarations(subject: Subject) -> Iterator[Finding]:
+def _check_declarations(subject: Subject) -> Iterator[RuleFinding]:
     provider = subject.provider
     infos = {info.id: info for info in provider.models()}
     if not provider.capabilities(UNKNOWN_MODEL).assumed:
-        yield Finding("an unknown model's capabilities are not marked assumed", "capabilities")
+        yield RuleFinding("an unknown model's capabilities are not marked assumed", "capabilities")
     for aim in subject.aims:
         declared = aim.capabilities
         again = provider.capabilities(aim.model, aim.options())
         if again is not declared:
-            yield Finding("a new object for the same question: keep one per model", aim.name)
+            yield RuleFinding("a new object for the same question: keep one per model", aim.name)
         known = infos[aim.model].max_context_tokens if aim.model in infos else None
         if known and declared.max_context_tokens != known:
             why = f"declares {declared.max_context_tokens} tokens of context, the catalogue has {known}"
-            yield Finding(why, aim.name)
+            yield RuleFinding(why, aim.name)
         if declared.api != aim.api:
-            yield Finding(f"declares api {declared.api!r}", aim.name)
+            yield RuleFinding(f"declares api {declared.api!r}", aim.name)
         if declared.supports_parallel_tool_calls and not declared.supports_tools:
-            yield Finding("parallel calls without tools", aim.name)
+            yield RuleFinding("parallel calls without tools", aim.name)
         try:
             re.compile(declared.tool_id_pattern)
             re.compile(declared.tool_name_pattern)
         except re.error as error:
-            yield Finding(f"a pattern does not compile: {error}", aim.name)
+            yield RuleFinding(f"a pattern does not compile: {error}", aim.name)
 
 
 _FORBIDDEN = (
@@ -249,17 +253,17 @@ def find_entry_point(subject: Subject) -> importlib.metadata.EntryPoint:
     fix="""In pyproject: `[project.entry-points."interlingua.providers"]`, `acme = "interlingua_acme.plugin:plugin"`,
     the value an object, not a module. `contract_version`, if it is there, is the version of hookspecs.""",
 )
-def entry_point_is_an_object(subject: Subject) -> Iterator[Finding]:
+def entry_point_is_an_object(subject: Subject) -> Iterator[RuleFinding]:
     """Load it as the registry does."""
     entry = find_entry_point(subject)
     plugin = entry.load()
     if isinstance(plugin, (types.ModuleType, type)):
-        yield Finding(f"{entry.value} is a {type(plugin).__name__}; name an object in it", entry.name)
+        yield RuleFinding(f"{entry.value} is a {type(plugin).__name__}; name an object in it", entry.name)
     elif not any(hasattr(getattr(plugin, name, None), f"{PROJECT}_impl") for name in dir(plugin)):
-        yield Finding(f"{entry.value} offers no hook; mark its methods with @hookimpl", entry.name)
+        yield RuleFinding(f"{entry.value} offers no hook; mark its methods with @hookimpl", entry.name)
     wanted = getattr(plugin, "contract_version", CONTRACT_VERSION)
     if wanted != CONTRACT_VERSION:
-        yield Finding(f"written for contract version {wanted}, this is {CONTRACT_VERSION}", entry.name)
+        yield RuleFinding(f"written for contract version {wanted}, this is {CONTRACT_VERSION}", entry.name)
 
 
 @rule(
@@ -269,7 +273,7 @@ def entry_point_is_an_object(subject: Subject) -> Iterator[Finding]:
     fix="""Fill `version`, `description`, `requires-python` and `license` in pyproject's [project], depend on
     `interlingua`, and put an empty `py.typed` beside `__init__.py`.""",
 )
-def metadata_is_complete(subject: Subject) -> Iterator[Finding]:
+def metadata_is_complete(subject: Subject) -> Iterator[RuleFinding]:
     """The installed metadata and the package folder."""
     entry = find_entry_point(subject)
     assert entry.dist is not None  # noqa: S101  entry_point() looked
@@ -278,13 +282,13 @@ def metadata_is_complete(subject: Subject) -> Iterator[Finding]:
     if not (metadata.get("License-Expression") or metadata.get("License")):
         missing.append("License")
     if missing:
-        yield Finding(f"the metadata lacks {', '.join(missing)}", entry.dist.name)
+        yield RuleFinding(f"the metadata lacks {', '.join(missing)}", entry.dist.name)
     needs = [need.partition(";")[0] for need in entry.dist.requires or ()]
     if not any(need.replace("_", "-").lower().startswith("interlingua") for need in needs):
-        yield Finding("it does not depend on interlingua", entry.dist.name)
+        yield RuleFinding("it does not depend on interlingua", entry.dist.name)
     package = entry.module.partition(".")[0]
     if not files(package).joinpath("py.typed").is_file():
-        yield Finding(f"{package} has no py.typed", entry.dist.name)
+        yield RuleFinding(f"{package} has no py.typed", entry.dist.name)
 
 
 @rule(
@@ -294,7 +298,7 @@ def metadata_is_complete(subject: Subject) -> Iterator[Finding]:
     fix="""Import from `interlingua.types`, `.errors` and `.plugins` only, and read `models.json` when it is first
     needed. A plugin is a translator: core does the I/O.""",
 )
-def import_is_cheap(subject: Subject) -> Iterator[Finding]:
+def import_is_cheap(subject: Subject) -> Iterator[RuleFinding]:
     """In an interpreter of its own, where core is loaded already."""
     entry = find_entry_point(subject)
     best = float("inf")
@@ -305,16 +309,16 @@ def import_is_cheap(subject: Subject) -> Iterator[Finding]:
             capture_output=True, text=True, check=False, timeout=60,
         )  # fmt: skip
         if done.returncode or not done.stdout.strip():
-            yield Finding(f"it cannot be imported: {done.stderr.strip()[-300:]}", entry.value)
+            yield RuleFinding(f"it cannot be imported: {done.stderr.strip()[-300:]}", entry.value)
             return
         found = json.loads(done.stdout)
         if "network" in found:
-            yield Finding("it reaches for the network while it is imported", entry.value)
+            yield RuleFinding("it reaches for the network while it is imported", entry.value)
             return
         best = min(best, float(str(found["ms"])))
         if best <= subject.quirks.import_ms:
             break
     if loaded := [name for name in _FORBIDDEN if name in list(found["modules"])]:  # type: ignore[call-overload]
-        yield Finding(f"it loads {', '.join(loaded)}", entry.value)
+        yield RuleFinding(f"it loads {', '.join(loaded)}", entry.value)
     if best > subject.quirks.import_ms:
-        yield Finding(f"it takes {best:.0f} ms, {subject.quirks.import_ms} are allowed", entry.value)
+        yield RuleFinding(f"it takes {best:.0f} ms, {subject.quirks.import_ms} are allowed", entry.value)

@@ -12,7 +12,7 @@ from interlingua.errors import CapabilityError
 from interlingua.types import Message, Origin, TextBlock, ThinkingBlock, user
 from interlingua_contract.guard import record_warnings
 from interlingua_contract.json_paths import MARK, find_path, stands_after
-from interlingua_contract.rule import Finding, rule
+from interlingua_contract.rule import RuleFinding, rule
 from interlingua_contract.scenes import (
     FOREIGN,
     PAYLOAD,
@@ -53,7 +53,7 @@ def _undeclared_scenes(aim: Aim) -> list[Scene]:
     blocks it was not given (through `provider_raw`, a cache or the arguments of another hook), or reports the same
     loss again. If the wire takes this kind after all, declare it and record a cassette that shows it.""",
 )
-def undeclared_kinds_are_dropped_and_logged(subject: Subject) -> Iterator[Finding]:
+def undeclared_kinds_are_dropped_and_logged(subject: Subject) -> Iterator[RuleFinding]:
     """One request per kind that is not declared."""
     for aim in subject.aims:
         for scene in _undeclared_scenes(aim):
@@ -61,13 +61,13 @@ def undeclared_kinds_are_dropped_and_logged(subject: Subject) -> Iterator[Findin
                 request = subject.write(aim, scene.history, scene.tools)
             where = f"{aim.name} {scene.name}"
             if scene.payload.encode() in request.body:
-                yield Finding("not declared, and still in the body", where)
+                yield RuleFinding("not declared, and still in the body", where)
             lines = [loss for loss in request.losses if loss.block_type == scene.block_type]
             if len(lines) != 1:
-                yield Finding(f"expected one ledger row, found {len(lines)}: {request.losses}", where)
+                yield RuleFinding(f"expected one ledger row, found {len(lines)}: {request.losses}", where)
             logged = [record for record in records if getattr(record, "block_type", None) == scene.block_type]
             if len(logged) != 1 or not all(getattr(logged[0], field, None) for field in LOG_FIELDS):
-                yield Finding(f"expected one WARN with {', '.join(LOG_FIELDS)}; found {len(logged)}", where)
+                yield RuleFinding(f"expected one WARN with {', '.join(LOG_FIELDS)}; found {len(logged)}", where)
 
 
 @rule(
@@ -77,7 +77,7 @@ def undeclared_kinds_are_dropped_and_logged(subject: Subject) -> Iterator[Findin
     fix="""Do not drop blocks yourself: core knows which are critical. A loss that only your wire knows gets the
     verdict `blocked` when the block's index is in `message.metadata.critical`.""",
 )
-def critical_blocks_fail_the_request(subject: Subject) -> Iterator[Finding]:
+def critical_blocks_fail_the_request(subject: Subject) -> Iterator[RuleFinding]:
     """The same scenes, with every block critical; except signatures, which are rewritten."""
     for aim in subject.aims:
         for scene in _undeclared_scenes(aim):
@@ -93,7 +93,7 @@ def critical_blocks_fail_the_request(subject: Subject) -> Iterator[Finding]:
                 subject.write(aim, history, scene.tools)
             except CapabilityError:
                 continue
-            yield Finding("critical, not declared, and the request was written", f"{aim.name} {scene.name}")
+            yield RuleFinding("critical, not declared, and the request was written", f"{aim.name} {scene.name}")
 
 
 @rule(
@@ -103,7 +103,7 @@ def critical_blocks_fail_the_request(subject: Subject) -> Iterator[Finding]:
     fix="""Write every kind your capabilities declare, with its data unchanged. If the wire cannot take it in some
     place, do not declare it, or append a Loss there and name it with its reason in quirks.dropped_kinds.""",
 )
-def declared_kinds_arrive(subject: Subject) -> Iterator[Finding]:
+def declared_kinds_arrive(subject: Subject) -> Iterator[RuleFinding]:
     """One request per declared medium; then an image between two texts."""
     for aim in subject.aims:
         yield from _check_place(subject, aim)
@@ -113,11 +113,11 @@ def declared_kinds_arrive(subject: Subject) -> Iterator[Finding]:
                 continue
             request = subject.write(aim, scene.history, scene.tools)
             if scene.payload.encode() not in request.body:
-                yield Finding(f"{scene.name}: declared, and its data is not in the body", aim.name)
+                yield RuleFinding(f"{scene.name}: declared, and its data is not in the body", aim.name)
             elif any(loss.verdict != "rewritten" for loss in request.losses):
-                yield Finding(f"{scene.name}: declared, and the ledger has {request.losses[0]}", aim.name)
+                yield RuleFinding(f"{scene.name}: declared, and the ledger has {request.losses[0]}", aim.name)
             elif _has_wrong_type(scene, request.body):
-                yield Finding(f"{scene.name}: sent as another type than {scene.media_type}", aim.name)
+                yield RuleFinding(f"{scene.name}: sent as another type than {scene.media_type}", aim.name)
 
 
 def _has_wrong_type(scene: Scene, body: bytes) -> bool:
@@ -126,7 +126,7 @@ def _has_wrong_type(scene: Scene, body: bytes) -> bool:
     return scene.payload == PAYLOAD and family in body and scene.media_type.encode() not in body
 
 
-def _check_place(subject: Subject, aim: Aim) -> Iterator[Finding]:
+def _check_place(subject: Subject, aim: Aim) -> Iterator[RuleFinding]:
     picture = media_scenes()[0]
     if not picture.declared(aim.capabilities):
         return
@@ -135,7 +135,7 @@ def _check_place(subject: Subject, aim: Aim) -> Iterator[Finding]:
     body = subject.body(aim, history)
     places = [find_path(body, word) for word in ("mkt1q", PAYLOAD, "mkt2q")]
     if any(one and other and stands_after(one, other) for one, other in pairwise(places)):
-        yield Finding("an image between two texts is somewhere else", aim.name)
+        yield RuleFinding("an image between two texts is somewhere else", aim.name)
 
 
 @rule(
@@ -146,7 +146,7 @@ def _check_place(subject: Subject, aim: Aim) -> Iterator[Finding]:
     inside a tool result; read from `provider_raw` only what you wrote there, and only when its `origin` has your api
     and, where the wire binds it, your model.""",
 )
-def foreign_state_stays_away(subject: Subject) -> Iterator[Finding]:
+def foreign_state_stays_away(subject: Subject) -> Iterator[RuleFinding]:
     """Three origins: this one, another model of this provider, another provider.
 
     Core removes the state of other providers before the adapter sees it; there the rule checks core and wrapping
@@ -188,7 +188,7 @@ def _state_marks(message: Message, *, whole: bool) -> Iterator[str]:
     `never` where nothing goes back. A wider one needs a reason: quirks.thinking_scope names the section of the
     service's documentation that allows it.""",
 )
-def thinking_keeps_its_scope(subject: Subject) -> Iterator[Finding]:
+def thinking_keeps_its_scope(subject: Subject) -> Iterator[RuleFinding]:
     """Signed thinking of another model, with and without the option."""
     for aim in subject.aims:
         other = Origin(subject.key, aim.capabilities.api or aim.api, "another-model")
@@ -199,11 +199,11 @@ def thinking_keeps_its_scope(subject: Subject) -> Iterator[Finding]:
         scope = aim.capabilities.thinking_scope
         bound = scope in ("never", "model")
         if bound and (b"mkh1q" in plain or b"mks1q" in plain):
-            yield Finding("thinking of another model is in the body", aim.name)
+            yield RuleFinding("thinking of another model is in the body", aim.name)
         if scope in ("api", "provider") and not subject.quirks.thinking_scope:
-            yield Finding(f"thinking_scope is {scope!r}; quirks.thinking_scope must name its source", aim.name)
+            yield RuleFinding(f"thinking_scope is {scope!r}; quirks.thinking_scope must name its source", aim.name)
         if bound and b"mkh1q" not in demoted:
-            yield Finding("thinking_as_text is set, and the text is not in the body", aim.name)
+            yield RuleFinding("thinking_as_text is set, and the text is not in the body", aim.name)
 
 
 @rule(
@@ -213,7 +213,7 @@ def thinking_keeps_its_scope(subject: Subject) -> Iterator[Finding]:
     fix="""Declare `supports_citations` where the wire takes the citations of an earlier answer back, and write
     `TextBlock.citations` then as they are, or append a Loss; core has removed those of other origins.""",
 )
-def citations_go_home(subject: Subject) -> Iterator[Finding]:
+def citations_go_home(subject: Subject) -> Iterator[RuleFinding]:
     """Cited text of this provider, of another API of it, and of another provider."""
     for aim in subject.aims:
         mine = own_origin(subject, aim)
@@ -225,6 +225,6 @@ def citations_go_home(subject: Subject) -> Iterator[Finding]:
             whose = "own" if origin == mine else "foreign"
             if there and not (origin == mine and aim.capabilities.supports_citations):
                 undeclared = " though supports_citations is False" if origin == mine else ""
-                yield Finding(f"{whose} citations are in the body{undeclared}", aim.name)
+                yield RuleFinding(f"{whose} citations are in the body{undeclared}", aim.name)
             elif not there and not told:
-                yield Finding(f"{whose} citations are not in the body, and no ledger row says so", aim.name)
+                yield RuleFinding(f"{whose} citations are not in the body, and no ledger row says so", aim.name)

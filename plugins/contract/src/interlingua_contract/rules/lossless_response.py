@@ -9,7 +9,7 @@ from typing import Any
 from interlingua._request.rules import check_message
 from interlingua.codec import encode_message
 from interlingua.types import Message, MessageStatus
-from interlingua_cli.cassettes import Exchange
+from interlingua_cli.cassettes import RecordedExchange
 from interlingua_contract.event_law import broken_laws
 from interlingua_contract.json_paths import format_path, leaves, nodes, strings, value_at, with_value
 from interlingua_contract.recordings import (
@@ -24,7 +24,7 @@ from interlingua_contract.recordings import (
     recorded_streams,
     spread_places,
 )
-from interlingua_contract.rule import Finding, NotApplicable, rule
+from interlingua_contract.rule import NotApplicable, RuleFinding, rule
 from interlingua_contract.subject import Subject
 
 _NOT_BY_ADAPTERS = frozenset((7, 10))  # names of calls are the model's, routing is the client's
@@ -38,16 +38,16 @@ UNKNOWN = {"type": "contract_new_kind", "object": "contract.new.kind", "payload"
     fix="""Begin each block once, keep its index and kind, end it once, and yield the terminal event last: usage and
     replay state that come after the stop reason must be held and yielded before `MessageComplete`.""",
 )
-def events_are_in_order(subject: Subject) -> Iterator[Finding]:
+def events_are_in_order(subject: Subject) -> Iterator[RuleFinding]:
     """Each recorded stream against the event law."""
     for exchange in recorded_streams(subject):
         found = read_stream(subject, exchange)
         for why in broken_laws(found.events):
-            yield Finding(why, exchange.cassette)
+            yield RuleFinding(why, exchange.cassette)
         if found.error is None and found.message is not None:
             for violation in check_message(found.message):
                 if violation.number not in _NOT_BY_ADAPTERS:
-                    yield Finding(str(violation), exchange.cassette)
+                    yield RuleFinding(str(violation), exchange.cassette)
 
 
 @rule(
@@ -56,7 +56,7 @@ def events_are_in_order(subject: Subject) -> Iterator[Finding]:
     source="hook stream_response",
     fix="Yield a delta for each chunk that brings text, inside the loop over `response_stream`.",
 )
-def events_are_not_held_back(subject: Subject) -> Iterator[Finding]:
+def events_are_not_held_back(subject: Subject) -> Iterator[RuleFinding]:
     """Feed event by event and see when text arrives."""
     for exchange in recorded_streams(subject):
         frames = Frames(subject, exchange)
@@ -67,15 +67,15 @@ def events_are_not_held_back(subject: Subject) -> Iterator[Finding]:
         early = decoder.feed(frames.join(frames.events[: max(len(frames.events) * 3 // 4, len(frames.events) - 4)]))
         decoder.close()
         if not any(event.type.endswith("_delta") for event in early):
-            yield Finding("no delta arrived in the first three quarters of the stream", exchange.cassette)
+            yield RuleFinding("no delta arrived in the first three quarters of the stream", exchange.cassette)
     for exchange in recorded_streams(subject):
         found = read_stream(subject, exchange)
         brought, given = _pieces(subject, exchange, found), sum(event.type == "text_delta" for event in found.events)
         if brought > 2 and given < 2:
-            yield Finding(f"the text of {brought} events comes as one", exchange.cassette)
+            yield RuleFinding(f"the text of {brought} events comes as one", exchange.cassette)
 
 
-def _pieces(subject: Subject, exchange: Exchange, found: ReadResult) -> int:
+def _pieces(subject: Subject, exchange: RecordedExchange, found: ReadResult) -> int:
     """Return how many events brought a piece of the text, each where the one before ended."""
     text = found.message.text if found.message else ""
     frames = Frames(subject, exchange)
@@ -93,7 +93,7 @@ def _pieces(subject: Subject, exchange: Exchange, found: ReadResult) -> int:
     source="hook stream_response",
     fix="Ignore events, types and fields you do not know; never index into what may not be there.",
 )
-def unknown_events_are_skipped(subject: Subject) -> Iterator[Finding]:
+def unknown_events_are_skipped(subject: Subject) -> Iterator[RuleFinding]:
     """One unknown event at every place of each recorded stream."""
     for exchange in recorded_streams(subject):
         frames = Frames(subject, exchange)
@@ -105,7 +105,7 @@ def unknown_events_are_skipped(subject: Subject) -> Iterator[Finding]:
             if (found.message, type(found.error)) != (plain.message, type(plain.error)) or found.escaped:
                 problem = found.error or found.escaped or ""
                 why = f"an unknown event before event {place} changes the message ({problem})"
-                yield Finding(why, exchange.cassette)
+                yield RuleFinding(why, exchange.cassette)
                 break
 
 
@@ -116,7 +116,7 @@ def unknown_events_are_skipped(subject: Subject) -> Iterator[Finding]:
     fix="""Read fields by name and ignore the others. A content item of a type you do not know becomes
     `OpaqueBlock(provider=…, kind=<its type>, data=<the object, exact>)`.""",
 )
-def new_content_is_kept(subject: Subject) -> Iterator[Finding]:
+def new_content_is_kept(subject: Subject) -> Iterator[RuleFinding]:
     """A new field in every object, and a new item in every list of typed items."""
     whole = [exchange for exchange in subject.exchanges if exchange.good and not exchange.streamed]
     if not whole:
@@ -130,13 +130,13 @@ def new_content_is_kept(subject: Subject) -> Iterator[Finding]:
                 found = read_whole(subject, exchange, json.dumps(changed).encode())
                 if found.escaped or type(found.error) is not type(plain.error):
                     why = f"a new field in {format_path(path) or 'the body'}: {found.error or found.escaped}"
-                    yield Finding(why, exchange.cassette)
+                    yield RuleFinding(why, exchange.cassette)
         for path in _typed_lists(body, plain.message):
             changed = with_value(body, path, [*value_at(body, path), UNKNOWN])
             found = read_whole(subject, exchange, json.dumps(changed).encode())
             if found.message is None or "mkz1q" not in repr(found.message) + repr(found.message.metadata.provider_raw):
                 why = f"a new item in {format_path(path)} is not kept: {found.error or found.escaped or 'lost'}"
-                yield Finding(why, exchange.cassette)
+                yield RuleFinding(why, exchange.cassette)
 
 
 def _json(body: bytes) -> Any:
@@ -173,7 +173,7 @@ AWKWARD: dict[str, Any] = {"z": 0, "path": "a b", "m": False, "e": "", "l": [Non
     own goes into an OpaqueBlock, what a replay needs into `replay`, and what is no content into `trace`. Arguments keep
     their order and every value; where the wire has them as a string keep it as `raw_input`.""",
 )
-def nothing_received_is_lost(subject: Subject) -> Iterator[Finding]:
+def nothing_received_is_lost(subject: Subject) -> Iterator[RuleFinding]:
     """Each string of the answer that the request did not bring, whole or in events; each object of arguments."""
     for exchange in subject.exchanges:
         message = read_answer(subject, exchange).message if exchange.good else None
@@ -187,12 +187,12 @@ def nothing_received_is_lost(subject: Subject) -> Iterator[Finding]:
             if not isinstance(leaf, str) or not leaf:
                 continue
             if _is_source(path) and leaf not in whole:
-                yield Finding(f"the source {leaf[:60]!r} is not in the message", exchange.cassette)
+                yield RuleFinding(f"the source {leaf[:60]!r} is not in the message", exchange.cassette)
             if not _is_said(path, leaf) or json.dumps(leaf, ensure_ascii=False) in request:
                 continue
             there = json.dumps(leaf, ensure_ascii=False)[1:-1] in kept or leaf in kept
             if not there and not _is_call(leaf, message):
-                yield Finding(f"{format_path(path)} ({leaf[:60]!r}) is not in the message", exchange.cassette)
+                yield RuleFinding(f"{format_path(path)} ({leaf[:60]!r}) is not in the message", exchange.cassette)
         if not exchange.streamed:
             yield from _arguments(subject, exchange, message)
 
@@ -215,7 +215,7 @@ def _is_source(path: tuple[str | int, ...]) -> bool:
     return any("citation" in str(key).lower() or key == "annotations" for key in path)
 
 
-def _arguments(subject: Subject, exchange: Exchange, message: Message) -> Iterator[Finding]:
+def _arguments(subject: Subject, exchange: RecordedExchange, message: Message) -> Iterator[RuleFinding]:
     """The arguments of each recorded call replaced by awkward ones, which must come out as they are."""
     body = json.loads(exchange.body)
     wanted = json.dumps(AWKWARD)
@@ -229,7 +229,7 @@ def _arguments(subject: Subject, exchange: Exchange, message: Message) -> Iterat
             calls = again.tool_calls if again is not None else []
             came.append(json.dumps(json.loads(calls[number].input_json)) if len(calls) > number else "nothing")
         if came and wanted not in came:
-            yield Finding(f"the arguments {wanted} are read as {came[0]}", exchange.cassette)
+            yield RuleFinding(f"the arguments {wanted} are read as {came[0]}", exchange.cassette)
 
 
 def _strings(message: Message) -> str:
@@ -244,14 +244,14 @@ def _strings(message: Message) -> str:
     fix="""Make the message with `RequestContext.message` and do not set provider, api, model or status yourself: state
     goes back only to its origin, so a wrong one loses it.""",
 )
-def answers_are_credited(subject: Subject) -> Iterator[Finding]:
+def answers_are_credited(subject: Subject) -> Iterator[RuleFinding]:
     """Each recorded answer against the context it was read with."""
     for exchange, message in recorded_answers(subject):
         expected = subject.context(exchange).origin
         if message.metadata.origin != expected:
-            yield Finding(f"origin {message.metadata.origin}, expected {expected}", exchange.cassette)
+            yield RuleFinding(f"origin {message.metadata.origin}, expected {expected}", exchange.cassette)
         if message.metadata.status is not MessageStatus.COMPLETE:
-            yield Finding(f"a whole answer is {message.metadata.status}", exchange.cassette)
+            yield RuleFinding(f"a whole answer is {message.metadata.status}", exchange.cassette)
 
 
 @rule(
@@ -261,7 +261,7 @@ def answers_are_credited(subject: Subject) -> Iterator[Finding]:
     fix="""Call `context.mint_tool_use_id()` once for each call, in order, and give the wire's own id as
     `provider_id`. Ids that come back in the next answer make two calls one.""",
 )
-def ids_are_minted_by_core(subject: Subject) -> Iterator[Finding]:
+def ids_are_minted_by_core(subject: Subject) -> Iterator[RuleFinding]:
     """Each recorded answer with calls."""
     for exchange, message in recorded_answers(subject):
         mint = subject.context(exchange).mint_tool_use_id
@@ -269,4 +269,4 @@ def ids_are_minted_by_core(subject: Subject) -> Iterator[Finding]:
         minted = {mint() for _ in range(len(calls) + 8)}  # a stream may drop a call it has begun
         strange = [call.id for call in calls if call.id not in minted]
         if strange or len({call.id for call in calls}) < len(calls):
-            yield Finding(f"core did not mint {strange or [call.id for call in calls]}", exchange.cassette)
+            yield RuleFinding(f"core did not mint {strange or [call.id for call in calls]}", exchange.cassette)

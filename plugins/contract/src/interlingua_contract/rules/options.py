@@ -11,7 +11,7 @@ from interlingua.errors import CapabilityError
 from interlingua.plugins import WireRequest
 from interlingua.types import ToolChoice, user
 from interlingua_contract.json_paths import leaves, strings
-from interlingua_contract.rule import Finding, rule
+from interlingua_contract.rule import RuleFinding, rule
 from interlingua_contract.scenes import offered_tools
 from interlingua_contract.subject import Aim, Subject
 
@@ -53,7 +53,7 @@ _THINKING_OPTIONS = ("effort", "thinking", "thinking_budget")
     `block_type="option"` and `path="options.<name>"` when that is harmless, CapabilityError when the caller would be
     misled (a schema, a forced tool). `provider_options` are laid over the body last.""",
 )
-def options_are_honoured(subject: Subject) -> Iterator[Finding]:
+def options_are_honoured(subject: Subject) -> Iterator[RuleFinding]:
     """One option at a time against the request without it; its value must be there, and forms of one differ."""
     for aim in subject.aims:
         yield from _check_model(subject, aim)
@@ -69,9 +69,9 @@ def options_are_honoured(subject: Subject) -> Iterator[Finding]:
             if request is None or any(loss.path == f"options.{one}" for loss in request.losses for one in names):
                 continue
             if _content_of(request) == _content_of(plain):
-                yield Finding(f"{wanted} changes nothing and no loss reports it", aim.name)
+                yield RuleFinding(f"{wanted} changes nothing and no loss reports it", aim.name)
             elif missing := _missing_values(wanted[name], request):
-                yield Finding(f"{wanted}: {missing} is not in the request and no loss reports it", aim.name)
+                yield RuleFinding(f"{wanted}: {missing} is not in the request and no loss reports it", aim.name)
 
 
 def _write_or_none(subject: Subject, aim: Aim, options: Mapping[str, Any]) -> WireRequest | None:
@@ -101,14 +101,14 @@ def _missing_values(value: Any, request: WireRequest) -> list[Any]:
     ]
 
 
-def _check_model(subject: Subject, aim: Aim) -> Iterator[Finding]:
+def _check_model(subject: Subject, aim: Aim) -> Iterator[RuleFinding]:
     request = subject.write(aim, [user("q")])
     named = [leaf for _, leaf in strings(json.loads(request.body))]
     if aim.model not in named and aim.model not in unquote(request.path):
-        yield Finding(f"the model {aim.model!r} is named neither in the body nor in the path", aim.name)
+        yield RuleFinding(f"the model {aim.model!r} is named neither in the body nor in the path", aim.name)
 
 
-def _check_distinct(subject: Subject, aim: Aim) -> Iterator[Finding]:
+def _check_distinct(subject: Subject, aim: Aim) -> Iterator[RuleFinding]:
     """Two values of one option are not the same request, unless a loss reports it."""
     choices: list[Mapping[str, Any]] = [{"tool_choice": one} for one in ("none", "required", ToolChoice("read_file"))]
     rows: list[list[Mapping[str, Any]]] = [
@@ -123,7 +123,7 @@ def _check_distinct(subject: Subject, aim: Aim) -> Iterator[Finding]:
             if request is None or any(loss.block_type == "option" for loss in request.losses):
                 continue
             if (same := seen.setdefault(_content_of(request)[:2], wanted)) is not wanted:
-                yield Finding(f"{wanted} is sent as {same} is, and no loss reports it", aim.name)
+                yield RuleFinding(f"{wanted} is sent as {same} is, and no loss reports it", aim.name)
 
 
 @rule(
@@ -133,7 +133,7 @@ def _check_distinct(subject: Subject, aim: Aim) -> Iterator[Finding]:
     fix="""Raise CapabilityError with `path="options.<name>"` for an option whose capability you declare False, or
     drop it with a Loss where that misleads nobody. If the wire can do it, declare it and record a cassette.""",
 )
-def undeclared_options_are_refused(subject: Subject) -> Iterator[Finding]:
+def undeclared_options_are_refused(subject: Subject) -> Iterator[RuleFinding]:
     """Declared False must not be sent silently; of several forms one refused is enough."""
     named = {"tool_choice": ToolChoice("read_file")}
     wanted: dict[str, tuple[Mapping[str, Any], ...]] = {
@@ -148,7 +148,7 @@ def undeclared_options_are_refused(subject: Subject) -> Iterator[Finding]:
             if getattr(aim.capabilities, flag) or toolless:
                 continue
             if not any(_is_refused(subject, aim, options) for options in forms):
-                yield Finding(f"{flag} is False, and {next(iter(forms[0]))} is sent silently", aim.name)
+                yield RuleFinding(f"{flag} is False, and {next(iter(forms[0]))} is sent silently", aim.name)
 
 
 def _is_refused(subject: Subject, aim: Aim, options: Mapping[str, Any]) -> bool:
@@ -163,7 +163,7 @@ def _is_refused(subject: Subject, aim: Aim, options: Mapping[str, Any]) -> bool:
     fix="""Lay `options.provider_options` over the finished body as the last step, value by value, without filtering
     falsy ones.""",
 )
-def provider_options_come_last(subject: Subject) -> Iterator[Finding]:
+def provider_options_come_last(subject: Subject) -> Iterator[RuleFinding]:
     """A field of the adapter's own is overruled, a new one is added."""
     for aim in subject.aims:
         given = {"model": "contract-overruled", "x_contract": {"z": 0, "a": None}}
@@ -172,4 +172,4 @@ def provider_options_come_last(subject: Subject) -> Iterator[Finding]:
             if name == "model" and "model" not in subject.body(aim, [user("q")]):
                 continue  # this wire names the model in its path
             if body.get(name) != value:
-                yield Finding(f"provider_options[{name!r}] is {body.get(name)!r} in the body", aim.name)
+                yield RuleFinding(f"provider_options[{name!r}] is {body.get(name)!r} in the body", aim.name)

@@ -10,7 +10,7 @@ from interlingua._request.project import project_conversation
 from interlingua.plugins import Loss, repair_surrogates
 from interlingua.types import Message, Role, TextBlock, assistant, system, tool_result, user
 from interlingua_contract.json_paths import MARK, Path, forms_of, leaves, marks_in, shape, strings, value_at
-from interlingua_contract.rule import Finding, rule
+from interlingua_contract.rule import RuleFinding, rule
 from interlingua_contract.rules.prefix import growing_path
 from interlingua_contract.scenes import READ, LawBroken, assistant_turn, call, check_law, mixed_histories, offered_tools
 from interlingua_contract.strategies import EXTREMES
@@ -24,7 +24,7 @@ from interlingua_contract.subject import Aim, Subject
     fix="""Core hands you results already in call order, right after the message with the calls. Write them there and
     in that order; where the wire wants all results in one element put them together, and nothing else between.""",
 )
-def results_follow_their_calls(subject: Subject) -> Iterator[Finding]:
+def results_follow_their_calls(subject: Subject) -> Iterator[RuleFinding]:
     """Two parallel calls, answered the other way round with a system message in between, and one never answered."""
     for aim in subject.aims:
         if not aim.capabilities.supports_tools:
@@ -43,7 +43,7 @@ def results_follow_their_calls(subject: Subject) -> Iterator[Finding]:
             "mkt3q",
         ]
         if found != wanted:
-            yield Finding(f"marks stand as {found}, expected {wanted}", aim.name)
+            yield RuleFinding(f"marks stand as {found}, expected {wanted}", aim.name)
 
 
 @rule(
@@ -54,7 +54,7 @@ def results_follow_their_calls(subject: Subject) -> Iterator[Finding]:
     `supports_system_messages_in_list`; write it where it stands. Never write a system prompt as user text when
     `supports_system_prompt` is declared.""",
 )
-def system_messages_keep_their_place(subject: Subject) -> Iterator[Finding]:
+def system_messages_keep_their_place(subject: Subject) -> Iterator[RuleFinding]:
     """One leading system message, and a later one: between two turns, and at the end."""
     turns = [user("mkt2q"), assistant("mkt3q")]
     for aim in subject.aims:
@@ -62,9 +62,9 @@ def system_messages_keep_their_place(subject: Subject) -> Iterator[Finding]:
         for later in ([system("mkt4q"), user("mkt5q")], [user("mkt4q"), system("mkt5q")]):
             body = subject.body(aim, [system("mkt1q"), *turns, *later])
             if why := _misplaced(body, path, "mkt4q" if later[0].role is Role.SYSTEM else "mkt5q"):
-                yield Finding(why, aim.name)
+                yield RuleFinding(why, aim.name)
             if aim.capabilities.supports_system_prompt and path is not None and _written_as_user(body, path):
-                yield Finding("the system prompt is written as a user message is", aim.name)
+                yield RuleFinding("the system prompt is written as a user message is", aim.name)
 
 
 def _misplaced(body: Any, path: Path | None, later: str) -> str:
@@ -110,7 +110,7 @@ def _surroundings(body: Any, word: str) -> str:
     fix="""Give each message the role that the wire has for it. `ToolResultBlock.is_error` goes into the wire's own
     field; where it has none, write it into the result's text, or append a Loss.""",
 )
-def roles_are_distinguishable(subject: Subject) -> Iterator[Finding]:
+def roles_are_distinguishable(subject: Subject) -> Iterator[RuleFinding]:
     """The forms of one message of each role, and two results that differ only in `is_error`."""
     for aim in subject.aims:
         calls = [call(1)]
@@ -121,15 +121,15 @@ def roles_are_distinguishable(subject: Subject) -> Iterator[Finding]:
         question, answer, again = (forms_of(body, mark) for mark in ("mkt1q", "mkt2q", "mkt3q"))
         alike = question & answer and _surroundings(body, "mkt2q") == _surroundings(body, "mkt1q")
         if question != again or alike:
-            yield Finding(f"questions stand as {question} and {again}, an answer as {answer}", aim.name)
+            yield RuleFinding(f"questions stand as {question} and {again}, an answer as {answer}", aim.name)
         if not aim.capabilities.supports_tools:
             continue
         if forms_of(body, "mku1q") & question and _surroundings(body, "mku1q") == _surroundings(body, "mkt1q"):
-            yield Finding("a result is written as user text is", aim.name)
+            yield RuleFinding("a result is written as user text is", aim.name)
         failed = tool_result(calls[0], "mku1q", is_error=True)
         request = subject.write(aim, [*history[:4], failed, history[5]], [READ])
         if json.loads(request.body) == body and not request.losses:
-            yield Finding("a failed result is sent as a good one, and no loss reports it", aim.name)
+            yield RuleFinding("a failed result is sent as a good one, and no loss reports it", aim.name)
 
 
 @rule(
@@ -140,7 +140,7 @@ def roles_are_distinguishable(subject: Subject) -> Iterator[Finding]:
     stands is a Loss; a result of parallel calls is not allowed to overtake another; text of one message is not joined
     with text of another.""",
 )
-def nothing_is_lost_or_moved(subject: Subject) -> Iterator[Finding]:
+def nothing_is_lost_or_moved(subject: Subject) -> Iterator[RuleFinding]:
     """Marks of the projected history against marks of the body."""
 
     def law(aim: Aim, history: list[Message]) -> None:
@@ -190,7 +190,7 @@ def _check_texts(projected: Sequence[Message], body: Any, rewritten: Container[s
         raise LawBroken("an empty text is sent")
 
 
-def _check_long_history(subject: Subject, aim: Aim) -> Iterator[Finding]:
+def _check_long_history(subject: Subject, aim: Aim) -> Iterator[RuleFinding]:
     """Forty turns of awkward texts: nothing is lost, and the ledger stays empty."""
     words = ["lorem ipsum " * 2000, *(text for text in EXTREMES if text.isprintable())]
     history = [system("mks0q Be brief."), user("mkt0q")]
@@ -202,23 +202,23 @@ def _check_long_history(subject: Subject, aim: Aim) -> Iterator[Finding]:
     body = json.loads(request.body)
     marks = [mark for mark in marks_in(body) if mark != "mks0q"]
     if marks != [mark for message in history[1:] for mark in MARK.findall(message.text)]:
-        yield Finding("of a conversation of forty turns not every message is there, in order", aim.name)
+        yield RuleFinding("of a conversation of forty turns not every message is there, in order", aim.name)
     try:
         _check_texts(history[1:], body)
     except LawBroken as broken:
-        yield Finding(str(broken), aim.name)
+        yield RuleFinding(str(broken), aim.name)
     if request.losses and aim.capabilities.supports_system_prompt:
-        yield Finding(f"the ledger has a loss where there is none: {request.losses[0]}", aim.name)
+        yield RuleFinding(f"the ledger has a loss where there is none: {request.losses[0]}", aim.name)
     if aim.capabilities.supports_tools:
         yield from _check_result_texts(subject, aim)
 
 
-def _check_result_texts(subject: Subject, aim: Aim) -> Iterator[Finding]:
+def _check_result_texts(subject: Subject, aim: Aim) -> Iterator[RuleFinding]:
     tool_call = call(1)
     result = tool_result(tool_call, [TextBlock(text="mku1q"), TextBlock(text="mku2q")])
     marks = marks_in(subject.body(aim, [user("q"), assistant_turn([tool_call], None), result], [READ]))
     if marks != ["mku1q", "mku2q"]:
-        yield Finding(f"of a result of two texts {marks} is there", aim.name)
+        yield RuleFinding(f"of a result of two texts {marks} is there", aim.name)
 
 
 def _texts_of(message: Message) -> Iterator[str]:

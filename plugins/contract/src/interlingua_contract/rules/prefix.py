@@ -20,7 +20,7 @@ from interlingua_contract.json_paths import (
     value_at,
     without,
 )
-from interlingua_contract.rule import Finding, rule
+from interlingua_contract.rule import RuleFinding, rule
 from interlingua_contract.scenes import PICTURE, READ, LawBroken, check_law, mixed_histories, offered_tools
 from interlingua_contract.strategies import request_points
 from interlingua_contract.subject import Aim, Subject
@@ -35,12 +35,12 @@ from interlingua_contract.subject import Aim, Subject
     Fields beside the message array (system, tools, settings) may not depend on how long the conversation is. If the
     array that grows is not found, name it in quirks.elements.""",
 )
-def prefix_is_stable(subject: Subject) -> Iterator[Finding]:
+def prefix_is_stable(subject: Subject) -> Iterator[RuleFinding]:
     """Over growing conversations with swaps, parallel calls and repairs."""
     paths = {aim.api: growing_path(subject, aim) for aim in subject.aims}
     for api, path in paths.items():
         if path is None:
-            yield Finding("no array of the body grows with the conversation; name it in quirks.elements", api)
+            yield RuleFinding("no array of the body grows with the conversation; name it in quirks.elements", api)
 
     def law(aim: Aim, history: list[Message]) -> None:
         path = paths[aim.api]
@@ -70,13 +70,13 @@ def prefix_is_stable(subject: Subject) -> Iterator[Finding]:
             try:
                 law(aim, [user([TextBlock(text="mkt0q"), PICTURE]), *_small_talk(5)])
             except LawBroken as broken:
-                yield Finding(str(broken), aim.name)
+                yield RuleFinding(str(broken), aim.name)
         if aim.capabilities.supports_documents:  # of which a wire may keep a list beside the messages
             media_type = next(iter(aim.capabilities.accepted_document_media_types), "application/pdf")
             try:
                 law(aim, [*_with_document("one", media_type), *_with_document("two", media_type)])
             except LawBroken as broken:
-                yield Finding(str(broken), aim.name)
+                yield RuleFinding(str(broken), aim.name)
 
 
 def _with_document(words: str, media_type: str) -> list[Message]:
@@ -160,7 +160,7 @@ _SETTINGS: tuple[Mapping[str, Any], ...] = (
     `max_cache_hints` of them. Declare `supports_prompt_caching` with `max_cache_hints=0` where the wire caches by
     itself and has no markers.""",
 )
-def cache_hints_only_mark(subject: Subject) -> Iterator[Finding]:
+def cache_hints_only_mark(subject: Subject) -> Iterator[RuleFinding]:
     """Eight texts, with hints and without."""
     for aim in subject.aims:
         plain, one, many = (subject.body(aim, _with_hints(number)) for number in (0, 1, 8))
@@ -168,13 +168,13 @@ def cache_hints_only_mark(subject: Subject) -> Iterator[Finding]:
         added = [len(list(leaves(body))) - len(list(leaves(plain))) for body in (one, many)]
         words, *marked = ([leaf for _, leaf in strings(body)] for body in (plain, one, many))
         if not all(_is_subsequence(words, others) for others in marked):
-            yield Finding("with a cache hint the texts differ", aim.name)
+            yield RuleFinding("with a cache hint the texts differ", aim.name)
         elif most and not added[0]:
-            yield Finding(f"{most} cache hints are declared, and a hint leaves no marker", aim.name)
+            yield RuleFinding(f"{most} cache hints are declared, and a hint leaves no marker", aim.name)
         elif not most and (one != plain or many != plain):
-            yield Finding("no cache hints are declared, and a hint changes the body", aim.name)
+            yield RuleFinding("no cache hints are declared, and a hint changes the body", aim.name)
         elif most and added[1] > added[0] * most:
-            yield Finding(f"8 hints leave more markers than the {most} that are declared", aim.name)
+            yield RuleFinding(f"8 hints leave more markers than the {most} that are declared", aim.name)
 
 
 def _with_hints(most: int) -> list[Message]:
@@ -199,7 +199,7 @@ def _is_subsequence(words: list[str], others: list[str]) -> bool:
     streaming must not cost the prefix. Leave a field out where it has no value: services refuse
     `null` and empty lists.""",
 )
-def settings_change_no_message(subject: Subject) -> Iterator[Finding]:
+def settings_change_no_message(subject: Subject) -> Iterator[RuleFinding]:
     """Each setting by itself against the request without it."""
     history = [system("mkt1q"), user("mkt2q"), assistant("mkt3q"), user("mkt4q")]
     for aim in subject.aims:
@@ -215,12 +215,12 @@ def settings_change_no_message(subject: Subject) -> Iterator[Finding]:
             except CapabilityError:
                 continue
             if json.dumps(value_at(body, path)) != plain:
-                yield Finding(f"{setting} changes {format_path(path)}", aim.name)
+                yield RuleFinding(f"{setting} changes {format_path(path)}", aim.name)
 
 
-def _check_empty_fields(subject: Subject, aim: Aim) -> Iterator[Finding]:
+def _check_empty_fields(subject: Subject, aim: Aim) -> Iterator[RuleFinding]:
     body = subject.body(aim, [user("q")])
     empty = [path for path, leaf in leaves(body) if leaf is None or leaf == ""]
     empty += [path for path, node in nodes(body) if not node and path]
     if empty:
-        yield Finding(f"{format_path(empty[0])} is sent with nothing in it", aim.name)
+        yield RuleFinding(f"{format_path(empty[0])} is sent with nothing in it", aim.name)

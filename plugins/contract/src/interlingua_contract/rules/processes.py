@@ -16,7 +16,7 @@ from interlingua.errors import InterlinguaError
 from interlingua.plugins import Registry
 from interlingua.types import Message, system, tool_result, user
 from interlingua_contract.guard import record_warnings
-from interlingua_contract.rule import Finding, NotApplicable, rule
+from interlingua_contract.rule import NotApplicable, RuleFinding, rule
 from interlingua_contract.scenes import assistant_turn, call, offered_tools
 from interlingua_contract.subject import Aim, Subject
 
@@ -35,7 +35,7 @@ sys.stdout.write(run_probe(sys.stdin.read()))
     process. Use a dict or a list; `dict.fromkeys` removes doubles in order. A session that is resumed elsewhere would
     otherwise lose its cached prefix.""",
 )
-def other_processes_write_the_same(subject: Subject) -> Iterator[Finding]:
+def other_processes_write_the_same(subject: Subject) -> Iterator[RuleFinding]:
     """One conversation with tools for each aim, in this interpreter and in two with other seeds."""
     mine = _request_digests(subject)
     aims = [[aim.api, aim.model] for aim in subject.aims]
@@ -54,7 +54,7 @@ def other_processes_write_the_same(subject: Subject) -> Iterator[Finding]:
             raise NotApplicable(f"the provider cannot be made in another process: {done.stderr.strip()[-200:]}")
         for name, digest in json.loads(done.stdout).items():
             if mine.get(name) != digest:
-                yield Finding(f"with PYTHONHASHSEED={seed} the request is another", name)
+                yield RuleFinding(f"with PYTHONHASHSEED={seed} the request is another", name)
 
 
 def _pickle_plugin(subject: Subject) -> str:

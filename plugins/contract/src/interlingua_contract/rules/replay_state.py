@@ -10,7 +10,7 @@ from interlingua.codec import dumps_message, loads_message
 from interlingua.types import Message, assistant, user
 from interlingua_contract.json_paths import Path, find_path, forms_of, leaves, stands_after, texts
 from interlingua_contract.recordings import aim_for, recorded_answers, replay_history
-from interlingua_contract.rule import Finding, rule
+from interlingua_contract.rule import RuleFinding, rule
 from interlingua_contract.scenes import READ
 from interlingua_contract.subject import Aim, Subject
 
@@ -22,27 +22,27 @@ from interlingua_contract.subject import Aim, Subject
     fix="""Keep what the origin wants back in the block's own field (`signature`, `data`, `provider_id`, `raw_input`)
     or in `replay`, as it arrived, and write it back unchanged for the same api and model.""",
 )
-def own_state_comes_back(subject: Subject) -> Iterator[Finding]:
+def own_state_comes_back(subject: Subject) -> Iterator[RuleFinding]:
     """Each recorded answer, sent back."""
     for exchange, message in recorded_answers(subject):
         aim = aim_for(subject, exchange)
         body = subject.body(aim, replay_history(message), [READ])
         found = texts(body)
         if subject.quirks.has_call_ids(aim.api) and any(call.provider_id is None for call in message.tool_calls):
-            yield Finding("a call without the id that the provider issued", exchange.cassette)
+            yield RuleFinding("a call without the id that the provider issued", exchange.cassette)
         places: list[Path] = []
         for what, leaf in _replayed_values(message, aim):
             if leaf not in found:
-                yield Finding(f"{what} {leaf[:60]!r} does not come back", exchange.cassette)
+                yield RuleFinding(f"{what} {leaf[:60]!r} does not come back", exchange.cassette)
             elif found.count(leaf) == 1 and (place := find_path(body, leaf)) is not None:
                 if any(stands_after(before, place) for before in places):
-                    yield Finding(f"{what} {leaf[:60]!r} comes back in another place", exchange.cassette)
+                    yield RuleFinding(f"{what} {leaf[:60]!r} comes back in another place", exchange.cassette)
                 places.append(place)
         for block in message.content:
             if why := _check_signature_place(block, body, found):
-                yield Finding(why, exchange.cassette)
+                yield RuleFinding(why, exchange.cassette)
         if _is_sent_as_text(message, body, _answer_forms(subject, aim)):
-            yield Finding("reasoning comes back as text", exchange.cassette)
+            yield RuleFinding("reasoning comes back as text", exchange.cassette)
 
 
 def _check_signature_place(block: Any, body: Any, found: list[str]) -> str:
@@ -96,7 +96,7 @@ def _replayed_values(message: Message, aim: Aim) -> Iterator[tuple[str, str]]:
     fix="""Keep all that the next turn needs in the message's public fields and in `provider_raw`, as JSON; nothing on
     the plugin object, nothing in an attribute that is not stored.""",
 )
-def stored_answers_send_the_same(subject: Subject) -> Iterator[Finding]:
+def stored_answers_send_the_same(subject: Subject) -> Iterator[RuleFinding]:
     """Each recorded answer through the codec."""
     for exchange, message in recorded_answers(subject):
         aim = aim_for(subject, exchange)
@@ -104,4 +104,4 @@ def stored_answers_send_the_same(subject: Subject) -> Iterator[Finding]:
         first = subject.write(aim, replay_history(message), [READ]).body
         second = subject.write(aim, replay_history(again), [READ]).body
         if first != second:
-            yield Finding("the body differs after a round trip through the codec", exchange.cassette)
+            yield RuleFinding("the body differs after a round trip through the codec", exchange.cassette)

@@ -29,7 +29,7 @@ from interlingua_cli.lint import lint_request
 from interlingua_contract.guard import watch_side_effects
 from interlingua_contract.json_paths import strings
 from interlingua_contract.recordings import aim_for, read_answer, recorded_answers
-from interlingua_contract.rule import Finding, NotApplicable, rule
+from interlingua_contract.rule import NotApplicable, RuleFinding, rule
 from interlingua_contract.rules.options import SCHEMA
 from interlingua_contract.scenes import (
     READ,
@@ -65,7 +65,7 @@ _PICKY_TOOL = ToolDefinition(
     a set, a module-level counter or cache whose key leaves something out (the key given to
     `interlingua.plugins.encode_each` must name all that the bytes depend on besides the message).""",
 )
-def to_wire_is_deterministic(subject: Subject) -> Iterator[Finding]:
+def to_wire_is_deterministic(subject: Subject) -> Iterator[RuleFinding]:
     """The same body from the same façade, from a new one, and from copies of the messages."""
     other = subject.new_provider()
 
@@ -97,7 +97,7 @@ def to_wire_is_deterministic(subject: Subject) -> Iterator[Finding]:
     message, take `interlingua.plugins.thaw(value)` first. Keep nothing on a message;
     `interlingua.plugins.encode_each` remembers what was written of each.""",
 )
-def inputs_are_not_changed(subject: Subject) -> Iterator[Finding]:
+def inputs_are_not_changed(subject: Subject) -> Iterator[RuleFinding]:
     """Arguments look the same after writing as before, opaque state included."""
 
     def law(aim: Aim, drawn: tuple[list[Message], list[Any]]) -> None:
@@ -124,7 +124,7 @@ def _snapshot(messages: list[Message], offered: list[Any], options: RequestOptio
     fix="""What changes from call to call belongs to core: ids and time come with the RequestContext, the environment
     comes to `connection` as `settings.environ`, signatures are made by the function that `Connection.auth` names.""",
 )
-def hooks_have_no_side_effects(subject: Subject) -> Iterator[Finding]:
+def hooks_have_no_side_effects(subject: Subject) -> Iterator[RuleFinding]:
     """Watch the interpreter while the pure hooks run."""
     for aim in subject.aims:
         with watch_side_effects() as seen:
@@ -132,7 +132,7 @@ def hooks_have_no_side_effects(subject: Subject) -> Iterator[Finding]:
             subject.provider.capabilities(aim.model, aim.options())
             subject.provider.connection(ConnectionSettings(api_key="k", api=aim.api))
         if seen:
-            yield Finding(f"uses {', '.join(sorted(seen))}", f"{aim.name} capabilities/connection")
+            yield RuleFinding(f"uses {', '.join(sorted(seen))}", f"{aim.name} capabilities/connection")
 
     def law(aim: Aim, history: list[Message]) -> None:
         options = aim.options(user_id="u")
@@ -148,7 +148,7 @@ def hooks_have_no_side_effects(subject: Subject) -> Iterator[Finding]:
     yield from _check_readers(subject)
 
 
-def _check_readers(subject: Subject) -> Iterator[Finding]:
+def _check_readers(subject: Subject) -> Iterator[RuleFinding]:
     """Watch the reading hooks, on two recorded answers of each form."""
     for good, streamed in ((True, False), (True, True), (False, False)):
         chosen = [one for one in subject.exchanges if (one.good, one.streamed) == (good, streamed)]
@@ -157,7 +157,7 @@ def _check_readers(subject: Subject) -> Iterator[Finding]:
             with watch_side_effects() as effects:
                 read_answer(subject, exchange)
             if effects:
-                yield Finding(f"reading uses {', '.join(sorted(effects))}", exchange.cassette)
+                yield RuleFinding(f"reading uses {', '.join(sorted(effects))}", exchange.cassette)
 
 
 def _first_difference(one: bytes, other: bytes) -> str:
@@ -192,7 +192,7 @@ _OPTIONS: tuple[Mapping[str, Any], ...] = (
     service wants it, or declare less in the capabilities so that core drops it first. If the service has changed,
     change the rule file: it must accept what the real service accepts.""",
 )
-def nothing_refused_is_written(subject: Subject) -> Iterator[Finding]:
+def nothing_refused_is_written(subject: Subject) -> Iterator[RuleFinding]:
     """Generated histories of own and foreign origin with a tool, a request per declared medium, and one per option."""
     if not subject.provider.wire_rules:
         raise NotApplicable("the plugin ships no wire rules (hook wire_rules)")
@@ -207,7 +207,7 @@ def nothing_refused_is_written(subject: Subject) -> Iterator[Finding]:
     yield from _check_single_requests(subject)
 
 
-def _check_single_requests(subject: Subject) -> Iterator[Finding]:
+def _check_single_requests(subject: Subject) -> Iterator[RuleFinding]:
     """A request per declared medium, and one per option, alone and together with what it may exclude."""
     for aim in subject.aims:
         for scene in [*media_scenes(), result_image()]:
@@ -219,13 +219,13 @@ def _check_single_requests(subject: Subject) -> Iterator[Finding]:
                 yield from _check_request(subject, aim, f"with {', '.join(wanted)}", [user("q")], offered, **wanted)
 
 
-def _check_request(subject: Subject, aim: Aim, what: str, *parts: Any, **options: Any) -> Iterator[Finding]:
+def _check_request(subject: Subject, aim: Aim, what: str, *parts: Any, **options: Any) -> Iterator[RuleFinding]:
     try:
         _check_lint(subject, subject.write(aim, *parts, **options))
     except CapabilityError:
         return
     except LawBroken as error:
-        yield Finding(f"{what}: {error}", aim.name)
+        yield RuleFinding(f"{what}: {error}", aim.name)
 
 
 def _cut_after_question(history: list[Message]) -> list[Message]:
@@ -260,13 +260,13 @@ _FEWEST_TOKENS = 30
     fix="""Count characters by kind of text (about four to a token for English prose) plus a few tokens per message and
     tool, and images by their known cost; widen quirks.estimate_band only with measurements.""",
 )
-def estimates_are_near(subject: Subject) -> Iterator[Finding]:
+def estimates_are_near(subject: Subject) -> Iterator[RuleFinding]:
     """English prose, at four characters a token; more of it, and tools; then the words of each recorded request."""
     for aim in subject.aims[:1]:
         try:
             yield from _check_growth(subject, aim)
         except PluginError:
-            yield Finding("the hook estimate_input_tokens is missing, or fails: write it", aim.name)
+            yield RuleFinding("the hook estimate_input_tokens is missing, or fails: write it", aim.name)
             return
     yield from _check_any_history(subject)
     low, high = subject.quirks.estimate_band
@@ -283,23 +283,25 @@ def estimates_are_near(subject: Subject) -> Iterator[Finding]:
             continue  # what a template makes of tools, or a model of an image, cannot be seen
         found = _estimate_text(subject, aim_for(subject, exchange), "\n".join(words))
         if not low <= found / counted <= high:
-            yield Finding(
+            yield RuleFinding(
                 f"estimate_input_tokens gave {found}, the service counted {counted}: {found / counted:.2f} of it,"
                 f" and quirks.estimate_band allows {low} to {high}; mend it, or state the band you measured",
                 exchange.cassette,
             )
 
 
-def _check_growth(subject: Subject, aim: Aim) -> Iterator[Finding]:
+def _check_growth(subject: Subject, aim: Aim) -> Iterator[RuleFinding]:
     short, long = (_estimate_text(subject, aim, _PROSE * times) for times in (20, 40))
     low, high = subject.quirks.estimate_band
     expected = len(_PROSE) * 20 / 4
     if not low <= (long - short) / expected <= high:
-        yield Finding(f"{len(_PROSE) * 20} more characters of prose are estimated at {long - short} tokens", aim.name)
+        yield RuleFinding(
+            f"{len(_PROSE) * 20} more characters of prose are estimated at {long - short} tokens", aim.name
+        )
     if aim.capabilities.supports_tools and _estimate_text(subject, aim, _PROSE, tools=1) <= _estimate_text(
         subject, aim, _PROSE
     ):
-        yield Finding("a tool adds nothing to the estimate", aim.name)
+        yield RuleFinding("a tool adds nothing to the estimate", aim.name)
     for what, history in _histories_by_place(aim).items():
         found = [
             estimate_tokens(subject.provider, messages, [], aim.options())
@@ -307,7 +309,7 @@ def _check_growth(subject: Subject, aim: Aim) -> Iterator[Finding]:
         ]
         if not low <= (found[1] - found[0]) / expected <= high:
             why = f"{len(_PROSE) * 20} characters of {what} are estimated at {found[1] - found[0]} tokens"
-            yield Finding(why, aim.name)
+            yield RuleFinding(why, aim.name)
 
 
 def _histories_by_place(aim: Aim) -> dict[str, Callable[[str], list[Message]]]:
@@ -332,7 +334,7 @@ def _histories_by_place(aim: Aim) -> dict[str, Callable[[str], list[Message]]]:
     return made
 
 
-def _check_any_history(subject: Subject) -> Iterator[Finding]:
+def _check_any_history(subject: Subject) -> Iterator[RuleFinding]:
     def law(aim: Aim, history: list[Message]) -> None:
         found = estimate_tokens(subject.provider, history, [READ], aim.options())
         if type(found) is not int or found < 0:
@@ -343,7 +345,7 @@ def _check_any_history(subject: Subject) -> Iterator[Finding]:
             try:
                 law(aim, list(scene.history))
             except Exception as error:  # a hook may fail in any way
-                yield Finding(f"{scene.name}: {type(error).__name__}: {error}", aim.name)
+                yield RuleFinding(f"{scene.name}: {type(error).__name__}: {error}", aim.name)
     yield from check_law(subject, law, mixed_histories(subject, turns=2), share=3)
 
 

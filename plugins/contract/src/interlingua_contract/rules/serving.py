@@ -35,7 +35,7 @@ from interlingua.types import (
 )
 from interlingua_contract.json_paths import MARK, strings
 from interlingua_contract.recordings import recorded_answers, spread_places
-from interlingua_contract.rule import Finding, NotApplicable, rule
+from interlingua_contract.rule import NotApplicable, RuleFinding, rule
 from interlingua_contract.scenes import (
     FOREIGN,
     Law,
@@ -84,7 +84,7 @@ def _read(subject: Subject, request: WireRequest, **facts: Any) -> InboundReques
     fix="""Read every form that `to_wire` writes, in the order of the wire. What no option says goes to `extra`
     unchanged; where an option says it in another form, keep the exact one there and name it in `covered`.""",
 )
-def requests_are_read_as_written(subject: Subject) -> Iterator[Finding]:
+def requests_are_read_as_written(subject: Subject) -> Iterator[RuleFinding]:
     """Generated conversations with tools, and the recorded requests."""
     served = served_apis(subject)
 
@@ -101,7 +101,7 @@ def requests_are_read_as_written(subject: Subject) -> Iterator[Finding]:
             try:
                 _check_request(subject, _written_again(subject, request, model), model)
             except (InterlinguaError, LawBroken) as error:
-                yield Finding(str(error), exchange.cassette)
+                yield RuleFinding(str(error), exchange.cassette)
 
 
 def _check_request(subject: Subject, request: WireRequest, model: str) -> None:
@@ -133,7 +133,7 @@ def _written_again(subject: Subject, request: WireRequest, model: str) -> WireRe
     fix="""Write every block that this API has a place for, in order; what it has none for is a row of the losses, or
     goes into a seal. Counts are inclusive here: take them apart as the API counts.""",
 )
-def whole_answers_say_the_same(subject: Subject) -> Iterator[Finding]:
+def whole_answers_say_the_same(subject: Subject) -> Iterator[RuleFinding]:
     """Generated answers of this and another origin, and the recorded ones."""
     yield from _each_answer(subject, _check_whole)
 
@@ -152,7 +152,7 @@ def _check_whole(subject: Subject, api: str, message: Message, context: ServeCon
     fix="""Keep the writer's state in the object that the hook returns. Bytes may not depend on how many events one call
     of `feed` brings, save for what a reader passes over, such as pings.""",
 )
-def streams_say_the_same(subject: Subject) -> Iterator[Finding]:
+def streams_say_the_same(subject: Subject) -> Iterator[RuleFinding]:
     """The same answers, their events one by one and all at once."""
     yield from _each_answer(subject, _check_stream)
 
@@ -168,7 +168,9 @@ def _check_stream(subject: Subject, api: str, message: Message, context: ServeCo
             raise LawBroken("bytes come behind the end of a stream")
 
 
-def _each_answer(subject: Subject, check: Callable[[Subject, str, Message, ServeContext], None]) -> Iterator[Finding]:
+def _each_answer(
+    subject: Subject, check: Callable[[Subject, str, Message, ServeContext], None]
+) -> Iterator[RuleFinding]:
     """Hold a check against generated answers and recorded ones, each with seals."""
     served = served_apis(subject)
 
@@ -187,10 +189,10 @@ def _each_answer(subject: Subject, check: Callable[[Subject, str, Message, Serve
             try:
                 check(subject, str(api), message, _sealing(subject, str(api), message))
             except (InterlinguaError, LawBroken) as error:
-                yield Finding(str(error), exchange.cassette)
+                yield RuleFinding(str(error), exchange.cassette)
 
 
-def _check_answers(subject: Subject, law: Law, apis: Collection[str]) -> Iterator[Finding]:
+def _check_answers(subject: Subject, law: Law, apis: Collection[str]) -> Iterator[RuleFinding]:
     """Run a law about answers, which no model of this provider makes different: on one model of each API."""
     aims = {aim.api: aim for aim in reversed(subject.aims) if aim.api in apis}
     yield from check_law(subject, law, mixed_histories(subject, turns=2, marked=True), aims=list(aims.values()))
@@ -231,7 +233,7 @@ def _facts(message: Message) -> tuple[Any, ...]:
     fix="""Write the API's own error event where no `MessageComplete` came: `end()` without one, and every `ErrorEvent`.
     Write neither a stop reason nor an end mark then.""",
 )
-def cut_answers_do_not_look_finished(subject: Subject) -> Iterator[Finding]:
+def cut_answers_do_not_look_finished(subject: Subject) -> Iterator[RuleFinding]:
     """An answer broken off at every event, silently and with an error."""
     message = _sample(FOREIGN)
     for api in served_apis(subject):
@@ -244,7 +246,7 @@ def cut_answers_do_not_look_finished(subject: Subject) -> Iterator[Finding]:
                 decoder = decode_stream(subject, api, body)
                 if decoder.complete or decoder.failed is None:
                     how = "an error" if error else "no end"
-                    yield Finding(f"a stream with {how} after {at} events is read as a whole answer", api)
+                    yield RuleFinding(f"a stream with {how} after {at} events is read as a whole answer", api)
                     return
 
 
@@ -266,7 +268,7 @@ def _sample(origin: Origin) -> Message:
     fix="""Write `context.model`, never the model that answered: clients drop reasoning of another name. Make the
     answer's id of `context.answer_id`: clients glue answers of one id into one. Take time and ids from the context.""",
 )
-def answers_have_names_of_their_own(subject: Subject) -> Iterator[Finding]:
+def answers_have_names_of_their_own(subject: Subject) -> Iterator[RuleFinding]:
     """One answer under two ids, whole and streamed."""
     message = _sample(FOREIGN)
     for api in served_apis(subject):
@@ -276,15 +278,15 @@ def answers_have_names_of_their_own(subject: Subject) -> Iterator[Finding]:
                 for name in ("01KAKDPZ0000000000000000AA", "01KAKDPZ0000000000000000BB")
             ]
             if FOREIGN.model.encode() in bodies[0]:
-                yield Finding(f"the {how} answer names the model that made it", api)
+                yield RuleFinding(f"the {how} answer names the model that made it", api)
             if _says_models(subject, api) and ASKED.encode() not in bodies[0]:
-                yield Finding(f"the {how} answer does not say the model that was asked for", api)
+                yield RuleFinding(f"the {how} answer does not say the model that was asked for", api)
             if bodies[0] == bodies[1] and _says_ids(subject, api):
-                yield Finding(f"two {how} answers have the same id", api)
+                yield RuleFinding(f"two {how} answers have the same id", api)
             if write(subject, message, _sealing(subject, api, message)) != write(
                 subject, message, _sealing(subject, api, message)
             ):
-                yield Finding(f"written twice, the {how} answer is not the same", api)
+                yield RuleFinding(f"written twice, the {how} answer is not the same", api)
 
 
 def _whole_bytes(subject: Subject, message: Message, context: ServeContext) -> bytes:
@@ -317,7 +319,7 @@ def _says_ids(subject: Subject, api: str) -> bool:
     fix="""Seal what `AnswerState` gathers into a field that callers send back, and put the state in front of its block
     when the answer is read again, for `restore_answer`. quirks.echoed names what of an answer callers send back.""",
 )
-def sealed_state_comes_back(subject: Subject) -> Iterator[Finding]:
+def sealed_state_comes_back(subject: Subject) -> Iterator[RuleFinding]:
     """Generated answers of another origin, whole, sent back as they were written."""
     served = served_apis(subject)
     echoed = {api: path for api, path in subject.quirks.echoed.items() if api in served}
@@ -376,7 +378,7 @@ def _state_of(message: Message) -> list[Any]:
     fix="""Write signatures, encrypted reasoning, opaque blocks and replay state of another origin into the seal only.
     Without a seal they are dropped, with a row of the writer's losses; they are never text.""",
 )
-def state_is_never_text(subject: Subject) -> Iterator[Finding]:
+def state_is_never_text(subject: Subject) -> Iterator[RuleFinding]:
     """Generated answers of another origin, with a mark in everything opaque; with a seal and without."""
     served = served_apis(subject)
 
@@ -406,7 +408,7 @@ def state_is_never_text(subject: Subject) -> Iterator[Finding]:
     fix="""Give each class of errors the status and the words that `from_wire_error` reads as that class, and the
     delay as `retry-after`. What a PluginError says is for you, not for callers.""",
 )
-def errors_keep_their_class(subject: Subject) -> Iterator[Finding]:
+def errors_keep_their_class(subject: Subject) -> Iterator[RuleFinding]:
     """Seven classes, and a fault of our own."""
     for api in served_apis(subject):
         context = serve_context(subject, api)
@@ -414,14 +416,14 @@ def errors_keep_their_class(subject: Subject) -> Iterator[Finding]:
             response = to_wire_error(subject.provider, kind("contract words", retry_after=7.0), context)
             read = subject.provider.from_wire_error(response, subject.context_for(api, ASKED))
             if type(read) is not kind:
-                yield Finding(f"{kind.__name__} is read as {type(read).__name__} at {response.status}", api)
+                yield RuleFinding(f"{kind.__name__} is read as {type(read).__name__} at {response.status}", api)
             elif "contract words" not in read.message:
-                yield Finding(f"what {kind.__name__} says is lost", api)
+                yield RuleFinding(f"what {kind.__name__} says is lost", api)
             elif read.retry_after != 7.0:
-                yield Finding(f"the delay of {kind.__name__} became {read.retry_after}", api)
+                yield RuleFinding(f"the delay of {kind.__name__} became {read.retry_after}", api)
         failure: WireResponse = to_wire_error(subject.provider, PluginError("contract secret"), context)
         if failure.status < 500 or b"contract secret" in failure.body:
-            yield Finding(f"a fault of ours is told to the caller, at {failure.status}", api)
+            yield RuleFinding(f"a fault of ours is told to the caller, at {failure.status}", api)
         refused = to_wire_error(subject.provider, CapabilityError("contract words", path="x"), context)
         if not 400 <= refused.status < 500:
-            yield Finding(f"what cannot be done is written with status {refused.status}", api)
+            yield RuleFinding(f"what cannot be done is written with status {refused.status}", api)

@@ -12,7 +12,7 @@ from interlingua._response.framing import framer
 from interlingua.errors import InterlinguaError, MalformedResponseError, PluginError, ProviderError
 from interlingua.plugins import WireChunk
 from interlingua.types import Message, StreamEvent
-from interlingua_cli.cassettes import Exchange
+from interlingua_cli.cassettes import RecordedExchange
 from interlingua_contract.json_paths import leaves, with_value
 from interlingua_contract.recordings import (
     USAGE_COUNTS,
@@ -27,7 +27,7 @@ from interlingua_contract.recordings import (
     replay_history,
     spread_places,
 )
-from interlingua_contract.rule import Finding, NotApplicable, rule
+from interlingua_contract.rule import NotApplicable, RuleFinding, rule
 from interlingua_contract.scenes import READ
 from interlingua_contract.subject import Subject
 
@@ -43,7 +43,7 @@ _LETTERS = "é√🙂"
     finished content has. Ids, when the provider makes a new one per request, may differ; nothing else. If two
     recordings are not of the same answer, name the cassette in quirks.unpaired with the reason.""",
 )
-def stream_equals_whole_body(subject: Subject) -> Iterator[Finding]:
+def stream_equals_whole_body(subject: Subject) -> Iterator[RuleFinding]:
     """Pairs of cassettes whose requests differ only in streaming."""
     pairs = list(_pairs(subject))
     if not pairs:
@@ -52,26 +52,26 @@ def stream_equals_whole_body(subject: Subject) -> Iterator[Finding]:
         where = f"{whole.cassette} and {streamed.cassette}"
         one, other = read_whole(subject, whole), read_stream(subject, streamed)
         if one.message is None or other.message is None or one.error or other.error:
-            yield Finding(f"cannot be read: {one.error or other.error or one.escaped}", where)
+            yield RuleFinding(f"cannot be read: {one.error or other.error or one.escaped}", where)
             continue
         for what, left, right in zip(_FACTS, _facts_of(one.message), _facts_of(other.message), strict=True):
             if left != right:
-                yield Finding(f"{what} differ: whole {left!r}, streamed {right!r}", where)
+                yield RuleFinding(f"{what} differ: whole {left!r}, streamed {right!r}", where)
         aim = aim_for(subject, whole)
         bodies = [
             _without_ids(subject.write(aim, replay_history(message), [READ]).body, message)
             for message in (one.message, other.message)
         ]
         if json.loads(bodies[0]) != json.loads(bodies[1]):
-            yield Finding("the next request differs", where)
+            yield RuleFinding("the next request differs", where)
 
 
-def _pairs(subject: Subject) -> Iterator[tuple[Exchange, Exchange]]:
+def _pairs(subject: Subject) -> Iterator[tuple[RecordedExchange, RecordedExchange]]:
     """Each good whole answer with a good stream of its request: of several, the one that is named most alike.
 
     A failure inside a 200 is not that answer.
     """
-    found: dict[str, tuple[list[Exchange], list[Exchange]]] = {}
+    found: dict[str, tuple[list[RecordedExchange], list[RecordedExchange]]] = {}
     for exchange in subject.exchanges:
         if exchange.good and exchange.cassette not in subject.quirks.unpaired:
             found.setdefault(_request_key(subject, exchange), ([], []))[exchange.streamed].append(exchange)
@@ -82,7 +82,7 @@ def _pairs(subject: Subject) -> Iterator[tuple[Exchange, Exchange]]:
                 yield whole, max(answered, key=lambda one: SequenceMatcher(None, one.cassette, whole.cassette).ratio())
 
 
-def _request_key(subject: Subject, exchange: Exchange) -> str:
+def _request_key(subject: Subject, exchange: RecordedExchange) -> str:
     """Return what a whole and a streamed request for the same answer have in common: API, model and body."""
     body = exchange.request if isinstance(exchange.request, dict) else {}
     kept = {name: value for name, value in body.items() if not name.startswith("stream")}
@@ -119,22 +119,22 @@ def _without_ids(body: bytes, message: Message) -> bytes:
     fix="""Keep state per event, never per chunk of bytes: core frames the stream before you see it. A framing of your
     own must hold back unfinished lines and unfinished UTF-8.""",
 )
-def chunking_does_not_matter(subject: Subject) -> Iterator[Finding]:
+def chunking_does_not_matter(subject: Subject) -> Iterator[RuleFinding]:
     """Each recorded stream at four sizes; one more with letters of several bytes."""
     streams = recorded_streams(subject)
     torn = {exchange.cassette: _find_torn_letters(subject, exchange) for exchange in streams}
     for exchange in streams:
         if why := torn[exchange.cassette]:
-            yield Finding(why, exchange.cassette)
+            yield RuleFinding(why, exchange.cassette)
         whole = read_stream(subject, exchange)
         if whole.escaped is not None:
-            yield Finding(f"{type(whole.escaped).__name__}: {whole.escaped}", exchange.cassette)
+            yield RuleFinding(f"{type(whole.escaped).__name__}: {whole.escaped}", exchange.cassette)
         for size in _SIZES:
             again = read_stream(subject, exchange, size=size)
             if (again.message, type(again.error)) != (whole.message, type(whole.error)):
-                yield Finding(f"another message in pieces of {size} bytes", exchange.cassette)
+                yield RuleFinding(f"another message in pieces of {size} bytes", exchange.cassette)
             elif _without_errors(again.events) != _without_errors(whole.events):
-                yield Finding(f"other events in pieces of {size} bytes", exchange.cassette)
+                yield RuleFinding(f"other events in pieces of {size} bytes", exchange.cassette)
     if set(torn.values()) == {None}:
         raise NotApplicable("no event of a stream has three letters of text, so letters of several bytes were not cut")
 
@@ -143,7 +143,7 @@ def _without_errors(events: Sequence[StreamEvent]) -> list[str]:
     return [repr(event) for event in events if event.type != "error"]
 
 
-def _find_torn_letters(subject: Subject, exchange: Exchange) -> str | None:
+def _find_torn_letters(subject: Subject, exchange: RecordedExchange) -> str | None:
     """Put letters of two, three and four bytes into the text; they must arrive at every size; None without text."""
     plain = read_stream(subject, exchange).text
 
@@ -166,7 +166,7 @@ def _find_torn_letters(subject: Subject, exchange: Exchange) -> str | None:
     source="format.md, Streaming; hook connection",
     fix="Use core's framings `sse` or `ndjson`; a framing of your own has to know all the forms its standard allows.",
 )
-def line_ends_do_not_matter(subject: Subject) -> Iterator[Finding]:
+def line_ends_do_not_matter(subject: Subject) -> Iterator[RuleFinding]:
     """Each recorded stream in four disguises."""
     for exchange in recorded_streams(subject):
         frames = Frames(subject, exchange)
@@ -182,7 +182,7 @@ def line_ends_do_not_matter(subject: Subject) -> Iterator[Finding]:
             for size in (None, 1):
                 found = read_stream(subject, exchange, changed, size=size)
                 if (found.message, type(found.error)) != (plain.message, type(plain.error)):
-                    yield Finding(f"another message with {name}", exchange.cassette)
+                    yield RuleFinding(f"another message with {name}", exchange.cassette)
                     break
 
 
@@ -192,20 +192,20 @@ def line_ends_do_not_matter(subject: Subject) -> Iterator[Finding]:
     source="hook stream_response",
     fix="Keep the state of a stream in local names of the generator, or in an object made there; never on the plugin.",
 )
-def answers_do_not_mix(subject: Subject) -> Iterator[Finding]:
+def answers_do_not_mix(subject: Subject) -> Iterator[RuleFinding]:
     """Every answer twice, and every stream in turn with another one."""
     for exchange in subject.exchanges:
         if exchange.good and read_answer(subject, exchange).message != read_answer(subject, exchange).message:
-            yield Finding("read a second time it is another message", exchange.cassette)
+            yield RuleFinding("read a second time it is another message", exchange.cassette)
     found = recorded_streams(subject)
     for one, other in zip(found, [*found[1:], *found[:1]], strict=True):
         alone = [read_stream(subject, each).message for each in (one, other)]
         together = _read_interleaved(subject, one, other)
         if together != alone:
-            yield Finding("read at the same time they mix", f"{one.cassette} and {other.cassette}")
+            yield RuleFinding("read at the same time they mix", f"{one.cassette} and {other.cassette}")
 
 
-def _read_interleaved(subject: Subject, one: Exchange, other: Exchange) -> list[object]:
+def _read_interleaved(subject: Subject, one: RecordedExchange, other: RecordedExchange) -> list[object]:
     decoders = [make_decoder(subject, each) for each in (one, other)]
     cut = [Frames(subject, each) for each in (one, other)]
     for at in range(max(len(frames.events) for frames in cut)):
@@ -229,22 +229,22 @@ def _read_interleaved(subject: Subject, one: Exchange, other: Exchange) -> list[
     fix="""No sleeping, no locks, no tasks, no I/O inside the generator; no `yield` in a `finally`, and no `except
     BaseException` that continues or returns: a cancelled task would look like an answer that ended.""",
 )
-def hook_awaits_only_its_stream(subject: Subject) -> Iterator[Finding]:
+def hook_awaits_only_its_stream(subject: Subject) -> Iterator[RuleFinding]:
     """Drive by hand; close after every event; cancel while it waits for the next chunk."""
     for exchange in recorded_streams(subject):
         found = read_stream(subject, exchange)
         if found.escaped is not None or isinstance(found.error, (PluginError, MalformedResponseError)):
-            yield Finding(f"driven by hand: {found.error or found.escaped}", exchange.cassette)
+            yield RuleFinding(f"driven by hand: {found.error or found.escaped}", exchange.cassette)
             continue
         for place in spread_places(len(found.events), 12):
             if why := asyncio.run(_close_after(subject, exchange, place)):
-                yield Finding(f"closing after event {place}: {why}", exchange.cassette)
+                yield RuleFinding(f"closing after event {place}: {why}", exchange.cassette)
                 break
         if not asyncio.run(_raises_cancellation(subject, exchange)):
-            yield Finding("when cancelled it ends as if the answer were complete", exchange.cassette)
+            yield RuleFinding("when cancelled it ends as if the answer were complete", exchange.cassette)
 
 
-async def _raises_cancellation(subject: Subject, exchange: Exchange) -> bool:
+async def _raises_cancellation(subject: Subject, exchange: RecordedExchange) -> bool:
     """True when the hook raises the cancellation of the task that waits for its stream."""
     chunks = list(framer(framing_of(subject, exchange)).feed(exchange.body))
     source = _source(chunks[: len(chunks) // 2], cancelled=True)
@@ -258,7 +258,7 @@ async def _raises_cancellation(subject: Subject, exchange: Exchange) -> bool:
     return False
 
 
-async def _close_after(subject: Subject, exchange: Exchange, place: int) -> str:
+async def _close_after(subject: Subject, exchange: RecordedExchange, place: int) -> str:
     """Take some events and close; return what went wrong."""
     made = framer(framing_of(subject, exchange))
     stream = subject.provider.stream_response(_source(list(made.feed(exchange.body))), subject.context(exchange))
@@ -289,15 +289,15 @@ async def _source(chunks: list[WireChunk], *, cancelled: bool = False) -> AsyncI
     source="hook stream_response",
     fix="Do not look for a running event loop, and do nothing that behaves differently inside of one.",
 )
-def sync_and_async_agree(subject: Subject) -> Iterator[Finding]:
+def sync_and_async_agree(subject: Subject) -> Iterator[RuleFinding]:
     """Each recorded stream in a real event loop, its chunks one by one."""
     for exchange in recorded_streams(subject):
         found = read_stream(subject, exchange)
         events, error = asyncio.run(_read_in_loop(subject, exchange))
         if _event_texts(found.events) != _event_texts(events):
-            yield Finding("other events in an event loop", exchange.cassette)
+            yield RuleFinding("other events in an event loop", exchange.cassette)
         elif found.error is None and error is not None:
-            yield Finding(f"an error only in an event loop: {error}", exchange.cassette)
+            yield RuleFinding(f"an error only in an event loop: {error}", exchange.cassette)
 
 
 def _event_texts(events: Sequence[StreamEvent]) -> list[str]:
@@ -305,7 +305,9 @@ def _event_texts(events: Sequence[StreamEvent]) -> list[str]:
     return [f"error {type(event.error).__name__}" if event.type == "error" else repr(event) for event in events]
 
 
-async def _read_in_loop(subject: Subject, exchange: Exchange) -> tuple[list[StreamEvent], InterlinguaError | None]:
+async def _read_in_loop(
+    subject: Subject, exchange: RecordedExchange
+) -> tuple[list[StreamEvent], InterlinguaError | None]:
     made = framer(framing_of(subject, exchange))
     source = _source([*made.feed(exchange.body), *made.close()])
     events: list[StreamEvent] = []

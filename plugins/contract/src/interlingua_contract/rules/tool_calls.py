@@ -13,7 +13,7 @@ import attrs
 from interlingua._request.project import project_conversation
 from interlingua.types import Message, tool_result, user
 from interlingua_contract.json_paths import nodes, strings, texts
-from interlingua_contract.rule import Finding, NotApplicable, rule
+from interlingua_contract.rule import NotApplicable, RuleFinding, rule
 from interlingua_contract.scenes import READ, LawBroken, assistant_turn, call, check_law, mixed_histories
 from interlingua_contract.subject import Aim, Subject
 
@@ -39,7 +39,7 @@ SCHEMA: dict[str, Any] = {
     result, unchanged. Do not cut, prefix, count or hash them. If the wire refuses them, declare its `tool_id_pattern`
     and `tool_id_max_length`; if it has no ids at all, set `ids_on_wire=False` in the quirks.""",
 )
-def call_ids_are_whole(subject: Subject) -> Iterator[Finding]:
+def call_ids_are_whole(subject: Subject) -> Iterator[RuleFinding]:
     """Compare the ids that core resolved with the leaves of the body."""
     if not any(map(subject.quirks.has_call_ids, subject.apis)):
         raise NotApplicable("this wire carries no call ids (quirks.ids_on_wire)")
@@ -68,7 +68,7 @@ def call_ids_are_whole(subject: Subject) -> Iterator[Finding]:
     `block.input` as it is: no sorting of keys, no dropping of null, 0, false or empty values, no escaping of text
     beyond what JSON needs.""",
 )
-def arguments_arrive_exactly(subject: Subject) -> Iterator[Finding]:
+def arguments_arrive_exactly(subject: Subject) -> Iterator[RuleFinding]:
     """Arguments in unusual key order, with every falsy value and numbers that a careless reader changes."""
     value: dict[str, Any] = {
         "z": 0,
@@ -88,9 +88,9 @@ def arguments_arrive_exactly(subject: Subject) -> Iterator[Finding]:
         block = attrs.evolve(call(1), input=value)
         body = subject.body(aim, [user("q"), assistant_turn([block], None), tool_result(block, "r")], [READ])
         if not any(json.dumps(node) == json.dumps(value) for node in _objects(body)):
-            yield Finding(f"no object of the body holds {value!r} in this order", aim.name)
+            yield RuleFinding(f"no object of the body holds {value!r} in this order", aim.name)
         if texts(body).count(READ.name) < 2:
-            yield Finding(f"the name {READ.name!r} stands with its definition and not with its call", aim.name)
+            yield RuleFinding(f"the name {READ.name!r} stands with its definition and not with its call", aim.name)
 
 
 def _objects(body: Any) -> Iterator[Any]:
@@ -109,7 +109,7 @@ def _objects(body: Any) -> Iterator[Any]:
     fix="""Write every tool with its name, description and schema, in the given order; a schema keyword the wire does
     not know is a Loss, not left out silently. A target without tools declares `supports_tools=False` and gets none.""",
 )
-def tool_definitions_arrive(subject: Subject) -> Iterator[Finding]:
+def tool_definitions_arrive(subject: Subject) -> Iterator[RuleFinding]:
     """Every field of a definition, and six names in an order that is no other's."""
     offered = [attrs.evolve(READ, name=name) for name in ("zz_first", "beta", "read_file", "delta", "omega", "a1")]
     offered[0] = attrs.evolve(offered[0], description="mkd1q", input_schema=SCHEMA)
@@ -118,16 +118,16 @@ def tool_definitions_arrive(subject: Subject) -> Iterator[Finding]:
         body = request.body.decode()
         if not aim.capabilities.supports_tools:
             if "zz_first" in body:
-                yield Finding("tools are sent though supports_tools is False", aim.name)
+                yield RuleFinding("tools are sent though supports_tools is False", aim.name)
             continue
         places = [body.find(f'"{tool.name}"') for tool in offered]
         missing = [word for word in ("mkd1q", *[tool.name for tool in offered]) if word not in body]
         if missing and not request.losses:
-            yield Finding(f"{', '.join(missing)} of the definitions is not in the body", aim.name)
+            yield RuleFinding(f"{', '.join(missing)} of the definitions is not in the body", aim.name)
         elif places != sorted(places):
-            yield Finding("the tools were put in another order", aim.name)
+            yield RuleFinding("the tools were put in another order", aim.name)
         elif not request.losses and not any(_covers(node, SCHEMA) for node in _objects(json.loads(body))):
-            yield Finding(f"no object of the body holds the whole schema {SCHEMA}", aim.name)
+            yield RuleFinding(f"no object of the body holds the whole schema {SCHEMA}", aim.name)
 
 
 def _covers(found: Any, wanted: Any) -> bool:

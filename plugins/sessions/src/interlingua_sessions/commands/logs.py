@@ -16,10 +16,10 @@ from interlingua.codec import encode_message
 from interlingua.types import Message
 from interlingua_cli.arguments import Arguments
 from interlingua_cli.config import write_value
+from interlingua_cli.context import MODEL, CommandContext, plugin_option
 from interlingua_cli.output import json_option, mask_credentials, print_facts, print_json, print_json_lines
 from interlingua_cli.schema import OUTPUT_NAME, given_schema, schema_multi_option, schema_option
 from interlingua_cli.show import find_code
-from interlingua_cli.state import MODEL, State, plugin_option
 from interlingua_cli.streams import escape_controls
 from interlingua_sessions.commands.shared import arguments_before, default_place, store_at, store_option
 from interlingua_sessions.store import LoggedTurn, Store
@@ -124,7 +124,7 @@ class _Turn:
 class _Wanted:
     """Which turns are listed."""
 
-    _state: State
+    _context: CommandContext
     query: str | None
     model: str | None
     tools: tuple[str, ...]
@@ -142,8 +142,8 @@ class _Wanted:
 
     def find(self, store: Store, session_id: str | None) -> Iterator[_Turn]:
         """Yield the turns, the newest first."""
-        model = None if self.model is None else str(self._state.registry.resolve(self.model))
-        schema = given_schema(self._state.environ, self.schema, self.schema_multi)
+        model = None if self.model is None else str(self._context.registry.resolve(self.model))
+        schema = given_schema(self._context.environ, self.schema, self.schema_multi)
         tools = {name.rpartition(":")[2] for name in self.tools}
         for logged in store.turns(session_id, words=(self.query or "").split(), tools=tools):
             arguments = arguments_before(store, logged.question.session_id, logged.question.id)
@@ -316,16 +316,16 @@ def _turn_json(turn: _Turn, *, truncate: bool) -> dict[str, Any]:
 
 @logs.command("on")
 @click.pass_obj
-def on(state: State) -> None:
+def on(context: CommandContext) -> None:
     """Keep questions and answers from now on."""
-    click.echo(f"on ({write_value(state.environ, 'log', value=True)})", err=True)
+    click.echo(f"on ({write_value(context.environ, 'log', value=True)})", err=True)
 
 
 @logs.command("off")
 @click.pass_obj
-def off(state: State) -> None:
+def off(context: CommandContext) -> None:
     """Keep nothing from now on; what is kept stays."""
-    click.echo(f"off ({write_value(state.environ, 'log', value=False)})", err=True)
+    click.echo(f"off ({write_value(context.environ, 'log', value=False)})", err=True)
 
 
 @logs.command("path")

@@ -17,9 +17,9 @@ import click
 from interlingua._catalogue import ModelInfo
 from interlingua.codec import dumps_message
 from interlingua.types import ModelId
+from interlingua_cli.context import CommandContext, plugin_option
 from interlingua_cli.foreign import SESSION_EXPORT, refuse_foreign
 from interlingua_cli.output import json_option, print_json, print_table
-from interlingua_cli.state import State, plugin_option
 from interlingua_sessions.commands.shared import complete_sessions, over_messages, shown, store_at, store_option
 from interlingua_sessions.compaction import build_context
 from interlingua_sessions.store import Repriced, SessionExistsError
@@ -34,7 +34,9 @@ _STANDARD = Path("-")
 @json_option
 @plugin_option
 @click.pass_obj
-def reprice_command(state: State, session: str | None, at: datetime | None, place: str | None, as_json: bool) -> None:
+def reprice_command(
+    context: CommandContext, session: str | None, at: datetime | None, place: str | None, as_json: bool
+) -> None:
     """Price stored answers anew from today's catalogues.
 
     Each change is stored as it is printed, beside what it was before; Ctrl-C loses nothing.
@@ -42,10 +44,10 @@ def reprice_command(state: State, session: str | None, at: datetime | None, plac
 
     @cache
     def lookup(model: str) -> ModelInfo | None:
-        asked: ModelId = state.registry.resolve(model)
-        if asked.provider not in state.registry.found():
+        asked: ModelId = context.registry.resolve(model)
+        if asked.provider not in context.registry.found():
             return None
-        return state.registry.provider(asked.provider).model(asked.name)
+        return context.registry.provider(asked.provider).model(asked.name)
 
     with store_at(place) as store:
         if session is not None:

@@ -11,9 +11,9 @@ from interlingua import InterlinguaError
 from interlingua.codec import encode_message
 from interlingua.types import ContentBlock, Role, TextBlock
 from interlingua_cli.attachments import Attachments, attach_option, attach_type_option, fragment_option
+from interlingua_cli.context import MODEL, CommandContext, plugin_option
 from interlingua_cli.input import PairCommand, check_text, option_option, read_text, url_option
 from interlingua_cli.output import json_option, print_calls, print_json, print_stream, print_usage
-from interlingua_cli.state import MODEL, State, plugin_option
 from interlingua_sessions.commands.shared import complete_sessions, session_client, session_in, store_at, store_option
 from interlingua_sessions.routing.policy import NoRouteError, SwapRefusedError
 from interlingua_sessions.session import Session
@@ -36,10 +36,10 @@ from interlingua_sessions.session import Session
 @json_option
 @plugin_option
 @click.pass_obj
-def send_command(state: State, session: str, text: tuple[str, ...], model: str | None, instructions: str | None,
-                 fragments: tuple[str, ...], media: tuple[str, ...], typed: tuple[tuple[str, str], ...],
-                 url: str | None, again: bool, options: Mapping[str, Any], place: str | None,
-                 as_json: bool) -> None:  # fmt: skip
+def send_command(context: CommandContext, session: str, text: tuple[str, ...], model: str | None,
+                 instructions: str | None, fragments: tuple[str, ...], media: tuple[str, ...],
+                 typed: tuple[tuple[str, str], ...], url: str | None, again: bool, options: Mapping[str, Any],
+                 place: str | None, as_json: bool) -> None:  # fmt: skip
     """Say something in a session and print the answer.
 
     Text piped in stands before TEXT, or in place of a - in it. Ctrl-C stops the answer and keeps what came. A session
@@ -48,8 +48,8 @@ def send_command(state: State, session: str, text: tuple[str, ...], model: str |
     """
     attached = Attachments(fragments=fragments, media=media, typed=typed)
     content = None if again else _content(text, attached)
-    with store_at(place) as store, session_client(state, store, session, model, url) as client:
-        opened = session_in(state, store, session, client, system=instructions)
+    with store_at(place) as store, session_client(context, store, session, model, url) as client:
+        opened = session_in(context, store, session, client, system=instructions)
         known = {message.id for message in opened.messages[-1:]}
         try:
             with opened.stream(content, model=model, **options) as stream:

@@ -13,7 +13,7 @@ import click
 
 from interlingua.types import Role
 from interlingua_cli.config import data_folder
-from interlingua_cli.state import State
+from interlingua_cli.context import CommandContext
 from interlingua_sessions.store import EntryKind, SessionNotFoundError, Store, open_store
 
 if TYPE_CHECKING:
@@ -66,7 +66,9 @@ def open_private(place: str | Path) -> Store:
     return open_store(place)
 
 
-def session_client(state: State, store: Store, session_id: str, model: str | None, url: str | None) -> Client:
+def session_client(
+    context: CommandContext, store: Store, session_id: str, model: str | None, url: str | None
+) -> Client:
     """Make the client of a session: `model`, else the one switched to, else the one begun with, answers at `url`.
 
     Raises:
@@ -77,7 +79,7 @@ def session_client(state: State, store: Store, session_id: str, model: str | Non
             model = model_of(store, session_id)
     if model is None and url is not None:
         raise click.UsageError("--url is the address of a model's provider: name the model, too")
-    return state.client(model or state.config.default_model, url)
+    return context.client(model or context.config.default_model, url)
 
 
 def model_of(store: Store, session_id: str) -> str | None:
@@ -102,7 +104,9 @@ def arguments_before(store: Store, session_id: str, message_id: str | None = Non
     return found[-1].data if found else {}
 
 
-def session_in(state: State, store: Store, session_id: str, client: Client, *, system: str | None) -> Session:
+def session_in(
+    context: CommandContext, store: Store, session_id: str, client: Client, *, system: str | None
+) -> Session:
     """Open a session for talking; a new one is said to be new, so that a mistyped id is seen.
 
     Raises:
@@ -114,7 +118,7 @@ def session_in(state: State, store: Store, session_id: str, client: Client, *, s
         store.session(session_id)
     except SessionNotFoundError as error:
         if client.model is None:
-            how = f"to begin it, name a model. {state.describe_models()}."
+            how = f"to begin it, name a model. {context.describe_models()}."
             raise click.UsageError(f"there is no session {session_id!r}; {how}") from error
         click.echo(f"(new session {session_id})", err=True)
     return Session.open(store, session_id, client=client, system=system, workspace=str(Path.cwd()))

@@ -12,8 +12,8 @@ import click
 
 from interlingua.codec import encode_message
 from interlingua.types import Message
+from interlingua_cli.context import MODEL, CommandContext, plugin_option
 from interlingua_cli.output import json_option, print_json, print_table
-from interlingua_cli.state import MODEL, State, plugin_option
 from interlingua_sessions.commands.shared import complete_sessions, store_at, store_option
 from interlingua_sessions.store import SessionRecord
 
@@ -105,7 +105,7 @@ def _why(message: Message) -> str | None:
 @plugin_option
 @click.pass_obj
 def switch_command(
-    state: State, session: str, model: str | None, reason: str | None, clear: bool, place: str | None
+    context: CommandContext, session: str, model: str | None, reason: str | None, clear: bool, place: str | None
 ) -> None:
     """Let another model answer in a session from now on.
 
@@ -115,7 +115,7 @@ def switch_command(
 
     if clear is (model is not None):
         raise click.UsageError("give either MODEL or --clear")
-    with store_at(place) as store, state.client() as client:
+    with store_at(place) as store, context.client() as client:
         store.session(session)
         name = Session.open(store, session, client=client).switch(model, reason=reason)
     click.echo(f"now {name}" if name else "the policy decides", err=True)

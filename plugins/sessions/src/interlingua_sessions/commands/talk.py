@@ -15,10 +15,12 @@ from interlingua import Client
 from interlingua.plugins import Loss
 from interlingua.types import ContentBlock, Message, Role, Usage, user
 from interlingua_cli.arguments import Arguments
+from interlingua_cli.context import CommandContext
+from interlingua_cli.conversation import SWAP_REASON, LogError, OpenConversation
 from interlingua_cli.input import write_conversation
+from interlingua_cli.plan import losses_at_model
+from interlingua_cli.schema import schema_output
 from interlingua_cli.show import Show
-from interlingua_cli.state import State
-from interlingua_cli.talk import SWAP_REASON, LogError, Talk, answer_of, losses_of_swap
 from interlingua_cli.tools import Tools
 from interlingua_sessions.commands.shared import ARGUMENTS, VARIABLE, arguments_before, model_of, session_in, store_at
 from interlingua_sessions.compaction import build_context
@@ -26,13 +28,19 @@ from interlingua_sessions.session import Session
 from interlingua_sessions.store import EntryKind, Store, StoreError
 
 
-class StoredTalk:
+class StoredConversation:
     """A conversation whose every message is in the store before the next prompt."""
 
     def __init__(
-        self, state: State, client: Client, store: Store, session: Session, model: str | None, arguments: Arguments
+        self,
+        context: CommandContext,
+        client: Client,
+        store: Store,
+        session: Session,
+        model: str | None,
+        arguments: Arguments,
     ) -> None:
-        self._state = state
+        self._context = context
         self._client = client
         self._store = store
         self._session = session
@@ -81,15 +89,15 @@ class StoredTalk:
     def ask_for(
         self, content: str | Sequence[ContentBlock], schema: Mapping[str, Any], tools: Tools | None
     ) -> tuple[Any, Message, Usage]:
-        """As `Talk.ask_for`."""
+        """As `OpenConversation.ask_for`."""
         self._keep_arguments()
         session, model = self._session, self._model or self._session.active_model
         question = user(content, session_id=session.id)
         if tools is not None:
-            run = tools.ask_for(answer_of(schema), question, model=model, options=self._options, session=session)
+            run = tools.ask_for(schema_output(schema), question, model=model, options=self._options, session=session)
             return run.output, run.stop.message, run.usage
         session.add(question)
-        answer = self._client.send(session.context(), output=answer_of(schema), model=model, **self._options)
+        answer = self._client.send(session.context(), output=schema_output(schema), model=model, **self._options)
         for message in answer.messages:
             session.add(attrs.evolve(message, session_id=session.id))
         return answer.value, answer.message, answer.usage
@@ -104,7 +112,7 @@ class StoredTalk:
         """Switch the session; one that cannot work is refused with the reason, and nothing changes."""
         name = self._session.switch(model, reason=SWAP_REASON)
         self._model = None
-        return losses_of_swap(self._state, self._session.context(), str(name), self._options)
+        return losses_at_model(self._context, self._session.context(), str(name), self._options)
 
     def save(self, path: Path) -> None:
         """Write what a model is sent of the conversation; the store goes on keeping it."""
@@ -112,8 +120,8 @@ class StoredTalk:
         click.echo(f"{path} holds the conversation so far; session {self._session.id} goes on", err=True)
 
 
-class StoreLog:
-    """The store as the command line's log; satisfies `interlingua_cli.talk.Log`.
+class StoredConversations:
+    """The store as the command line's log; satisfies `interlingua_cli.conversation.ConversationLog`.
 
     Args:
         place: of the store; None for the user's own.
@@ -125,53 +133,53 @@ class StoreLog:
         self._may_begin = may_begin
 
     def newest(self) -> str | None:
-        """As `Log.newest`."""
+        """As `ConversationLog.newest`."""
         with self._store() as store:
             return next((one.id for one in store.sessions() if store.last(one.id) is not None), None)
 
     def messages(self, conversation: str) -> list[Message]:
-        """As `Log.messages`."""
+        """As `ConversationLog.messages`."""
         with self._store() as store:
             store.session(conversation)
             return list(build_context(list(store.messages(conversation)), store.entries(conversation)))
 
     def model_of(self, conversation: str) -> str | None:
-        """As `Log.model_of`."""
+        """As `ConversationLog.model_of`."""
         with self._store() as store:
             return model_of(store, conversation)
 
     def arguments(self, conversation: str) -> Arguments:
-        """As `Log.arguments`."""
+        """As `ConversationLog.arguments`."""
         with self._store() as store:
             return Arguments.from_json(arguments_before(store, conversation))
 
     @contextmanager
     def open(
         self,
-        state: State,
+        context: CommandContext,
         conversation: str | None,
         *,
         model: str,
         is_named: bool,
         instructions: str | None,
         arguments: Arguments,
-    ) -> Iterator[Talk]:
-        """As `Log.open`."""
-        with self._store() as store, state.client(model, arguments.url) as client:
+    ) -> Iterator[OpenConversation]:
+        """As `ConversationLog.open`."""
+        with self._store() as store, context.client(model, arguments.url) as client:
             if conversation is None:
-                state.registry.provider(state.registry.resolve(model).provider)  # or an empty session would stay
+                context.registry.provider(context.registry.resolve(model).provider)  # or an empty session would stay
                 session = Session.open(store, client=client, system=instructions, workspace=str(Path.cwd()))
                 session.switch(model, reason="named when the conversation began")
-                yield StoredTalk(state, client, store, session, None, arguments)
+                yield StoredConversation(context, client, store, session, None, arguments)
                 return
             if not self._may_begin:
                 store.session(conversation)  # a wrong id begins nothing
-                click.echo(f"(goes on with {conversation}, {state.registry.resolve(model)})", err=True)
-            session = session_in(state, store, conversation, client, system=instructions)
+                click.echo(f"(goes on with {conversation}, {context.registry.resolve(model)})", err=True)
+            session = session_in(context, store, conversation, client, system=instructions)
             for_once = model if is_named and not self._may_begin else None
-            if is_named and self._may_begin and session.active_model != str(state.registry.resolve(model)):
+            if is_named and self._may_begin and session.active_model != str(context.registry.resolve(model)):
                 session.switch(model, reason="named when the chat began")
-            yield StoredTalk(state, client, store, session, for_once, arguments)
+            yield StoredConversation(context, client, store, session, for_once, arguments)
 
     def _store(self) -> Store:
         try:
@@ -184,7 +192,7 @@ class StoreLog:
 
 def with_store(command: click.Command) -> click.Command:
     """Return `send` with the store as where conversations are kept; the given command stays as it is."""
-    return _changed(command, [], lambda place, given: StoreLog(place))
+    return _changed(command, [], lambda place, given: StoredConversations(place))
 
 
 def with_session(chat: click.Command) -> click.Command:
@@ -192,14 +200,14 @@ def with_session(chat: click.Command) -> click.Command:
     session = click.Option(("--session",), metavar="SESSION",
                            help="Go on with this stored session, or begin it; MODEL may be left out.")  # fmt: skip
 
-    def make_log(place: str | None, given: dict[str, Any]) -> StoreLog:
+    def make_log(place: str | None, given: dict[str, Any]) -> StoredConversations:
         named = given.pop("session")
         if named is not None:
             if any(given[name] for name in ("save", "resume", "go_on", "cid", "no_log")):
                 text = "--session keeps the conversation in the store: leave --save, --resume, -c, --cid and -n out"
                 raise click.UsageError(text)
             given["cid"] = named
-        return StoreLog(place, may_begin=named is not None)
+        return StoredConversations(place, may_begin=named is not None)
 
     return _changed(chat, [session], make_log)
 
@@ -207,7 +215,7 @@ def with_session(chat: click.Command) -> click.Command:
 def _changed(
     command: click.Command,
     options: Sequence[click.Option],
-    make_log: Callable[[str | None, dict[str, Any]], StoreLog],
+    make_log: Callable[[str | None, dict[str, Any]], StoredConversations],
 ) -> click.Command:
     """Return a copy of a command with `--store` and these options, which are taken by what makes its log."""
     changed = copy.copy(command)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 import click
+
+from interlingua_cli.root import LazyGroup
 
 _COMMANDS = {
     "check": ("report", "Read session files, write them back, and say what became of every leaf."),
@@ -18,33 +18,6 @@ _COMMANDS = {
 }
 
 
-class Group(click.Group):
-    """The commands of transcripts, loaded one by one."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return all names."""
-        return sorted(_COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Load one command."""
-        if cmd_name not in _COMMANDS:
-            return None
-        try:
-            module = import_module(f"{__name__}.{_COMMANDS[cmd_name][0]}")
-        except ModuleNotFoundError as error:
-            if error.name != "interlingua_sessions":
-                raise
-            how = "pip install 'interlingua-transcripts[sessions]'"
-            raise click.UsageError(f"`transcript {cmd_name}` needs the session store: {how}") from error
-        command: click.Command = getattr(module, f"{cmd_name}_command")
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands without loading any."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, summary) for name, (_, summary) in sorted(_COMMANDS.items())])
-
-
-@click.group(cls=Group)
+@click.group(cls=LazyGroup, package=__name__, commands=_COMMANDS)
 def transcript() -> None:
     """Other agents' sessions: list, show, import, resume, export, convert, check."""

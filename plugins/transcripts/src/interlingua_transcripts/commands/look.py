@@ -13,8 +13,8 @@ import click
 
 from interlingua.codec import dumps_message
 from interlingua.types import Message, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
+from interlingua_cli.context import CommandContext, plugin_option
 from interlingua_cli.output import json_option, print_json, print_table
-from interlingua_cli.state import State, plugin_option
 from interlingua_cli.streams import escape_controls
 from interlingua_transcripts.commands.shared import opened_session, source_argument, system_option
 from interlingua_transcripts.system import System, installed_systems, load_entry, system_of
@@ -31,13 +31,13 @@ _SHORT = 500  # letters of a tool result
 @json_option
 @plugin_option
 @click.pass_obj
-def list_command(state: State, system: str | None, limit: int, every: bool, as_json: bool) -> None:
+def list_command(context: CommandContext, system: str | None, limit: int, every: bool, as_json: bool) -> None:
     """List the sessions on this machine, newest first.
 
     Only the beginning of each file listed is read.
     """
     systems = [system_of(system)] if system else list(installed_systems().values())
-    found = sorted(_found(systems, state.environ), key=lambda one: -one[1])
+    found = sorted(_found(systems, context.environ), key=lambda one: -one[1])
     rows = [_row(*one) for one in (found if every else found[:limit])]
     if as_json:
         print_json(rows)

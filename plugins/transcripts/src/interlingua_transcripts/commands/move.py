@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from interlingua_cli.state import plugin_option
+from interlingua_cli.context import plugin_option
 from interlingua_transcripts.commands.progress import over_files
 from interlingua_transcripts.commands.shared import (
     opened_session,

@@ -8,9 +8,9 @@ from typing import Any
 import attrs
 import click
 
+from interlingua_cli.context import plugin_option
 from interlingua_cli.input import write_file
 from interlingua_cli.output import json_option, print_json, print_table
-from interlingua_cli.state import plugin_option
 from interlingua_transcripts.commands.progress import over_files
 from interlingua_transcripts.commands.shared import (
     opened_session,

@@ -14,15 +14,15 @@ import orjson
 from interlingua.codec import dumps_message
 from interlingua.types import Message
 from interlingua_cli.arguments import Arguments
-from interlingua_cli.chat import TalkChat, run_chat
+from interlingua_cli.chat import TerminalChat, run_chat
+from interlingua_cli.context import MODEL, CommandContext, plugin_option
 from interlingua_cli.input import option_option, url_option
 from interlingua_cli.output import print_ledger
 from interlingua_cli.plan import add_next_message, plan_request
 from interlingua_cli.show import Show
-from interlingua_cli.state import MODEL, State, plugin_option
 from interlingua_sessions import EntryKind, SessionExistsError, SessionNotFoundError, Store, build_context
 from interlingua_sessions.commands.shared import session_client, session_in, store_at, store_option
-from interlingua_sessions.commands.talk import StoredTalk
+from interlingua_sessions.commands.talk import StoredConversation
 from interlingua_transcripts.commands.progress import over_files
 from interlingua_transcripts.commands.shared import (
     name_secrets,
@@ -46,7 +46,10 @@ from interlingua_transcripts.writing import transcript_of, write_pieces
 ENTRY = "transcript"  # custom type of the entry that says where a stored session came from
 
 _context_option = click.option(
-    "--context", is_flag=True, help="Only what the model would see next: after a compaction, not all of it."
+    "--context",
+    "as_context",
+    is_flag=True,
+    help="Only what the model would see next: after a compaction, not all of it.",
 )
 
 
@@ -64,7 +67,7 @@ def import_command(
     sources: tuple[Path, ...],
     system: str | None,
     session_id: str | None,
-    context: bool,
+    as_context: bool,
     redact: bool,
     place: str | None,
 ) -> None:
@@ -81,7 +84,7 @@ def import_command(
         for path in each:
             try:
                 with opened_session(path, system, redact=redact) as session:
-                    for name in _import(store, path, session, session_id, context):
+                    for name in _import(store, path, session, session_id, as_context):
                         click.echo(name)
             except Exception as error:  # one bad file never stops the others
                 if len(paths) == 1:
@@ -96,20 +99,20 @@ def import_command(
 
 
 def _import(
-    store: Store, path: Path, session: OpenTranscript, session_id: str | None = None, context: bool = False
+    store: Store, path: Path, session: OpenTranscript, session_id: str | None = None, as_context: bool = False
 ) -> Iterator[str]:
     """Store a file's session, or each of its conversations; yield their ids."""
     plan = session.plan
     own = session_id or plan.session_id or f"{session.system.name}-{stem_of(path)}"
     names = []
-    for name, messages, updated_at in _conversations(session, own, context=context):
+    for name, messages, updated_at in _conversations(session, own, as_context=as_context):
         try:
             record = store.import_lines(_lines(session, name, path, messages, updated_at))
         except SessionExistsError as error:
             how = f"`interlingua transcript resume {name} --model PROVIDER:NAME` goes on with it"
             raise SessionExistsError(f"session {name} is in the store already; {how}, --id imports a copy") from error
         names.append(name)
-        if name == own and not context and plan.context is not None:
+        if name == own and not as_context and plan.context is not None:
             seen = sum(session.counts[at] for at in plan.context)
             count = f"{seen:,} of its {sum(session.counts):,} messages"
             click.echo(f"{name}: after a compaction its model would see {count}: --context imports these", err=True)
@@ -119,13 +122,13 @@ def _import(
 
 
 def _conversations(
-    session: OpenTranscript, own: str, *, context: bool
+    session: OpenTranscript, own: str, *, as_context: bool
 ) -> Iterator[tuple[str, Iterable[Message], datetime]]:
     """Yield the name, the messages and the end of a file's session, or of each of its conversations."""
     if session.system.several:
         for number, messages in enumerate(filter(None, session.groups()), 1):
             yield f"{own}-{number}", messages, messages[-1].created_at
-    elif context:
+    elif as_context:
         if seen := session.context():
             yield own, seen, seen[-1].created_at
     elif (updated_at := session.updated_at()) is not None:
@@ -210,11 +213,11 @@ class _StoredMessages(LazyMessages):
 @plugin_option
 @click.pass_obj
 def resume_command(
-    state: State,
+    context: CommandContext,
     source: str,
     model: str,
     system: str | None,
-    context: bool,
+    as_context: bool,
     redact: bool,
     url: str | None,
     options: Mapping[str, Any],
@@ -225,22 +228,26 @@ def resume_command(
     SRC is a session file, which is imported first, or the id of a stored session. What the model cannot take of it is
     shown before the first question.
     """
-    state.ledger_shown = True
+    context.ledger_shown = True
     with store_at(place) as store:
-        name = _stored_name(store, source, system, context=context, redact=redact)
-        with session_client(state, store, name, model, url) as client:
-            session = session_in(state, store, name, client, system=None)
+        name = _stored_name(store, source, system, as_context=as_context, redact=redact)
+        with session_client(context, store, name, model, url) as client:
+            session = session_in(context, store, name, client, system=None)
             messages = build_context(list(store.messages(name)), store.entries(name))
-            planned = plan_request(state, add_next_message(messages), model, exact=False, base_url=url, options=options)
+            planned = plan_request(
+                context, add_next_message(messages), model, exact=False, base_url=url, options=options
+            )
             print_ledger(planned.request.wire.losses, err=True)
-            if session.active_model != str(state.registry.resolve(model)):
+            if session.active_model != str(context.registry.resolve(model)):
                 session.switch(model, reason="named when the session was resumed")
-            provider = state.registry.resolve(model).provider
+            provider = context.registry.resolve(model).provider
             arguments = Arguments(options=options, url=url, provider=provider)
-            run_chat(TalkChat(state, StoredTalk(state, client, store, session, None, arguments), Show()))
+            run_chat(
+                TerminalChat(context, StoredConversation(context, client, store, session, None, arguments), Show())
+            )
 
 
-def _stored_name(store: Store, source: str, system: str | None, *, context: bool, redact: bool) -> str:
+def _stored_name(store: Store, source: str, system: str | None, *, as_context: bool, redact: bool) -> str:
     """Return the id of the stored session that the user means; a file that is not stored yet is imported."""
     path = Path(source)
     if not path.is_file():
@@ -252,6 +259,6 @@ def _stored_name(store: Store, source: str, system: str | None, *, context: bool
         try:
             return store.session(session.plan.session_id or f"{session.system.name}-{stem_of(path)}").id
         except SessionNotFoundError:
-            *_, name = _import(store, path, session, context=context)
+            *_, name = _import(store, path, session, as_context=as_context)
             click.echo(f"(imported as session {name})", err=True)
             return name

@@ -1,4 +1,4 @@
-"""The state of one run of the command line: loaded plugins, the user's configuration, the registry and clients."""
+"""The context of one run of the command line: loaded plugins, the user's configuration, the registry and clients."""
 
 from __future__ import annotations
 
@@ -15,22 +15,21 @@ import click
 from interlingua.errors import CallerError, InterlinguaError
 
 if TYPE_CHECKING:
-    from interlingua._http.client import Client
+    from interlingua import Client
     from interlingua.plugins import Connection, Registry
     from interlingua_cli.config import Config
-    from interlingua_cli.talk import Log
 
 
-class State:
-    """One run; commands get it by `click.pass_obj`.
+class CommandContext:
+    """Context of one run; `click.pass_obj` passes it to commands.
 
     Attributes:
         plugins: names of the modules that `-p` loads.
-        debug: errors are printed with their traceback.
-        ledger_shown: the command prints the loss ledger itself, so its rows are no warnings.
-        models_announced: canonical model ids of which the command itself says that no catalogue knows them.
-        environ: the environment.
-        log: where conversations are kept; None where interlingua-sessions, which adds it, is not installed.
+        debug: print errors with their traceback.
+        ledger_shown: the command prints the loss ledger itself, so losses are not printed as warnings.
+        models_announced: canonical ids of models that the command itself reports as unknown to any catalogue.
+        environ: environment variables.
+        log: store of conversations, set by interlingua-sessions and read with `conversation.conversation_log`.
     """
 
     def __init__(self) -> None:
@@ -39,19 +38,19 @@ class State:
         self.ledger_shown = False
         self.models_announced: frozenset[str] = frozenset()
         self.environ: Mapping[str, str] = os.environ
-        self.log: Log | None = None
+        self.log: object = None  # this module knows no conversations; see `conversation_log`
 
     @cached_property
     def config(self) -> Config:
         """The user's configuration file, read."""
-        from interlingua_cli.config import read_config  # noqa: PLC0415  help needs it not
+        from interlingua_cli.config import read_config  # noqa: PLC0415  slow to import; help does not need it
 
         return read_config(self.environ)
 
     @cached_property
     def registry(self) -> Registry:
         """The installed providers with the user's presets, aliases and plugins."""
-        from interlingua.plugins import Registry  # noqa: PLC0415  help needs it not
+        from interlingua.plugins import Registry  # noqa: PLC0415  slow to import; help does not need it
 
         registry = Registry(presets=self.config.presets, aliases=self.config.aliases)
         for name in self.plugins:
@@ -75,7 +74,7 @@ class State:
 
     def client(self, model: str | None = None, base_url: str | None = None) -> Client:
         """Make a client; `base_url` goes to the provider of `model`."""
-        from interlingua._http.client import Client  # noqa: PLC0415  help needs it not
+        from interlingua import Client  # noqa: PLC0415  slow to import; help does not need it
 
         return Client(model, base_url=base_url, registry=self.registry, settings=self.settings)
 
@@ -102,7 +101,7 @@ class State:
 
     def connection(self, key: str) -> Connection:
         """Return how a provider would be reached with the user's settings; raises as `Registry.provider`."""
-        from interlingua.plugins import ConnectionSettings  # noqa: PLC0415  help needs it not
+        from interlingua.plugins import ConnectionSettings  # noqa: PLC0415  slow to import; help does not need it
 
         given = {name: value for name, value in self.settings.get(key, {}).items() if value is not None}
         return self.registry.provider(key).connection(ConnectionSettings(environ=self.environ, **given))
@@ -126,7 +125,7 @@ def key_state(connection: Connection) -> str:
 
     Nothing is called: a signer or a source of credentials may ask a service.
     """
-    from interlingua.plugins import no_auth  # noqa: PLC0415  help needs it not
+    from interlingua.plugins import no_auth  # noqa: PLC0415  slow to import; help does not need it
 
     if not connection.has_key:
         return "missing"
@@ -145,35 +144,35 @@ class ModelName(click.ParamType):  # type: ignore[type-arg]  # click 8.1: not ge
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the name as it is."""
         if ctx is not None and ":" not in value:
-            state = ctx.ensure_object(State)
+            context = ctx.ensure_object(CommandContext)
             try:
-                state.registry.resolve(value)
+                context.registry.resolve(value)
             except CallerError:
-                known = {model.id: each.key for each in state.registry.providers() for model in each.models()}
+                known = {model.id: each.key for each in context.registry.providers() for model in each.models()}
                 near = get_close_matches(value, known, n=1)
                 meant = f"; did you mean {known[near[0]]}:{near[0]}?" if near else "."
-                self.fail(f"{value!r} names no model{meant} {state.describe_models()}.", param, ctx)
+                self.fail(f"{value!r} names no model{meant} {context.describe_models()}.", param, ctx)
         return value
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
         """Return the aliases and models that begin like this."""
         from click.shell_completion import CompletionItem  # noqa: PLC0415  only while completing
 
-        state = ctx.ensure_object(State)
-        known = [*state.config.aliases, *(f"{each.key}:{model.id}" for each in state.registry.providers()
+        context = ctx.ensure_object(CommandContext)
+        known = [*context.config.aliases, *(f"{each.key}:{model.id}" for each in context.registry.providers()
                                           for model in each.models())]  # fmt: skip
         return [CompletionItem(name) for name in known if name.startswith(incomplete)]
 
     def get_missing_message(self, param: click.Parameter, ctx: click.Context | None) -> str | None:
         """Return what is said where no model is named."""
-        return None if ctx is None else f"{ctx.ensure_object(State).describe_models()}."
+        return None if ctx is None else f"{ctx.ensure_object(CommandContext).describe_models()}."
 
 
 MODEL = ModelName()
 
 
 def _add_plugins(ctx: click.Context, _parameter: click.Parameter, names: tuple[str, ...]) -> None:
-    ctx.ensure_object(State).plugins.extend(name for name in names if name)
+    ctx.ensure_object(CommandContext).plugins.extend(name for name in names if name)
 
 
 _PLUGIN: Any = {

@@ -1,11 +1,11 @@
-"""A conversation that goes on, `Talk`: in memory here, in a store where interlingua-sessions is installed."""
+"""A conversation of `send` or `chat`: kept in memory here, or in a store if interlingua-sessions is installed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import attrs
 import click
@@ -21,65 +21,64 @@ from interlingua.types import (
     system,
     user,
 )
+from interlingua_cli.arguments import Arguments
 from interlingua_cli.config import data_folder
+from interlingua_cli.context import CommandContext
 from interlingua_cli.input import write_conversation
-from interlingua_cli.schema import OUTPUT_NAME
+from interlingua_cli.schema import schema_output
 from interlingua_cli.show import Show
-from interlingua_cli.state import State
 
 if TYPE_CHECKING:
-    from interlingua._http.client import Client
+    from interlingua import Client
     from interlingua.plugins import Loss
-    from interlingua_cli.arguments import Arguments
     from interlingua_cli.tools import Tools
-    from interlingua_output import Output
 
 SWAP_REASON = "user swap via /model command"
-NO_STORE = "conversations are kept by interlingua-sessions: pip install interlingua-sessions"
+NO_STORE = "conversations are stored by interlingua-sessions: pip install interlingua-sessions"
 
 
-class Talk(Protocol):
-    """A conversation that questions are asked in."""
+class OpenConversation(Protocol):
+    """A conversation that accepts questions."""
 
     @property
     def without_answer(self) -> str:
-        """What is said to a person where a question got no answer."""
+        """The note to print if a question got no answer."""
 
     @property
     def place(self) -> str | None:
-        """Where the conversation is kept; None for nowhere."""
+        """File or session that keeps the conversation; None if it is not kept."""
 
     @property
     def model(self) -> str:
-        """Canonical id of the model that answers, or a word for who decides."""
+        """Canonical id of the model that answers, or a word for the policy that chooses one."""
 
     def ask(self, content: str | Sequence[ContentBlock], show: Show, tools: Tools | None) -> Message:
-        """Ask, print what arrives, and return the last answer, which is part of the conversation then.
+        """Ask a question, print the answer as it arrives, add both to the conversation and return the answer.
 
-        One that was stopped has its status; calls of tools are run and asked on with.
+        Tool calls are run and their results sent until the model answers. A cancelled answer has its status.
 
         Raises:
-            InterlinguaError: what the client raises; what came of an answer is kept.
-            KeyboardInterrupt: nothing of an answer came.
+            InterlinguaError: as `Client.stream`; a partial answer is kept.
+            KeyboardInterrupt: Ctrl-C before the answer began.
         """
 
     def ask_for(
         self, content: str | Sequence[ContentBlock], schema: Mapping[str, Any], tools: Tools | None
     ) -> tuple[Any, Message, Usage]:
-        """Ask for JSON of a schema; return it, the message, and what all attempts took.
+        """Ask for JSON of a schema; return the value, its message and the usage of all attempts.
 
-        The question and the answer are part of the conversation then, failed attempts are not.
+        The question and the valid answer are added to the conversation; failed attempts are not.
 
         Raises:
-            InvalidOutputError: no answer fits the schema.
-            InterlinguaError: what else the client raises.
+            InvalidOutputError: no attempt matched the schema.
+            InterlinguaError: as `Client.send`.
         """
 
     def swap(self, model: str) -> Sequence[Loss]:
-        """Go on with another model; return what the conversation loses there.
+        """Continue with another model and return what the conversation loses there.
 
         Raises:
-            InterlinguaError: there is no such model, or it cannot go on; nothing changes.
+            InterlinguaError: the model is unknown or cannot continue; nothing changes.
         """
 
     def save(self, path: Path) -> None:
@@ -90,63 +89,68 @@ class LogError(InterlinguaError):
     """The store of conversations cannot be opened; the message says what to do."""
 
 
-class Log(Protocol):
-    """Where conversations are kept; interlingua-sessions has one."""
+class ConversationLog(Protocol):
+    """The store of conversations; interlingua-sessions implements it."""
 
     def newest(self) -> str | None:
-        """Return the id of the conversation that was used last; None where there is none."""
+        """Return the id of the conversation that was used last; None if the store is empty."""
 
     def messages(self, conversation: str) -> list[Message]:
-        """Return what a model is sent of a conversation.
+        """Return the messages of a conversation as they are sent to a model.
 
         Raises:
-            CallerError: there is no such conversation.
+            CallerError: there is no conversation with this id.
         """
 
     def model_of(self, conversation: str) -> str | None:
-        """Return the model that answers in a conversation; None where none has answered.
+        """Return the model that answers in a conversation; None if no model has answered.
 
         Raises:
-            CallerError: there is no such conversation.
+            CallerError: there is no conversation with this id.
         """
 
     def arguments(self, conversation: str) -> Arguments:
-        """Return what the last question of a conversation was asked with; nothing where that is not known."""
+        """Return the arguments of a conversation's last question; empty if they are unknown."""
 
     def open(
         self,
-        state: State,
+        context: CommandContext,
         conversation: str | None,
         *,
         model: str,
         is_named: bool,
         instructions: str | None,
         arguments: Arguments,
-    ) -> AbstractContextManager[Talk]:
+    ) -> AbstractContextManager[OpenConversation]:
         """Open a conversation, or begin one.
 
         Args:
-            state: of the run.
-            conversation: its id; None begins one.
-            model: who answers.
-            is_named: the model was named for this run, and is not only the conversation's own.
+            context: context of the run.
+            conversation: id of the conversation; None begins one.
+            model: the model that answers.
+            is_named: the user named the model for this run; False if it is the conversation's own.
             instructions: system prompt of a conversation that has none.
-            arguments: of every question; kept with the conversation.
+            arguments: arguments of every question; kept with the conversation.
 
         Raises:
             LogError: the store cannot be opened.
         """
 
 
-@attrs.define
-class MemoryTalk:
-    """A conversation in memory and, when a file is named, in that file after each turn.
+def conversation_log(context: CommandContext) -> ConversationLog | None:
+    """Return the store that this run keeps conversations in; None if interlingua-sessions is not installed."""
+    return cast("ConversationLog | None", context.log)
 
-    An answer that was stopped or failed stays in the conversation with its status; a question without any answer is
-    removed, so it can be asked again.
+
+@attrs.define
+class MemoryConversation:
+    """A conversation in memory and, with `file`, in that file after each turn.
+
+    A cancelled or failed answer stays in the conversation with its status. A question without any answer is removed,
+    so that it can be asked again.
     """
 
-    _state: State
+    _context: CommandContext
     _client: Client
     model: str
     messages: list[Message] = attrs.field(factory=list)
@@ -156,23 +160,23 @@ class MemoryTalk:
 
     @property
     def without_answer(self) -> str:
-        """As `Talk.without_answer`."""
+        """As `OpenConversation.without_answer`."""
         return "(no answer; the question is taken back)"
 
     @property
     def place(self) -> str | None:
-        """As `Talk.place`."""
+        """As `OpenConversation.place`."""
         return None if self.file is None else str(self.file)
 
     def ask(self, content: str | Sequence[ContentBlock], show: Show, tools: Tools | None) -> Message:
-        """As `Talk.ask`."""
+        """As `OpenConversation.ask`."""
         asked = [*self.messages, self._question(content)]
         try:
             if tools is None:
                 answer = self._answer(asked, show)
                 asked.append(answer)
             else:
-                from interlingua_agents import MemoryTurn  # noqa: PLC0415  who has tools has it
+                from interlingua_agents import MemoryTurn  # noqa: PLC0415  an optional package; tools need it
 
                 answer = tools.loop().run(MemoryTurn(self._client, asked, model=self.model, **self._arguments()))
         except InterlinguaError as error:
@@ -187,16 +191,16 @@ class MemoryTalk:
     def ask_for(
         self, content: str | Sequence[ContentBlock], schema: Mapping[str, Any], tools: Tools | None
     ) -> tuple[Any, Message, Usage]:
-        """As `Talk.ask_for`."""
+        """As `OpenConversation.ask_for`."""
         if tools is not None:
             run = tools.ask_for(
-                answer_of(schema), self._question(content), model=self.model, options=self._options,
+                schema_output(schema), self._question(content), model=self.model, options=self._options,
                 history=self.messages, client=self._client,
             )  # fmt: skip
             self._keep([*self.messages, *run.messages])
             return run.output, run.stop.message, run.usage
         asked = [*self.messages, self._question(content)]
-        answer = self._client.send(asked, output=answer_of(schema), model=self.model, **self._arguments())
+        answer = self._client.send(asked, output=schema_output(schema), model=self.model, **self._arguments())
         self._keep([*asked, *answer.messages])
         return answer.value, answer.message, answer.usage
 
@@ -218,9 +222,11 @@ class MemoryTalk:
         return {"routing": self._routing, **self._options}
 
     def swap(self, model: str) -> Sequence[Loss]:
-        """As `Talk.swap`."""
-        name = str(self._state.registry.resolve(model))
-        losses = losses_of_swap(self._state, self.messages, name, self._options)
+        """As `OpenConversation.swap`."""
+        name = str(self._context.registry.resolve(model))
+        from interlingua_cli.plan import losses_at_model  # noqa: PLC0415  it loads the client
+
+        losses = losses_at_model(self._context, self.messages, name, self._options)
         self.model = name
         self._routing = RoutingDecision(mode=RoutingMode.MANUAL, chosen_model=name, reason=SWAP_REASON)
         return losses
@@ -239,28 +245,9 @@ class MemoryTalk:
             click.echo(text, err=True)
 
 
-def answer_of(schema: Mapping[str, Any]) -> Output[Any]:
-    """Return the output that asks for JSON of a schema."""
-    from interlingua_output import Output  # noqa: PLC0415  loaded when a schema is given
-
-    return Output(schema, name=OUTPUT_NAME)
-
-
-def losses_of_swap(
-    state: State, messages: Sequence[Message], model: str, options: Mapping[str, Any] | None = None
-) -> Sequence[Loss]:
-    """Return the ledger of a conversation at another model, its next question included; nothing is sent."""
-    if not messages:
-        return ()
-    from interlingua_cli.plan import add_next_message, plan_request  # noqa: PLC0415  it loads the client
-
-    exchange = plan_request(state, add_next_message(messages), model, exact=False, options=options)
-    return exchange.request.wire.losses
-
-
 @contextmanager
-def open_talk(
-    state: State,
+def open_conversation(
+    context: CommandContext,
     conversation: str | None,
     *,
     model: str,
@@ -268,27 +255,28 @@ def open_talk(
     instructions: str | None,
     arguments: Arguments,
     keep: bool,
-) -> Iterator[Talk]:
-    """Open the conversation of this run: in the store, or in memory where it is not to be kept, or cannot be.
+) -> Iterator[OpenConversation]:
+    """Open the conversation of this run: in the store, or in memory if it must not or cannot be stored.
 
     Args:
-        state: of the run; where interlingua-sessions is missing, that is said once and not again in later runs.
-        conversation: id of the one to go on with; None begins one.
-        model: who answers.
-        is_named: as for `Log.open`.
+        context: context of the run. If interlingua-sessions is missing, a note is printed in the first run only.
+        conversation: id of the conversation to continue; None begins one.
+        model: the model that answers.
+        is_named: as for `ConversationLog.open`.
         instructions: system prompt of a conversation that has none.
-        arguments: of every question.
-        keep: False where the user wants nothing kept this time.
+        arguments: arguments of every question.
+        keep: False to keep the conversation in memory only.
 
     Raises:
         LogError: the store that holds the conversation cannot be opened.
     """
+    log = conversation_log(context)
     with ExitStack() as stack:
-        if keep and state.config.log and state.log is None:
-            _announce_no_store(state)
-        elif keep and state.config.log and state.log is not None:
-            opened = state.log.open(
-                state, conversation, model=model, is_named=is_named, instructions=instructions, arguments=arguments
+        if keep and context.config.log and log is None:
+            _announce_no_store(context)
+        elif keep and context.config.log and log is not None:
+            opened = log.open(
+                context, conversation, model=model, is_named=is_named, instructions=instructions, arguments=arguments
             )
             try:
                 yield stack.enter_context(opened)
@@ -297,39 +285,42 @@ def open_talk(
                 if conversation is not None:
                     raise
                 click.echo(f"warning: this is not kept: {error}", err=True)
-        messages = state.log.messages(conversation) if conversation and state.log else []
+        messages = log.messages(conversation) if conversation and log else []
         if instructions and not messages:
             messages.append(system(instructions))
-        client = stack.enter_context(state.client(model, arguments.url))
-        yield MemoryTalk(state, client, str(state.registry.resolve(model)), messages, options=arguments.options)
+        client = stack.enter_context(context.client(model, arguments.url))
+        yield MemoryConversation(
+            context, client, str(context.registry.resolve(model)), messages, options=arguments.options
+        )
 
 
-def _announce_no_store(state: State) -> None:
-    marker = data_folder(state.environ) / "no-store-announced"
+def _announce_no_store(context: CommandContext) -> None:
+    marker = data_folder(context.environ) / "no-store-announced"
     with suppress(OSError):  # the file is there, or cannot be made
         marker.parent.mkdir(parents=True, exist_ok=True)
         marker.touch(exist_ok=False)
         click.echo(f"(this is not kept: {NO_STORE})", err=True)
 
 
-def conversation_id(state: State, named: str | None, *, last: bool) -> str | None:
-    """Return the id of the conversation to go on with; None begins one.
+def conversation_id(context: CommandContext, named: str | None, *, last: bool) -> str | None:
+    """Return the id of the conversation to continue; None begins one.
 
     Args:
-        state: of the run.
-        named: `--cid`.
-        last: `--continue`.
+        context: context of the run.
+        named: value of `--cid`.
+        last: True for `--continue`.
 
     Raises:
-        click.UsageError: both are given, nothing is kept here, or there is no last one.
+        click.UsageError: both are set, no store is installed, or the store is empty.
     """
     if not last and named is None:
         return None
     if last and named is not None:
-        raise click.UsageError("--continue goes on with the last conversation, --cid with another: give one")
-    if state.log is None:
+        raise click.UsageError("--continue continues the last conversation, --cid another one: pass only one of them")
+    log = conversation_log(context)
+    if log is None:
         raise click.UsageError(NO_STORE)
-    found = named or state.log.newest()
+    found = named or log.newest()
     if found is None:
         raise click.UsageError("there is no conversation to continue yet")
     return found
