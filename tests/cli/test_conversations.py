@@ -16,7 +16,7 @@ import pytest
 
 from interlingua.codec import read_jsonl
 from interlingua.types import Message, MessageStatus
-from interlingua_cli import talk
+from interlingua_cli import conversation
 from interlingua_cli.chat import Chat, run_chat
 from interlingua_cli.input import write_conversation
 from tests.cli.conftest import Run
@@ -207,7 +207,7 @@ def test_a_chat_that_cannot_be_saved_goes_on_and_is_saved_elsewhere(
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
         write_conversation(path, messages)
 
-    monkeypatch.setattr(talk, "write_conversation", full)
+    monkeypatch.setattr(conversation, "write_conversation", full)
     Path("other.jsonl").write_text("something\n", encoding="utf-8")
     said = "hi\n/save other.jsonl\n/save new.jsonl\n/save\nmore\n"
     result = run("chat", "here:echo", "--save", "full.jsonl", input=said)

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from interlingua.errors import CallerError
-from interlingua_cli import chat, talk
+from interlingua_cli import chat, conversation
 from interlingua_cli.schema import many, parse_short_form
 from interlingua_cli.show import find_code
 from interlingua_cli.template import Template, read_template, write_template
@@ -577,7 +577,7 @@ def test_without_a_store_it_is_said_once_how_to_get_one(
     first, second = run("send", "here:echo", "hi"), run("send", "here:echo", "hi")
 
     assert (first.stdout, second.stdout) == ("Hello\n", "Hello\n")
-    assert f"(this is not kept: {talk.NO_STORE})" in first.stderr
-    assert talk.NO_STORE not in second.stderr
+    assert f"(this is not kept: {conversation.NO_STORE})" in first.stderr
+    assert conversation.NO_STORE not in second.stderr
     assert run("send", "-c", "hi").exit_code == 2
     assert "pip install interlingua-sessions" in run("send", "-c", "hi").stderr

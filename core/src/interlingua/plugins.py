@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from interlingua._lazy import lazy_names
+from interlingua._lazy import lazy_names as lazy_names  # noqa: PLC0414  public here, too
 
 # Module -> the names that are imported from it when first used.
 _NAMES = {
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from interlingua._catalogue import *
     from interlingua._ids import *
     from interlingua._json import *
-    from interlingua._lazy import *
     from interlingua._plugins.batches import *
     from interlingua._plugins.connection import *
     from interlingua._plugins.encoding import *

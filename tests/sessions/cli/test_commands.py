@@ -16,7 +16,7 @@ from interlingua.codec import read_jsonl
 from interlingua.types.factories import user
 from interlingua.types.messages import Message, MessageStatus
 from interlingua_sessions import open_store
-from interlingua_sessions.commands import _COMMANDS, Group
+from interlingua_sessions.commands import _COMMANDS, session
 from interlingua_sessions.commands import maintenance as moving
 from interlingua_sessions.commands import shared as progress
 from tests.cli.conftest import Run
@@ -248,7 +248,7 @@ def test_a_saved_chat_of_core_can_be_imported(run: Run, server: LocalServer, pla
 
 def test_the_group_lists_what_the_commands_say(run: Run) -> None:
     """The list is written beside the names so that help loads no command; it must say the same."""
-    group = Group("session")
+    group = session
     for name, (_, summary) in _COMMANDS.items():
         command = group.get_command(None, name)  # type: ignore[arg-type]
         assert command is not None
