@@ -1,4 +1,4 @@
-"""The blocking and the asynchronous client offer the same, by the same names (decision 152)."""
+"""The blocking and the asynchronous client offer the same, by the same names (decision 020)."""
 
 from __future__ import annotations
 

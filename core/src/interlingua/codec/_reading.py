@@ -217,7 +217,7 @@ def _is_array(kind: Any) -> bool:
 # -- reading ----------------------------------------------------------------------------------------------------------
 
 UNKNOWN_FIELDS = "_unknown_fields"
-"""The key in `MessageMetadata.extra`: `{place: {field: value}}`, as docs/explanation/decisions/110 describes."""
+"""The key in `MessageMetadata.extra`: `{place: {field: value}}`, as docs/explanation/decisions/007 describes."""
 
 
 def _newer_blocks(content: Iterable[Any]) -> Iterator[str]:

@@ -16,7 +16,7 @@ _DOCUMENTS = (
     *("text/plain", "text/markdown", "text/csv"),  # written as text
 )
 _STATED: dict[str, Any] = {
-    "supports_system_messages_in_list": False,  # refused after an answer and after results (decision 150)
+    "supports_system_messages_in_list": False,  # refused after an answer and after results (decision 018)
     "supports_images": True,
     "supports_image_urls": True,
     "supports_tool_result_images": True,
