@@ -21,7 +21,7 @@ from interlingua.types import Message, MessageStatus, Role
 from interlingua_gateway import config_of, create_app
 from interlingua_gateway.record import digests_of
 from interlingua_gateway.store import GatewayStore
-from interlingua_serving import ServeContext, from_wire_request
+from interlingua_serving import ServeContext, find_serving_plugin
 from interlingua_sessions import SessionRecord, open_store
 from tests.gateway.apis import last_value
 from tests.gateway.conftest import Upstream, chat_chunks, gateway, say, send_bytes, wait_for_metric
@@ -263,7 +263,7 @@ def test_requests_of_agents_that_go_on_are_recognised() -> None:
                 continue
             _, key, api = wanted
             wire = WireRequest(path=entry["path"], body=json.dumps(entry["body"]).encode(), api=api)
-            read = from_wire_request(Registry().provider(key), wire, ServeContext(provider=key, api=api))
+            read = find_serving_plugin(Registry(), key).from_wire_request(wire, ServeContext(provider=key, api=api))
             digests = list(digests_of(read.messages))
             if any(message.role is Role.TOOL for message in read.messages[-2:]) and api in before:
                 found.setdefault(api, []).append(before[api][-1] in digests)

@@ -168,13 +168,13 @@ def test_no_span_where_the_web_frameworks_instrumentation_has_made_one(
 ) -> None:
     from interlingua_gateway import exchange
 
-    answer = exchange.ServedApi.__call__
+    answer = exchange.ApiEndpoint.__call__
 
     async def inside_a_span(self: Any, *arguments: Any) -> None:
         with telemetry.tracers.get_tracer("framework").start_as_current_span("POST", kind=SpanKind.SERVER):
             await answer(self, *arguments)
 
-    monkeypatch.setattr(exchange.ServedApi, "__call__", inside_a_span)
+    monkeypatch.setattr(exchange.ApiEndpoint, "__call__", inside_a_span)
     with gateway(upstream, registry=Registry([telemetry.plugin()])) as url:
         _ask(url, APIS[0])
         outer, inner = _two(telemetry)

@@ -11,7 +11,7 @@ import pytest
 from tests.support import tree
 from tests.support.run_record import RECORD
 
-SPECS = tree.ROOT / "core" / "src" / "interlingua" / "plugins" / "hookspecs.py"
+SPECS = tree.ROOT / "core" / "src" / "interlingua" / "_plugins" / "hookspecs.py"
 PAGE = tree.ROOT / "docs" / "reference" / "hooks.md"
 
 

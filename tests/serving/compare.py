@@ -16,7 +16,7 @@ import attrs
 
 from interlingua._request.prepare import RequestDraft
 from interlingua.plugins import Loss, Registry, WireRequest
-from interlingua_serving import ServeContext, from_wire_request
+from interlingua_serving import ServeContext, find_serving_plugin
 
 REGISTRY = Registry()
 
@@ -54,7 +54,7 @@ def written_back(
     """Read a request and write it for the service it was made to, with the rows of both ways."""
     provider = REGISTRY.provider(key)
     request = WireRequest(path=path, headers=headers, body=json.dumps(body).encode(), api=api)
-    read = from_wire_request(provider, request, ServeContext(provider=key, api=api))
+    read = find_serving_plugin(REGISTRY, key).from_wire_request(request, ServeContext(provider=key, api=api))
     messages, options, losses = read.for_upstream(key, api, model)
     made = RequestDraft(provider, messages, read.tools, options).write({}).wire
     return attrs.evolve(made, losses=(*losses, *made.losses))

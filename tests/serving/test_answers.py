@@ -20,7 +20,7 @@ from interlingua.plugins import EMPTY, WireRequest
 from interlingua.types import ErrorEvent, Message, Origin, StopReason, StreamEvent, read_tool_input
 from interlingua_contract.served import answer_events, whole_answers
 from interlingua_contract.strategies import conversations
-from interlingua_serving import ServeContext, from_wire_request, stream_to_wire, to_wire_error, to_wire_response
+from interlingua_serving import ServeContext, find_serving_plugin
 from tests.oracle import anthropic_sdk, openai_sdk
 from tests.serving.answers import Answer, context, recorded
 from tests.serving.compare import REGISTRY
@@ -44,7 +44,7 @@ class Api:
 
     def writer(self, asked: ServeContext) -> Any:
         """Return a writer."""
-        return stream_to_wire(REGISTRY.provider(self.key), asked)
+        return find_serving_plugin(REGISTRY, self.key).stream_to_wire(asked)
 
 
 def _message_facts(body: dict[str, Any]) -> Any:
@@ -108,12 +108,12 @@ def _state(message: Message) -> list[Any]:
 def _read_back(api: Api, body: dict[str, Any], asked: ServeContext) -> Message:
     request = {"model": "asked-for", **api.sent_back(body)}
     wire = WireRequest(path="/", body=json.dumps(request).encode(), api=api.api)
-    return from_wire_request(REGISTRY.provider(api.key), wire, asked).messages[-1]
+    return find_serving_plugin(REGISTRY, api.key).from_wire_request(wire, asked).messages[-1]
 
 
 def _check_whole(api: Api, message: Message, origin: Origin) -> None:
     asked = context(api.key, api.api, origin)
-    body = to_wire_response(REGISTRY.provider(api.key), message, asked).body
+    body = find_serving_plugin(REGISTRY, api.key).to_wire_response(message, asked).body
     read = api.whole(body)
     _same(message, api.facts(read))
     assert read["model"] == "asked-for"
@@ -191,7 +191,7 @@ def test_the_sdk_reads_the_same_however_the_bytes_are_cut(api: Api, size: int) -
 @pytest.mark.parametrize("api", APIS, ids=lambda api: f"{api.api}-{api.key}")
 def test_a_failure_is_the_sdks_error(api: Api) -> None:
     asked = context(api.key, api.api, None)
-    response = to_wire_error(REGISTRY.provider(api.key), ServerError("it failed"), asked)
+    response = find_serving_plugin(REGISTRY, api.key).to_wire_error(ServerError("it failed"), asked)
     sdk = anthropic_sdk.client if api is MESSAGES else openai_sdk.client
     with (
         sdk(response.body, status=response.status, headers=dict(response.headers)) as made,

@@ -19,7 +19,7 @@ from interlingua.types import (
     Usage,
 )
 from interlingua_contract.served import answer_events
-from interlingua_serving import stream_to_wire
+from interlingua_serving import find_serving_plugin
 from tests.oracle import anthropic_sdk, google_sdk, openai_sdk
 from tests.serving.answers import context
 from tests.serving.compare import REGISTRY
@@ -88,7 +88,7 @@ READERS = (
 
 @pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.api)
 def test_pieces_of_any_size_are_read_the_same(reader: Reader) -> None:
-    writer = stream_to_wire(REGISTRY.provider(reader.key), context(reader.key, reader.api, ORIGIN))
+    writer = find_serving_plugin(REGISTRY, reader.key).stream_to_wire(context(reader.key, reader.api, ORIGIN))
     body = writer.feed(answer_events(ANSWER)) + writer.end()
     whole = reader.read(body, len(body))
     assert reader.text(whole) == SAID

@@ -17,7 +17,7 @@ import pytest
 from interlingua.plugins import WireRequest, write_request
 from interlingua.types import Message, RequestOptions, ToolDefinition, WireTool, tool_result, user
 from interlingua_contract.served import answer_events
-from interlingua_serving import from_wire_request, stream_to_wire, to_wire_response
+from interlingua_serving import find_serving_plugin
 from tests.serving.answers import Answer, context, recorded
 from tests.serving.compare import REGISTRY, differences
 from tests.serving.test_answers import APIS, MESSAGES, Api
@@ -53,16 +53,16 @@ def _written(answer: Answer, history: list[Message], names: list[str]) -> dict[s
 def _crossed(api: Api, answer: Answer, *, streamed: bool) -> tuple[dict[str, Any], list[str]]:
     """Return the request that the maker gets after the caller's API was between, and the reasons of losses."""
     asked = context(api.key, api.api, answer.origin)
-    provider = REGISTRY.provider(api.key)
-    writer = stream_to_wire(provider, asked)
+    plugin = find_serving_plugin(REGISTRY, api.key)
+    writer = plugin.stream_to_wire(asked)
     reads = [writer.feed(read) for read in answer.reads] + [writer.end()]
-    whole = to_wire_response(provider, answer.message, asked)
+    whole = plugin.to_wire_response(answer.message, asked)
     body = api.streamed(b"".join(reads)) if streamed else api.whole(whole.body)
     losses = writer.losses if streamed else whole.losses
     request = {"model": "asked-for", **api.sent_back(body)}
     request["messages"] += _results(api, request["messages"][-1])
     wire = WireRequest(path="/", body=json.dumps(request).encode(), api=api.api)
-    read = from_wire_request(provider, wire, asked)
+    read = plugin.from_wire_request(wire, asked)
     origin = answer.origin
     messages, _, _ = read.for_upstream(origin.provider, origin.api, origin.model)
     names = [call.name for call in answer.message.tool_calls]
@@ -129,21 +129,21 @@ def test_five_turns_whose_upstreams_alternate(streamed: bool) -> None:
     answers = [_thoughtful(*makers[turn % 3], turn // 3) for turn in range(5)]
     direct: list[Message] = [user("q")]
     turns: list[dict[str, Any]] = [{"role": "user", "content": "q"}]
-    provider = REGISTRY.provider("anthropic")
+    plugin = find_serving_plugin(REGISTRY, "anthropic")
     for number, answer in enumerate(answers):
         asked = context("anthropic", "messages", answer.origin, answer_id=f"01KAKDPZ00000000000000{number:04d}")
         message = _with_ids(answer.message, number)
         if streamed:
-            writer = stream_to_wire(provider, asked)
+            writer = plugin.stream_to_wire(asked)
             body = MESSAGES.streamed(writer.feed(answer_events(message)) + writer.end())
         else:
-            body = MESSAGES.whole(to_wire_response(provider, message, asked).body)
+            body = MESSAGES.whole(plugin.to_wire_response(message, asked).body)
         turns.append({"role": "assistant", "content": body["content"]})
         turns += _results(MESSAGES, turns[-1])
         direct += [message, *[tool_result(call, "r") for call in message.tool_calls], user("n")]
         request = {"model": "asked-for", "max_tokens": 9, "messages": turns}
         wire = WireRequest(path="/", body=json.dumps(request).encode(), api="messages")
-        read = from_wire_request(provider, wire, asked)
+        read = plugin.from_wire_request(wire, asked)
         for key, api in makers:
             model = next(each.origin.model for each in answers if each.origin.provider == key)
             options = RequestOptions(model=model, api=api, max_tokens=64)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from interlingua.errors import CallerError, CapabilityError, ServerError
-from interlingua.plugins import Registry, WireRequest, WireResponse, hookimpl
+from interlingua.plugins import Registry, WireRequest, WireResponse
 from interlingua.types import (
     Message,
     Origin,
@@ -24,11 +24,11 @@ from interlingua.types.messages import MessageMetadata
 from interlingua_serving import (
     InboundRequest,
     ServeContext,
-    from_wire_request,
-    stream_to_wire,
-    to_wire_auxiliary,
-    to_wire_error,
-    to_wire_response,
+    ServedApi,
+    ServedRoute,
+    find_apis,
+    find_serving_plugin,
+    hookimpl,
 )
 from tests.support.fake_provider import Fake
 
@@ -107,6 +107,10 @@ class _Writer:
 
 class _Serving(Fake):
     @hookimpl
+    def served_apis(self) -> list[ServedApi]:
+        return [ServedApi(name="fake", routes=(ServedRoute(path="/talk"),))]
+
+    @hookimpl
     def from_wire_request(self, request: WireRequest, context: ServeContext) -> InboundRequest:
         body = json.loads(request.body)
         options = RequestOptions(model=body["model"], api=request.api)
@@ -130,26 +134,27 @@ class _Serving(Fake):
 
 
 def test_the_hooks_are_reached_and_a_request_that_cannot_be_read_is_the_callers_mistake() -> None:
-    provider = Registry(providers={"fake": _Serving()}, entry_points=[]).provider("fake")
+    plugin = find_serving_plugin(Registry(providers={"fake": _Serving()}, entry_points=[]), "fake")
     context = ServeContext(provider="fake", api="fake", model="m", origin=Origin("fake", "fake", "m"))
     request = WireRequest(path="/talk", body=b'{"model": "m", "text": "Hi."}', api="fake")
 
-    assert from_wire_request(provider, request, context).messages[0].text == "Hi."
-    assert to_wire_response(provider, user("Hi."), context).body == b"Hi."
-    assert stream_to_wire(provider, context).feed([TextDelta(index=0, text="x")]) == b"x"
-    assert to_wire_error(provider, ServerError("x"), context).status == 500
-    assert to_wire_auxiliary(provider, "count_tokens", 3, context).body == b"3"
+    assert plugin.from_wire_request(request, context).messages[0].text == "Hi."
+    assert plugin.to_wire_response(user("Hi."), context).body == b"Hi."
+    assert plugin.stream_to_wire(context).feed([TextDelta(index=0, text="x")]) == b"x"
+    assert plugin.to_wire_error(ServerError("x"), context).status == 500
+    assert plugin.to_wire_auxiliary("count_tokens", 3, context).body == b"3"
     assert context.is_own
     assert context.answer_id != ServeContext(provider="fake", api="fake").answer_id
     with pytest.raises(CapabilityError):
-        to_wire_auxiliary(provider, "models", [], context)
+        plugin.to_wire_auxiliary("models", [], context)
     for body in (b"{", b"[]", b"{}", b'{"model": 3, "text": 4}'):
         with pytest.raises(CallerError):
-            from_wire_request(provider, WireRequest(path="/talk", body=body, api="fake"), context)
+            plugin.from_wire_request(WireRequest(path="/talk", body=body, api="fake"), context)
 
 
 def test_a_provider_without_the_hooks_serves_nothing() -> None:
-    provider = Registry(providers={"fake": Fake()}, entry_points=[]).provider("fake")
+    registry = Registry(providers={"fake": Fake()}, entry_points=[])
 
     with pytest.raises(CapabilityError, match="does not serve"):
-        stream_to_wire(provider, ServeContext(provider="fake", api="fake"))
+        find_serving_plugin(registry, "fake")
+    assert find_apis(registry) == []

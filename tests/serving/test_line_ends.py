@@ -20,7 +20,7 @@ from interlingua.types import (
     ToolUseBlock,
 )
 from interlingua_contract.served import answer_events
-from interlingua_serving import stream_to_wire
+from interlingua_serving import find_serving_plugin
 from tests.serving.answers import context
 from tests.serving.compare import REGISTRY
 
@@ -48,7 +48,7 @@ def _answer(text: str) -> Message:
 
 
 def _body(key: str, api: str, events: tuple[object, ...]) -> bytes:
-    writer = stream_to_wire(REGISTRY.provider(key), context(key, api, FOREIGN, model=f"m {ENDS}"))
+    writer = find_serving_plugin(REGISTRY, key).stream_to_wire(context(key, api, FOREIGN, model=f"m {ENDS}"))
     return b"".join([writer.feed([event]) for event in events]) + writer.end()  # type: ignore[list-item]
 
 

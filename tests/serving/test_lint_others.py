@@ -24,7 +24,7 @@ from interlingua.types import (
     Usage,
     UsageUpdate,
 )
-from interlingua_serving import stream_to_wire
+from interlingua_serving import find_serving_plugin
 from tests.serving.answers import context
 from tests.serving.compare import REGISTRY
 from tests.serving.lint_others import lint_generate_stream, lint_ollama_stream, lint_responses_stream
@@ -46,7 +46,7 @@ Change = Callable[[list[Any]], Any]
 
 
 def _stream(key: str, api: str) -> bytes:
-    writer = stream_to_wire(REGISTRY.provider(key), context(key, api, Origin("elsewhere", "chat", "m-1")))
+    writer = find_serving_plugin(REGISTRY, key).stream_to_wire(context(key, api, Origin("elsewhere", "chat", "m-1")))
     data: bytes = writer.feed(EVENTS) + writer.end()
     return data
 
@@ -180,7 +180,9 @@ def test_a_cut_stream_is_found(cut: int) -> None:
         ("google", "generate", lint_generate_stream),
         ("ollama", "chat-native", lint_ollama_stream),
     ):
-        writer = stream_to_wire(REGISTRY.provider(key), context(key, api, Origin("elsewhere", "chat", "m-1")))
+        writer = find_serving_plugin(REGISTRY, key).stream_to_wire(
+            context(key, api, Origin("elsewhere", "chat", "m-1"))
+        )
         body = writer.feed(EVENTS[:cut])
         assert lint(body), api
         assert lint(body + writer.end()), api

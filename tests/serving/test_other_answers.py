@@ -17,7 +17,7 @@ from interlingua.plugins import EMPTY, WireRequest
 from interlingua.types import ErrorEvent, Message, Origin, StopReason, StreamEvent, read_tool_input
 from interlingua_contract.served import answer_events, whole_answers
 from interlingua_contract.strategies import conversations
-from interlingua_serving import ServeContext, from_wire_request, stream_to_wire, to_wire_error, to_wire_response
+from interlingua_serving import ServeContext, find_serving_plugin
 from tests.oracle import google_sdk, openai_sdk
 from tests.serving import lint_others
 from tests.serving.answers import context, recorded
@@ -128,7 +128,7 @@ def _state(message: Message) -> list[Any]:
 
 def _read_back(api: Api, request: dict[str, Any], asked: ServeContext) -> Message:
     wire = WireRequest(path=api.path, body=json.dumps(request).encode(), api=api.api)
-    return from_wire_request(REGISTRY.provider(api.key), wire, asked).messages[1]
+    return find_serving_plugin(REGISTRY, api.key).from_wire_request(wire, asked).messages[1]
 
 
 def _check_state(message: Message, back: Message, origin: Origin) -> None:
@@ -149,8 +149,8 @@ def _check_state(message: Message, back: Message, origin: Origin) -> None:
 
 def _check(api: Api, message: Message, origin: Origin, reads: list[list[StreamEvent]], size: int) -> None:
     asked = context(api.key, api.api, origin)
-    provider = REGISTRY.provider(api.key)
-    body = to_wire_response(provider, message, asked).body
+    plugin = find_serving_plugin(REGISTRY, api.key)
+    body = plugin.to_wire_response(message, asked).body
     empty = not any(getattr(block, "text", "x") for block in message.content)
     usage = message.metadata.usage
     counted = usage is not None and bool(usage.input_tokens or usage.output_tokens)
@@ -161,7 +161,7 @@ def _check(api: Api, message: Message, origin: Origin, reads: list[list[StreamEv
     events = [event for group in reads for event in group]
     bodies = []
     for grouped in (reads, [[event] for event in events], [events]):
-        writer = stream_to_wire(provider, asked)
+        writer = plugin.stream_to_wire(asked)
         stream = b"".join([writer.feed(group) for group in grouped]) + writer.end()
         if not empty:
             assert api.lint(stream, usage=counted) == []
@@ -174,7 +174,7 @@ def _check(api: Api, message: Message, origin: Origin, reads: list[list[StreamEv
         _check_state(message, _read_back(api, api.sent_back(answer), asked), origin)
     for at in {0, len(events) // 2, len(events) - 1}:  # broken off, silently and with an error
         for last in ([], [ErrorEvent(error=ServerError("it failed"))]):
-            writer = stream_to_wire(provider, asked)
+            writer = plugin.stream_to_wire(asked)
             assert api.lint(writer.feed(events[:at]) + writer.feed(last) + writer.end(), failed=True) == []
 
 
@@ -206,12 +206,12 @@ def test_chats_of_googles_sdk_send_all_back(stream: bool) -> None:
         if message.metadata.stop_reason is StopReason.ERROR or not spoken or origin.provider in ("google", "vertex"):
             continue
         asked = context("google", "generate", origin)
-        provider = REGISTRY.provider("google")
-        writer = stream_to_wire(provider, asked)
+        plugin = find_serving_plugin(REGISTRY, "google")
+        writer = plugin.stream_to_wire(asked)
         body = (
             writer.feed(answer_events(message)) + writer.end()
             if stream
-            else to_wire_response(provider, message, asked).body
+            else plugin.to_wire_response(message, asked).body
         )
         back = _read_back(GENERATE, google_sdk.chat_again(body, stream=stream), asked)
         assert back.text == message.text
@@ -223,8 +223,8 @@ def test_chats_of_googles_sdk_send_all_back(stream: bool) -> None:
 
 @APIS
 def test_a_failure_is_the_sdks_error(api: Api) -> None:
-    response = to_wire_error(
-        REGISTRY.provider(api.key), RateLimitError("slow down", retry_after=3), context(api.key, api.api, None)
+    response = find_serving_plugin(REGISTRY, api.key).to_wire_error(
+        RateLimitError("slow down", retry_after=3), context(api.key, api.api, None)
     )
 
     assert (response.status, response.headers["retry-after"]) == (429, "3")

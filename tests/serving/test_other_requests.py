@@ -12,14 +12,7 @@ from interlingua.errors import CallerError, ContextWindowExceededError, PluginEr
 from interlingua.plugins import RequestContext, WireRequest
 from interlingua.types import Message, Origin, Role, ToolUseBlock
 from interlingua_contract.served import answer_events
-from interlingua_serving import (
-    InboundRequest,
-    ServeContext,
-    from_wire_request,
-    stream_to_wire,
-    to_wire_error,
-    to_wire_response,
-)
+from interlingua_serving import InboundRequest, ServeContext, find_serving_plugin
 from tests.serving.answers import context
 from tests.serving.compare import REGISTRY
 
@@ -30,7 +23,7 @@ ADD = {"type": "function", "name": "add", "description": "d", "strict": False, "
 
 def _read(key: str, api: str, body: Any, path: str = "/", **facts: Any) -> InboundRequest:
     request = WireRequest(path=path, body=json.dumps(body).encode(), api=api)
-    return from_wire_request(REGISTRY.provider(key), request, ServeContext(provider=key, api=api, **facts))
+    return find_serving_plugin(REGISTRY, key).from_wire_request(request, ServeContext(provider=key, api=api, **facts))
 
 
 def _sent(read: InboundRequest, key: str, api: str, model: str) -> tuple[dict[str, Any], list[str]]:
@@ -63,7 +56,7 @@ def test_functions_of_a_namespace_are_tools_everywhere_and_called_in_their_names
 
     asked = context("openai", "responses", ELSEWHERE, echo=read.echo)
     answer = Message(role=Role.ASSISTANT, content=(ToolUseBlock(id="tu_1", name="agents__spawn", input={"a": 1}),))
-    body = json.loads(to_wire_response(REGISTRY.provider("openai"), answer, asked).body)
+    body = json.loads(find_serving_plugin(REGISTRY, "openai").to_wire_response(answer, asked).body)
     (item,) = body["output"]
     assert (item["name"], item["namespace"], item["arguments"]) == ("spawn", "agents", '{"a":1}')
 
@@ -82,11 +75,11 @@ def test_a_custom_tool_is_a_function_of_one_text_elsewhere() -> None:
 
     asked = context("openai", "responses", ELSEWHERE, echo=read.echo)
     answer = Message(role=Role.ASSISTANT, content=(ToolUseBlock(id="tu_1", name="patch", input={"input": "*** y"}),))
-    writer = stream_to_wire(REGISTRY.provider("openai"), asked)
+    writer = find_serving_plugin(REGISTRY, "openai").stream_to_wire(asked)
     stream = writer.feed(answer_events(answer)) + writer.end()
     assert b'"response.custom_tool_call_input.done"' in stream
     assert b'"input":"*** y"' in stream
-    whole = json.loads(to_wire_response(REGISTRY.provider("openai"), answer, asked).body)
+    whole = json.loads(find_serving_plugin(REGISTRY, "openai").to_wire_response(answer, asked).body)
     assert (whole["output"][0]["type"], whole["output"][0]["input"]) == ("custom_tool_call", "*** y")
 
 
@@ -165,7 +158,7 @@ def test_the_path_names_model_and_method() -> None:
 
 def test_a_stream_without_sse_is_one_array() -> None:
     asked = context("google", "generate", ELSEWHERE, echo={"array": True})
-    writer = stream_to_wire(REGISTRY.provider("google"), asked)
+    writer = find_serving_plugin(REGISTRY, "google").stream_to_wire(asked)
     events = answer_events(Message(role=Role.ASSISTANT, content="Hello there"))
     data = b"".join([writer.feed([event]) for event in events]) + writer.end()
 
@@ -262,7 +255,7 @@ def test_results_of_ollamas_clients_find_their_calls_by_order() -> None:
 
 def test_what_ollama_cannot_hold_is_a_row() -> None:
     answer = Message(role=Role.ASSISTANT, content=(ToolUseBlock(id="tu_1", name="f", signature="s"),))
-    writer = stream_to_wire(REGISTRY.provider("ollama"), context("ollama", "chat-native", ELSEWHERE))
+    writer = find_serving_plugin(REGISTRY, "ollama").stream_to_wire(context("ollama", "chat-native", ELSEWHERE))
     body = writer.feed(answer_events(answer)) + writer.end()
 
     assert b'"s"' not in body
@@ -277,14 +270,14 @@ def test_what_ollama_cannot_hold_is_a_row() -> None:
     [("openai", "responses", "/"), ("google", "generate", "/models/m:generateContent"), ("ollama", "chat-native", "/")],
 )
 def test_a_failure_is_read_as_what_it_was(key: str, api: str, path: str) -> None:
-    provider = REGISTRY.provider(key)
+    provider, plugin = REGISTRY.provider(key), find_serving_plugin(REGISTRY, key)
     for error in (RateLimitError("slow", retry_after=2), ContextWindowExceededError("no"), PluginError("a secret")):
-        response = to_wire_error(provider, error, context(key, api, None))
+        response = plugin.to_wire_error(error, context(key, api, None))
         again = provider.from_wire_error(response, RequestContext(origin=Origin(key, api, "m")))
         assert b"secret" not in response.body
         assert isinstance(error, PluginError) or type(again) is type(error)
         assert again.retry_after == error.retry_after
-    assert to_wire_error(provider, QuotaExceededError("x"), context(key, api, None)).status in (402, 403, 429)
+    assert plugin.to_wire_error(QuotaExceededError("x"), context(key, api, None)).status in (402, 403, 429)
     for body in ([], {"model": 3, "contents": 4}, {"model": "m", "messages": [3], "input": [3], "contents": [3]}):
         with pytest.raises(CallerError):
             _read(key, api, body, path)

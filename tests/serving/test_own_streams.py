@@ -13,7 +13,7 @@ from interlingua._response.decode import StreamDecoder
 from interlingua._response.framing import framer
 from interlingua.plugins import RequestContext
 from interlingua.types import Origin
-from interlingua_serving import stream_to_wire
+from interlingua_serving import find_serving_plugin
 from tests.serving.answers import context
 from tests.serving.compare import REGISTRY
 from tests.serving.lint_others import lint_generate_stream, lint_responses_stream
@@ -32,7 +32,7 @@ def _written(key: str, api: str, file: str, host: str) -> Iterator[tuple[str, by
             continue
         origin = Origin(key, api, entry["model"] or "m")
         decoder = StreamDecoder(provider, framer("sse"), RequestContext(origin=origin))
-        writer = stream_to_wire(provider, context(key, api, origin))
+        writer = find_serving_plugin(REGISTRY, key).stream_to_wire(context(key, api, origin))
         body, out = entry["response_text"].encode(), b""
         for at in range(0, len(body), 4096):
             out += writer.feed(decoder.feed(body[at : at + 4096]))

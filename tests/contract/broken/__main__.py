@@ -18,7 +18,7 @@ from interlingua_contract.report import check
 from interlingua_contract.rules import ALL
 from interlingua_contract.subject import Subject
 from tests.contract.broken import SHELF
-from tests.contract.broken.machine import Handed, real, subject_of
+from tests.contract.broken.machine import Handed, real, real_serving, subject_of
 
 RULES = {rule.number: rule for rule in ALL}
 
@@ -53,7 +53,7 @@ def _row(work: tuple[int, int, bool]) -> tuple[int, list[bool], list[str]]:
 def _unbroken(which: tuple[str, str]) -> tuple[str, list[str]]:
     """Run every rule on a provider with no defect in the same machine."""
     key, api = which
-    subject = subject_of(key, Handed(real(key)), api, examples=12)
+    subject = subject_of(key, Handed(real(key), real_serving(key)), api, examples=12)
     excuses = subject.quirks.unevidenced  # of one wire of several, those that it needs
     declared = [aim.capabilities for aim in subject.aims]
     needed = {name: why for name, why in excuses.items() if any(getattr(one, name) for one in declared)}

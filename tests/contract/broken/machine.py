@@ -11,6 +11,7 @@ from typing import Any
 
 import attrs
 
+import interlingua_serving
 from interlingua._plugins.hookspecs import hookimpl
 from interlingua._plugins.registry import Registry
 from interlingua.types.events import StreamEvent
@@ -28,16 +29,22 @@ def real(key: str) -> Any:
     raise LookupError(key)
 
 
+@cache
+def real_serving(key: str) -> Any:
+    """Return the shipped serving plugin; None for a provider that has none."""
+    return next((each.load() for each in importlib.metadata.entry_points(group="interlingua.serving", name=key)), None)
+
+
 class Handed:
     """The real provider's hooks under their full signatures; a subclass or `replace` breaks some."""
 
-    def __init__(self, inner: Any, **replaced: Callable[..., Any]) -> None:
-        self._inner = inner
+    def __init__(self, inner: Any, serving: Any = None, **replaced: Callable[..., Any]) -> None:
+        self._inner, self._serving = inner, serving
         self._replaced = replaced
 
     def _call(self, name: str, **arguments: Any) -> Any:
         def inner(**changed: Any) -> Any:
-            function = getattr(self._inner, name, None)
+            function = getattr(self._inner, name, None) or getattr(self._serving, name, None)
             if function is None:
                 return None
             taken = inspect.signature(function).parameters
@@ -78,23 +85,27 @@ class Handed:
     def models(self) -> Any:
         return self._call("models")
 
-    @hookimpl
+    @interlingua_serving.hookimpl
+    def served_apis(self) -> Any:
+        return self._call("served_apis")
+
+    @interlingua_serving.hookimpl
     def from_wire_request(self, request: Any, context: Any) -> Any:
         return self._call("from_wire_request", request=request, context=context)
 
-    @hookimpl
+    @interlingua_serving.hookimpl
     def to_wire_response(self, message: Any, context: Any) -> Any:
         return self._call("to_wire_response", message=message, context=context)
 
-    @hookimpl
+    @interlingua_serving.hookimpl
     def stream_to_wire(self, context: Any) -> Any:
         return self._call("stream_to_wire", context=context)
 
-    @hookimpl
+    @interlingua_serving.hookimpl
     def to_wire_error(self, error: Any, context: Any) -> Any:
         return self._call("to_wire_error", error=error, context=context)
 
-    @hookimpl
+    @interlingua_serving.hookimpl
     def to_wire_auxiliary(self, kind: Any, value: Any, context: Any) -> Any:
         return self._call("to_wire_auxiliary", kind=kind, value=value, context=context)
 
@@ -125,7 +136,9 @@ class Mutant:
 
     def subject(self, seed: int = 0, examples: int = 40) -> Subject:
         """Return the broken provider under test."""
-        return subject_of(self.key, Handed(real(self.key), **self.replaced), self.api, seed, examples)
+        return subject_of(
+            self.key, Handed(real(self.key), real_serving(self.key), **self.replaced), self.api, seed, examples
+        )
 
 
 class OneWire(Subject):

@@ -10,11 +10,11 @@ from typing import Any
 import attrs
 import pytest
 
-from interlingua.plugins import Registry
+from interlingua.plugins import Registry, WireRequest
 from interlingua.types import Role
-from interlingua_contract.matrix import HISTORIES, ServedApiCase, ServedCell, Side, serve_histories, served_apis, sides
+from interlingua_contract.matrix import HISTORIES, ServedApiCase, ServedCell, serve_histories, served_apis, sides
 from interlingua_contract.matrix.reports import served_page
-from interlingua_serving import InboundRequest
+from interlingua_serving import InboundRequest, ServeContext
 from tests.support import counts, tree
 
 PAGE = tree.ROOT / "docs" / "reference" / "served-apis.md"
@@ -22,7 +22,7 @@ SERVED = ("anthropic", "google", "ollama", "openai")
 
 
 def _apis() -> list[ServedApiCase]:
-    return served_apis(sides(Registry(), SERVED), tree.ROOT / "cassettes")
+    return served_apis(Registry(), SERVED, tree.ROOT / "cassettes")
 
 
 @pytest.fixture(scope="module")
@@ -50,18 +50,16 @@ def test_the_page_is_current(cells: tuple[ServedCell, ...]) -> None:
 
 
 class _Losing:
-    """A provider whose reading of requests loses the last block of each answer."""
+    """A serving plugin whose reading of requests loses the last block of each answer."""
 
-    def __init__(self, provider: Any) -> None:
-        self._provider = provider
+    def __init__(self, plugin: Any) -> None:
+        self._plugin = plugin
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._provider, name)
+        return getattr(self._plugin, name)
 
-    def call_hook(self, name: str, **arguments: Any) -> Any:
-        read = self._provider.call_hook(name, **arguments)
-        if not isinstance(read, InboundRequest):
-            return read
+    def from_wire_request(self, request: WireRequest, context: ServeContext) -> InboundRequest:
+        read = self._plugin.from_wire_request(request, context)
         kept = [
             attrs.evolve(message, content=message.content[:-1]) if message.role is Role.ASSISTANT else message
             for message in read.messages
@@ -74,8 +72,8 @@ def test_what_is_lost_without_a_row_is_found(name: str, lost: str) -> None:
     [api] = [api for api in _apis() if api.side.name == "anthropic"]
     [upstream] = sides(Registry(), ["google"])
     [history] = [history for history in HISTORIES if history.name == name]
-    broken = Side(_Losing(api.side.provider), api.side.api, "anthropic")  # type: ignore[arg-type]
+    broken = _Losing(api.plugin)
 
-    run = ServedApiCase(broken, api.echoed).cross(history, upstream)
+    run = ServedApiCase(api.side, broken, api.echoed).cross(history, upstream)  # type: ignore[arg-type]
 
     assert any(f"the {lost} of an answer does not come back" in text for text in run.findings)

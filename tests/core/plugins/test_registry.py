@@ -367,22 +367,22 @@ def test_a_plugin_without_a_hook_is_warned_of(caplog: pytest.LogCaptureFixture) 
 
 class _Apart(Fake):
     @hookimpl
-    def stream_to_wire(self, context: Any) -> Any:
-        from interlingua_apart.writers import Writer  # type: ignore[import-not-found]
+    def wire_rules(self) -> Any:
+        from interlingua_apart.rules import RULES  # type: ignore[import-not-found]
 
-        return Writer(context)
+        return RULES
 
 
 def test_a_hook_that_needs_another_distribution_says_which() -> None:
     provider = Registry(providers={"fake": _Apart()}, entry_points=[]).provider("fake")
 
-    with pytest.raises(PluginError, match=r"provider 'fake': the hook stream_to_wire failed.*interlingua-apart"):
-        provider.call_hook("stream_to_wire", context=None)
+    with pytest.raises(PluginError, match=r"provider 'fake': the hook wire_rules failed.*interlingua-apart"):
+        provider.call_hook("wire_rules")
 
 
 def test_a_hook_without_an_answer_is_a_mistake_unless_it_is_optional() -> None:
     provider = Registry(providers={"fake": Fake()}, entry_points=[]).provider("fake")
 
-    assert provider.call_hook("stream_to_wire", optional=True, context=None) is None
-    with pytest.raises(PluginError, match="the hook stream_to_wire returned nothing"):
-        provider.call_hook("stream_to_wire", context=None)
+    assert provider.call_hook("wire_rules", optional=True) is None
+    with pytest.raises(PluginError, match="the hook wire_rules returned nothing"):
+        provider.call_hook("wire_rules")

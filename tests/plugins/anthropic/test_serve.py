@@ -26,19 +26,11 @@ from interlingua.types import (
     ToolUseInputDelta,
     ToolUseStart,
 )
-from interlingua_serving import (
-    InboundRequest,
-    ServeContext,
-    from_wire_request,
-    stream_to_wire,
-    to_wire_auxiliary,
-    to_wire_error,
-    to_wire_response,
-)
+from interlingua_serving import InboundRequest, ServeContext, find_serving_plugin
 from tests.serving.answers import context, unseal
 
 REGISTRY = Registry()
-PROVIDER = REGISTRY.provider("anthropic")
+PLUGIN = find_serving_plugin(REGISTRY, "anthropic")
 CALLER: dict[str, Any] = {  # as Claude Code asks for a model whose name it does not know
     "model": "gpt-5.1",
     "max_tokens": 32000,
@@ -70,7 +62,7 @@ CALLER: dict[str, Any] = {  # as Claude Code asks for a model whose name it does
 def _read(body: dict[str, Any], **headers: str) -> InboundRequest:
     names = {name.replace("_", "-"): value for name, value in headers.items()}
     request = WireRequest(path="/v1/messages?beta=true", headers=names, body=json.dumps(body).encode(), api="messages")
-    return from_wire_request(PROVIDER, request, context("anthropic", "messages", None))
+    return PLUGIN.from_wire_request(request, context("anthropic", "messages", None))
 
 
 def test_a_request_of_claude_code_is_read() -> None:
@@ -157,7 +149,7 @@ def test_a_seal_that_may_not_be_used_is_dropped_with_a_row() -> None:
         path="/v1/messages", body=json.dumps({"model": "m", "messages": turns}).encode(), api="messages"
     )
     refusing = ServeContext(provider="anthropic", api="messages", unseal=lambda _text: {})
-    read = from_wire_request(PROVIDER, request, refusing)
+    read = PLUGIN.from_wire_request(request, refusing)
 
     assert [block.type for block in read.messages[1].content] == ["text"]
     assert [(loss.path, loss.verdict) for loss in read.losses] == [("messages[1]", "dropped")]
@@ -182,7 +174,7 @@ def _events(body: bytes) -> list[dict[str, Any]]:
 
 
 def test_the_state_of_a_call_stands_in_a_thinking_block_before_it() -> None:
-    writer = stream_to_wire(PROVIDER, context("anthropic", "messages", FOREIGN))
+    writer = PLUGIN.stream_to_wire(context("anthropic", "messages", FOREIGN))
     events = _events(writer.feed(EVENTS) + writer.end())
     blocks = [event["content_block"]["type"] for event in events if event["type"] == "content_block_start"]
     signatures = [event["delta"]["signature"] for event in events if event.get("delta", {}).get("signature")]
@@ -197,21 +189,21 @@ def test_the_state_of_a_call_stands_in_a_thinking_block_before_it() -> None:
 
 
 def test_while_a_call_waits_there_are_pings() -> None:
-    writer = stream_to_wire(PROVIDER, context("anthropic", "messages", FOREIGN))
+    writer = PLUGIN.stream_to_wire(context("anthropic", "messages", FOREIGN))
     writer.feed(EVENTS[:4])
 
     assert writer.feed(EVENTS[4:5]) == b'event: ping\ndata: {"type": "ping"}\n\n'
 
 
 def test_the_services_own_call_is_streamed_as_it_comes() -> None:
-    writer = stream_to_wire(PROVIDER, context("anthropic", "messages", Origin("anthropic", "messages", "m")))
+    writer = PLUGIN.stream_to_wire(context("anthropic", "messages", Origin("anthropic", "messages", "m")))
     writer.feed([ToolUseStart(index=0, id="tu_1", name="Read", provider_id="toolu_9")])
 
     assert b'"partial_json":"{"' in writer.feed([ToolUseInputDelta(index=0, partial_json="{")])
 
 
 def test_a_tool_of_anothers_service_is_no_call_of_the_caller() -> None:
-    writer = stream_to_wire(PROVIDER, context("anthropic", "messages", FOREIGN))
+    writer = PLUGIN.stream_to_wire(context("anthropic", "messages", FOREIGN))
     body = writer.feed([TextDelta(index=0, text="x"), MessageComplete(stop_reason=StopReason.TOOL_USE)])
 
     assert b'"stop_reason":"end_turn"' in body
@@ -219,7 +211,7 @@ def test_a_tool_of_anothers_service_is_no_call_of_the_caller() -> None:
 
 def test_without_a_seal_state_is_a_row() -> None:
     asked = context("anthropic", "messages", FOREIGN, seal=None)
-    writer = stream_to_wire(PROVIDER, asked)
+    writer = PLUGIN.stream_to_wire(asked)
     body = writer.feed(EVENTS) + writer.end()
 
     assert b"c2ln" not in body
@@ -231,7 +223,7 @@ def test_the_services_own_answer_is_written_as_it_was() -> None:
     blocks = (ThinkingBlock(text="Hm.", signature="own"), TextBlock(text="Hi."))
     message = Message(role=Role.ASSISTANT, content=blocks)
     own = context("anthropic", "messages", Origin("anthropic", "messages", "claude"))
-    body = json.loads(to_wire_response(PROVIDER, message, own).body)
+    body = json.loads(PLUGIN.to_wire_response(message, own).body)
 
     assert body["content"] == content
     assert (body["model"], body["id"]) == ("asked-for", f"msg_{own.answer_id}")
@@ -239,8 +231,8 @@ def test_the_services_own_answer_is_written_as_it_was() -> None:
 
 def test_errors_have_the_words_that_clients_look_for() -> None:
     asked = context("anthropic", "messages", None)
-    too_long = to_wire_error(PROVIDER, ContextWindowExceededError("too many tokens"), asked)
-    ours = to_wire_error(PROVIDER, PluginError("secret"), asked)
+    too_long = PLUGIN.to_wire_error(ContextWindowExceededError("too many tokens"), asked)
+    ours = PLUGIN.to_wire_error(PluginError("secret"), asked)
 
     assert too_long.status == 400
     assert json.loads(too_long.body)["error"]["message"].startswith("prompt is too long")
@@ -249,7 +241,7 @@ def test_errors_have_the_words_that_clients_look_for() -> None:
 
 def test_models_and_counts() -> None:
     asked = context("anthropic", "messages", None)
-    listed = json.loads(to_wire_auxiliary(PROVIDER, "models", ["a", "b"], asked).body)
+    listed = json.loads(PLUGIN.to_wire_auxiliary("models", ["a", "b"], asked).body)
 
     assert [model["id"] for model in listed["data"]] == ["a", "b"]
-    assert json.loads(to_wire_auxiliary(PROVIDER, "count_tokens", 7, asked).body) == {"input_tokens": 7}
+    assert json.loads(PLUGIN.to_wire_auxiliary("count_tokens", 7, asked).body) == {"input_tokens": 7}

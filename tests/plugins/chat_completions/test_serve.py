@@ -27,14 +27,7 @@ from interlingua.types import (
     ToolUseInputDelta,
     ToolUseStart,
 )
-from interlingua_serving import (
-    InboundRequest,
-    from_wire_request,
-    stream_to_wire,
-    to_wire_auxiliary,
-    to_wire_error,
-    to_wire_response,
-)
+from interlingua_serving import InboundRequest, find_serving_plugin
 from tests.serving.answers import context, seal, unseal
 
 REGISTRY = Registry()
@@ -45,7 +38,7 @@ CALL = {"id": "call_1", "type": "function", "function": {"name": "read", "argume
 
 def _read(body: dict[str, Any], key: str = "openai") -> InboundRequest:
     request = WireRequest(path="/chat/completions", body=json.dumps(body).encode(), api="chat")
-    return from_wire_request(REGISTRY.provider(key), request, context(key, "chat", None))
+    return find_serving_plugin(REGISTRY, key).from_wire_request(request, context(key, "chat", None))
 
 
 def _asking(*messages: dict[str, Any], **members: Any) -> dict[str, Any]:
@@ -159,7 +152,7 @@ FOREIGN = Origin("google", "generate", "gemini")
 
 
 def test_parallel_calls_are_streamed_as_they_come_and_the_state_behind_them() -> None:
-    writer = stream_to_wire(REGISTRY.provider("openai"), context("openai", "chat", FOREIGN))
+    writer = find_serving_plugin(REGISTRY, "openai").stream_to_wire(context("openai", "chat", FOREIGN))
     body = writer.feed(
         [
             ThinkingDelta(index=0, text="Hm."),
@@ -194,7 +187,7 @@ def test_parallel_calls_are_streamed_as_they_come_and_the_state_behind_them() ->
 
 
 def test_a_call_whose_name_comes_last_is_written_then() -> None:
-    writer = stream_to_wire(REGISTRY.provider("openai"), context("openai", "chat", FOREIGN))
+    writer = find_serving_plugin(REGISTRY, "openai").stream_to_wire(context("openai", "chat", FOREIGN))
     call = ToolUseBlock(id="tu_1", name="read", input={"p": 1})
     body = writer.feed(
         [
@@ -235,19 +228,19 @@ def test_a_router_gets_its_own_details_back() -> None:
     content = (ThinkingBlock(text="Hm."), TextBlock(text="Hi."))
     message = Message(role="assistant", content=content, metadata=metadata)
     own = context("openrouter", "chat", Origin("openrouter", "chat", "m"))
-    body = json.loads(to_wire_response(REGISTRY.provider("openrouter"), message, own).body)
+    body = json.loads(find_serving_plugin(REGISTRY, "openrouter").to_wire_response(message, own).body)
 
     assert body["choices"][0]["message"]["reasoning_details"] == details
 
 
 def test_a_plugins_mistake_is_not_told() -> None:
-    response = to_wire_error(REGISTRY.provider("groq"), PluginError("secret"), context("groq", "chat", None))
+    response = find_serving_plugin(REGISTRY, "groq").to_wire_error(PluginError("secret"), context("groq", "chat", None))
 
     assert (response.status, b"secret" in response.body) == (500, False)
 
 
 def test_models_are_listed() -> None:
     asked = context("groq", "chat", None)
-    listed = json.loads(to_wire_auxiliary(REGISTRY.provider("groq"), "models", ["a"], asked).body)
+    listed = json.loads(find_serving_plugin(REGISTRY, "groq").to_wire_auxiliary("models", ["a"], asked).body)
 
     assert (listed["object"], [model["id"] for model in listed["data"]]) == ("list", ["a"])

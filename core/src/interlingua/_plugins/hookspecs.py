@@ -11,12 +11,11 @@ if TYPE_CHECKING:
     from interlingua._catalogue import ModelInfo
     from interlingua._plugins.connection import Connection, ConnectionSettings
     from interlingua._plugins.wire import RequestContext, WireChunk, WireRequest, WireResponse
-    from interlingua.errors import InterlinguaError, ProviderError
+    from interlingua.errors import ProviderError
     from interlingua.types.events import StreamEvent
     from interlingua.types.messages import CostParts, Message
     from interlingua.types.options import ModelCapabilities, RequestOptions
     from interlingua.types.tools import ToolDefinition
-    from interlingua_serving import InboundRequest, ServeContext, StreamWriter
 
 PROJECT = "interlingua"
 CONTRACT_VERSION = 1
@@ -137,51 +136,6 @@ class ProviderHooks:
     @hookspec(firstresult=True)
     def from_wire_auxiliary(self, kind: str, response: WireResponse) -> Any:
         """Called with the answer to `auxiliary_request`: return the plain value of that kind."""
-
-    @hookspec(firstresult=True)
-    def from_wire_request(self, request: WireRequest, context: ServeContext) -> InboundRequest | None:
-        """Called when somebody made a request in this provider's API: read it.
-
-        Optional, with the next four: without them the API is not served. All are pure; what they may not find out by
-        themselves is in the context. What `options` cannot say is kept in `extra`, so that `to_wire` of the same API
-        says all that the request said.
-
-        Args:
-            request: `api`, path with query, headers with names in lower case (no secret among them), body.
-            context: `unseal` gives back what a writer sealed into an answer (`restore_answer`).
-
-        Raises:
-            CallerError: the request is not what the API allows; the message is for the caller.
-        """
-
-    @hookspec(firstresult=True)
-    def to_wire_response(self, message: Message, context: ServeContext) -> WireResponse | None:
-        """Called with a complete answer, whoever made it: write it as this API's body.
-
-        It says the model that was asked for, an id of its own, and its usage. State of other origins is sealed where
-        callers send it back (`AnswerState`), else dropped; never written as text.
-        """
-
-    @hookspec(firstresult=True)
-    def stream_to_wire(self, context: ServeContext) -> StreamWriter | None:
-        """Called when an answer is to be streamed: return what writes its events in this API's framing.
-
-        A writer and no generator: the events of one upstream read leave in one write.
-        """
-
-    @hookspec(firstresult=True)
-    def to_wire_error(self, error: InterlinguaError, context: ServeContext) -> WireResponse | None:
-        """Called when a request failed before an answer began: return this API's own error body, with its status."""
-
-    @hookspec(firstresult=True)
-    def to_wire_auxiliary(self, kind: str, value: Any, context: ServeContext) -> WireResponse | None:
-        """Called with the answer to a request that is no conversation: write it; None where the API has none.
-
-        Args:
-            kind: as for `auxiliary_request`.
-            value: what `from_wire_auxiliary` returns for that kind.
-            context: as for `to_wire_response`.
-        """
 
     @hookspec(firstresult=True)
     def wire_rules(self) -> Sequence[str] | None:

@@ -38,7 +38,6 @@ REQUIRED = ("capabilities", "to_wire", "from_wire_response", "stream_response", 
 """Hooks that every provider must implement."""
 
 _log = logging.getLogger(PROJECT)
-_GROUPS = (PROVIDERS, PRESETS, FORMATS, PLUGINS, OUTPUTS)
 _PRESET_FORMAT = "chat-completions"
 _HELP = "install its distribution (pip install interlingua-<provider>), or configure a preset of that name"
 EntryPoints = Iterable[importlib.metadata.EntryPoint]
@@ -207,7 +206,7 @@ class Registry:
         self.observes = False  # whether a plugin implements `observe`
         for plugin in plugins:
             self.add_plugin(plugin, repr(plugin))
-        for entry in self._entries(PLUGINS):
+        for entry in self.entry_points(PLUGINS):
             self._add_isolated(entry)
         for name in filter(None, os.environ.get("INTERLINGUA_PLUGINS", "").split(",")):
             self.load_plugin(name.strip())
@@ -218,13 +217,13 @@ class Registry:
         """Return every provider that can be loaded, in the order of keys, without importing any."""
         with self._lock:
             if self._found is None:
-                found = _entries_by_key(self._entries(PRESETS), "preset")
-                found |= _entries_by_key(self._entries(PROVIDERS), "provider")
+                found = _entries_by_key(self.entry_points(PRESETS), "preset")
+                found |= _entries_by_key(self.entry_points(PROVIDERS), "provider")
                 mine = partial(Distribution, name="your configuration", version="")
                 for key, preset in self._presets.items():
                     table = {field: value for field, value in preset.items() if field != "format"}
                     name = preset.get("format", _PRESET_FORMAT)
-                    load = partial(format_provider, name, key, table, self._entries(FORMATS))
+                    load = partial(format_provider, name, key, table, self.entry_points(FORMATS))
                     found[key] = ProviderEntry(key=key, kind="user preset", origin=mine, load=load)
                 for key in self._given:
                     found[key] = self._by_hand(key)
@@ -367,18 +366,23 @@ class Registry:
         Raises:
             CallerError: no installed distribution reads types.
         """
-        for entry in self._entries(OUTPUTS):
+        for entry in self.entry_points(OUTPUTS):
             return entry.load()(kind)
         raise CallerError("output= needs a package that reads types: pip install 'interlingua[output]'")
 
-    # -- inside -------------------------------------------------------------------------------------------------
+    def entry_points(self, group: str) -> list[importlib.metadata.EntryPoint]:
+        """Return the entry points of a group: the installed ones, or those that the registry was made with.
 
-    def _entries(self, group: str) -> list[importlib.metadata.EntryPoint]:
-        """Return the installed entry points of a group; all groups are read at once, from one file per distribution."""
-        if self._installed is None:
+        Args:
+            group: a group that begins with `interlingua.`, such as `interlingua.serving`.
+        """
+        if self._installed is None:  # all groups at once: each distribution has one file
             every = importlib.metadata.entry_points()
-            self._installed = [entry for ours in _GROUPS for entry in every.select(group=ours)]
+            ours = [name for name in every.groups if name.startswith(f"{PROJECT}.")]
+            self._installed = [entry for name in ours for entry in every.select(group=name)]
         return [entry for entry in self._installed if entry.group == group]
+
+    # -- inside -------------------------------------------------------------------------------------------------
 
     def _by_hand(self, key: str) -> ProviderEntry:
         origin = partial(Distribution, name="passed explicitly", version="")

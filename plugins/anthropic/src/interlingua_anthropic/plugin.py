@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from interlingua.errors import InterlinguaError, PluginError, ProviderError
+from interlingua.errors import PluginError, ProviderError
 from interlingua.plugins import (
     BatchLimits,
     Connection,
@@ -25,10 +25,7 @@ from interlingua.types import Message, ModelCapabilities, RequestOptions, Stream
 from interlingua_anthropic import errors, models, request, stream
 from interlingua_anthropic.response import from_wire_response
 
-if TYPE_CHECKING:
-    from interlingua_serving import InboundRequest, ServeContext, StreamWriter
-
-# ruff: noqa: PLC0415  what only serving or batches need is imported for them
+# ruff: noqa: PLC0415  only batches need what is imported inside functions
 
 VERSION = "2026-10-21"
 _COUNTED = ("model", "system", "messages", "tools", "tool_choice", "thinking")
@@ -82,34 +79,6 @@ class _Anthropic:
     @hookimpl
     def from_wire_auxiliary(self, kind: str, response: WireResponse) -> Any:
         return from_wire_auxiliary(kind, response)
-
-    @hookimpl
-    def from_wire_request(self, request: WireRequest, context: ServeContext) -> InboundRequest:
-        from interlingua_anthropic.serve_request import from_wire_request
-
-        return from_wire_request(request, context)
-
-    @hookimpl
-    def to_wire_response(self, message: Message, context: ServeContext) -> WireResponse:
-        from interlingua_anthropic.serve_answer import to_wire_response
-
-        return to_wire_response(message, context)
-
-    @hookimpl
-    def stream_to_wire(self, context: ServeContext) -> StreamWriter:
-        from interlingua_anthropic.serve_stream import MessagesWriter
-
-        return MessagesWriter(context)
-
-    @hookimpl
-    def to_wire_error(self, error: InterlinguaError, context: ServeContext) -> WireResponse:
-        return errors.to_wire_error(error, context)
-
-    @hookimpl
-    def to_wire_auxiliary(self, kind: str, value: Any, context: ServeContext) -> WireResponse | None:
-        from interlingua_anthropic.serve_answer import to_wire_auxiliary
-
-        return to_wire_auxiliary(kind, value, context)
 
     @hookimpl
     def wire_rules(self) -> Sequence[str]:

@@ -13,7 +13,7 @@ from interlingua import AsyncClient
 from interlingua.errors import CallerError, CapabilityError, InterlinguaError
 from interlingua.plugins import ConnectionSettings, Provider, WireRequest
 from interlingua.types import Message, RequestOptions, ToolDefinition
-from interlingua_serving import InboundRequest, ServeContext, from_wire_request
+from interlingua_serving import InboundRequest, ServeContext, find_serving_plugin
 
 _NOT_OPTIONS = frozenset({"model", "api", "stream", "connection"})
 
@@ -62,7 +62,8 @@ class WireReader:
         for provider, api in (known,) if known is not None else self._candidates(path, model):
             request = WireRequest(path=path, body=body, api=api)
             try:
-                inbound = from_wire_request(provider, request, ServeContext(provider=provider.key, api=api))
+                serving = find_serving_plugin(self._client.registry, provider.key)
+                inbound = serving.from_wire_request(request, ServeContext(provider=provider.key, api=api))
             except CapabilityError:
                 continue
             self._readers[path, model] = provider, api

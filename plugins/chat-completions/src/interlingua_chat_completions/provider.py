@@ -7,14 +7,13 @@ from hashlib import sha256
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from interlingua.plugins import WireRequest, WireResponse, dumps, hookimpl, loads
+from interlingua.plugins import WireRequest, WireResponse, hookimpl, loads
 from interlingua_chat_completions.dialect import API, Dialect
 
 if TYPE_CHECKING:  # a provider is found and a client is made without them
-    from interlingua.errors import InterlinguaError, ProviderError
+    from interlingua.errors import ProviderError
     from interlingua.plugins import RequestContext, WireChunk
     from interlingua.types import Message, RequestOptions, StreamEvent, ToolDefinition
-    from interlingua_serving import InboundRequest, ServeContext, StreamWriter
 
 FORMAT_RULES = "format"
 PAIRING_RULES = "pairing"
@@ -76,39 +75,6 @@ class ChatProvider:
 
         return from_wire_error(response, self._dialect_of(context.origin.model), context)
 
-    @hookimpl
-    def from_wire_request(self, request: WireRequest, context: ServeContext) -> InboundRequest:
-        """Read a request that somebody made of this service."""
-        from interlingua_chat_completions.serve_request import from_wire_request  # noqa: PLC0415  when it is served
-
-        return from_wire_request(request, context, self._dialect_of)
-
-    @hookimpl
-    def to_wire_response(self, message: Message, context: ServeContext) -> WireResponse:
-        """Write a whole answer."""
-        from interlingua_chat_completions.serve_answer import to_wire_response  # noqa: PLC0415  when it is served
-
-        return to_wire_response(message, context, self._dialect_of(context.model))
-
-    @hookimpl
-    def stream_to_wire(self, context: ServeContext) -> StreamWriter:
-        """Write a stream."""
-        from interlingua_chat_completions.serve_answer import ChatWriter  # noqa: PLC0415  when it is served
-
-        return ChatWriter(context, self._dialect_of(context.model))
-
-    @hookimpl
-    def to_wire_error(self, error: InterlinguaError, context: ServeContext) -> WireResponse:
-        """Write a failure."""
-        from interlingua_chat_completions.errors import to_wire_error  # noqa: PLC0415  with the first failure
-
-        return to_wire_error(error)
-
-    @hookimpl
-    def to_wire_auxiliary(self, kind: str, value: Any, context: ServeContext) -> WireResponse | None:
-        """Write a list of models."""
-        return to_wire_model_list(kind, value)
-
 
 def list_models_request(kind: str) -> WireRequest | None:
     """Return the request for the live model list where `kind` is `models`; services of this format share its path."""
@@ -120,15 +86,6 @@ def from_wire_model_list(kind: str, response: WireResponse) -> Any:
     body = loads(response.body)
     listed: Sequence[Mapping[str, Any]] = body["data"] if isinstance(body, dict) else body
     return [model["id"] for model in listed] if kind == "models" else None
-
-
-def to_wire_model_list(kind: str, names: Sequence[str]) -> WireResponse | None:
-    """Return the body of a model list where `kind` is `models`."""
-    if kind != "models":
-        return None
-    data = [{"id": name, "object": "model", "created": 0, "owned_by": "interlingua"} for name in names]
-    body = dumps({"object": "list", "data": data})
-    return WireResponse(headers={"content-type": "application/json"}, body=body)
 
 
 def upload_batch_request(lines: bytes, name: str, api: str) -> WireRequest:

@@ -36,7 +36,7 @@ from interlingua.types import (
 )
 from interlingua_contract.rule import NotApplicable
 from interlingua_contract.subject import Subject
-from interlingua_serving import ServeContext, State, stream_to_wire
+from interlingua_serving import ServeContext, State
 
 ASKED = "contract-asked-model"
 _CLOCK = datetime(2026, 11, 21, tzinfo=UTC)
@@ -65,21 +65,18 @@ class Seals:
 
 
 def served_apis(subject: Subject) -> tuple[str, ...]:
-    """Return the APIs that the adapter serves.
+    """Return the APIs of the provider that its plugin serves.
 
     Raises:
-        NotApplicable: it serves none.
+        NotApplicable: it has no serving plugin.
     """
-    found = []
-    for api in subject.apis:
-        try:
-            stream_to_wire(subject.provider, serve_context(subject, api))
-        except CapabilityError:
-            continue
-        found.append(api)
-    if not found:
-        raise NotApplicable("the plugin does not serve (hook from_wire_request)")
-    return tuple(found)
+    try:
+        served = {api.name for api in subject.serving.apis}
+    except CapabilityError:
+        served = set()
+    if not served:
+        raise NotApplicable("no serving plugin (entry point group interlingua.serving)")
+    return tuple([api for api in subject.apis if api in served])
 
 
 def serve_context(subject: Subject, api: str, origin: Origin | None = None, **facts: Any) -> ServeContext:

@@ -31,6 +31,7 @@ from interlingua.plugins import (
 )
 from interlingua.types import Message, ModelCapabilities, Origin, RequestOptions, ToolDefinition
 from interlingua_cli.cassettes import RecordedExchange, read_cassette
+from interlingua_serving import ServingPlugin, find_serving_plugin
 
 QUIRKS_FILE = "quirks.toml"
 """Name of the file beside the cassettes that `interlingua check` reads; its fields are those of `Quirks`."""
@@ -221,6 +222,15 @@ class Subject:
     def provider(self) -> Provider:
         """The façade."""
         return self.registry.provider(self.key)
+
+    @cached_property
+    def serving(self) -> ServingPlugin:
+        """The serving plugin of this provider.
+
+        Raises:
+            CapabilityError: it has none.
+        """
+        return find_serving_plugin(self.registry, self.key)
 
     @cached_property
     def unwritten(self) -> tuple[str, ...]:

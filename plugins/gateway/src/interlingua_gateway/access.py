@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from fnmatch import fnmatchcase
 from typing import Any
@@ -53,11 +53,16 @@ class Access:
     """Lets requests in and notes what they came to.
 
     Args:
-        store: where keys are; None where nobody needs one.
+        store: the store of the keys; None if requests need no key.
+        key_headers: lower-case names of headers that may hold a key, besides `authorization`.
+        key_parameters: names of query parameters that may hold a key.
     """
 
-    def __init__(self, store: GatewayStore | None) -> None:
+    def __init__(
+        self, store: GatewayStore | None, key_headers: Sequence[str] = (), key_parameters: Sequence[str] = ()
+    ) -> None:
         self._store = store
+        self._key_headers, self._key_parameters = key_headers, key_parameters
         self._known: dict[bytes, tuple[Key, float]] = {}
         self._labels: set[str] = set()
         self.metrics = CollectorRegistry()
@@ -74,8 +79,8 @@ class Access:
         self._seconds = Histogram("request_seconds", "Seconds of a request", names, buckets=buckets, **facts)
         self._open = Gauge("open_requests", "Requests that are being answered", ("api",), **facts)
 
-    async def authenticate(self, headers: Mapping[str, str], query_key: str | None) -> Key | None:
-        """Return the key of a request, in whichever header its API has it; None where nobody needs one.
+    async def authenticate(self, headers: Mapping[str, str], query: Mapping[str, str]) -> Key | None:
+        """Return the key of a request; None if requests need no key.
 
         Raises:
             AuthenticationError: there is none, or it is not ours, revoked or expired.
@@ -84,8 +89,10 @@ class Access:
         if self._store is None:
             return None
         bearer = headers.get("authorization", "")
-        given = bearer[7:] if bearer[:7].lower() == "bearer " else None
-        text = given or headers.get("x-api-key") or headers.get("x-goog-api-key") or query_key
+        given = [bearer[7:] if bearer[:7].lower() == "bearer " else None]
+        given += [headers.get(name) for name in self._key_headers]
+        given += [query.get(name) for name in self._key_parameters]
+        text = next(filter(None, given), None)
         if not text:
             raise AuthenticationError("no key: this gateway asks for one of its own")
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()

@@ -51,7 +51,7 @@ def gateway(context: click.Context, file: Path | None, host: str, port: int, rec
         how = 'set auth = "keys" in the configuration and make a key, or listen on 127.0.0.1'
         raise click.UsageError(f"{host} is reachable by others: {how}")
     app = create_app(config, registry=state.registry, settings=state.settings, environ=state.environ)
-    for warning in app.state.gateway.warnings():
+    for warning in app.state.services.warnings():
         click.echo(f"warning: {warning}", err=True)
     click.echo(f"serving on http://{host}:{port}; stop with Ctrl-C", err=True)
     signal.signal(signal.SIGTERM, lambda *_: None)  # uvicorn stops well, then raises it again: that would be exit 143
@@ -147,7 +147,7 @@ def _read(file: Path | None) -> GatewayConfig:
 
 
 def _store(state: CommandContext, file: Path | None) -> GatewayStore:
-    from interlingua_gateway.gateway import open_store  # noqa: PLC0415  help needs it not
+    from interlingua_gateway.services import open_store  # noqa: PLC0415  help needs it not
 
     store = open_store(_read(file), state.environ)
     if store is None:

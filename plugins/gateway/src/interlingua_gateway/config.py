@@ -19,7 +19,7 @@ WAYS = ("none", "keys")
 
 
 @attrs.frozen(kw_only=True)
-class Route:
+class ModelRoute:
     """Which models answer for a name that callers ask for.
 
     Attributes:
@@ -53,6 +53,7 @@ class GatewayConfig:
     Attributes:
         routes: looked at in order; the first that matches counts. A name that none matches goes as it is when it is
             `provider:name`, else to the provider whose API is spoken.
+        apis: provider keys: if two plugins serve the same path, the first of these has it, then the first by key.
         auth: `keys` (each request needs a key of the gateway's) or `none`, which only a loopback address may have.
         store: where keys, budgets and kept state are: `sqlite:///file` or `postgresql://…`; empty is a file in the
             user's data folder.
@@ -66,7 +67,8 @@ class GatewayConfig:
             could make the gateway read addresses of its own network.
     """
 
-    routes: tuple[Route, ...] = ()
+    routes: tuple[ModelRoute, ...] = ()
+    apis: tuple[str, ...] = ()
     auth: str = attrs.field(default="none", validator=attrs.validators.in_(WAYS))
     store: str = ""
     seal_keys_env: str = "INTERLINGUA_GATEWAY_SEAL_KEYS"
@@ -75,7 +77,7 @@ class GatewayConfig:
     drain: float = 30.0
     fetch_urls: bool = False
 
-    def route(self, asked: str, provider: str) -> Route:
+    def route(self, asked: str, provider: str) -> ModelRoute:
         """Return the route of a name.
 
         Args:
@@ -85,7 +87,7 @@ class GatewayConfig:
         for route in self.routes:
             if fnmatchcase(asked, route.match):
                 return route
-        return Route(match=asked, to=(asked if ":" in asked else f"{provider}:{asked}",))
+        return ModelRoute(match=asked, to=(asked if ":" in asked else f"{provider}:{asked}",))
 
 
 def read_config(path: Path) -> GatewayConfig:
@@ -108,7 +110,7 @@ def config_of(data: Mapping[str, Any], name: str = "the configuration") -> Gatew
         DecodeError: one of them is not as it should be; the message names the place.
     """
     converter = Converter(forbid_extra_keys=True, prefer_attrib_converters=True)
-    for kind in (Route, GatewayConfig):
+    for kind in (ModelRoute, GatewayConfig):
         converter.register_structure_hook(kind, make_dict_structure_fn(kind, converter, _cattrs_forbid_extra_keys=True))
     try:
         return converter.structure(dict(data), GatewayConfig)

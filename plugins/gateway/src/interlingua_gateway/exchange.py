@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, urlencode
 
 import attrs
 
-from interlingua._pricing import cost_of
+from interlingua import cost_of
 from interlingua.errors import (
     AuthenticationError,
     CallerError,
@@ -23,7 +23,7 @@ from interlingua.errors import (
     PluginError,
     ServerError,
 )
-from interlingua.plugins import Loss, Provider, Registry, WireRequest, WireResponse, estimate_tokens
+from interlingua.plugins import Loss, Registry, WireRequest, WireResponse, estimate_tokens
 from interlingua.types import (
     AudioBlock,
     ContentBlock,
@@ -39,38 +39,19 @@ from interlingua.types import (
     ToolUseBlock,
     Usage,
 )
-from interlingua_gateway.access import NOBODY
-from interlingua_serving import (
-    InboundRequest,
-    ServeContext,
-    from_wire_request,
-    stream_to_wire,
-    to_wire_auxiliary,
-    to_wire_error,
-    to_wire_response,
-)
+from interlingua_gateway.access import NOBODY, Admission
+from interlingua_gateway.services import Services
+from interlingua_serving import InboundRequest, ServeContext, ServedApi, ServedRoute, ServingPlugin
 
 if TYPE_CHECKING:
-    from interlingua import AsyncClient
-    from interlingua._http.streams import AsyncMessageStream
-    from interlingua_gateway.access import Admission
-    from interlingua_gateway.gateway import Gateway
+    from interlingua import AsyncClient, AsyncMessageStream
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
-_SECRETS = frozenset({"authorization", "x-api-key", "x-goog-api-key", "api-key", "cookie", "proxy-authorization"})
 _HEADER_LIMIT = 4_000  # bytes of the ledger in a header: servers and proxies allow 8,000 for all
 _OPTIONS = tuple(attrs.fields_dict(RequestOptions).keys() - {"model", "stream", "connection"})
-
-
-# what a request may name that only the service of its API keeps: no other can answer without it
-_REFERENCES = {
-    "messages": ("container",),
-    "responses": ("previous_response_id", "conversation", "prompt"),
-    "generate": ("cachedContent",),
-}
 
 
 class BodyTooLargeError(CallerError):
@@ -81,36 +62,35 @@ class UpstreamKeyError(ServerError):
     """The gateway has no key for a model's service, or one that is refused: status 503, and no use to try again."""
 
 
-class ServedApi:
-    """The requests of one API: an ASGI application for one of its paths.
+class ApiEndpoint:
+    """An ASGI application for one path of one API.
 
     Args:
-        gateway: what it belongs to.
-        provider: key of the provider whose API it is.
-        api: which of that provider's APIs.
-        kind: `send` for a conversation, else a kind of `to_wire_auxiliary`.
-        path: the path, as a pattern.
+        services: the services that all requests share.
+        plugin: the serving plugin of the API.
+        api: the API.
+        route: the path.
     """
 
-    def __init__(self, gateway: Gateway, provider: str, api: str, kind: str, path: str) -> None:
-        self.gateway, self.key, self.api, self.kind, self.path = gateway, provider, api, kind, path
+    def __init__(self, services: Services, plugin: ServingPlugin, api: ServedApi, route: ServedRoute) -> None:
+        self.services, self.plugin, self.api, self.route = services, plugin, api, route
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request; what goes wrong is answered as this API's errors are."""
-        provider = self.gateway.registry.provider(self.key)
-        request = _Request(self, provider, scope, receive, send)
-        activity = self.gateway.registry.instrument("serve_request", request.facts())
+        """Answer one request; failures are written as this API's errors."""
+        request = _Request(self, scope, receive, send)
+        activity = self.services.registry.instrument("serve_request", request.facts())
         with activity or nullcontext():
             try:
                 await request.answer()
             except InterlinguaError as error:
                 await request.fail(error)
             except Exception as error:
-                self.gateway.log.exception("request %s failed", request.id)
+                self.services.log.exception("request %s failed", request.id)
                 request.failure = error
                 if request.status is not None:
                     raise
-                await request.fail(ServerError(f"the gateway failed; its log has more under {request.id}"), cause=error)
+                text = f"the gateway failed; its log has the details of request {request.id}"
+                await request.fail(ServerError(text), cause=error)
             finally:
                 if activity is not None:
                     activity.end(None, request.failure, {"status": request.status})
@@ -119,10 +99,11 @@ class ServedApi:
 class _Request:
     """The state of one request."""
 
-    def __init__(self, api: ServedApi, provider: Provider, scope: Scope, receive: Receive, send: Send) -> None:
-        self._api, self._gateway, self._provider = api, api.gateway, provider
+    def __init__(self, endpoint: ApiEndpoint, scope: Scope, receive: Receive, send: Send) -> None:
+        self._services, self._plugin = endpoint.services, endpoint.plugin
+        self._api, self._route = endpoint.api, endpoint.route
         self._scope, self._receive, self._send = scope, receive, send
-        self._context = ServeContext(provider=api.key, api=api.api)
+        self._context = ServeContext(provider=self._plugin.key, api=self._api.name)
         self._started = time.perf_counter()
         self._admission: Admission | None = None
         self._asked: _Target | None = None
@@ -135,11 +116,11 @@ class _Request:
 
     def facts(self) -> dict[str, Any]:
         """Return what plugins are told of the request: nothing that holds a key."""
-        scope = self._scope
+        scope, secret = self._scope, self._services.secret_headers
         return {
             "method": scope["method"], "scheme": scope.get("scheme", "http"), "path": scope["path"],
-            "route": self._api.path, "http_version": scope.get("http_version", "1.1"), "client": scope.get("client"),
-            "headers": {name: value for name, value in self._headers.items() if name not in _SECRETS},
+            "route": self._route.path, "http_version": scope.get("http_version", "1.1"), "client": scope.get("client"),
+            "headers": {name: value for name, value in self._headers.items() if name not in secret},
         }  # fmt: skip
 
     async def answer(self) -> None:
@@ -148,24 +129,27 @@ class _Request:
         Raises:
             InterlinguaError: it cannot be read or is not let in, or no model answers.
         """
-        gateway, context = self._gateway, self._context
-        headers = self._headers
+        services, context, headers = self._services, self._context, self._headers
         query = parse_qsl(self._scope["query_string"].decode("latin-1"), keep_blank_values=True)
-        key = await gateway.access.authenticate(headers, dict(query).get("key"))
-        self._context = context = gateway.context(context, NOBODY if key is None else key.id)
+        key = await services.access.authenticate(headers, dict(query))
+        if self._route.kind == "models":
+            written = self._plugin.to_wire_auxiliary("models", services.model_names(), context)
+            await self._respond(written, {})
+            return
+        self._context = context = services.context(context, NOBODY if key is None else key.id)
         body = await self._read_body(headers)
         path = self._scope["path"]
-        if plain := urlencode([(name, value) for name, value in query if name != "key"]):
+        if plain := urlencode([(name, value) for name, value in query if name not in services.key_parameters]):
             path += f"?{plain}"
-        kept = {name: value for name, value in headers.items() if name not in _SECRETS}
-        wire = WireRequest(method=self._scope["method"], path=path, headers=kept, body=body, api=self._api.api)
-        inbound = from_wire_request(self._provider, wire, context)
+        kept = {name: value for name, value in headers.items() if name not in self._services.secret_headers}
+        wire = WireRequest(method=self._scope["method"], path=path, headers=kept, body=body, api=self._api.name)
+        inbound = self._plugin.from_wire_request(wire, context)
         self._context = context = attrs.evolve(context, model=inbound.options.model, echo=inbound.echo)
-        self._admission = await gateway.access.admit(key, inbound.options.model, self._api.key)
-        if gateway.recall is not None:
-            inbound = await gateway.recall.restore(self._admission.tenant, inbound)
+        self._admission = await services.access.admit(key, inbound.options.model, self._plugin.key)
+        if services.recall is not None:
+            inbound = await services.recall.restore(self._admission.tenant, inbound)
         self._inbound = inbound
-        if self._api.kind != "send":
+        if self._route.kind != "send":
             await self._first_that_answers(inbound, self._count)
         elif inbound.options.stream:
             await self._first_that_answers(inbound, self._stream)
@@ -178,9 +162,9 @@ class _Request:
         if self._admission is not None:
             await self._settle(error.partial, cause or error)
         else:
-            self._gateway.access.count_refusal(self._api.key, error)
+            self._services.access.count_refusal(self._plugin.key, error)
         if self.status is None:
-            response = to_wire_error(self._provider, error, self._context)
+            response = self._plugin.to_wire_error(error, self._context)
             extra = {"x-interlingua-request-id": self.id}
             if isinstance(error, BodyTooLargeError):
                 response = attrs.evolve(response, status=413)
@@ -195,9 +179,9 @@ class _Request:
         self, inbound: InboundRequest, ask: Callable[[AsyncClient, _Target], Awaitable[None]]
     ) -> None:
         """Ask the models of the route in order, until one has begun to answer."""
-        route = self._gateway.config.route(inbound.options.model, self._api.key)
+        route = self._services.config.route(inbound.options.model, self._plugin.key)
         targets = route.targets(inbound.options.model)
-        client = self._gateway.client(route)
+        client = self._services.client(route)
         for place, name in enumerate(targets, 1):
             try:
                 target = self._target(inbound, name, route.max_tokens)
@@ -208,22 +192,22 @@ class _Request:
             except InterlinguaError as error:
                 if self.status is not None or place == len(targets) or isinstance(error, CallerError):
                     raise self._without_upstreams_key(error) from error
-                self._gateway.log.warning("request %s: %s did not answer: %s", self.id, name, type(error).__name__)
+                self._services.log.warning("request %s: %s did not answer: %s", self.id, name, type(error).__name__)
             else:
                 return
 
     def _target(self, inbound: InboundRequest, name: str, most: int | None) -> _Target:
         try:
-            model = self._gateway.registry.resolve(name)
-            provider = self._gateway.registry.provider(model.provider)
+            model = self._services.registry.resolve(name)
+            provider = self._services.registry.provider(model.provider)
         except (CallerError, PluginError) as error:  # its text is for who runs the gateway: it lists what is installed
-            self._gateway.log.warning("request %s: no model %r: %s", self.id, name, error)
+            self._services.log.warning("request %s: no model %r: %s", self.id, name, error)
             raise ModelNotFoundError(f"the model {inbound.options.model!r} does not exist") from None
         can = provider.capabilities(model.name)
-        if (model.provider, can.api) != (self._api.key, self._api.api):
-            _refuse_references(inbound, _REFERENCES.get(self._api.api, ()), str(model))
+        if (model.provider, can.api) != (self._plugin.key, self._api.name):
+            _refuse_references(inbound, self._api.references, str(model))
         messages, options, losses = inbound.for_upstream(model.provider, can.api, model.name)
-        if not self._gateway.config.fetch_urls and not can.supports_image_urls:
+        if not self._services.config.fetch_urls and not can.supports_image_urls:
             _refuse_urls(messages, str(model))
         if most is not None and (options.max_tokens or 0) > most:
             reason = f"the gateway allows {most} tokens"
@@ -237,11 +221,11 @@ class _Request:
         if not isinstance(error, AuthenticationError | PermissionDeniedError):
             return error
         text = "the service of this model does not accept the gateway's key"
-        if error.provider and (names := self._gateway.missing_key(error.provider)):
+        if error.provider and (names := self._services.missing_key(error.provider)):
             text = f"the gateway has no key for {error.provider}"
-            if self._gateway.config.auth == "none":  # who asks is who runs it
+            if self._services.config.auth == "none":  # who asks is who runs it
                 text += f": set {names} where it runs"
-        self._gateway.log.warning("request %s: %s", self.id, text)
+        self._services.log.warning("request %s: %s", self.id, text)
         failure = UpstreamKeyError(text, provider=error.provider, status=503)
         failure.partial = error.partial
         return failure
@@ -264,8 +248,8 @@ class _Request:
             return
         message, losses = asking.result()
         context = attrs.evolve(self._context, origin=message.metadata.origin or target.origin)
-        response = to_wire_response(self._provider, message, context)
-        self._gateway.access.count_losses(self._api.key, target.name, [*losses, *response.losses])
+        response = self._plugin.to_wire_response(message, context)
+        self._services.access.count_losses(self._plugin.key, target.name, [*losses, *response.losses])
         await self._keep(message)
         await self._respond(response, self._facts(target, [*losses, *response.losses]))
         await self._settle(message, None)
@@ -283,7 +267,7 @@ class _Request:
     async def _stream(self, client: AsyncClient, target: _Target) -> None:
         async with client.stream(target.messages, model=target.name, tools=target.tools, **target.given) as stream:
             context = attrs.evolve(self._context, origin=target.origin)
-            writer = stream_to_wire(self._provider, context)
+            writer = self._plugin.stream_to_wire(context)
             losses = [*target.losses, *stream.request.losses]
             facts = self._facts(target, losses)
             await self._begin(200, {"content-type": writer.content_type, "cache-control": "no-cache", **facts})
@@ -301,8 +285,8 @@ class _Request:
                 pump.cancel()
                 await asyncio.wait({pump})
                 if writer.losses:  # the headers are gone: what a stream loses shows later
-                    self._gateway.log.warning("request %s: the answer lost %s", self.id, _ledger(writer.losses))
-                self._gateway.access.count_losses(self._api.key, target.name, [*losses, *writer.losses])
+                    self._services.log.warning("request %s: the answer lost %s", self.id, _ledger(writer.losses))
+                self._services.access.count_losses(self._plugin.key, target.name, [*losses, *writer.losses])
                 self.failure = None if pump.cancelled() else pump.exception() or pump.result()
                 await self._settle(stream.partial, self.failure)
             if not pump.cancelled():
@@ -335,10 +319,10 @@ class _Request:
         try:
             tokens = await client.count_tokens(target.messages, model=target.name, tools=target.tools, **target.given)
         except CapabilityError:
-            provider = self._gateway.registry.provider(target.origin.provider)
+            provider = self._services.registry.provider(target.origin.provider)
             tokens = provider.estimate_input_tokens(target.messages, target.tools, target.options) or 0
         await self._settle(None, None)
-        response = to_wire_auxiliary(self._provider, self._api.kind, tokens, self._context)
+        response = self._plugin.to_wire_auxiliary(self._route.kind, tokens, self._context)
         await self._respond(response, self._facts(target, target.losses))
 
     # -- inside --------------------------------------------------------------------------------------------------
@@ -347,21 +331,21 @@ class _Request:
         if self._admission is not None:
             admission, self._admission = self._admission, None
             if message is not None and message.metadata.status is not MessageStatus.COMPLETE and self._asked:
-                message = self._asked.with_estimate(message, self._gateway.registry)
-            await self._gateway.access.settle(admission, message, error)
-            if (record := self._gateway.record) is not None and message is not None and self._asked is not None:
+                message = self._asked.with_estimate(message, self._services.registry)
+            await self._services.access.settle(admission, message, error)
+            if (record := self._services.recorder) is not None and message is not None and self._asked is not None:
                 asked = (admission.tenant, self._asked.name, self._inbound, message)
                 if not await record.append(*asked):
-                    self._gateway.access.count_unrecorded(self._api.key)
+                    self._services.access.count_unrecorded(self._plugin.key)
 
     async def _keep(self, message: Message) -> None:
         """Keep what the caller's API does not carry, before the answer ends: a request may follow at once."""
-        recall, own = self._gateway.recall, (self._api.key, self._api.api)
+        recall, own = self._services.recall, (self._plugin.key, self._api.name)
         if recall is not None and self._admission is not None and (message.metadata.origin or own)[:2] != own:
             await recall.keep(self._admission.tenant, self._inbound, message)
 
     async def _read_body(self, headers: Mapping[str, str]) -> bytes:
-        limit = self._gateway.config.body_limit
+        limit = self._services.config.body_limit
         text = headers.get("content-length", "0")
         if text.isdecimal() and int(text) > limit:
             raise BodyTooLargeError(f"the body has {text} bytes; the gateway takes {limit}")

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("interlingua.gateway")
 
 
-class Record:
+class ConversationRecorder:
     """Appends conversations to a store of sessions.
 
     A session belongs to one tenant: its `workspace_path` is `gateway:` and the tenant's name. An answer that was asked

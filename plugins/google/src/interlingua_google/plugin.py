@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from interlingua.errors import InterlinguaError, PluginError, ProviderError
+from interlingua.errors import PluginError, ProviderError
 from interlingua.plugins import (
     BatchLimits,
     Connection,
@@ -24,15 +24,12 @@ from interlingua.plugins import (
 )
 from interlingua.types import Message, ModelCapabilities, RequestOptions, StreamEvent, ToolDefinition
 from interlingua_google import models
-from interlingua_google.errors import from_wire_error, to_wire_error
+from interlingua_google.errors import from_wire_error
 from interlingua_google.request import estimate_input_tokens, to_wire
 from interlingua_google.response import from_wire_response
 from interlingua_google.stream import stream_response
 
-if TYPE_CHECKING:
-    from interlingua_serving import InboundRequest, ServeContext, StreamWriter
-
-# ruff: noqa: PLC0415  what only serving or batches need is imported for them
+# ruff: noqa: PLC0415  only batches need what is imported inside functions
 
 HOST = "https://generativelanguage.googleapis.com"
 # The SDK's default is v1 since its 3.0, but the `*-latest` aliases, some previews and the speech models exist on v1beta
@@ -95,34 +92,6 @@ class _Google:
     @hookimpl
     def from_wire_auxiliary(self, kind: str, response: WireResponse) -> Any:
         return from_wire_auxiliary(kind, response)
-
-    @hookimpl
-    def from_wire_request(self, request: WireRequest, context: ServeContext) -> InboundRequest:
-        from interlingua_google.serve_request import from_wire_request
-
-        return from_wire_request(request, context)
-
-    @hookimpl
-    def to_wire_response(self, message: Message, context: ServeContext) -> WireResponse:
-        from interlingua_google.serve_answer import to_wire_response
-
-        return to_wire_response(message, context)
-
-    @hookimpl
-    def stream_to_wire(self, context: ServeContext) -> StreamWriter:
-        from interlingua_google.serve_answer import ChunkWriter
-
-        return ChunkWriter(context)
-
-    @hookimpl
-    def to_wire_error(self, error: InterlinguaError, context: ServeContext) -> WireResponse:
-        return to_wire_error(error, context)
-
-    @hookimpl
-    def to_wire_auxiliary(self, kind: str, value: Any, context: ServeContext) -> WireResponse | None:
-        from interlingua_google.serve_answer import to_wire_auxiliary
-
-        return to_wire_auxiliary(kind, value, context)
 
     @hookimpl
     def wire_rules(self) -> Sequence[str]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 import attrs
 
-from interlingua.errors import CallerError, InterlinguaError, ProviderError
+from interlingua.errors import CallerError, ProviderError
 from interlingua.plugins import (
     Connection,
     ConnectionSettings,
@@ -28,11 +28,6 @@ from interlingua_ollama.messages import API
 from interlingua_ollama.request import estimate_input_tokens, to_wire
 from interlingua_ollama.response import from_wire_auxiliary, from_wire_response
 from interlingua_ollama.stream import stream_response
-
-if TYPE_CHECKING:
-    from interlingua_serving import InboundRequest, ServeContext, StreamWriter
-
-# ruff: noqa: PLC0415  what only serving needs is imported when it is served
 
 HOSTED = "https://ollama.com"
 _LOCAL = ("localhost:11434", "127.0.0.1:11434")
@@ -113,36 +108,6 @@ class _Ollama:
     @hookimpl
     def from_wire_auxiliary(self, kind: str, response: WireResponse) -> Any:
         return from_wire_auxiliary(kind, response)
-
-    @hookimpl
-    def from_wire_request(self, request: WireRequest, context: ServeContext) -> InboundRequest:
-        from interlingua_ollama.serve import from_wire_request
-
-        return from_wire_request(request, context)
-
-    @hookimpl
-    def to_wire_response(self, message: Message, context: ServeContext) -> WireResponse:
-        from interlingua_ollama.serve import to_wire_response
-
-        return to_wire_response(message, context)
-
-    @hookimpl
-    def stream_to_wire(self, context: ServeContext) -> StreamWriter:
-        from interlingua_ollama.serve import LineWriter
-
-        return LineWriter(context)
-
-    @hookimpl
-    def to_wire_error(self, error: InterlinguaError, context: ServeContext) -> WireResponse:
-        from interlingua_ollama.serve import to_wire_error
-
-        return to_wire_error(error, context)
-
-    @hookimpl
-    def to_wire_auxiliary(self, kind: str, value: Any, context: ServeContext) -> WireResponse | None:
-        from interlingua_ollama.serve import to_wire_auxiliary
-
-        return to_wire_auxiliary(kind, value, context)
 
     @hookimpl
     def wire_rules(self) -> Sequence[str]:

@@ -13,7 +13,7 @@ from interlingua.errors import PluginError
 from interlingua.plugins import hookimpl
 
 if TYPE_CHECKING:
-    from interlingua.errors import InterlinguaError, ProviderError
+    from interlingua.errors import ProviderError
     from interlingua.plugins import (
         Connection,
         ConnectionSettings,
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
         WireResponse,
     )
     from interlingua.types import Message, ModelCapabilities, RequestOptions, StreamEvent, ToolDefinition
-    from interlingua_serving import InboundRequest, ServeContext, StreamWriter
 
 # ruff: noqa: PLC0415  see above
 
@@ -160,55 +159,6 @@ class _OpenAI:
         if kind == "models":
             return [model["id"] for model in body["data"]]
         return body["input_tokens"] if kind == "count_tokens" else None
-
-    @hookimpl
-    def from_wire_request(self, request: WireRequest, context: ServeContext) -> InboundRequest:
-        if context.api != _CHAT:
-            from interlingua_openai.responses import serve_request
-
-            return serve_request.from_wire_request(request, context)
-        from interlingua_chat_completions.serve_request import from_wire_request
-        from interlingua_openai.chat import dialect_of
-
-        return from_wire_request(request, context, dialect_of)
-
-    @hookimpl
-    def to_wire_response(self, message: Message, context: ServeContext) -> WireResponse:
-        if context.api != _CHAT:
-            from interlingua_openai.responses import serve_answer
-
-            return serve_answer.to_wire_response(message, context)
-        from interlingua_chat_completions.serve_answer import to_wire_response
-        from interlingua_openai.chat import dialect_of
-
-        return to_wire_response(message, context, dialect_of(context.model))
-
-    @hookimpl
-    def stream_to_wire(self, context: ServeContext) -> StreamWriter:
-        if context.api != _CHAT:
-            from interlingua_openai.responses.serve_answer import ResponseWriter
-
-            return ResponseWriter(context)
-        from interlingua_chat_completions.serve_answer import ChatWriter
-        from interlingua_openai.chat import dialect_of
-
-        return ChatWriter(context, dialect_of(context.model))
-
-    @hookimpl
-    def to_wire_error(self, error: InterlinguaError, context: ServeContext) -> WireResponse:
-        from interlingua_chat_completions.errors import to_wire_error
-
-        return to_wire_error(error)
-
-    @hookimpl
-    def to_wire_auxiliary(self, kind: str, value: Any, context: ServeContext) -> WireResponse | None:
-        from interlingua.plugins import WireResponse, dumps
-        from interlingua_chat_completions.provider import to_wire_model_list
-
-        if kind == "count_tokens" and context.api == _RESPONSES:
-            body = dumps({"object": "response.input_tokens", "input_tokens": value})
-            return WireResponse(headers={"content-type": "application/json"}, body=body)
-        return to_wire_model_list(kind, value)
 
     @hookimpl
     def wire_rules(self) -> Sequence[str]:

@@ -1,30 +1,27 @@
-"""What adapters that also serve their API share, and how their serving hooks are called."""
+"""Serve the APIs of providers: the hooks of serving plugins, and how they are found and called."""
 
 from __future__ import annotations
 
 from interlingua_serving.answers import AnswerState, State, dumps_line, restore_answer
-from interlingua_serving.hooks import (
-    InboundRequest,
-    ServeContext,
-    StreamWriter,
-    from_wire_request,
-    stream_to_wire,
-    to_wire_auxiliary,
-    to_wire_error,
-    to_wire_response,
-)
+from interlingua_serving.hookspecs import OLDEST_SERVING, SERVING_VERSION, hookimpl
+from interlingua_serving.plugins import FoundApi, ServingPlugin, find_apis, find_serving_plugin
+from interlingua_serving.values import InboundRequest, ServeContext, ServedApi, ServedRoute, StreamWriter
 
 __all__ = [
+    "OLDEST_SERVING",
+    "SERVING_VERSION",
     "AnswerState",
+    "FoundApi",
     "InboundRequest",
     "ServeContext",
+    "ServedApi",
+    "ServedRoute",
+    "ServingPlugin",
     "State",
     "StreamWriter",
     "dumps_line",
-    "from_wire_request",
+    "find_apis",
+    "find_serving_plugin",
+    "hookimpl",
     "restore_answer",
-    "stream_to_wire",
-    "to_wire_auxiliary",
-    "to_wire_error",
-    "to_wire_response",
 ]

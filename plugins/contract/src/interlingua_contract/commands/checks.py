@@ -154,7 +154,7 @@ def matrix(
     pages = {"swap-matrix.md": swaps.markdown_page(done), "swap-matrix.html": swaps.html_page(done)}
     served: tuple[ServedCell, ...] = ()
     if serve:
-        apis = swaps.served_apis(swaps.sides(context.registry, filter(None, serve.split(","))), folder)
+        apis = swaps.served_apis(context.registry, filter(None, serve.split(",")), folder)
         with _progress(len(apis) * len(found)) as progress:
             served = swaps.serve_histories(apis, found, progress=progress)
         pages["served-apis.md"] = swaps.served_page(served)

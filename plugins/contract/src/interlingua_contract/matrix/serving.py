@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -13,17 +13,17 @@ from typing import Any
 import attrs
 
 from interlingua.errors import InterlinguaError
-from interlingua.plugins import Loss, RequestContext, WireResponse
+from interlingua.plugins import Loss, Registry, RequestContext, WireResponse
 from interlingua.types import Message, MessageStatus, Role, ToolResultBlock, ToolUseBlock
 from interlingua_contract import json_paths
 from interlingua_contract.guard import silence_log
 from interlingua_contract.matrix.accounting import Body, Leaf, leaves_of
 from interlingua_contract.matrix.crossing import WrittenRequest
 from interlingua_contract.matrix.histories import HISTORIES, THEN, TOOLS, History, Script
-from interlingua_contract.matrix.sides import Side, Speaker
+from interlingua_contract.matrix.sides import Side, Speaker, sides
 from interlingua_contract.served import Seals, answer_events
 from interlingua_contract.subject import find_quirks
-from interlingua_serving import ServeContext, from_wire_request, stream_to_wire, to_wire_response
+from interlingua_serving import ServeContext, ServingPlugin, find_serving_plugin
 
 _MARK = re.compile(r"mk\d+q")
 _TEXTS = ("text", "thinking", "signature", "data", "title", "context")
@@ -69,11 +69,12 @@ class ServedApiCase:
 
     Args:
         side: the provider whose API it is.
+        plugin: its serving plugin.
         echoed: pointer into a whole answer at what callers send back; None where they send what the adapter writes.
     """
 
-    def __init__(self, side: Side, echoed: str | None) -> None:
-        self.side, self.echoed = side, echoed
+    def __init__(self, side: Side, plugin: ServingPlugin, echoed: str | None) -> None:
+        self.side, self.plugin, self.echoed = side, plugin, echoed
 
     def cross(self, history: History, upstream: Side) -> ServedRun:
         """Have a history's answers made by an upstream and read by the callers; write the next request to it."""
@@ -107,7 +108,7 @@ class ServedApiCase:
         for at, message in enumerate(messages):
             if message.role is Role.ASSISTANT and message.metadata.status is MessageStatus.COMPLETE:
                 answer = attrs.evolve(context, answer_id=message.id)
-                response = to_wire_response(provider, message, answer)
+                response = self.plugin.to_wire_response(message, answer)
                 losses += response.losses
                 losses += self._streamed_alone(message, answer, response.losses)
                 read = self._read(response, message, model)
@@ -120,7 +121,7 @@ class ServedApiCase:
                 seen.append(attrs.evolve(message, content=tuple([_renamed(block, ids) for block in message.content])))
         request = self.side.write(model, seen, TOOLS)
         request = attrs.evolve(request, body=self._with_echoes(request.body, seen, echoes))
-        inbound = from_wire_request(provider, request, context)
+        inbound = self.plugin.from_wire_request(request, context)
         back, _, lost = inbound.for_upstream(target.provider, target.api, target.model)
         losses += [row for row in lost if not row.path.startswith("options.")]  # these histories set no options
         return WrittenRequest(speaker, back), tuple(losses)
@@ -138,7 +139,7 @@ class ServedApiCase:
 
     def _streamed_alone(self, message: Message, context: ServeContext, whole: Sequence[Loss]) -> list[Loss]:
         """Return what a streamed answer loses and a whole one does not."""
-        writer = stream_to_wire(self.side.provider, context)
+        writer = self.plugin.stream_to_wire(context)
         writer.feed(answer_events(message))
         writer.end()
         return list(_added(writer.losses, whole))
@@ -235,13 +236,19 @@ def _holds(body: Body, leaf: Leaf) -> bool:
     return leaf.kind in _OBJECTS and body.has_content(leaf.value)
 
 
-def served_apis(found: Sequence[Side], cassettes: Path | None) -> list[ServedApiCase]:
-    """Return the served APIs of these sides; what callers send back is in the quirks beside a provider's cassettes."""
-    served = []
-    for side in found:
+def served_apis(registry: Registry, only: Iterable[str], cassettes: Path | None) -> list[ServedApiCase]:
+    """Return the served APIs of these providers; the quirks beside their cassettes say what callers send back.
+
+    Raises:
+        CallerError: no installed provider has one of these names.
+        CapabilityError: a provider has no serving plugin.
+    """
+    cases = []
+    for side in sides(registry, only):
+        plugin = find_serving_plugin(registry, side.provider.key)
         own = cassettes / side.provider.key if cassettes is not None else None
-        served.append(ServedApiCase(side, find_quirks(own).echoed.get(side.api)))
-    return served
+        cases.append(ServedApiCase(side, plugin, find_quirks(own).echoed.get(side.api)))
+    return cases
 
 
 def serve_histories(
@@ -250,11 +257,7 @@ def serve_histories(
     histories: Sequence[History] = HISTORIES,
     progress: Callable[[ServedCell], None] = lambda _cell: None,
 ) -> tuple[ServedCell, ...]:
-    """Carry every history through every API to every upstream; each cell is reported as soon as it is done.
-
-    Raises:
-        CapabilityError: a provider does not serve.
-    """
+    """Carry every history through every API to every upstream; each cell is reported as soon as it is done."""
     cells = []
     with silence_log():
         for api in apis:

@@ -55,14 +55,7 @@ from interlingua_contract.served import (
     whole_answers,
 )
 from interlingua_contract.subject import Aim, Subject
-from interlingua_serving import (
-    InboundRequest,
-    ServeContext,
-    from_wire_request,
-    stream_to_wire,
-    to_wire_error,
-    to_wire_response,
-)
+from interlingua_serving import InboundRequest, ServeContext
 
 _STOPS = (StopReason.END_TURN, StopReason.TOOL_USE, StopReason.MAX_TOKENS, StopReason.REFUSAL)
 _STATE = "sdor"  # the letters of marks that only the origin may read: signatures, data, opaque content, replay state
@@ -74,7 +67,7 @@ _ERRORS = (
 
 def _read(subject: Subject, request: WireRequest, **facts: Any) -> InboundRequest:
     context = serve_context(subject, request.api, model="", **facts)
-    return from_wire_request(subject.provider, request, context)
+    return subject.serving.from_wire_request(request, context)
 
 
 @rule(
@@ -139,7 +132,7 @@ def whole_answers_say_the_same(subject: Subject) -> Iterator[RuleFinding]:
 
 
 def _check_whole(subject: Subject, api: str, message: Message, context: ServeContext) -> None:
-    response = to_wire_response(subject.provider, message, context)
+    response = subject.serving.to_wire_response(message, context)
     if response.status != 200:
         raise LawBroken(f"a good answer is written with status {response.status}")
     _check_same(message, subject.provider.from_wire_response(response, subject.context_for(api, ASKED)))
@@ -160,7 +153,7 @@ def streams_say_the_same(subject: Subject) -> Iterator[RuleFinding]:
 def _check_stream(subject: Subject, api: str, message: Message, context: ServeContext) -> None:
     events = answer_events(message)
     for reads in ([[event] for event in events], [list(events)]):
-        writer = stream_to_wire(subject.provider, context)
+        writer = subject.serving.stream_to_wire(context)
         body = b"".join([writer.feed(read) for read in reads]) + writer.end()
         for size in (0, 7):
             _check_same(message, decode_stream(subject, api, body, size).message())
@@ -240,7 +233,7 @@ def cut_answers_do_not_look_finished(subject: Subject) -> Iterator[RuleFinding]:
         events = answer_events(message)[:-1]
         for at in spread_places(len(events) + 1):
             for error in (None, ServerError("contract")):
-                writer = stream_to_wire(subject.provider, _sealing(subject, api, message))
+                writer = subject.serving.stream_to_wire(_sealing(subject, api, message))
                 given = [*events[:at], *([ErrorEvent(error=error)] if error else [])]
                 body = writer.feed(given) + writer.end()
                 decoder = decode_stream(subject, api, body)
@@ -290,11 +283,11 @@ def answers_have_names_of_their_own(subject: Subject) -> Iterator[RuleFinding]:
 
 
 def _whole_bytes(subject: Subject, message: Message, context: ServeContext) -> bytes:
-    return to_wire_response(subject.provider, message, context).body
+    return subject.serving.to_wire_response(message, context).body
 
 
 def _stream_bytes(subject: Subject, message: Message, context: ServeContext) -> bytes:
-    writer = stream_to_wire(subject.provider, context)
+    writer = subject.serving.stream_to_wire(context)
     return writer.feed(answer_events(message)) + writer.end()
 
 
@@ -336,7 +329,7 @@ def sealed_state_comes_back(subject: Subject) -> Iterator[RuleFinding]:
 
 def _check_echo(subject: Subject, aim: Aim, message: Message, path: str) -> None:
     context = _sealing(subject, aim.api, message)
-    response = to_wire_response(subject.provider, message, context)
+    response = subject.serving.to_wire_response(message, context)
     part: Any = json.loads(response.body)
     for name in path.split("/")[1:]:
         part = part[int(name)] if isinstance(part, list) else part[name]
@@ -413,7 +406,7 @@ def errors_keep_their_class(subject: Subject) -> Iterator[RuleFinding]:
     for api in served_apis(subject):
         context = serve_context(subject, api)
         for kind in _ERRORS:
-            response = to_wire_error(subject.provider, kind("contract words", retry_after=7.0), context)
+            response = subject.serving.to_wire_error(kind("contract words", retry_after=7.0), context)
             read = subject.provider.from_wire_error(response, subject.context_for(api, ASKED))
             if type(read) is not kind:
                 yield RuleFinding(f"{kind.__name__} is read as {type(read).__name__} at {response.status}", api)
@@ -421,9 +414,9 @@ def errors_keep_their_class(subject: Subject) -> Iterator[RuleFinding]:
                 yield RuleFinding(f"what {kind.__name__} says is lost", api)
             elif read.retry_after != 7.0:
                 yield RuleFinding(f"the delay of {kind.__name__} became {read.retry_after}", api)
-        failure: WireResponse = to_wire_error(subject.provider, PluginError("contract secret"), context)
+        failure: WireResponse = subject.serving.to_wire_error(PluginError("contract secret"), context)
         if failure.status < 500 or b"contract secret" in failure.body:
             yield RuleFinding(f"a fault of ours is told to the caller, at {failure.status}", api)
-        refused = to_wire_error(subject.provider, CapabilityError("contract words", path="x"), context)
+        refused = subject.serving.to_wire_error(CapabilityError("contract words", path="x"), context)
         if not 400 <= refused.status < 500:
             yield RuleFinding(f"what cannot be done is written with status {refused.status}", api)

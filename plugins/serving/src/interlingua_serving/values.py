@@ -1,23 +1,59 @@
-"""What crosses a serving hook: a request in an adapter's API, how its answer is written; and how the hook is called."""
+"""The values that serving hooks take and return."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from json import JSONDecodeError
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import attrs
 
-from interlingua.errors import CallerError, CapabilityError, InterlinguaError
-from interlingua.plugins import EMPTY, Loss, Provider, WireRequest, WireResponse, message_loss, option_loss
+from interlingua.plugins import EMPTY, Loss, message_loss, option_loss
 from interlingua.types import Message, Origin, RequestOptions, StreamEvent, ToolDefinition, new_ulid, replace
 from interlingua_serving.answers import State
 
 
 def _utc_now() -> datetime:
     return datetime.now(UTC)
+
+
+@attrs.frozen(kw_only=True)
+class ServedRoute:
+    """A path of an API.
+
+    Attributes:
+        path: the path, with `{name}` for a segment that varies and `{name:path}` for one that may hold slashes, such as
+            `/v1beta/models/{model:path}:generateContent`.
+        kind: `send` for a conversation, `count_tokens` for a count of its tokens, `models` for the list of models.
+        method: the HTTP method.
+    """
+
+    path: str
+    kind: Literal["send", "count_tokens", "models"] = "send"
+    method: str = "POST"
+
+
+@attrs.frozen(kw_only=True)
+class ServedApi:
+    """An API that a plugin serves.
+
+    Attributes:
+        name: the API, as in `ModelCapabilities.api`.
+        routes: its paths. None if another plugin serves the same API at its paths, so that a gateway adds none.
+        references: members of a request, by their names in `InboundRequest.extra`, that name data which only the
+            API's own service holds, such as `previous_response_id`. Another provider cannot answer such a request.
+        told_apart_by: a request header that only callers of this API send. It decides between two APIs that share a
+            path.
+        key_headers: request headers, besides `authorization`, in which callers of this API send their key.
+        key_parameters: query parameters in which they do.
+    """
+
+    name: str
+    routes: tuple[ServedRoute, ...] = ()
+    references: tuple[str, ...] = ()
+    told_apart_by: str = ""
+    key_headers: tuple[str, ...] = ()
+    key_parameters: tuple[str, ...] = ()
 
 
 @attrs.frozen(kw_only=True)
@@ -141,74 +177,3 @@ class StreamWriter(Protocol):
     def end(self) -> bytes:
         """Return what is left when no more events come; an error where none of them ended the answer."""
         ...
-
-
-def from_wire_request(provider: Provider, request: WireRequest, context: ServeContext) -> InboundRequest:
-    """Read a request that somebody made in a provider's API.
-
-    Raises:
-        CallerError: it is not what the API allows.
-        CapabilityError: the provider does not serve this API.
-    """
-    try:
-        read: InboundRequest = _call(provider, "from_wire_request", context, request=request)
-    except CallerError as error:  # what a value's class says of its field is for the caller; its name is not
-        error.message = re.sub(r"^[A-Z]\w+\.", "", error.message)
-        raise
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
-        why = str(error) if isinstance(error, JSONDecodeError) else "a field is missing or of another type"
-        raise CallerError(f"the request is not what the API allows: {why}") from error
-    return read
-
-
-def to_wire_response(provider: Provider, message: Message, context: ServeContext) -> WireResponse:
-    """Write a complete answer in a provider's API.
-
-    Raises:
-        CapabilityError: the provider does not serve this API.
-    """
-    written: WireResponse = _call(provider, "to_wire_response", context, message=message)
-    return written
-
-
-def stream_to_wire(provider: Provider, context: ServeContext) -> StreamWriter:
-    """Return what writes an answer's events in a provider's API.
-
-    Raises:
-        CapabilityError: the provider does not serve this API.
-    """
-    writer: StreamWriter = _call(provider, "stream_to_wire", context)
-    return writer
-
-
-def to_wire_error(provider: Provider, error: InterlinguaError, context: ServeContext) -> WireResponse:
-    """Write a failure in a provider's API.
-
-    Raises:
-        CapabilityError: the provider does not serve this API.
-    """
-    written: WireResponse = _call(provider, "to_wire_error", context, error=error)
-    return written
-
-
-def to_wire_auxiliary(provider: Provider, kind: str, value: Any, context: ServeContext) -> WireResponse:
-    """Write the answer to a request that is no conversation in a provider's API.
-
-    Args:
-        provider: whose API it is.
-        kind: as for the hook `auxiliary_request`: `models`, `count_tokens`.
-        value: what the hook `from_wire_auxiliary` returns for that kind.
-        context: whose API it is, and ids for the answer.
-
-    Raises:
-        CapabilityError: the API has no such request, or the provider does not serve it.
-    """
-    written: WireResponse = _call(provider, "to_wire_auxiliary", context, kind=kind, value=value)
-    return written
-
-
-def _call(provider: Provider, name: str, context: ServeContext, **arguments: Any) -> Any:
-    answer = provider.call_hook(name, optional=True, **arguments, context=context)
-    if answer is None:
-        raise CapabilityError(f"{provider.key} does not serve {context.api!r} ({name})", provider=provider.key)
-    return answer

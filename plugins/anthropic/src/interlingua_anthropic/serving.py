@@ -1,0 +1,57 @@
+"""The serving plugin: the Messages API, with its paths."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from interlingua.errors import InterlinguaError
+from interlingua.plugins import WireRequest, WireResponse
+from interlingua.types import Message
+from interlingua_anthropic import errors, serve_answer, serve_request
+from interlingua_anthropic.models import API
+from interlingua_anthropic.serve_stream import MessagesWriter
+from interlingua_serving import InboundRequest, ServeContext, ServedApi, ServedRoute, hookimpl
+
+
+class _AnthropicServing:
+    serving_version = 1
+
+    @hookimpl
+    def served_apis(self) -> Sequence[ServedApi]:
+        routes = (
+            ServedRoute(path="/v1/messages"),
+            ServedRoute(path="/v1/messages/count_tokens", kind="count_tokens"),
+            ServedRoute(path="/v1/models", kind="models", method="GET"),
+        )
+        api = ServedApi(
+            name=API,
+            routes=routes,
+            references=("container",),
+            told_apart_by="anthropic-version",
+            key_headers=("x-api-key",),
+        )
+        return (api,)
+
+    @hookimpl
+    def from_wire_request(self, request: WireRequest, context: ServeContext) -> InboundRequest:
+        return serve_request.from_wire_request(request, context)
+
+    @hookimpl
+    def to_wire_response(self, message: Message, context: ServeContext) -> WireResponse:
+        return serve_answer.to_wire_response(message, context)
+
+    @hookimpl
+    def stream_to_wire(self, context: ServeContext) -> MessagesWriter:
+        return MessagesWriter(context)
+
+    @hookimpl
+    def to_wire_error(self, error: InterlinguaError, context: ServeContext) -> WireResponse:
+        return errors.to_wire_error(error, context)
+
+    @hookimpl
+    def to_wire_auxiliary(self, kind: str, value: Any, context: ServeContext) -> WireResponse | None:
+        return serve_answer.to_wire_auxiliary(kind, value, context)
+
+
+plugin = _AnthropicServing()

@@ -1,0 +1,239 @@
+"""A request in this API -> messages, tools and options."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from interlingua.errors import (
+    CallerError,
+)
+from interlingua.plugins import EMPTY, WireRequest, loads
+from interlingua.types import (
+    ContentBlock,
+    ImageBlock,
+    MediaSource,
+    Message,
+    MessageMetadata,
+    Provenance,
+    RequestOptions,
+    Role,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+    WireTool,
+    media_type_of,
+)
+from interlingua_ollama.messages import API
+from interlingua_ollama.request import RUNTIME
+from interlingua_serving import InboundRequest, ServeContext
+
+_READ = ("model", "messages", "tools", "stream", "options")
+_PLAIN: dict[str, tuple[str, type | tuple[type, ...]]] = {
+    "num_predict": ("max_tokens", int),
+    "temperature": ("temperature", (int, float)),
+    "top_p": ("top_p", (int, float)),
+    "top_k": ("top_k", int),
+    "seed": ("seed", int),
+}
+_ROLES = {"system": Role.SYSTEM, "user": Role.USER}
+_MESSAGE = ("role", "content", "thinking", "images", "tool_calls")
+_LEVELS = ("low", "medium", "high", "max")
+
+
+def from_wire_request(request: WireRequest, context: ServeContext) -> InboundRequest:
+    """Read a request.
+
+    Raises:
+        CallerError: it is not what the API allows.
+    """
+    body = loads(request.body)
+    if not isinstance(body, dict):
+        raise CallerError("the body is not a JSON object")
+    model = _text(body, "model")
+    extra = {name: value for name, value in body.items() if name not in _READ}
+    covered: dict[str, tuple[str, ...]] = {}
+    options = _options(body, extra, covered)
+    extra.setdefault("truncate", None)  # `to_wire` says false where nothing is said
+    covered["truncate"] = ()
+    if not isinstance(body.get("stream"), bool):
+        extra["stream"], covered["stream"] = None, ()
+    reader = _Messages(context, model)
+    for at, message in enumerate(_list(body.get("messages"), "messages")):
+        reader.read(message, f"messages[{at}]")
+    return InboundRequest(
+        messages=tuple(reader.messages),
+        tools=tuple([_tool(tool, f"tools[{at}]") for at, tool in enumerate(_list(body.get("tools"), "tools"))]),
+        options=RequestOptions(model=model, api=context.api, stream=body.get("stream") is not False, **options),
+        extra=extra,
+        covered=covered,
+        provider=context.provider,
+    )
+
+
+def _options(body: Mapping[str, Any], extra: dict[str, Any], covered: dict[str, tuple[str, ...]]) -> dict[str, Any]:
+    """Return the options, and note which members of `extra` they say."""
+    options: dict[str, Any] = {}
+    think = body.get("think")
+    if isinstance(think, bool):
+        options["thinking"] = think
+    elif think in _LEVELS:
+        options["effort"] = think
+    if "think" in body:
+        covered["think"] = ("thinking", "effort")
+    if isinstance(body.get("format"), dict):
+        options["response_schema"] = body["format"]
+        covered["format"] = ("response_schema",)
+    elif body.get("format") in ("", None):
+        covered["format"] = ()
+    covered["keep_alive"] = ()  # how long the server holds the model: nothing that another could do
+    given = body.get("options")
+    if given is not None and not isinstance(given, dict):
+        raise CallerError("options: an object is required")
+    rest: dict[str, Any] = {}
+    for name, value in (given or EMPTY).items():
+        field, kind = _PLAIN.get(name, ("", ()))
+        unlimited = name == "num_predict" and isinstance(value, int) and value <= 0
+        if isinstance(value, kind) and type(value) is not bool and not unlimited:
+            options[field] = value
+        elif name == "stop" and isinstance(value, (str, list)) and value and all(isinstance(one, str) for one in value):
+            options["stop"] = value
+        elif name in RUNTIME and name not in body:
+            extra[name] = value
+        else:
+            rest[name] = value
+    if rest:
+        extra["options"] = rest
+    return options
+
+
+def _tool(given: Any, path: str) -> WireTool:
+    function = given.get("function") if isinstance(given, dict) else None
+    if not isinstance(function, dict):
+        raise CallerError(f"{path}.function: an object is required")
+    schema = function.get("parameters")
+    inner = {name: value for name, value in function.items() if name not in ("name", "description", "parameters")}
+    if not isinstance(schema, dict):
+        inner["parameters"] = schema
+    outer = {name: value for name, value in given.items() if name not in ("type", "function")}
+    return WireTool(
+        name=_text(function, "name", f"{path}.function"),
+        description=function.get("description") or "",
+        input_schema=schema if isinstance(schema, dict) else {},
+        extra={**outer, "function": inner},
+        api=API,
+    )
+
+
+class _Messages:
+    """Reads messages. Results name their call by id, by the tool's name, or by order alone (WIRE.md, Messages)."""
+
+    def __init__(self, context: ServeContext, model: str) -> None:
+        self.messages: list[Message] = []
+        self._provider = context.provider
+        self._model = model
+        self._time = datetime.fromtimestamp(0, UTC)
+        self._calls = 0
+        self._open: list[ToolUseBlock] = []
+
+    def read(self, given: Any, path: str) -> None:
+        """Read one message."""
+        if not isinstance(given, dict):
+            raise CallerError(f"{path}: an object is required")
+        role = given.get("role")
+        text = given.get("content")
+        if text is not None and not isinstance(text, str):
+            raise CallerError(f"{path}.content: a string is required")
+        more = {name: value for name, value in given.items() if name not in _MESSAGE}
+        if role == "tool":
+            self._result(given, text or "", more)
+            return
+        if role not in _ROLES and role != "assistant":
+            raise CallerError(f"{path}.role: one of system, user, assistant and tool is required")
+        content: list[ContentBlock] = []
+        if isinstance(given.get("thinking"), str) and given["thinking"]:
+            content.append(ThinkingBlock(text=given["thinking"]))
+        if text:
+            content.append(TextBlock(text=text))
+        for at, data in enumerate(_list(given.get("images"), f"{path}.images")):
+            if not isinstance(data, str):
+                raise CallerError(f"{path}.images[{at}]: a string is required")
+            source = MediaSource(kind="base64", data=data)
+            content.append(ImageBlock(source=source, media_type=_media_type(data, f"{path}.images[{at}]")))
+        shells: dict[str, Any] = {}
+        calls = _list(given.get("tool_calls"), f"{path}.tool_calls")
+        for at, call in enumerate(calls):
+            content.append(self._call(call, shells, f"{path}.tool_calls[{at}]"))
+        if calls:
+            self._open = [block for block in content if isinstance(block, ToolUseBlock)]
+        replay = ({"message": more} if more else {}) | ({"calls": shells} if shells else {})
+        if not content:
+            content.append(TextBlock(text=""))
+        self._add(_ROLES.get(role, Role.ASSISTANT), content, replay)
+
+    def _call(self, call: Any, shells: dict[str, Any], path: str) -> ToolUseBlock:
+        function = call.get("function") if isinstance(call, dict) else None
+        if not isinstance(function, dict):
+            raise CallerError(f"{path}.function: an object is required")
+        if not isinstance(function.get("arguments"), dict | None):
+            raise CallerError(f"{path}.function.arguments: an object is required")
+        issued = call.get("id")
+        self._calls += 1
+        known = issued if isinstance(issued, str) and issued else f"call_{self._calls}"
+        shells[known] = {name: value for name, value in call.items() if name != "function"} | {
+            "function": {name: value for name, value in function.items() if name not in ("name", "arguments")}
+        }
+        return ToolUseBlock(
+            id=known, name=_text(function, "name", path), input=function.get("arguments"), provider_id=known
+        )
+
+    def _result(self, given: Mapping[str, Any], text: str, more: dict[str, Any]) -> None:
+        name = given.get("tool_name") or given.get("name")
+        wanted = given.get("tool_call_id")
+        found = next((call for call in self._open if call.id == wanted), None)
+        found = found or next((call for call in self._open if call.name == name), None)
+        found = found or next((call for call in self._open if name is None and wanted is None), None)
+        if found is not None:
+            self._open.remove(found)
+        call_id = found.id if found else str(wanted or name or "")
+        block = ToolResultBlock(
+            tool_use_id=call_id, content=(TextBlock(text=text),), tool_name=name or (found.name if found else None)
+        )
+        self._add(Role.TOOL, [block], {"message": more}, call_id)
+
+    def _add(
+        self, role: Role, content: Sequence[ContentBlock], replay: Mapping[str, Any], call: str | None = None
+    ) -> None:
+        facts: dict[str, Any] = {}
+        if replay or role is Role.ASSISTANT:
+            facts = {"model": f"{self._provider}:{self._model}", "provider": self._provider, "api": API}
+            facts["provenance"] = Provenance.IMPORTED
+        if replay:
+            facts["provider_raw"] = {"origin": [self._provider, API, self._model], "replay": replay, "trace": {}}
+        metadata = MessageMetadata(parent_tool_use_id=call, **facts)
+        name = f"m{len(self.messages)}"
+        message = Message(id=name, role=role, content=tuple(content), metadata=metadata, created_at=self._time)
+        self.messages.append(message)
+
+
+def _media_type(data: str, path: str) -> str:
+    try:
+        return media_type_of(b64decode(data), "image") or ""
+    except ValueError as error:
+        raise CallerError(f"{path}: it is not base64: {error}") from error
+
+
+def _list(value: Any, path: str) -> list[Any]:
+    if value is not None and not isinstance(value, list):
+        raise CallerError(f"{path}: a list is required")
+    return value or []
+
+
+def _text(holder: Mapping[str, Any], name: str, path: str = "") -> str:
+    value = holder.get(name)
+    if not isinstance(value, str) or not value:
+        raise CallerError(f"{path}.{name}: a string is required".lstrip("."))
+    return value

@@ -1,0 +1,61 @@
+"""The serving plugin: Chat Completions and Responses, with their paths."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from interlingua.plugins import WireRequest, WireResponse, dumps
+from interlingua.types import Message
+from interlingua_chat_completions.serving import ChatServing
+from interlingua_openai.chat import dialect_of
+from interlingua_openai.responses import serve_answer, serve_request
+from interlingua_serving import InboundRequest, ServeContext, ServedApi, ServedRoute, StreamWriter, hookimpl
+
+_RESPONSES = "responses"
+
+
+class _OpenAIServing(ChatServing):
+    @hookimpl
+    def served_apis(self) -> Sequence[ServedApi]:
+        chat = (
+            ServedRoute(path="/v1/chat/completions"),
+            ServedRoute(path="/v1/models", kind="models", method="GET"),
+        )
+        responses = (
+            ServedRoute(path="/v1/responses"),
+            ServedRoute(path="/v1/responses/input_tokens", kind="count_tokens"),
+        )
+        references = ("previous_response_id", "conversation", "prompt")
+        return (
+            ServedApi(name="chat", routes=chat),
+            ServedApi(name=_RESPONSES, routes=responses, references=references),
+        )
+
+    @hookimpl
+    def from_wire_request(self, request: WireRequest, context: ServeContext) -> InboundRequest:
+        if context.api == _RESPONSES:
+            return serve_request.from_wire_request(request, context)
+        return super().from_wire_request(request, context)
+
+    @hookimpl
+    def to_wire_response(self, message: Message, context: ServeContext) -> WireResponse:
+        if context.api == _RESPONSES:
+            return serve_answer.to_wire_response(message, context)
+        return super().to_wire_response(message, context)
+
+    @hookimpl
+    def stream_to_wire(self, context: ServeContext) -> StreamWriter:
+        if context.api == _RESPONSES:
+            return serve_answer.ResponseWriter(context)
+        return super().stream_to_wire(context)
+
+    @hookimpl
+    def to_wire_auxiliary(self, kind: str, value: Any, context: ServeContext) -> WireResponse | None:
+        if kind == "count_tokens" and context.api == _RESPONSES:
+            body = dumps({"object": "response.input_tokens", "input_tokens": value})
+            return WireResponse(headers={"content-type": "application/json"}, body=body)
+        return super().to_wire_auxiliary(kind, value, context)
+
+
+plugin = _OpenAIServing(dialect_of)

@@ -1,0 +1,8 @@
+"""The serving plugin: Chat Completions as OpenRouter's models use it, without paths of its own."""
+
+from __future__ import annotations
+
+from interlingua_chat_completions.serving import ChatServing
+from interlingua_openrouter.dialect import dialect_of
+
+plugin = ChatServing(dialect_of)
