@@ -27,7 +27,7 @@ SECTIONS = {
     "Connections": "interlingua._plugins.connection",
     "The loss ledger": "interlingua._plugins.losses",
     "Batches": "interlingua._plugins.batches",
-    "Serving": "interlingua_serving.hooks",
+    "Serving": "interlingua_serving.values",
     "Catalogue and prices": "interlingua._catalogue",
     "Cost of a lost cache": "interlingua._pricing",
     "Violations": "interlingua._request.rules",

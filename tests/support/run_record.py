@@ -15,7 +15,7 @@ import pluggy
 
 from tests.support.tree import ROOT
 
-PROJECT = "interlingua"
+PROJECTS = ("interlingua", "interlingua.serving")
 CASSETTES = str(ROOT / "cassettes") + os.sep
 
 
@@ -60,7 +60,7 @@ def start() -> None:
 
     def watched_init(self: pluggy.PluginManager, project_name: str, *args: Any, **kwargs: Any) -> None:
         plain_init(self, project_name, *args, **kwargs)
-        if project_name == PROJECT:
+        if project_name in PROJECTS:
             self.add_hookcall_monitoring(RECORD.hook_called, lambda *_: None)
 
     pluggy.PluginManager.__init__ = watched_init  # type: ignore[method-assign]
