@@ -4,6 +4,7 @@ PYTHON ?= python3
 WORKERS ?= --numprocesses=auto --dist=loadscope# pytest-xdist: a process for each CPU; WORKERS= for one process alone
 VENV := .venv
 BIN := $(VENV)/bin
+BYTECODE := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(CURDIR)/$(VENV)/pycache# child processes need not compile again
 INPUTS := pyproject.toml core/pyproject.toml $(wildcard plugins/*/pyproject.toml) constraints.txt tests/tools/venv.py
 
 SERVED := anthropic,openai,google,ollama
@@ -16,8 +17,8 @@ help: ## List the targets
 demo: $(VENV)/.demo ## Replay one conversation across four services and back (ARGS="--live …" for the real thing)
 	@$(BIN)/interlingua demo $(ARGS)
 
-test: $(VENV)/.dev ## Run the tests on every CPU (ARGS="tests/core -k name" to choose; INTERLINGUA_FULL=1 repeats the long laws in full; INTERLINGUA_CORPUS=folder adds recorded traffic)
-	$(BIN)/python -m pytest $(WORKERS) $(ARGS)
+test: $(VENV)/.dev ## Run the tests on every CPU (ARGS="tests/core -k name" to choose; INTERLINGUA_FULL=1 repeats the long laws in full, with new examples; INTERLINGUA_CORPUS=folder adds recorded traffic)
+	$(BYTECODE) $(BIN)/python -m pytest $(WORKERS) $(ARGS)
 
 docs: $(VENV)/.docs ## Build the documentation site into site/, strictly: a broken link fails (ARGS=--help for options)
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --config-file .mkdocs.yml $(ARGS)
@@ -28,7 +29,7 @@ ray: $(VENV)/.dev ## Install Ray beside .venv and run the tests of bulk on it
 	.venv-ray/bin/python -m pytest tests/bulk/test_ray.py tests/bulk/test_parquet.py $(ARGS)
 
 mutants: $(VENV)/.dev ## Print the kill matrix: broken adapters, the rules that catch them (ARGS="--only chat")
-	$(BIN)/python -m tests.contract.broken $(ARGS)
+	$(BYTECODE) $(BIN)/python -m tests.contract.broken $(ARGS)
 
 lint: $(VENV)/.dev ## ruff, mypy --strict, the import contracts and the limits of prose
 	$(BIN)/ruff check .

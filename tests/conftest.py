@@ -14,11 +14,15 @@ from hypothesis import HealthCheck, settings
 from tests.support import corpus as corpus_files
 from tests.support import interrupt, run_record
 from tests.support.corpus import Corpus
+from tests.support.counts import FULL
 from tests.support.quiet import quiet_ledger
 
 run_record.start()
-# the first test of a fresh clone builds Hypothesis' tables of characters, which may take longer than it allows a test
-settings.register_profile("suite", suppress_health_check=[HealthCheck.too_slow])
+# `make test` draws the same examples each time, for everybody; CI draws new ones (.ci/run prints the seed). The first
+# test of a fresh clone builds Hypothesis' tables of characters, which may take longer than it allows a test.
+settings.register_profile(
+    "suite", derandomize=not FULL, database=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("suite")
 
 JUDGING = ["tests/repo/test_cassettes.py", "tests/repo/test_hooks.py"]  # the files that hold tests marked whole_run

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import functools
 import json
 import re
 import tomllib
@@ -14,6 +15,7 @@ import pytest
 import yaml
 
 from tests.support import tree
+from tests.support.cassettes import LOADER
 from tests.support.run_record import RECORD
 
 FOLDER = tree.ROOT / "cassettes"
@@ -88,12 +90,18 @@ def doubts(source: str, cassette: Mapping[str, Any]) -> Iterator[str]:
             yield f"exchange {at} has neither a random id nor an error of that server"
 
 
+@functools.cache
+def _loaded(path: str) -> dict[str, Any]:
+    loaded: dict[str, Any] = yaml.load((FOLDER / path).read_text(encoding="utf-8"), LOADER)  # noqa: S506 a safe loader
+    return loaded
+
+
 def test_what_is_called_recorded_looks_recorded() -> None:
     found = [
         f"{entry['path']}: {doubt}"
         for entry in _listed()
         if entry["provenance"] == "recorded"
-        for doubt in doubts(entry["source"], yaml.safe_load((FOLDER / entry["path"]).read_text(encoding="utf-8")))
+        for doubt in doubts(entry["source"], _loaded(entry["path"]))
     ]
 
     assert not found, "record these, or call them authored and name the documentation:\n" + "\n".join(found)
@@ -106,7 +114,7 @@ def test_an_authored_exchange_called_recorded_is_found() -> None:
         entry["path"]
         for entry in _listed()
         if entry["provenance"] == "authored" and entry["path"].endswith(".yaml")
-        and not list(doubts(recorded, yaml.safe_load((FOLDER / entry["path"]).read_text(encoding="utf-8"))))
+        and not list(doubts(recorded, _loaded(entry["path"])))
     ]  # fmt: skip
 
     assert [path for path in believed if not path.startswith("vllm/")] == []  # its error envelope is llama.cpp's

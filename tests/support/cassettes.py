@@ -8,6 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from interlingua_cli.cassettes import RecordedExchange, read_cassette
 from interlingua_contract import recordings
 from interlingua_contract.recordings import register
@@ -15,6 +17,7 @@ from tests.support.tree import ROOT
 
 __all__ = [
     "FOLDER",
+    "LOADER",
     "REQUEST_HEADERS",
     "RESPONSE_HEADERS",
     "RecordedExchange",
@@ -24,6 +27,7 @@ __all__ = [
 ]
 
 FOLDER = ROOT / "cassettes"
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast, if PyYAML has it
 _WIRES = {"anthropic-version", "anthropic-beta"}
 REQUEST_HEADERS = recordings.REQUEST_HEADERS | _WIRES
 RESPONSE_HEADERS = recordings.RESPONSE_HEADERS | {"x-amzn-errortype", "x-amzn-requestid"}  # what fails, and its id

@@ -1,8 +1,9 @@
-"""How often the long laws are repeated: in full with INTERLINGUA_FULL=1, which `.ci/run` sets, and a part otherwise."""
+"""How much of the long laws runs: all with INTERLINGUA_FULL=1, which `.ci/run` sets, and a fixed part otherwise."""
 
 from __future__ import annotations
 
 import os
+import zlib
 
 VARIABLE = "INTERLINGUA_FULL"
 FULL = os.environ.get(VARIABLE, "") not in {"", "0"}
@@ -10,6 +11,11 @@ SKIP_REASON = f"made in full only with {VARIABLE}=1 (.ci/run)"
 PART, LEAST = 4, 10
 
 
-def examples(full: int) -> int:
-    """Return how many examples to try: all of them, or a fourth and at least ten."""
-    return full if FULL else min(full, max(full // PART, LEAST))
+def examples(full: int, part: int | None = None) -> int:
+    """Return how many examples to try: all of them, or `part`, by default a fourth and at least ten."""
+    return full if FULL else min(full, part or max(full // PART, LEAST))
+
+
+def chosen(name: str, of: int) -> bool:
+    """Tell whether a case runs: every case in full, and otherwise a fixed one in `of`, by the hash of its name."""
+    return FULL or zlib.crc32(name.encode()) % of == 0
