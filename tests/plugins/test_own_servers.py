@@ -11,7 +11,7 @@ import pytest
 from interlingua._catalogue import ModelInfo
 from interlingua._http import shared
 from interlingua._http.client import Client
-from interlingua._http.shared import ClientState
+from interlingua._http.state import ClientState
 from interlingua._plugins.registry import Registry
 from interlingua._pricing import SELF_HOSTED
 from interlingua.plugins import ConnectionSettings

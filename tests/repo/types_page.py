@@ -31,7 +31,8 @@ SECTIONS = {
     "Catalogue and prices": "interlingua._catalogue",
     "Cost of a lost cache": "interlingua._pricing",
     "Violations": "interlingua._request.rules",
-    "Time limits and retries": "interlingua._http.limits",
+    "Time limits": "interlingua.transport",
+    "Retries": "interlingua._http.retry",
 }
 HEAD = """# Types
 

@@ -56,7 +56,7 @@ def written_back(
     request = WireRequest(path=path, headers=headers, body=json.dumps(body).encode(), api=api)
     read = find_serving_plugin(REGISTRY, key).from_wire_request(request, ServeContext(provider=key, api=api))
     messages, options, losses = read.for_upstream(key, api, model)
-    made = RequestDraft(provider, messages, read.tools, options).write({}).wire
+    made = RequestDraft(provider, messages, read.tools, options).build({})
     return attrs.evolve(made, losses=(*losses, *made.losses))
 
 

@@ -29,7 +29,7 @@ def _read(key: str, api: str, body: Any, path: str = "/", **facts: Any) -> Inbou
 def _sent(read: InboundRequest, key: str, api: str, model: str) -> tuple[dict[str, Any], list[str]]:
     """Return the body that an upstream gets, and the paths of what was lost."""
     messages, options, losses = read.for_upstream(key, api, model)
-    wire = RequestDraft(REGISTRY.provider(key), messages, read.tools, options).write({}).wire
+    wire = RequestDraft(REGISTRY.provider(key), messages, read.tools, options).build({})
     return json.loads(wire.body), [row.path for row in (*losses, *wire.losses)]
 
 

@@ -14,9 +14,8 @@ from interlingua._lazy import lazy_names
 if TYPE_CHECKING:
     from interlingua._http.client import AsyncClient as AsyncClient
     from interlingua._http.client import Client as Client
-    from interlingua._http.limits import Retry as Retry
-    from interlingua._http.limits import Timeout as Timeout
-    from interlingua._http.shared import Exchange as Exchange
+    from interlingua._http.exchange import Exchange as Exchange
+    from interlingua._http.retry import Retry as Retry
     from interlingua._http.streams import AsyncMessageStream as AsyncMessageStream
     from interlingua._http.streams import MessageStream as MessageStream
     from interlingua._plugins.registry import Registry as Registry
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from interlingua.errors import WireError as WireError
     from interlingua.output import Answer as Answer
     from interlingua.output import Partial as Partial
+    from interlingua.transport import Timeout as Timeout
     from interlingua.types.blocks import AudioBlock as AudioBlock
     from interlingua.types.blocks import CacheHint as CacheHint
     from interlingua.types.blocks import DocumentBlock as DocumentBlock
@@ -82,8 +82,8 @@ _get, __dir__, _ = lazy_names(
     __name__,
     {
         "_http.client": "AsyncClient Client",
-        "_http.limits": "Retry Timeout",
-        "_http.shared": "Exchange",
+        "_http.exchange": "Exchange",
+        "_http.retry": "Retry",
         "_http.streams": "AsyncMessageStream MessageStream",
         "_plugins.registry": "Registry",
         "_pricing": "cost_of",
@@ -94,6 +94,7 @@ _get, __dir__, _ = lazy_names(
             "InterlinguaError ProviderError RateLimitError WireError"
         ),
         "output": "Answer Partial",
+        "transport": "Timeout",
         "types.blocks": (
             "AudioBlock CacheHint DocumentBlock ImageBlock TextBlock ThinkingBlock ToolResultBlock "
             "ToolUseBlock VideoBlock"
@@ -115,7 +116,7 @@ _get, __dir__, _ = lazy_names(
 def __getattr__(name: str) -> Any:
     if name == "__version__":
         value: Any = import_module("importlib.metadata").version("interlingua")
-    elif name in ("codec", "errors", "output", "plugins", "types"):
+    elif name in ("codec", "errors", "output", "plugins", "testing", "transport", "types"):
         value = import_module(f"interlingua.{name}")
     else:
         return _get(name)

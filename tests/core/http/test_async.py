@@ -12,6 +12,7 @@ import pytest
 
 import interlingua as il
 from tests.support.fake_provider import STREAM, Reply, Server, registry, served, sse
+from tests.support.retry_waits import without_waiting
 
 
 def client(server: Server, **more: object) -> il.AsyncClient:
@@ -123,12 +124,9 @@ def test_a_stream_that_breaks_raises_with_its_partial() -> None:
 def test_errors_are_retried_with_awaited_waits() -> None:
     waits: list[float] = []
 
-    async def sleep(seconds: float) -> None:
-        waits.append(seconds)
-
     async def main(server: Server) -> il.Message:
         async with client(server, retry=1) as c:
-            c._sleep = sleep  # type: ignore[assignment]
+            without_waiting(c, waits.append)
             return await c.send("hi")
 
     with served(Reply(status=429, headers={"retry-after": "2"}), Reply()) as server:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import interlingua as il
-from interlingua._http import transport
+from interlingua._http import transports
 from interlingua.plugins import RequestContext, WireChunk, WireResponse, hookimpl
 from interlingua.types import Message, StreamEvent
 from tests.support.fake_provider import STREAM, Fake, Reply, Server, registry, served
@@ -69,13 +69,13 @@ async def ask(client: il.AsyncClient, stream: bool) -> il.Message:
 
 @pytest.mark.parametrize("stream", [False, True], ids=["send", "stream"])
 def test_the_loop_goes_on_while_the_first_call_loads(stream: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = transport.new_client
+    made = transports.new_transport
 
     def slowly(name: str | None, *, blocking: bool) -> Any:
         time.sleep(LOADING)
         return made(name, blocking=blocking)
 
-    monkeypatch.setattr(transport, "new_client", slowly)
+    monkeypatch.setattr(transports, "new_transport", slowly)
     fake = Slow()
 
     async def main(server: Server) -> tuple[il.Message, float, il.Message]:
@@ -97,14 +97,14 @@ def test_the_loop_goes_on_while_the_first_call_loads(stream: bool, monkeypatch: 
 
 
 def test_calls_at_once_make_one_http_client_for_their_loop(monkeypatch: pytest.MonkeyPatch) -> None:
-    made, count = transport.new_client, []
+    made, count = transports.new_transport, []
 
     def counted(name: str | None, *, blocking: bool) -> Any:
         count.append(blocking)
         time.sleep(0.05)
         return made(name, blocking=blocking)
 
-    monkeypatch.setattr(transport, "new_client", counted)
+    monkeypatch.setattr(transports, "new_transport", counted)
 
     async def main(server: Server) -> None:
         async with il.AsyncClient("fake:known", api_key="k", base_url=server.url, registry=registry()) as client:

@@ -7,7 +7,7 @@ import inspect
 import pytest
 
 import interlingua as il
-from interlingua._http.shared import RequestKwargs
+from interlingua.types import RequestKwargs
 from interlingua.types import option_fields
 
 ARGUMENTS = {"model", "tools", "routing", "user_id", "team_id"}
@@ -17,7 +17,7 @@ def test_every_option_of_an_adapter_is_an_argument() -> None:
     assert RequestKwargs.__optional_keys__ == ARGUMENTS | option_fields().keys() - {"stream"}
 
 
-@pytest.mark.parametrize("name", ["send", "stream", "prepare", "to_wire", "count_tokens", "plan_output"])
+@pytest.mark.parametrize("name", ["send", "stream", "prepare", "build_request", "count_tokens", "plan_output"])
 def test_both_clients_take_the_same_arguments(name: str) -> None:
     blocking, asynchronous = (inspect.signature(getattr(kind, name)) for kind in (il.Client, il.AsyncClient))
 

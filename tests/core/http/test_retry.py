@@ -13,12 +13,12 @@ import pytest
 
 import interlingua as il
 from tests.support.fake_provider import STREAM, Reply, Server, registry, served, sse
+from tests.support.retry_waits import without_waiting
 
 
 def client(server: Server, waits: list[float], **more: object) -> il.Client:
     made = il.Client("fake:known", api_key="k", base_url=server.url, registry=registry(), **more)  # type: ignore[arg-type]
-    made._sleep = waits.append  # type: ignore[assignment]
-    return made
+    return without_waiting(made, waits.append)
 
 
 def limited(**headers: str) -> Reply:
@@ -121,7 +121,7 @@ def test_ctrl_c_ends_a_wait() -> None:
         def interrupted(_seconds: float) -> None:
             raise KeyboardInterrupt
 
-        c._sleep = interrupted  # type: ignore[assignment]
+        without_waiting(c, interrupted)
         begun = time.monotonic()
         with pytest.raises(KeyboardInterrupt):
             c.send("hi")

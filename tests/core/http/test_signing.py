@@ -21,6 +21,7 @@ import pytest
 import interlingua as il
 from interlingua.plugins import Connection, HttpRequest, WireRequest
 from tests.support.fake_provider import STREAM, WHOLE, Fake, Got, Reply, registry, served
+from tests.support.retry_waits import without_waiting
 
 ANSWER = json.dumps({"models": ["one"], "count_tokens": 12}).encode()
 EXPIRED = Reply(status=401, body=(b"the token has expired",))
@@ -78,7 +79,7 @@ Call = Callable[[str, Any, Fake], list[str]]
 
 def blocking(url: str, more: Any, fake: Fake) -> list[str]:
     with il.Client("fake:known", api_key="-", base_url=url, registry=registry(fake), **more) as client:
-        client._sleep = lambda _seconds: None
+        without_waiting(client)
         said = [client.send("whole", headers={"X-Extra": "mine"}).text]
         with client.stream("stream") as stream:
             said.append(stream.message.text)
@@ -198,7 +199,7 @@ def test_a_replaced_secret_takes_no_attempt_from_the_retries() -> None:
         service.url = server.url
         fake = Fake(credentials=source, sign=sign)
         with il.Client("fake:known", api_key="-", base_url=server.url, registry=registry(fake), retry=1) as client:
-            client._sleep = lambda _seconds: None
+            without_waiting(client)
             assert client.send("whole").text == "hello"
 
     assert [got.headers["x-token"] for got in server.got] == ["old", "new", "new"]
@@ -252,14 +253,14 @@ def test_a_slow_source_never_blocks_the_loop_and_is_asked_once_by_many_tasks(ask
 @pytest.mark.parametrize("kind", [Source, AsyncSource])
 def test_what_a_source_raises_is_typed_and_keeps_the_secret(call: Call, kind: type[Source]) -> None:
     with served() as server:
-        with pytest.raises(il.errors.AuthenticationError, match="getting the credentials failed with ValueError") as c:
+        with pytest.raises(il.errors.AuthenticationError, match="obtaining the credentials failed with ValueError") as c:
             call(server.url, {}, Fake(credentials=kind(ValueError("bad key hunter2")), sign=sign))
         assert "hunter2" not in str(c.value)
         assert (c.value.__cause__, c.value.__suppress_context__) == (None, True)
         own = il.errors.AuthenticationError("no profile of that name")
         with pytest.raises(il.errors.AuthenticationError, match="no profile of that name"):
             call(server.url, {}, Fake(credentials=kind(own), sign=sign))
-        with pytest.raises(il.errors.AuthenticationError, match="gave no secret"):
+        with pytest.raises(il.errors.AuthenticationError, match="returned no secret"):
             call(server.url, {}, Fake(credentials=kind(None), sign=sign))
 
     assert server.got == []

@@ -14,7 +14,7 @@ import socket
 import pytest
 
 import interlingua as il
-from interlingua._http.limits import Deadline
+from interlingua.transport import TimeLimits
 from tests.support.fake_provider import STREAM, WHOLE, Reply, Server, registry, served, sse
 
 SLOW = 0.4
@@ -119,10 +119,10 @@ def test_the_limits_of_a_users_client_stand_unless_others_are_given() -> None:
 
 def test_the_clock_of_a_call_counts_down() -> None:
     now = [0.0]
-    limits = Deadline(il.Timeout(total=10, first_byte=20, between_chunks=3), lambda: now[0])
-    assert limits.for_headers() == {"connect": 10, "pool": 10, "write": 10, "read": 10}
+    limits = TimeLimits(il.Timeout(total=10, first_byte=20, between_chunks=3), lambda: now[0])
+    assert (limits.connect, limits.first_byte, limits.between_chunks) == (10, 10, 3)
     now[0] = 8.0
-    assert limits.for_body() == 2
+    assert (limits.connect, limits.first_byte, limits.between_chunks) == (2, 2, 2)
     now[0] = 10.0
     with pytest.raises(il.errors.APITimeoutError):
         limits.left()

@@ -189,7 +189,7 @@ def test_a_header_that_cannot_be_sent_is_named_without_its_value(transport: str)
 def test_a_name_that_is_no_transport_is_refused() -> None:
     with pytest.raises(il.CallerError, match=r"no transport 'curl'.*httpx, pycurl"):
         il.Client("fake:known", registry=registry(), transport="curl")
-    with pytest.raises(il.CallerError, match="give one of them"):
+    with pytest.raises(il.CallerError, match="not both"):
         il.Client("fake:known", registry=registry(), transport="httpx", http_client=object())
 
 

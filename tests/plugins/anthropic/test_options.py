@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from interlingua._http.transport import outgoing
+from interlingua._http.signing import sign_request
 from interlingua.errors import CapabilityError
 from interlingua.plugins import ConnectionSettings, Loss, WireRequest
 from interlingua.types.blocks import (
@@ -182,9 +182,9 @@ def test_betas_of_a_request_are_added_to_those_of_the_connection() -> None:
     connection = ANTHROPIC.connection(ConnectionSettings(api_key="k", options={"betas": ["a-1", "b-2"]}))
     request = asked(Q, provider_options={"betas": ["c-3", "a-1"]})
 
-    sent = outgoing(connection, request, {"Anthropic-Beta": "d-4"}).headers  # and the caller's own header to both
+    sent = sign_request(connection, request, {"Anthropic-Beta": "d-4"}).headers  # and the caller's own header to both
     assert sent["anthropic-beta"] == "a-1,b-2,c-3,d-4"  # a comma-joined list without spaces
-    assert outgoing(connection, asked(Q), {}).headers["anthropic-beta"] == "a-1,b-2"
+    assert sign_request(connection, asked(Q), {}).headers["anthropic-beta"] == "a-1,b-2"
 
 
 @pytest.mark.parametrize(("auth", "name"), [(None, "x-api-key"), ("bearer", "authorization")])

@@ -25,6 +25,7 @@ from interlingua_bedrock.request import model_path
 from interlingua_bedrock.signature import AwsKey
 from tests.plugins.bedrock.wire import frame
 from tests.support.fake_provider import Got, Reply, served
+from tests.support.retry_waits import without_waiting
 
 MODEL = "bedrock:us.amazon.nova-pro-v1:0"
 ARN = "arn:aws:bedrock:eu-west-3:123456789012:application-inference-profile/1arbu5hu2sjr"
@@ -94,7 +95,7 @@ Call = Callable[..., list[str]]
 
 def blocking(url: str, *, model: str = MODEL, settings: Any = None, **more: Any) -> list[str]:
     with il.Client(model, base_url=url, settings={"bedrock": {"options": settings}}, **more) as client:
-        client._sleep = lambda _seconds: None
+        without_waiting(client)
         said = [client.send("hi", headers={"X-Extra": "mine,  too"}).text]
         with client.stream("hi") as stream:
             said.append(stream.message.text)

@@ -2,71 +2,58 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from interlingua._catalogue import ModelInfo
-from interlingua._http.limits import Deadline, Retry, Timeout
-from interlingua._http.output_streams import AsyncOutputStream, OutputStream
-from interlingua._http.shared import (
-    AuxiliaryExchange,
-    ClientState,
-    Exchange,
-    MessagesInput,
-    RequestKwargs,
-    image_request,
-    read_image,
-)
-from interlingua._http.streams import AsyncMessageStream, MessageStream
-from interlingua._http.transport import Response, Transport, run_without_waiting
+from interlingua._http.exchange import AuxiliaryExchange, Exchange, new_exchange
+from interlingua._http.io import IO, run_without_waiting
+from interlingua._http.retry import Retry
+from interlingua._http.state import ClientState, MessagesInput
+from interlingua._http.transports import async_io, blocking_io, has_own_timeouts
 from interlingua._plugins.registry import Registry
 from interlingua._plugins.wire import WireRequest
-from interlingua._response.finalize import FAILED
 from interlingua._response.framing import EVENT_LIMIT
-from interlingua._response.stream import StreamReader
-from interlingua.errors import InterlinguaError
 from interlingua.output import Answer, OutputFormat, OutputPlan
+from interlingua.transport import AsyncTransport, Timeout, Transport
 from interlingua.types.messages import Message
+from interlingua.types.options import RequestKwargs
 
 if TYPE_CHECKING:
-    from interlingua._request.media import Fetched
+    from interlingua._http.output_streams import AsyncOutputStream, OutputStream
+    from interlingua._http.streams import AsyncMessageStream, MessageStream
 
-_Result = TypeVar("_Result")
 _T = TypeVar("_T")
 
 
 class BaseClient:
-    """What both clients do: coroutines that wait only in the asynchronous one. The arguments are those of `Client`."""
+    """Shared code of both clients, as coroutines that wait by `self._io`. The arguments are those of `Client`."""
 
-    _blocking: bool
-    _sleep: Callable[[float], Any]
+    _io: IO
 
     def __init__(
         self,
-        model: str | None = None,
+        model: str | None,
         *,
-        api_key: str | None = None,
-        base_url: str | None = None,
-        registry: Registry | None = None,
-        settings: Mapping[str, Mapping[str, Any]] | None = None,
-        timeout: Timeout | float | None = None,
-        retry: Retry | int | None = None,
-        http_client: Any = None,
-        transport: str | None = None,
-        headers: Mapping[str, str] | None = None,
-        workspace: str | Path | None = None,
-        environ: Mapping[str, str] | None = None,
-        max_response_bytes: int = EVENT_LIMIT,
+        api_key: str | None,
+        base_url: str | None,
+        registry: Registry | None,
+        settings: Mapping[str, Mapping[str, Any]] | None,
+        timeout: Timeout | float | None,
+        retry: Retry | int | None,
+        http_client: Any,
+        headers: Mapping[str, str] | None,
+        workspace: str | Path | None,
+        environ: Mapping[str, str] | None,
+        max_response_bytes: int,
     ) -> None:
         self._shared = ClientState(
             model, api_key=api_key, base_url=base_url, registry=registry, settings=settings, timeout=timeout,
-            retry=retry, headers=headers, workspace=workspace, environ=environ,
+            retry=retry, headers=headers, workspace=workspace, environ=environ, max_response_bytes=max_response_bytes,
         )  # fmt: skip
-        self._transport = Transport(http_client, max_response_bytes, transport, blocking=self._blocking)
-        if self._transport.own_limits and timeout is None:
+        if timeout is None and has_own_timeouts(http_client):
             self._shared.timeout = None
 
     @property
@@ -89,23 +76,23 @@ class BaseClient:
         return self._shared.resolve_provider(provider).models()
 
     def plan_output(self, output: Any, *, stream: bool = False, **options: Unpack[RequestKwargs]) -> OutputPlan[Any]:
-        """Return how a typed answer would be asked for, for loops that send and read by themselves.
+        """Return how a typed answer would be asked for, for loops that send requests and read answers themselves.
 
         Args:
             output: a type, or an `Output`.
-            stream: the answer is to be streamed.
+            stream: the answer will be streamed.
             **options: as for `send`.
 
         Raises:
             CallerError: no JSON can be read into the type, or an option cannot be read.
-            CapabilityError: the mode asked for is not to be had.
+            CapabilityError: the requested mode is not available.
         """
         return self._shared.plan_output(output, options, stream=stream)
 
     async def _send(self, messages: MessagesInput, output: Any, output_retries: int, options: RequestKwargs) -> Any:
         if output is None:
             return await self._complete(await self._begin(messages, options))
-        plan = await self._load(self._shared.plan_output, output, options)
+        plan = await self._io.load(self._shared.plan_output, output, options)
         attempts, answer = plan.attempts(messages, output_retries), None
         while answer is None:
             exchange = await self._begin(attempts.messages, options, plan)
@@ -113,109 +100,85 @@ class BaseClient:
         return answer
 
     async def _begin(self, messages: MessagesInput, options: RequestKwargs, output: Any = None) -> Exchange:
-        if (model := options.get("model")) not in self._shared.resolved:  # its provider is to be imported
-            await self._load(self._shared.resolve_model, model)
-        return self._shared.new_exchange(messages, options, output=output)
+        if (model := options.get("model")) not in self._shared.resolved:  # its provider must be imported first
+            await self._io.load(self._shared.resolve_model, model)
+        return new_exchange(self._shared, messages, options, output=output)
 
     async def _complete(self, exchange: Exchange) -> Message:
-        """Write a request and send it until it is answered, or not to be tried again."""
         with exchange.instrument:
-            await self._write(exchange)
-            while True:
-                try:
-                    return await self._attempt(exchange)
-                except InterlinguaError as error:
-                    await self._wait(exchange.retry_delay(error))
+            await exchange.build(self._io)
+            return await exchange.run_attempts(self._io, exchange.attempt)
 
     async def _prepare(self, messages: MessagesInput, output: Any, options: RequestKwargs) -> Exchange:
         exchange = await self._begin(messages, options, output)
         with exchange.instrument:
-            return await self._write(exchange)
-
-    async def _write(self, exchange: Exchange) -> Exchange:
-        if not self._blocking:
-            await self._transport.prepare()
-        fetched: dict[str, Fetched] = {}
-        for url in exchange.request.urls:
-            fetched[url] = await self._fetch(url)
-        if exchange.kind in self._shared.answered:
-            return exchange.write(fetched)
-        return await self._load(exchange.write, fetched)
-
-    async def _fetch(self, url: str) -> Fetched:
-        answer = await self._transport.open(image_request(url), Deadline(self._shared.timeout))
-        return read_image(url, await answer.read())
+            return await exchange.build(self._io)
 
     async def _attempt(self, exchange: Exchange) -> Message:
-        response = await (await exchange.send(self._transport)).read()
-        exchange.headers = response.headers
-        if exchange.kind in self._shared.answered:
-            return exchange.response.read(response)
-        message = await self._load(exchange.response.read, response)
-        self._shared.answered.add(exchange.kind)
-        return message
+        with exchange.instrument:
+            return await exchange.attempt(self._io)
 
-    async def _open_reader(self, exchange: Exchange, answer: Response) -> StreamReader:
-        """Return what reads a streamed answer; raises what a refusal says."""
-        if answer.status >= FAILED:
-            await self._load(exchange.response.read, await answer.read())
-        if exchange.kind in self._shared.answered:
-            return exchange.open_reader(answer, self._transport.limit)
-        reader = await self._load(exchange.open_reader, answer, self._transport.limit)
-        self._shared.answered.add(exchange.kind)
-        return reader
+    def _preview(self, messages: MessagesInput, stream: bool, output: Any, options: RequestKwargs) -> WireRequest:
+        return new_exchange(self._shared, messages, options, stream=stream, output=output).write(None)
 
-    async def _ask(self, provider: str | None, kind: str, arguments: Mapping[str, Any]) -> Any:
-        auxiliary = AuxiliaryExchange(self._shared, provider, kind, arguments)
-        while True:
-            try:
-                return auxiliary.read(await (await auxiliary.send(self._transport)).read())
-            except InterlinguaError as error:
-                auxiliary.check_refusal(error)
+    async def _auxiliary(self, provider: str | None, kind: str, arguments: Mapping[str, Any]) -> Any:
+        return await AuxiliaryExchange(self._shared, provider, kind, arguments).run(self._io)
 
     async def _count_tokens(self, messages: MessagesInput, options: RequestKwargs) -> int:
-        exchange = await self._write(self._shared.new_exchange(messages, options))
-        found: int = await self._ask(exchange.request.provider.key, "count_tokens", {"request": exchange.request.wire})
+        exchange = await new_exchange(self._shared, messages, options).build(self._io)
+        request = exchange.request
+        found: int = await self._auxiliary(request.provider.key, "count_tokens", {"request": request.wire})
         return found
-
-    async def _load(self, function: Callable[..., _Result], *arguments: Any) -> _Result:
-        """Call a function that may load modules or a catalogue; in a thread, for an event loop should not wait."""
-        return function(*arguments) if self._blocking else await self._transport.loops.to_thread(function, *arguments)
-
-    async def _wait(self, seconds: float) -> None:
-        if self._blocking:
-            self._sleep(seconds)
-        else:
-            await self._sleep(seconds)
 
 
 class Client(BaseClient):
-    """Talks to any installed provider; safe for use from several threads.
+    """A client for every installed provider; safe for use from several threads.
 
     Args:
         model: default model, `<provider>:<name>` or an alias.
-        api_key: key for the provider of `model`; None leaves it to the environment.
+        api_key: key for the provider of `model`; None reads it from the environment.
         base_url: another address for the provider of `model`.
-        registry: installed providers; None finds them.
+        registry: the providers; None finds those that are installed.
         settings: provider key -> `api_key`, `base_url`, `api`, `options` (connection options of that provider).
         timeout: limits in seconds; a number is the total of one call.
         retry: when to try again; a number is how many times.
-        http_client: an httpx-compatible client, used as it is and left open; its own time limits stay unless `timeout`
-            is given or they are the library's default.
-        transport: what the requests go by, by name: `httpx`, or that of an installed distribution, such as the faster
-            `pycurl` of interlingua-pycurl.
-        headers: further request headers, for every request.
+        http_client: an httpx client, used unchanged and never closed. Its own timeouts apply unless `timeout` is set or
+            they are httpx's defaults.
+        transport: what moves the requests: a `Transport` of `interlingua.transport`, which stays open, or a name:
+            `httpx` (the default), or one that an installed distribution provides, such as `pycurl`.
+        headers: further headers of every request.
         workspace: the folder that `file_ref` media are read from.
-        environ: environment variables; None takes the process's.
-        max_response_bytes: bytes that a whole body, or one event of a stream, may have, decompressed.
+        environ: environment variables; None uses the process's.
+        max_response_bytes: largest size of a whole body, or of one event of a stream, decompressed.
 
     Raises:
         CallerError: a setting is unknown, or `api_key` or `base_url` comes without `model`.
         UnknownProviderError: the provider of `model` is not installed.
     """
 
-    _blocking = True
-    _sleep = staticmethod(time.sleep)
+    def __init__(
+        self,
+        model: str | None = None,
+        *,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        registry: Registry | None = None,
+        settings: Mapping[str, Mapping[str, Any]] | None = None,
+        timeout: Timeout | float | None = None,
+        retry: Retry | int | None = None,
+        http_client: Any = None,
+        transport: str | Transport | None = None,
+        headers: Mapping[str, str] | None = None,
+        workspace: str | Path | None = None,
+        environ: Mapping[str, str] | None = None,
+        max_response_bytes: int = EVENT_LIMIT,
+    ) -> None:
+        super().__init__(
+            model, api_key=api_key, base_url=base_url, registry=registry, settings=settings, timeout=timeout,
+            retry=retry, http_client=http_client, headers=headers, workspace=workspace, environ=environ,
+            max_response_bytes=max_response_bytes,
+        )  # fmt: skip
+        self._io = blocking_io(http_client, transport)
 
     @overload
     def send(
@@ -242,32 +205,29 @@ class Client(BaseClient):
 
         Args:
             messages: the conversation, one message, or the text of one user message.
-            output: the type wanted, or an `Output`; then an `Answer` with a value of it is returned.
-            output_retries: how often an answer that does not fit is asked for again, with what is wrong.
-            **options: `model`, instead of the client's default; `tools`, what the model may call; `routing`, why this
-                model, where a router chose it; `user_id` and `team_id`, stable pseudonymous ids of the end user and the
-                team; fields of `RequestKwargs` by name.
+            output: a type, or an `Output`; an `Answer` with a value of that type is returned.
+            output_retries: how often an answer that does not fit is asked for again, with the problems found.
+            **options: those of `RequestKwargs`.
 
         Raises:
             CallerError: a local mistake; nothing was sent.
             InvalidOutputError: no answer fits `output`.
             ProviderError: the service answered with a failure.
-            WireError: the answer could not be had, or not read.
+            WireError: no answer arrived, or it could not be read.
         """
         answer: Message | Answer[Any] = run_without_waiting(self._send(messages, output, output_retries, options))
         return answer
 
     def prepare(self, messages: MessagesInput, *, output: Any = None, **options: Unpack[RequestKwargs]) -> Exchange:
-        """Write the request that `send` makes, for who decides when it is sent; arguments and errors as for `send`.
+        """Build the request that `send` would make, without sending it, for callers that schedule sending themselves.
 
-        An `output` may be the plan of `plan_output` too, which reads the answer.
+        Arguments and errors are those of `send`; `output` may also be a plan of `plan_output`.
         """
         return run_without_waiting(self._prepare(messages, output, options))
 
     def attempt(self, exchange: Exchange) -> Message:
-        """Send a prepared request once and return its answer; `exchange.retry_delay` says what an error asks for."""
-        with exchange.instrument:
-            return run_without_waiting(self._attempt(exchange))
+        """Send a prepared request once and return its answer; `exchange.retry_delay` tells when to try again."""
+        return run_without_waiting(self._attempt(exchange))
 
     @overload
     def stream(
@@ -284,25 +244,31 @@ class Client(BaseClient):
     def stream(
         self, messages: MessagesInput, *, output: Any = None, **options: Unpack[RequestKwargs]
     ) -> MessageStream | OutputStream[Any]:
-        """Return the answer as a stream, to be used in a `with` statement; arguments as for `send`."""
-        exchange = self._shared.new_exchange(messages, options, stream=True, output=output)
+        """Return the answer as a stream, for a `with` statement; arguments as for `send`."""
+        from interlingua._http import output_streams, streams  # noqa: PLC0415  `send` needs none
+
+        exchange = new_exchange(self._shared, messages, options, stream=True, output=output)
         with exchange.instrument:
-            run_without_waiting(self._write(exchange))
-        return MessageStream(exchange, self) if output is None else OutputStream(exchange, self, exchange.plan)
+            run_without_waiting(exchange.build(self._io))
+        if output is None:
+            return streams.MessageStream(exchange, self._io)
+        return output_streams.OutputStream(exchange, self._io, exchange.plan)
 
     def build_request(
         self, messages: MessagesInput, *, stream: bool = False, output: Any = None, **options: Unpack[RequestKwargs]
     ) -> WireRequest:
         """Return the request that `send` (or `stream`) would make, with its ledger, without auth.
 
-        Nothing is sent and nothing fetched: where an image has to be fetched first, its address stands in the place of
-        its data, and a row of the ledger says so.
+        Nothing is sent and nothing is fetched: an image that would be fetched first appears as its URL, and the ledger
+        says so.
         """
-        exchange = self._shared.new_exchange(messages, options, stream=stream, output=output)
-        return exchange.write(None).request.wire
+        return self._preview(messages, stream, output, options)
 
     def list_models(self, provider: str | None = None) -> list[str]:
-        """Ask the service which models it has: names without provider key, of the provider named or the default's.
+        """Ask a service which models it has, and return their names without the provider key.
+
+        Args:
+            provider: a provider's key; None means the default model's.
 
         Raises:
             CapabilityError: the provider offers no such list.
@@ -312,15 +278,18 @@ class Client(BaseClient):
         return found
 
     def auxiliary(self, provider: str | None, kind: str, **arguments: Any) -> Any:
-        """Ask a provider (None: the default model's) for what only it offers, such as what an answer cost.
+        """Ask a service for something that only it offers, such as the reported cost of an answer.
 
-        Its README lists kinds and arguments.
+        Args:
+            provider: a provider's key; None means the default model's.
+            kind: what to ask for; the provider's README lists kinds and arguments.
+            **arguments: of this kind.
 
         Raises:
-            CapabilityError: the provider offers no such thing.
+            CapabilityError: the provider does not offer it.
             ProviderError: the service answered with a failure.
         """
-        return run_without_waiting(self._ask(provider, kind, arguments))
+        return run_without_waiting(self._auxiliary(provider, kind, arguments))
 
     def count_tokens(self, messages: MessagesInput, **options: Unpack[RequestKwargs]) -> int:
         """Ask the service how many input tokens a request has; arguments as for `send`.
@@ -332,9 +301,9 @@ class Client(BaseClient):
         return run_without_waiting(self._count_tokens(messages, options))
 
     def close(self) -> None:
-        """Close the connections, unless the HTTP client is the caller's, and forget the conversations."""
+        """Close the connections, unless the transport or HTTP client is the caller's, and forget the conversations."""
         self._shared.clear()
-        run_without_waiting(self._transport.close())
+        run_without_waiting(self._io.close())
 
     def __enter__(self) -> Client:
         return self
@@ -346,17 +315,37 @@ class Client(BaseClient):
 
 
 class AsyncClient(BaseClient):
-    """As `Client`, with `await`; one may serve several event loops, one after the other or at once.
+    """As `Client`, with `await`, on asyncio or trio; one client may serve several event loops, also at the same time.
 
-    What the first request of a kind has to load (modules, certificates, catalogue) is loaded in a thread: adapters'
-    hooks are called there once. Connections belong to the loop they were made in and are closed when that loop shuts
-    down its asynchronous generators (`asyncio.run` does), or by `close`. Arguments and errors are those of `Client`.
+    Modules, certificates and catalogues that the first request of a kind needs are loaded in a thread, so plugins'
+    hooks are called there once. Connections belong to the event loop that opened them, and are closed by `close` or when
+    the loop shuts down its asynchronous generators, as `asyncio.run` and `trio.run` do. Arguments and errors are those
+    of `Client`, but a `transport=` object must be an `AsyncTransport`.
     """
 
-    _blocking = False
-
-    async def _sleep(self, seconds: float) -> None:
-        await self._transport.loops.sleep(seconds)
+    def __init__(
+        self,
+        model: str | None = None,
+        *,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        registry: Registry | None = None,
+        settings: Mapping[str, Mapping[str, Any]] | None = None,
+        timeout: Timeout | float | None = None,
+        retry: Retry | int | None = None,
+        http_client: Any = None,
+        transport: str | AsyncTransport | None = None,
+        headers: Mapping[str, str] | None = None,
+        workspace: str | Path | None = None,
+        environ: Mapping[str, str] | None = None,
+        max_response_bytes: int = EVENT_LIMIT,
+    ) -> None:
+        super().__init__(
+            model, api_key=api_key, base_url=base_url, registry=registry, settings=settings, timeout=timeout,
+            retry=retry, http_client=http_client, headers=headers, workspace=workspace, environ=environ,
+            max_response_bytes=max_response_bytes,
+        )  # fmt: skip
+        self._io = async_io(http_client, transport)
 
     @overload
     async def send(
@@ -386,13 +375,12 @@ class AsyncClient(BaseClient):
     async def prepare(
         self, messages: MessagesInput, *, output: Any = None, **options: Unpack[RequestKwargs]
     ) -> Exchange:
-        """Write the request that `send` makes, as `Client.prepare` does."""
+        """Build the request that `send` would make, as `Client.prepare` does."""
         return await self._prepare(messages, output, options)
 
     async def attempt(self, exchange: Exchange) -> Message:
-        """Send a prepared request once and return its answer; `exchange.retry_delay` says what an error asks for."""
-        with exchange.instrument:
-            return await self._attempt(exchange)
+        """Send a prepared request once and return its answer; `exchange.retry_delay` tells when to try again."""
+        return await self._attempt(exchange)
 
     @overload
     def stream(
@@ -409,18 +397,19 @@ class AsyncClient(BaseClient):
     def stream(
         self, messages: MessagesInput, *, output: Any = None, **options: Unpack[RequestKwargs]
     ) -> AsyncMessageStream | AsyncOutputStream[Any]:
-        """Return the answer as a stream, to be used in an `async with` statement; arguments as for `send`."""
-        exchange = self._shared.new_exchange(messages, options, stream=True, output=output)
-        return (
-            AsyncMessageStream(exchange, self) if output is None else AsyncOutputStream(exchange, self, exchange.plan)
-        )
+        """Return the answer as a stream, for an `async with` statement; arguments as for `send`."""
+        from interlingua._http import output_streams, streams  # noqa: PLC0415  `send` needs none
+
+        exchange = new_exchange(self._shared, messages, options, stream=True, output=output)
+        if output is None:
+            return streams.AsyncMessageStream(exchange, self._io)
+        return output_streams.AsyncOutputStream(exchange, self._io, exchange.plan)
 
     async def build_request(
         self, messages: MessagesInput, *, stream: bool = False, output: Any = None, **options: Unpack[RequestKwargs]
     ) -> WireRequest:
-        """Return the request that `send` (or `stream`) would make, as `Client.to_wire` does."""
-        exchange = self._shared.new_exchange(messages, options, stream=stream, output=output)
-        return exchange.write(None).request.wire
+        """Return the request that `send` (or `stream`) would make, as `Client.build_request` does."""
+        return self._preview(messages, stream, output, options)
 
     async def list_models(self, provider: str | None = None) -> list[str]:
         """Ask the service which models it has, as `Client.list_models` does."""
@@ -428,17 +417,17 @@ class AsyncClient(BaseClient):
         return found
 
     async def auxiliary(self, provider: str | None, kind: str, **arguments: Any) -> Any:
-        """Ask a provider for what only it offers, as `Client.ask` does."""
-        return await self._ask(provider, kind, arguments)
+        """Ask a service for something that only it offers, as `Client.auxiliary` does."""
+        return await self._auxiliary(provider, kind, arguments)
 
     async def count_tokens(self, messages: MessagesInput, **options: Unpack[RequestKwargs]) -> int:
         """Ask the service how many input tokens a request has, as `Client.count_tokens` does."""
         return await self._count_tokens(messages, options)
 
     async def close(self) -> None:
-        """Close the running loop's connections, unless the HTTP client is the caller's; forget the conversations."""
+        """Close the running loop's connections, unless the transport or HTTP client is the caller's; forget the conversations."""
         self._shared.clear()
-        await self._transport.close()
+        await self._io.close()
 
     async def __aenter__(self) -> AsyncClient:
         return self

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Generator, Iterator
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
+from interlingua._http.exchange import Exchange
+from interlingua._http.io import IO
 from interlingua._http.streams import AsyncMessageStream, MessageStream
 from interlingua.output import Answer, OutputPlan, Partial
 
@@ -14,8 +16,8 @@ _T = TypeVar("_T")
 class OutputStream(MessageStream, Generic[_T]):
     """A streamed typed answer: as `MessageStream`, with `partials` and `answer`."""
 
-    def __init__(self, exchange: Any, client: Any, plan: OutputPlan[_T]) -> None:
-        super().__init__(exchange, client)
+    def __init__(self, exchange: Exchange, io: IO, plan: OutputPlan[_T]) -> None:
+        super().__init__(exchange, io)
         self._plan = plan
 
     def __enter__(self) -> OutputStream[_T]:
@@ -42,8 +44,8 @@ class OutputStream(MessageStream, Generic[_T]):
 class AsyncOutputStream(AsyncMessageStream, Generic[_T]):
     """A streamed typed answer: as `AsyncMessageStream`, with `partials` and `await stream.answer`."""
 
-    def __init__(self, exchange: Any, client: Any, plan: OutputPlan[_T]) -> None:
-        super().__init__(exchange, client)
+    def __init__(self, exchange: Exchange, io: IO, plan: OutputPlan[_T]) -> None:
+        super().__init__(exchange, io)
         self._plan = plan
 
     async def __aenter__(self) -> AsyncOutputStream[_T]:

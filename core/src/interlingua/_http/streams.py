@@ -8,8 +8,8 @@ from contextlib import AbstractContextManager, nullcontext
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from interlingua._http.shared import Exchange
-from interlingua._http.transport import run_without_waiting
+from interlingua._http.exchange import Exchange
+from interlingua._http.io import IO, run_without_waiting
 from interlingua._plugins.wire import WireRequest
 from interlingua._response.stream import StreamReader
 from interlingua.errors import APIConnectionError, CallerError, InterlinguaError
@@ -21,27 +21,27 @@ _NOTHING = nullcontext()
 
 
 class BaseStream:
-    """What both message streams do; its coroutines wait only where the client's transport does."""
+    """Shared code of both message streams, written as coroutines that wait by the client's `IO`."""
 
     _reader: StreamReader | None = None  # of the attempt that is being read
-    _answer: Any = None
+    _body: Any = None
     _message: Message | None = None
     _error: InterlinguaError | None = None
-    _first: list[StreamEvent] | None = None  # events that were read before anybody iterates
+    _first: list[StreamEvent] | None = None  # events that were read before iteration begins
     _batches: Any = None
     _events: Any = None
     _run: Any
     _iterate: Any
 
-    def __init__(self, exchange: Exchange, client: Any) -> None:
-        self._exchange, self._client = exchange, client
-        # an instance's attributes are looked at faster
-        self._stopped = False  # somebody called `cancel`
+    def __init__(self, exchange: Exchange, io: IO) -> None:
+        self._exchange, self._io = exchange, io
+        # attributes of an instance are looked up faster
+        self._stopped = False  # `cancel` was called
         self._ended = False  # all of the body was read, or an error event
 
     @property
     def partial(self) -> Message:
-        """What was received so far, as a message; made anew each time it is asked for."""
+        """What was received so far, as a message; built anew at each access."""
         if self._message is not None:
             return self._message
         if self._error is not None and isinstance(self._error.partial, Message):
@@ -50,14 +50,14 @@ class BaseStream:
 
     @property
     def request(self) -> WireRequest:
-        """What was sent, with its losses."""
+        """The request that was sent, with its losses."""
         return self._exchange.request.wire
 
     def cancel(self) -> None:
-        """Stop; what was received stays as a CANCELLED message. May be called from another thread."""
+        """Stop, and keep what was received as a CANCELLED message. May be called from another thread."""
         self._stopped = True
-        if self._answer is not None and not self._finished:
-            self._answer.abort()
+        if self._body is not None and not self._finished:
+            self._body.abort()
 
     @property
     def _finished(self) -> bool:
@@ -65,42 +65,42 @@ class BaseStream:
         return self._message is not None or self._error is not None
 
     async def _enter(self) -> None:
-        """Send the request and wait for the first event; what fails before it is tried again."""
+        """Send the request and wait for the first event; a failure before it is tried again."""
         exchange = self._exchange
         with exchange.instrument:
             try:
-                while self._events is None:
-                    try:
-                        self._first = await self._open(exchange)
-                        self._batches = self._run()
-                        self._events = self._iterate(self._batches)
-                    except BaseException as error:
-                        await self._close()
-                        if not isinstance(error, InterlinguaError):
-                            raise
-                        await self._client._wait(exchange.retry_delay(error))
+                self._first = await exchange.run_attempts(self._io, self._open)
             except BaseException as error:
                 self._keep_ending(error)
                 raise
+        self._batches = self._run()
+        self._events = self._iterate(self._batches)
 
-    async def _open(self, exchange: Exchange) -> list[StreamEvent]:
+    async def _open(self, io: IO) -> list[StreamEvent]:
         """Begin an attempt and return its first events; an error before all content is raised."""
-        answer = self._answer = await exchange.send(self._client._transport)
-        reader = self._reader = await self._client._open_reader(exchange, answer)
+        try:
+            self._body = await self._exchange.send(io)
+            self._reader = await self._exchange.open_reader(self._body, io)
+            return await self._read_first(self._reader)
+        except BaseException:
+            await self._close()
+            raise
+
+    async def _read_first(self, reader: StreamReader) -> list[StreamEvent]:
         self._ended = False
         while not (events := await self._read(reader, _NOTHING)) and not self._ended:  # this is inside already
             pass
-        exchange.response.first_event = time.monotonic()
+        self._exchange.response.first_event = time.monotonic()
         if events and type(events[-1]) is ErrorEvent and not any(hasattr(event, "index") for event in events):
             raise events[-1].error
         return events
 
     async def _read(self, reader: StreamReader, activity: AbstractContextManager[Any]) -> list[StreamEvent]:
-        """Return the events of the next piece of the body, perhaps none, or those of its end."""
+        """Return the events of the next piece of the body, possibly an empty list, or those of its end."""
         piece = broken = None
         try:
             with activity:
-                piece = await anext(self._answer)
+                piece = await anext(self._body)
         except StopAsyncIteration:
             pass
         except APIConnectionError as error:
@@ -113,7 +113,7 @@ class BaseStream:
         return events
 
     async def _next_batch(self) -> list[StreamEvent] | None:
-        """Return the events of the next read; None when all were given: the message is there then."""
+        """Return the events of the next read; None after the last, when the message is complete."""
         reader, (events, self._first) = self._opened(self._reader), (self._first, None)
         try:
             if events is None and not (self._stopped or self._ended):
@@ -139,7 +139,7 @@ class BaseStream:
                 self._reader.close()
 
     def _keep_ending(self, error: BaseException) -> None:
-        """Keep the error that ends the stream; what is none of ours (Ctrl-C, a cancelled task) cancels it."""
+        """Keep the error that ends the stream; any other exception (Ctrl-C, a cancelled task) cancels the stream."""
         if not isinstance(error, InterlinguaError):
             self._keep_cancelled()
             return
@@ -155,9 +155,9 @@ class BaseStream:
         return self._opened(self._message)
 
     def _opened(self, made: _T | None) -> _T:
-        """Return what opening the stream makes."""
+        """Return something that exists only in an open stream."""
         if made is None:
-            raise CallerError("the stream is not open: use it in a with statement, or in an async with statement")
+            raise CallerError("the stream is not open: use it in a with or async with statement")
         return made
 
     def _snapshot(self, status: MessageStatus) -> Message:
@@ -166,16 +166,16 @@ class BaseStream:
         return self._reader.partial(status)
 
     async def _close(self) -> None:
-        if self._answer is not None:
-            await self._answer.close()
+        if self._body is not None:
+            await self._body.close()
 
 
 class MessageStream(BaseStream):
     """A streamed answer; use it in a `with` statement and iterate over its events.
 
-    Entering sends the request and waits for the first event: what fails before that is tried again as the client's
-    `Retry` says, and raised from here. A failure later comes as a terminal `ErrorEvent`, then is raised with
-    `.partial`. Leaving early, `cancel` and Ctrl-C keep what was received as a CANCELLED message.
+    Entering sends the request and waits for the first event. A failure before that is retried as the client's `Retry`
+    says, then raised here. A later failure arrives as a terminal `ErrorEvent`, then is raised with `.partial`. Leaving
+    early, `cancel` and Ctrl-C keep what was received as a CANCELLED message.
     """
 
     def __enter__(self) -> Self:
@@ -193,7 +193,7 @@ class MessageStream(BaseStream):
         return events
 
     def batches(self) -> Iterator[list[StreamEvent]]:
-        """Iterate over the events of each read of the answer, together; in place of iterating over the stream."""
+        """Iterate over lists of events, one for each read of the answer, instead of iterating over the stream."""
         batches: Iterator[list[StreamEvent]] = self._opened(self._batches)
         return batches
 
@@ -238,7 +238,7 @@ class AsyncMessageStream(BaseStream):
 
     async def __aenter__(self) -> Self:
         with self._exchange.instrument:
-            await self._client._write(self._exchange)
+            await self._exchange.build(self._io)
         await self._enter()
         return self
 
@@ -256,7 +256,7 @@ class AsyncMessageStream(BaseStream):
         return events
 
     def batches(self) -> AsyncIterator[list[StreamEvent]]:
-        """Iterate over the events of each read of the answer, together; in place of `async for` over the stream."""
+        """Iterate over lists of events, one for each read of the answer, instead of `async for` over the stream."""
         batches: AsyncIterator[list[StreamEvent]] = self._opened(self._batches)
         return batches
 
@@ -297,7 +297,7 @@ class AsyncMessageStream(BaseStream):
 
 
 class _Rest:
-    """An awaitable that starts nothing before it is awaited, so that looking at it costs and warns of nothing."""
+    """An awaitable that starts nothing before it is awaited, so that only reading the property warns of nothing."""
 
     def __init__(self, start: Callable[[], Awaitable[Message]]) -> None:
         self._start = start

@@ -154,19 +154,25 @@ class RequestDraft:
 
     @property
     def urls(self) -> Sequence[str]:
-        """Image URLs that must be fetched before `write`: the target takes images, but none by URL."""
+        """Image URLs that must be fetched before `build`: the target takes images, but none by URL."""
         media = self._conversation.media
         return urls_to_fetch(media.values()) if media and self._inlines_urls else ()
 
-    def write(
+    def build(
         self,
         fetched: Mapping[str, Fetched] | None = None,
         *,
         workspace: str | Path | None = None,
         watch: PrefixWatch | None = None,
         model_info: Callable[[], ModelInfo | None] = lambda: None,
-    ) -> RequestDraft:
-        """Write the request, once, given what `urls` gave; None where it is only to be looked at.
+    ) -> WireRequest:
+        """Write the request, once, and set `wire` and `context`.
+
+        Args:
+            fetched: contents of `urls`; None builds a preview, in which the URLs appear instead.
+            workspace: folder of `file_ref` media.
+            watch: reports prompt caches that this request loses.
+            model_info: the catalogue's entry of the model.
 
         Raises:
             CapabilityError: a critical block cannot be carried, or the target takes no media so many or so large.
@@ -198,7 +204,7 @@ class RequestDraft:
             user_id=self.options.user_id,
             team_id=self._team_id,
         )
-        return self
+        return self.wire
 
     @property
     def _inlines_urls(self) -> bool:

@@ -29,7 +29,9 @@ _NAMES = {
         "user system assistant tool_result tool_results image_block audio_block video_block document_block "
         "media_bytes to_pil_image media_type_of split_tool_results"
     ),
-    "types.options": "ModelCapabilities RequestOptions Effort ReplayScope ToolChoice ToolChoiceOption option_fields",
+    "types.options": (
+        "ModelCapabilities RequestOptions RequestKwargs Effort ReplayScope ToolChoice ToolChoiceOption option_fields"
+    ),
     "types.tools": (
         "ToolDefinition WireTool SideEffects ToolKind TOOL_NAME_MAX_LENGTH TOOL_NAME_PATTERN "
         "SCHEMA_MAX_DEPTH check_keyword check_schema json_pointer from_wire_tool "

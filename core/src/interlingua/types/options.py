@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
 
 import attrs
 
 from interlingua._json import EMPTY, FieldError, FrozenDict, as_tuple, freeze_object, freeze_optional
 from interlingua._values import CONVERT_ALWAYS, validated
+
+if TYPE_CHECKING:
+    from interlingua.types.messages import RoutingDecision
+    from interlingua.types.tools import ToolDefinition
 
 ReplayScope = Literal["never", "model", "api", "provider"]
 
@@ -229,3 +233,40 @@ class RequestOptions:
 def option_fields() -> dict[str, Any]:
     """Return the option names with their attrs fields, for command lines and error messages."""
     return {field.name: field for field in attrs.fields(RequestOptions) if field.name != "connection"}
+
+
+class RequestKwargs(TypedDict, total=False):
+    """Keyword arguments of a call: these, and the fields of `RequestOptions` by name.
+
+    Attributes:
+        model: `<provider>:<name>` or an alias, instead of the client's default.
+        tools: functions that the model may call.
+        routing: why this model was chosen, if a router chose it.
+        user_id: stable pseudonymous id of the end user; sent if the service has a field for it.
+        team_id: likewise of the user's team; kept on the answer, never sent.
+    """
+
+    model: str | None
+    tools: Sequence[ToolDefinition]
+    routing: RoutingDecision | None
+    user_id: str | None
+    team_id: str | None
+    api: str | None
+    max_tokens: int | None
+    temperature: float | None
+    top_p: float | None
+    top_k: int | None
+    seed: int | None
+    stop: str | Sequence[str] | None
+    tool_choice: ToolChoiceOption | None
+    parallel_tool_calls: bool | None
+    response_schema: Mapping[str, Any] | None
+    response_name: str | None
+    effort: Effort | None
+    thinking: bool | None
+    thinking_budget: int | None
+    thinking_as_text: bool | None
+    downscale_images: bool | None
+    provider_options: Mapping[str, Any] | None
+    headers: Mapping[str, str] | None
+    capabilities: Mapping[str, Any] | None

@@ -45,7 +45,7 @@ from interlingua_bulk.sender import answer_line, error_line
 from interlingua_bulk.wire_rows import WireReader
 
 if TYPE_CHECKING:
-    from interlingua._http.shared import Exchange
+    from interlingua import Exchange
 
 FORMAT = "interlingua-bulk-batches/1"
 RESPONSE_LIMIT = 1 << 31  # bytes of a result file

@@ -34,7 +34,7 @@ from interlingua_bulk.pace import Pace
 from interlingua_bulk.rows import Row
 
 if TYPE_CHECKING:
-    from interlingua._http.shared import Exchange
+    from interlingua import Exchange
     from interlingua.plugins import Loss
 
 _BYTES_PER_TOKEN = 4

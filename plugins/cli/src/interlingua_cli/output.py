@@ -257,7 +257,7 @@ def print_error(context: CommandContext, error: Exception) -> None:
     where = isinstance(error, OSError) and error.filename and error.strerror
     text = f"{error.filename}: {error.strerror}" if where else str(error)  # type: ignore[attr-defined]
     if isinstance(error, AuthenticationError) and error.status is None:
-        text = text.replace(", or give api_key=", ", or name its variable as api_key_env in the configuration")
+        text = text.replace(" or pass api_key=", ", or name its variable as api_key_env in the configuration")
     advice = advise(context, error) if isinstance(error, InterlinguaError) else None
     click.echo(f"error: {' '.join((f'{text}; {advice}' if advice else text).split())}", err=True)
 

@@ -10,8 +10,9 @@ from typing import Any
 import attrs
 
 from interlingua import Exchange
-from interlingua._http.shared import ClientState
-from interlingua._http.transport import outgoing
+from interlingua._http.exchange import new_exchange
+from interlingua._http.signing import sign_request
+from interlingua._http.state import ClientState
 from interlingua._pricing import cost_of
 from interlingua._request.prefix import lost_cache
 from interlingua._request.prepare import RequestDraft
@@ -42,11 +43,12 @@ def plan_request(
     shared = ClientState(
         model, base_url=base_url, registry=context.registry, settings=context.settings, workspace=Path.cwd()
     )
-    exchange = shared.new_exchange(messages, {"tools": tools, **(options or {})}, stream=stream)
+    exchange = new_exchange(shared, messages, {"tools": tools, **(options or {})}, stream=stream)
     urls = exchange.request.urls
     if exact and urls:
         raise CallerError(f"{model} takes no image by URL, and nothing is fetched here: {', '.join(urls)}")
-    return exchange.write(None)
+    exchange.write(None)
+    return exchange
 
 
 def losses_at_model(
@@ -70,7 +72,7 @@ def add_next_message(messages: Sequence[Message]) -> Sequence[Message]:
 def describe_request(exchange: Exchange) -> tuple[str, str, dict[str, str]]:
     """Return method, full URL and headers of a planned request, without auth and with secrets of the caller masked."""
     connection = attrs.evolve(exchange.connection, auth=no_auth, sign=None)
-    sent = outgoing(connection, exchange.request.wire, exchange.request.options.headers)
+    sent = sign_request(connection, exchange.request.wire, exchange.request.options.headers)
     headers = {name: "***" if any(word in name for word in _SECRETS) else text for name, text in sent.headers.items()}
     return sent.method, mask_credentials(sent.url), headers
 

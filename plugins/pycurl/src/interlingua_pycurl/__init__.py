@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from interlingua_pycurl.client import new_client
+from interlingua_pycurl.transport import AsyncCurlTransport, CurlTransport
 
-__all__ = ["new_client"]
+__all__ = ["AsyncCurlTransport", "CurlTransport"]

@@ -211,7 +211,7 @@ _FORBIDDEN = (
     "sqlite3",
     "pytest",
     "interlingua._http.client",
-    "interlingua._http.transport",
+    "interlingua._http.httpx_transport",
 )
 
 _IMPORT_PROBE = """

@@ -1,0 +1,124 @@
+"""Waiting on the event loop that runs, asyncio's or trio's. Blocking clients do not load this module."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager
+from inspect import isawaitable
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
+
+import anyio
+import anyio.lowlevel
+import anyio.to_thread
+
+from interlingua._http import io
+from interlingua.transport import AsyncReply, AsyncTransport, HttpRequest, TimeLimits
+
+_T = TypeVar("_T")
+
+
+class _LoopState:
+    """What an `AnyIO` keeps for one event loop."""
+
+    def __init__(self) -> None:
+        self.locks: dict[str, anyio.Lock] = {}
+        self.transport: AsyncTransport | None = None
+        self.keeper: AsyncGenerator[None, None] | None = None  # closes the transport when the loop shuts down
+
+
+class AnyIO:
+    """Waits on asyncio or trio; one object may serve several event loops, one after the other or at once.
+
+    Args:
+        transport: what requests go by, on every loop; it stays open. None creates one for each loop.
+        make: creates a transport; called in a thread, because loading certificates takes long.
+    """
+
+    def __init__(self, transport: AsyncTransport | None, make: Callable[[], AsyncTransport]) -> None:
+        self._transport, self._make = transport, make
+        self._lock = threading.Lock()
+        self._loops: WeakKeyDictionary[Any, _LoopState] = WeakKeyDictionary()
+
+    def _state(self) -> _LoopState:
+        """Return what belongs to the running loop."""
+        loop: Any = anyio.lowlevel.current_token().native_token
+        state = self._loops.get(loop)
+        if state is None:
+            with self._lock:
+                # connections hold their loop, so a loop that was closed without shutting down would stay here
+                for other in [other for other in self._loops if _is_closed(other)]:
+                    del self._loops[other]
+                state = self._loops.setdefault(loop, _LoopState())
+        return state
+
+    async def prepare(self) -> None:
+        """Create the loop's transport."""
+        if self._transport is None:
+            await self._open_transport()
+
+    async def _open_transport(self) -> AsyncTransport:
+        state = self._state()
+        if state.transport is None:
+            async with self.lock("transport"):
+                if state.transport is None:
+                    state.keeper = _keep(state, await self.load(_warm_up, self._make, _backend()))
+                    await anext(state.keeper)
+        opened: Any = state.transport
+        transport: AsyncTransport = opened
+        return transport
+
+    async def open(self, request: HttpRequest, limits: TimeLimits) -> AsyncReply:
+        """Send a request and return its reply."""
+        transport = self._transport or self._state().transport or await self._open_transport()
+        if io.network_guard is not None:
+            io.network_guard(transport, request.url)
+        return await transport.open(request, limits)
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+        await anyio.sleep(seconds)
+
+    async def load(self, function: Callable[..., _T], *arguments: Any) -> _T:
+        """Call a function in a thread."""
+        return await anyio.to_thread.run_sync(function, *arguments, abandon_on_cancel=True)
+
+    async def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a caller's function in a thread, and await what it returns."""
+        made: Any = await self.load(function, *arguments)
+        return await made if isawaitable(made) else made
+
+    def lock(self, name: str) -> AbstractAsyncContextManager[Any]:
+        """Return the running loop's lock of this name."""
+        return self._state().locks.setdefault(name, anyio.Lock())
+
+    async def close(self) -> None:
+        """Close the running loop's transport, if it was created here."""
+        keeper = self._state().keeper
+        if keeper is not None:
+            await keeper.aclose()
+
+
+async def _keep(state: _LoopState, transport: AsyncTransport) -> AsyncGenerator[None, None]:
+    """Hold a transport until the loop shuts its asynchronous generators down, as asyncio.run and trio.run do."""
+    state.transport = transport
+    try:
+        yield
+    finally:
+        state.transport = state.keeper = None
+        await transport.aclose()
+
+
+def _warm_up(make: Callable[[], _T], backend: str) -> _T:
+    anyio.run(anyio.sleep, 0, backend=backend)  # imports what the first connection would import in the event loop
+    return make()
+
+
+def _backend() -> str:
+    """Return the name of the running library, as anyio names it."""
+    return anyio.lowlevel.current_token().backend_class.__module__.rpartition("_")[2]
+
+
+def _is_closed(loop: Any) -> bool:
+    return bool(loop.is_closed()) if hasattr(loop, "is_closed") else False

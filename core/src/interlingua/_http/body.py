@@ -1,0 +1,113 @@
+"""The body of a reply: decompressed piece by piece, within the limits of size and time, over any transport."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Awaitable, Callable, Iterator
+
+from interlingua._plugins.wire import WireResponse
+from interlingua.errors import APIConnectionError, MalformedResponseError
+from interlingua.transport import AsyncReply, TimeLimits
+
+ACCEPTED = "gzip, deflate"
+"""What `Body` can decompress piece by piece."""
+
+_COMPRESSED = frozenset(("gzip", "x-gzip", "deflate"))
+_PLAIN = frozenset(("", "identity"))
+_PIECE = 256 * 1024
+
+
+class _Decompressor:
+    """Decompresses a body piece by piece, because a small one may hold a thousand times its size."""
+
+    def __init__(self, encoding: str) -> None:
+        self._encoding = encoding
+        self._zlib = zlib.decompressobj(zlib.MAX_WBITS | 32)  # gzip or zlib, as its first bytes say
+        self._begun = False
+
+    def pieces(self, data: bytes) -> Iterator[bytes]:
+        """Yield what these bytes hold."""
+        piece = b""
+        while data or len(piece) == _PIECE:
+            try:
+                piece = self._zlib.decompress(data, _PIECE)
+            except zlib.error as error:
+                if self._begun or self._encoding != "deflate":
+                    raise APIConnectionError(f"the body cannot be decompressed: {error}") from error
+                self._zlib = zlib.decompressobj(-zlib.MAX_WBITS)  # some servers leave zlib's header out
+            else:
+                data = self._zlib.unconsumed_tail
+                if piece:
+                    yield piece
+            self._begun = True
+
+
+class Body:
+    """The reply to one request. Iterating yields the pieces of its body, decompressed, as they arrive.
+
+    Args:
+        reply: what the transport returned, as an `AsyncReply`; a blocking one never suspends.
+        limits: of the call.
+        max_bytes: the most that `read` accepts, decompressed.
+    """
+
+    def __init__(self, reply: AsyncReply, limits: TimeLimits, max_bytes: int) -> None:
+        self._reply, self._limits, self._max_bytes = reply, limits, max_bytes
+        self.status, self.headers = reply.status, reply.headers
+        self._pieces: Iterator[bytes] = iter(())
+        self._inflate: Callable[[bytes], Iterator[bytes]] | None = None
+        encoding = reply.headers.get("content-encoding", "").strip().lower()
+        if encoding in _COMPRESSED:
+            self._inflate = _Decompressor(encoding).pieces
+        elif encoding not in _PLAIN:
+            self._inflate = _reject(encoding)
+        self._has_total = limits.timeout is not None and limits.timeout.total is not None
+        self._next: Callable[[], Awaitable[bytes]] | None = None
+
+    def __aiter__(self) -> Body:
+        return self
+
+    async def __anext__(self) -> bytes:
+        if self._has_total:
+            self._limits.left()
+        if self._next is None:
+            self._next = aiter(self._reply).__anext__
+        if self._inflate is None:
+            return await self._next()
+        while (piece := next(self._pieces, None)) is None:
+            self._pieces = self._inflate(await self._next())
+        return piece
+
+    async def read(self) -> WireResponse:
+        """Read the whole body and release the connection.
+
+        Raises:
+            MalformedResponseError: it is larger than the limit.
+            APIConnectionError: it broke off, or cannot be decompressed.
+        """
+        body = bytearray()
+        try:
+            async for piece in self:
+                body += piece
+                if len(body) > self._max_bytes:
+                    text = f"the body of the answer is larger than max_response_bytes={self._max_bytes} bytes"
+                    raise MalformedResponseError(text, status=self.status)
+        finally:
+            await self.close()
+        return WireResponse(status=self.status, headers=self.headers, body=bytes(body))
+
+    async def close(self) -> None:
+        """Release the connection; close it if the body was not read to its end."""
+        await self._reply.aclose()
+
+    def abort(self) -> None:
+        """Wake a read that waits in another thread or task."""
+        self._reply.abort()
+
+
+def _reject(encoding: str) -> Callable[[bytes], Iterator[bytes]]:
+    def pieces(_data: bytes) -> Iterator[bytes]:
+        text = f"the body has content-encoding {encoding!r}, which was not asked for and cannot be decompressed"
+        raise MalformedResponseError(text)
+
+    return pieces

@@ -1,0 +1,264 @@
+"""One request and the attempts to get it answered, over any transport."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from interlingua._http.body import ACCEPTED, Body
+from interlingua._http.io import IO
+from interlingua._http.signing import no_key, sign_request
+from interlingua._http.state import ClientState, MessagesInput
+from interlingua._json import EMPTY
+from interlingua._plugins.connection import Connection, HttpRequest
+from interlingua._plugins.losses import Loss
+from interlingua._plugins.provider import Provider
+from interlingua._plugins.wire import RequestContext, WireRequest, WireResponse
+from interlingua._request.prepare import RequestDraft, read_options
+from interlingua._response.finalize import FAILED, AnswerFinalizer, add_response_headers
+from interlingua.errors import AuthenticationError, CallerError, InterlinguaError, ProviderError
+from interlingua.output import OutputPlan
+from interlingua.transport import TimeLimits
+from interlingua.types.messages import Message, Origin, RoutingDecision
+
+if TYPE_CHECKING:
+    from interlingua._request.media import Fetched
+    from interlingua._response.stream import StreamReader
+
+_log = logging.getLogger("interlingua")
+_T = TypeVar("_T")
+
+
+class _Signed:
+    """A request that is signed with the connection's secret; a secret that was refused is replaced once."""
+
+    _state: ClientState
+    _provider: Provider
+    _api: str | None = None
+    _secret: Any = None
+    _refused: Any = None
+    _refusal: ProviderError | None = None
+
+    @cached_property
+    def connection(self) -> Connection:
+        """How to reach the service."""
+        return self._state.connection(self._provider, self._api)
+
+    async def _sign(self, request: WireRequest, headers: Mapping[str, str], io: IO) -> HttpRequest:
+        connection = self.connection
+        if not connection.has_key:
+            raise no_key(connection, self._provider.key)
+        if connection.credentials is not None:
+            store = self._state.secret_store(self._provider.key, connection.credentials)
+            self._secret = await store.read(self._refused, self._refusal, io)
+        signed = sign_request(connection, request, headers, self._secret)
+        signed.headers.setdefault("accept-encoding", ACCEPTED)
+        return signed
+
+    def _may_replace_secret(self, error: InterlinguaError) -> bool:
+        """Return True for the first refusal of a secret: the next attempt has another."""
+        if self._secret is None or self._refusal is not None or not isinstance(error, AuthenticationError):
+            return False
+        self._refusal, self._refused = error, self._secret
+        return True
+
+
+class Exchange(_Signed):
+    """One request and the attempts to get it answered.
+
+    Attributes:
+        request: the conversation, tools and options as they are sent; `request.wire` once it has been built.
+        plan: how its typed answer is asked for and read; None without `output=`.
+        headers: response headers of the last attempt that was answered, with names in lower case.
+    """
+
+    def __init__(self, state: ClientState, request: RequestDraft, plan: OutputPlan[Any] | None) -> None:
+        self.request = request
+        self.plan: Any = plan
+        self.headers: Mapping[str, str] = EMPTY
+        self._state, self._provider, self._api = state, request.provider, request.options.api
+        self._model_info = partial(state.model_info, request.provider, request.options.model)
+        # what decides which of the provider's modules take part
+        self._kind = (request.provider.key, request.options.api, request.options.stream)
+        self._limits: TimeLimits | None = None  # counted from the first attempt
+        self.response = AnswerFinalizer(request, state.registry, self._model_info)
+        self.response.typed = plan is not None and not request.options.stream
+
+    @property
+    def instrument(self) -> AbstractContextManager[None]:
+        """The context of plugins' instruments, created when it is first entered; again at every later stretch."""
+        return self._enter_instruments() if self._state.registry.plugins else nullcontext()
+
+    @contextmanager
+    def _enter_instruments(self) -> Iterator[None]:
+        request, response = self.request, self.response
+        if not response.begun:
+            response.begun = time.monotonic()
+            facts = {
+                "provider": request.provider.key,
+                "model": request.options.model,
+                "base_url": self.connection.base_url,
+                "session_id": request.messages[-1].session_id,
+                "messages": request.messages,
+                "tools": request.tools,
+                "options": request.options,
+                "typed": self.plan is not None,
+            }
+            response.activity = self._state.registry.instrument("chat", facts)
+        with response.activity or nullcontext():
+            try:
+                yield
+            except BaseException as error:
+                if not (isinstance(error, InterlinguaError) and response.attempts):  # else `retry_delay` decides
+                    response.report(None, error)
+                raise
+
+    async def build(self, io: IO) -> Exchange:
+        """Fetch images by URL and write the bytes of the request."""
+        await io.prepare()
+        fetched: dict[str, Fetched] = {}
+        for url in self.request.urls:
+            from interlingua._http.fetch import fetch_image  # noqa: PLC0415  few requests
+
+            fetched[url] = await fetch_image(url, io, self._state.timeout, self._state.max_response_bytes)
+        await self._load(io, self.write, fetched)
+        return self
+
+    def write(self, fetched: Mapping[str, Fetched] | None) -> WireRequest:
+        """Write the request.
+
+        Args:
+            fetched: image URLs and their contents; None builds a preview with the URLs.
+        """
+        state = self._state
+        return self.request.build(
+            fetched, workspace=state.workspace, watch=state.prefix_watch, model_info=self._model_info
+        )
+
+    async def attempt(self, io: IO) -> Message:
+        """Send the request once and return the answer."""
+        response = await (await self.send(io)).read()
+        self.headers = response.headers
+        message = await self._load(io, self.response.read, response)
+        self._state.answered.add(self._kind)
+        return message
+
+    async def send(self, io: IO) -> Body:
+        """Begin the next attempt, signed now, and return its reply when the headers have arrived."""
+        response, request, state = self.response, self.request, self._state
+        response.attempts += 1
+        if self._limits is None:
+            self._limits = TimeLimits(state.timeout)
+            response.request_id_headers = self.connection.request_id_headers
+        response.started = time.monotonic()
+        signed = await self._sign(request.wire, request.options.headers, io)
+        if response.activity is not None or state.registry.observes:
+            response.url = signed.url.partition("?")[0]  # a query may hold a key
+        if state.registry.observes:
+            event = {"session_id": request.context.session_id, "provider": request.provider.key, "url": response.url}
+            sent = {"model": request.options.model, "attempt": response.attempts, "bytes": len(signed.body)}
+            state.registry.observe({"type": "request.sent", **event, **sent})
+        return Body(await io.open(signed, self._limits), self._limits, state.max_response_bytes)
+
+    async def open_reader(self, body: Body, io: IO) -> StreamReader:
+        """Return the reader of a streamed answer.
+
+        Raises:
+            ProviderError: the answer is a failure.
+        """
+        if body.status >= FAILED:
+            await io.load(self.response.read, await body.read())
+        reader = await self._load(io, self._new_reader, body)
+        self._state.answered.add(self._kind)
+        return reader
+
+    def _new_reader(self, body: Body) -> StreamReader:
+        from interlingua._response.stream import StreamReader  # noqa: PLC0415  a whole answer needs none
+
+        limit = self._state.max_response_bytes
+        return StreamReader(self.response, self.connection.framing, body.status, body.headers, limit)
+
+    async def run_attempts(self, io: IO, attempt: Callable[[IO], Awaitable[_T]]) -> _T:
+        """Repeat an attempt until it succeeds, or raise its error when there must be no further one."""
+        while True:
+            try:
+                return await attempt(io)
+            except InterlinguaError as error:
+                await io.sleep(self.retry_delay(error))
+
+    def retry_delay(self, error: InterlinguaError) -> float:
+        """Return the seconds to wait before the next attempt, or raise the error again if there must be none."""
+        error.provider = error.provider or self.request.provider.key
+        error.model = error.model or self.request.options.model
+        if self._may_replace_secret(error):
+            return 0.0
+        delay = self._state.retry.delay(error, self.response.attempts - (self._refusal is not None))
+        left = None if delay is None or self._limits is None else self._limits.left()
+        if delay is None or (left is not None and delay >= left):
+            self.response.report(error.partial, error)
+            raise error
+        _log.info("attempt %d failed (%s); again in %.2f s", self.response.attempts, type(error).__name__, delay)
+        return delay
+
+    async def _load(self, io: IO, function: Callable[..., _T], *arguments: Any) -> _T:
+        """Call a function that, for the first request of a kind, imports modules or reads a catalogue."""
+        if self._kind in self._state.answered:
+            return function(*arguments)
+        return await io.load(function, *arguments)
+
+
+def new_exchange(
+    state: ClientState, messages: MessagesInput, options: Mapping[str, Any], *, stream: bool = False, output: Any = None
+) -> Exchange:
+    """Read a caller's arguments into an exchange, which is still to be built.
+
+    The plan of a typed answer adds its instructions, tools, options and losses.
+    """
+    given = dict(options)
+    resolved = state.resolve_model(given.pop("model", None))
+    plan, losses = None, tuple[Loss, ...]()
+    if output is not None:
+        plan = state.plan_output(output, options, stream=stream)
+        messages = plan.messages(messages)
+        given |= {**plan.options, "tools": plan.tools}
+        losses = plan.losses
+    tools, routing, team_id = given.pop("tools", ()), given.pop("routing", None), given.pop("team_id", None)
+    if routing is not None and type(routing) is not RoutingDecision:
+        raise CallerError(f"routing must be a RoutingDecision, not {type(routing).__name__}")
+    fixed = {"model": resolved.id.name, "stream": stream, "user_id": given.pop("user_id", None)}
+    read = read_options(given, state.settings.get(resolved.provider.key, EMPTY), state.headers, **fixed)
+    routing = routing or resolved.routing
+    request = RequestDraft(resolved.provider, messages, tools, read, routing, team_id, losses, state.conversations)
+    return Exchange(state, request, plan)
+
+
+class AuxiliaryExchange(_Signed):
+    """One exchange that is no conversation: a model list, a token count, a reported cost."""
+
+    def __init__(self, state: ClientState, provider: str | None, kind: str, arguments: Mapping[str, Any]) -> None:
+        self._state, self._provider, self._kind = state, state.resolve_provider(provider), kind
+        self._request = self._provider.auxiliary_request(kind, arguments)
+        self._limits = TimeLimits(state.timeout)
+
+    async def run(self, io: IO) -> Any:
+        """Send the request and return what was asked for; a second time only if the secret was refused."""
+        try:
+            return await self._attempt(io)
+        except InterlinguaError as error:
+            if not self._may_replace_secret(error):
+                raise
+        return await self._attempt(io)
+
+    async def _attempt(self, io: IO) -> Any:
+        signed = await self._sign(self._request, self._state.headers, io)
+        body = Body(await io.open(signed, self._limits), self._limits, self._state.max_response_bytes)
+        response: WireResponse = await body.read()
+        if response.status >= FAILED:
+            context = RequestContext(origin=Origin(self._provider.key, self._request.api, ""))
+            error = self._provider.from_wire_error(response, context)
+            raise add_response_headers(error, response.headers, self.connection.request_id_headers)
+        return self._provider.from_wire_auxiliary(self._kind, response)

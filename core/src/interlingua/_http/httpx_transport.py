@@ -1,0 +1,276 @@
+"""Requests by httpx: by a transport of its own, or by a client of the caller's."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import AbstractContextManager, suppress
+from inspect import iscoroutinefunction
+from typing import Any, NoReturn
+from urllib.request import getproxies
+
+import httpcore
+import httpx
+
+from interlingua.errors import CallerError
+from interlingua.transport import (
+    HttpRequest,
+    TimeLimits,
+    bad_header,
+    connection_failed,
+    transport_closed,
+    unsendable,
+)
+
+# A client whose timeouts are all httpx's default was created without timeouts: five seconds would cut most answers off.
+_LIBRARY_DEFAULT = {5.0}
+
+# No pool limit: the caller's threads or tasks decide how many requests run at once.
+_POOL: dict[str, Any] = {"max_connections": None, "max_keepalive_connections": None, "keepalive_expiry": 5.0}
+
+
+def check_client(client: Any, *, blocking: bool) -> None:
+    """Check a caller's HTTP client.
+
+    Raises:
+        CallerError: it is no httpx client, or one of the other kind.
+    """
+    send = getattr(client, "send", None)
+    if not callable(send) or not hasattr(client, "build_request"):
+        raise CallerError("http_client= must be an httpx client or have its interface")
+    if blocking and iscoroutinefunction(send):
+        raise CallerError("Client takes a blocking HTTP client, such as httpx.Client; AsyncClient takes this one")
+    if not blocking and isinstance(client, AbstractContextManager) and not iscoroutinefunction(send):
+        raise CallerError(
+            "AsyncClient takes an asynchronous HTTP client such as httpx.AsyncClient; Client takes this one"
+        )
+
+
+def has_own_timeouts(client: Any) -> bool:
+    """Return True if a client was created with timeouts."""
+    timeout: Any = getattr(client, "timeout", None)
+    return hasattr(timeout, "as_dict") and set(timeout.as_dict().values()) != _LIBRARY_DEFAULT
+
+
+class _Base:
+    """Building requests, and the errors of httpx, for both transports.
+
+    The own transport of a client without proxies is called directly, without httpx's client around it: that takes a
+    third of the time. Tools that watch or replay httpx do so at its transports, and see these requests like any other.
+    """
+
+    _client: Any  # an httpx client; for what is not sent directly
+    _direct: Any = None  # an httpx transport
+
+    def __init__(self) -> None:
+        self._last: tuple[str, Mapping[str, str], Any] = ("", {}, None)
+
+    def _build(self, request: HttpRequest, limits: TimeLimits) -> tuple[httpx.Request, dict[str, Any] | None]:
+        """Return the request and its timeouts; httpx looks at them again when the body begins."""
+        timeouts: dict[str, Any] | None = None
+        if limits.timeout is not None:
+            connect, first = limits.connect, limits.first_byte
+            timeouts = {"connect": connect, "pool": connect, "write": first, "read": first}
+        extensions = None if timeouts is None else {"timeout": timeouts}
+        method, url, headers, body = request.method, request.url, request.headers, request.body or None
+        if self._direct is None:
+            built = self._client.build_request(method, url, content=body, headers=headers, extensions=extensions)
+            return built, timeouts
+        # httpx takes eight times as long to build a request, and most have the address and headers of the last one
+        address, before, like = self._last
+        if url != address or headers != before or like is None:
+            like = self._client.build_request("GET", url, headers=headers)
+            self._last = (url, headers, like)
+        stream = None if body is None else httpx.ByteStream(body)
+        built = httpx.Request(method, like.url, headers=like.headers, stream=stream, extensions=extensions)
+        if body is not None:
+            built.headers["content-length"] = str(len(body))
+            built.read()
+        return built, timeouts
+
+    def _sends_directly(self, built: httpx.Request) -> bool:
+        if getattr(self._client, "is_closed", False):
+            raise transport_closed()
+        return self._direct is not None and not built.url.userinfo
+
+
+class _BaseReply:
+    def __init__(self, response: Any, limits: TimeLimits, timeouts: dict[str, Any] | None) -> None:
+        self._response, self._limits, self._timeouts = response, limits, timeouts
+        self.status: int = response.status_code
+        # httpx's mapping decodes all headers again for each name
+        self.headers: Mapping[str, str] = {
+            name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers.raw
+        }
+
+    def _begin(self) -> Any:
+        """Return the body as it was sent; from now on the limit between its pieces holds."""
+        if self._timeouts is not None:
+            self._timeouts["read"] = self._limits.between_chunks
+        return self._response.stream
+
+    def abort(self) -> None:
+        """Shut the connection down, if no other request shares it."""
+        extensions = self._response.extensions
+        if extensions.get("http_version") not in (b"HTTP/1.1", b"HTTP/1.0"):
+            return
+        stream = extensions.get("network_stream")
+        raw = stream.get_extra_info("socket") if stream is not None else None
+        if raw is not None:
+            with suppress(OSError):
+                raw.shutdown(socket.SHUT_RDWR)
+
+
+class HttpxReply(_BaseReply):
+    """A reply of `HttpxTransport`."""
+
+    def __iter__(self) -> Iterator[bytes]:
+        try:
+            yield from self._begin()
+        except Exception as error:
+            _raise_typed(error, self._limits)
+
+    def close(self) -> None:
+        """Release the connection."""
+        self._response.close()
+
+
+class HttpxTransport(_Base):
+    """Sends by httpx.
+
+    Args:
+        client: the caller's client, which stays open; None for a transport of its own.
+    """
+
+    def __init__(self, client: Any = None) -> None:
+        super().__init__()
+        self._client, self._owns = client, client is None
+        if client is None and _has_proxies():
+            self._client = httpx.Client(limits=httpx.Limits(**_POOL))
+        elif client is None:
+            context = httpx.create_ssl_context()
+            self._direct = httpx.HTTPTransport(verify=context)
+            if hasattr(self._direct, "_pool"):  # without it, deltas are read one by one
+                self._direct._pool = httpcore.ConnectionPool(ssl_context=context, network_backend=_joining(), **_POOL)
+            self._client = httpx.Client(transport=self._direct)
+
+    def open(self, request: HttpRequest, limits: TimeLimits) -> HttpxReply:
+        """Send a request; return when the headers have arrived."""
+        try:
+            built, timeouts = self._build(request, limits)
+            if self._sends_directly(built):
+                return HttpxReply(self._direct.handle_request(built), limits, timeouts)
+            return HttpxReply(self._client.send(built, stream=True), limits, timeouts)
+        except Exception as error:
+            _raise_typed(error, limits, request.url)
+
+    def close(self) -> None:
+        """Close the connections, unless the client is the caller's."""
+        if self._owns:
+            self._client.close()
+
+
+class AsyncHttpxReply(_BaseReply):
+    """A reply of `AsyncHttpxTransport`."""
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return _AsyncPieces(self._begin(), self._limits)
+
+    async def aclose(self) -> None:
+        """Release the connection."""
+        await self._response.aclose()
+
+
+class _AsyncPieces:
+    """The pieces of a body. No generator: one that is not read to its end would be the event loop's to close."""
+
+    def __init__(self, body: Any, limits: TimeLimits) -> None:
+        self._next, self._limits = aiter(body).__anext__, limits
+
+    def __aiter__(self) -> _AsyncPieces:
+        return self
+
+    async def __anext__(self) -> bytes:
+        try:
+            piece: bytes = await self._next()
+        except StopAsyncIteration:
+            raise
+        except Exception as error:
+            _raise_typed(error, self._limits)
+        return piece
+
+
+class AsyncHttpxTransport(_Base):
+    """As `HttpxTransport`, on asyncio and trio; its connections belong to the event loop that opened them."""
+
+    def __init__(self, client: Any = None) -> None:
+        super().__init__()
+        self._client, self._owns = client, client is None
+        if client is None and _has_proxies():
+            self._client = httpx.AsyncClient(limits=httpx.Limits(**_POOL))
+        elif client is None:
+            context = httpx.create_ssl_context()
+            self._direct = httpx.AsyncHTTPTransport(verify=context)
+            if hasattr(self._direct, "_pool"):
+                pool = httpcore.AsyncConnectionPool(ssl_context=context, network_backend=_joining_async(), **_POOL)
+                self._direct._pool = pool
+            self._client = httpx.AsyncClient(transport=self._direct)
+
+    async def open(self, request: HttpRequest, limits: TimeLimits) -> AsyncHttpxReply:
+        """Send a request; return when the headers have arrived."""
+        try:
+            built, timeouts = self._build(request, limits)
+            if self._sends_directly(built):
+                return AsyncHttpxReply(await self._direct.handle_async_request(built), limits, timeouts)
+            return AsyncHttpxReply(await self._client.send(built, stream=True), limits, timeouts)
+        except Exception as error:
+            _raise_typed(error, limits, request.url)
+
+    async def aclose(self) -> None:
+        """Close the connections, unless the client is the caller's."""
+        if self._owns:
+            await self._client.aclose()
+
+
+def new_transport(*, blocking: bool) -> HttpxTransport | AsyncHttpxTransport:
+    """Create a transport, as an entry point of the group `interlingua.transports` does."""
+    return HttpxTransport() if blocking else AsyncHttpxTransport()
+
+
+def _has_proxies() -> bool:
+    proxies = getproxies()
+    return any(proxies.get(name) for name in ("http", "https", "all"))
+
+
+def _joining() -> Any:
+    from interlingua._http.joining import JoiningBackend  # noqa: PLC0415
+
+    return JoiningBackend()
+
+
+def _joining_async() -> Any:
+    from interlingua._http.joining import AsyncJoiningBackend  # noqa: PLC0415
+
+    return AsyncJoiningBackend()
+
+
+def _raise_typed(error: Exception, limits: TimeLimits, url: str | None = None) -> NoReturn:
+    """Raise the typed error for an exception of httpx; others unchanged.
+
+    Args:
+        error: what was raised.
+        limits: of the call.
+        url: of the request, if no headers had arrived yet.
+    """
+    if isinstance(error, (httpx.ConnectTimeout, httpx.PoolTimeout)):
+        raise limits.timed_out("pool" if isinstance(error, httpx.PoolTimeout) else "connect") from error
+    if isinstance(error, (httpx.TimeoutException, TimeoutError)):
+        raise limits.timed_out("between_chunks" if url is None else "first_byte") from error
+    # without their causes, which may quote a secret that the caller wrote
+    if isinstance(error, (httpx.InvalidURL, httpx.UnsupportedProtocol)):
+        raise unsendable(url or "", error) from None
+    if isinstance(error, (httpx.LocalProtocolError, UnicodeEncodeError)):
+        raise bad_header() from None
+    if isinstance(error, (httpx.HTTPError, httpx.StreamError, OSError)):
+        raise connection_failed(error, url) from error
+    raise error

@@ -1,0 +1,153 @@
+"""What the clients' shared coroutines wait for: blocking, or on the event loop that runs.
+
+The code of a request is written once, as coroutines that wait by one of two objects. `BlockingIO` blocks the thread and
+never suspends, so that `run_without_waiting` can run the coroutine as a function. `AnyIO` suspends, on asyncio or trio.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from contextlib import AbstractAsyncContextManager
+from inspect import isawaitable
+from typing import Any, Protocol, TypeVar
+
+from interlingua.transport import AsyncReply, HttpRequest, Reply, TimeLimits, Transport
+
+_T = TypeVar("_T")
+
+network_guard: Callable[[object, str], None] | None = None
+"""Called with the transport and the address before each request; `interlingua.testing.no_network` sets it."""
+
+
+class IO(Protocol):
+    """What `BlockingIO` and `AnyIO` have in common."""
+
+    async def prepare(self) -> None:
+        """Create the transport, if that takes long, before a latency is measured."""
+        ...
+
+    async def open(self, request: HttpRequest, limits: TimeLimits) -> AsyncReply:
+        """Send a request and return its reply."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+        ...
+
+    async def load(self, function: Callable[..., _T], *arguments: Any) -> _T:
+        """Call a function that may import modules or read files; an event loop goes on meanwhile."""
+        ...
+
+    async def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a caller's function, which may block or return an awaitable."""
+        ...
+
+    def lock(self, name: str) -> AbstractAsyncContextManager[Any]:
+        """Return the lock of this name."""
+        ...
+
+    async def close(self) -> None:
+        """Close the transport that was created here."""
+        ...
+
+
+def run_without_waiting(work: Coroutine[Any, Any, _T]) -> _T:
+    """Return the result of a coroutine that waits by `BlockingIO` only, and so never suspends."""
+    try:
+        work.send(None)
+    except StopIteration as done:
+        value: _T = done.value
+        return value
+    raise AssertionError("a coroutine of the blocking client suspended")
+
+
+class BlockingIO:
+    """Waits by blocking the thread; safe for use from several threads.
+
+    Args:
+        transport: what requests go by.
+        owned: `close` closes it.
+    """
+
+    def __init__(self, transport: Transport, *, owned: bool) -> None:
+        self._transport, self._owned = transport, owned
+        self._locks: dict[str, _ThreadLock] = {}
+
+    async def prepare(self) -> None:
+        """Do nothing: the transport exists already."""
+
+    async def open(self, request: HttpRequest, limits: TimeLimits) -> AsyncReply:
+        """Send a request and return its reply."""
+        if network_guard is not None:
+            network_guard(self._transport, request.url)
+        return _BlockingReply(self._transport.open(request, limits))
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+        time.sleep(seconds)
+
+    async def load(self, function: Callable[..., _T], *arguments: Any) -> _T:
+        """Call a function."""
+        return function(*arguments)
+
+    async def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a caller's function; await what it returns in a thread with a loop of its own."""
+        made = function(*arguments)
+        return _await_in_thread(made) if isawaitable(made) else made
+
+    def lock(self, name: str) -> AbstractAsyncContextManager[Any]:
+        """Return the lock of this name."""
+        return self._locks.setdefault(name, _ThreadLock())
+
+    async def close(self) -> None:
+        """Close the transport that was created here."""
+        if self._owned:
+            self._transport.close()
+
+
+class _BlockingReply:
+    """A reply of a blocking transport, as an `AsyncReply` that never suspends."""
+
+    def __init__(self, reply: Reply) -> None:
+        self.status, self.headers = reply.status, reply.headers
+        self.abort = reply.abort
+        self._reply = reply
+        self._pieces: Iterator[bytes] = iter(())
+
+    def __aiter__(self) -> _BlockingReply:
+        self._pieces = iter(self._reply)
+        return self
+
+    async def __anext__(self) -> bytes:
+        piece = next(self._pieces, None)
+        if piece is None:
+            raise StopAsyncIteration
+        return piece
+
+    async def aclose(self) -> None:
+        self._reply.close()
+
+
+class _ThreadLock:
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+
+    async def __aenter__(self) -> None:
+        self._lock.acquire()
+
+    async def __aexit__(self, *_error: object) -> None:
+        self._lock.release()
+
+
+def _await_in_thread(made: Awaitable[Any]) -> Any:
+    """Return what an awaitable returns; the caller's thread may run a loop, so another thread runs one for it."""
+    import asyncio  # noqa: PLC0415  large, and few credentials are awaited
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415
+
+    async def result() -> Any:
+        return await made
+
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, result()).result()

@@ -1,0 +1,204 @@
+"""Join the chunks of a chunked body that arrive together, before httpcore parses them.
+
+A service sends each delta of a model as one chunk, and the HTTP parser spends more time on a chunk than everything
+after it does on the delta. The streams of this network backend therefore rewrite neighbouring complete chunks of one
+read into one chunk. All other bytes pass unchanged: heads, bodies with a length, size lines that a read cut off,
+extensions, trailers, and anything that is not HTTP. The bytes of the body, its end and its errors are the same either
+way.
+"""
+
+from __future__ import annotations
+
+import re
+import ssl
+from collections.abc import Iterable
+from typing import Any
+
+import httpcore
+
+_SIZE = re.compile(rb"(0*[0-9A-Fa-f]{1,8})\r\n")
+_LONGEST_SIZE = 12  # bytes of a size line that a read may have cut off
+_CHUNKED = re.compile(rb"\r\ntransfer-encoding:[ \t]*chunked[ \t]*(?:\r\n|$)")
+_LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*(\d{1,18})[ \t]*(?:\r\n|$)")
+_STATUS = re.compile(rb"\s*http/1\.[01] (\d{3})")
+_LONGEST_HEAD = 128 * 1024
+_AT_ONCE = 16 * 1024  # bytes of a joined chunk: a stream decodes a chunk's events together
+
+
+class ChunkJoiner:
+    """Rewrites the bytes that one connection receives."""
+
+    def __init__(self) -> None:
+        self._off = False  # from here on everything passes: this is not understood
+        self._in_chunks = False  # else a head is expected
+        self._seen = b""  # of a head or a size line that is not complete; it has passed already
+        self._skip = 0  # bytes that pass: the rest of a body, or of a chunk and its line end
+
+    def feed(self, data: bytes) -> bytes:
+        """Return what the parser should see in place of the bytes of one read; b"" is the end of the connection."""
+        if self._off or not data:
+            return data
+        if self._skip:
+            at = min(self._skip, len(data))
+            self._skip -= at
+            return data if at == len(data) else data[:at] + self.feed(data[at:])
+        return self._join(data) if self._in_chunks else self._read_head(data)
+
+    def _read_head(self, data: bytes) -> bytes:
+        seen = self._seen + data
+        end = seen.find(b"\r\n\r\n") + 4
+        if end < 4:
+            self._seen, self._off = seen, len(seen) > _LONGEST_HEAD
+            return data
+        at = end - len(self._seen)
+        head, self._seen = seen[: end - 4].lower(), b""
+        status = _STATUS.match(head)
+        kind = int(status[1]) if status else 0
+        if 100 <= kind < 200:  # an interim reply: another head follows
+            self._off = kind == 101
+        elif kind < 200 or kind in (204, 304):
+            self._off = True
+        elif _CHUNKED.search(head):
+            self._in_chunks = True
+        elif length := _LENGTH.search(head):
+            self._skip = int(length[1])
+        else:
+            self._off = True
+        return data[:at] + self.feed(data[at:])
+
+    def _join(self, data: bytes) -> bytes:
+        if self._seen:
+            return self._read_cut_size(data)
+        out: list[bytes] = []
+        pieces: list[bytes] = []
+        at = joined = 0
+        while found := _SIZE.match(data, at):
+            size, start = int(found[1], 16), found.end()
+            end = start + size
+            if not size:  # the last chunk; trailers and the next head follow
+                self._in_chunks = False
+                break
+            if end + 2 > len(data):
+                self._skip = end + 2 - len(data)
+                break
+            if data[end : end + 2] != b"\r\n":
+                self._off = True
+                break
+            if joined + size > _AT_ONCE and pieces:
+                _write_chunk(out, pieces)
+                pieces, joined = [], 0
+            pieces.append(data[start:end])
+            joined += size
+            at = end + 2
+        else:
+            if at < len(data):
+                self._keep_cut_size(data[at:])
+        if pieces:
+            _write_chunk(out, pieces)
+        out.append(data[at:])
+        return b"".join(out)
+
+    def _keep_cut_size(self, seen: bytes) -> None:
+        """Keep the beginning of a size line; an extension or anything else ends the joining on this connection."""
+        if len(seen) < _LONGEST_SIZE and b";" not in seen:
+            self._seen = seen
+        else:
+            self._off = True
+
+    def _read_cut_size(self, data: bytes) -> bytes:
+        seen, self._seen = self._seen, b""
+        found = _SIZE.match(seen + data)
+        if found is None:
+            self._keep_cut_size(seen + data)
+            return data
+        size = int(found[1], 16)
+        if not size:
+            self._in_chunks = False
+            return data
+        self._skip = found.end() - len(seen) + size + 2
+        return self.feed(data)
+
+
+def _write_chunk(out: list[bytes], pieces: list[bytes]) -> None:
+    body = b"".join(pieces)
+    out += (b"%x\r\n" % len(body), body, b"\r\n")
+
+
+class _Stream(httpcore.NetworkStream):
+    def __init__(self, inner: httpcore.NetworkStream) -> None:
+        self._inner, self._feed = inner, ChunkJoiner().feed
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        return self._feed(self._inner.read(max_bytes, timeout))
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        self._inner.write(buffer, timeout)
+
+    def close(self) -> None:
+        self._inner.close()
+
+    def start_tls(
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> httpcore.NetworkStream:
+        return _Stream(self._inner.start_tls(ssl_context, server_hostname, timeout))
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._inner.get_extra_info(info)
+
+
+class JoiningBackend(httpcore.NetworkBackend):
+    """httpcore's blocking network backend, with the chunks of one read joined."""
+
+    def __init__(self) -> None:
+        self._inner = httpcore.SyncBackend()
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore.NetworkStream:
+        """Connect to a host."""
+        return _Stream(self._inner.connect_tcp(host, port, timeout, local_address, socket_options))
+
+
+class _AsyncStream(httpcore.AsyncNetworkStream):
+    def __init__(self, inner: httpcore.AsyncNetworkStream) -> None:
+        self._inner, self._feed = inner, ChunkJoiner().feed
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        return self._feed(await self._inner.read(max_bytes, timeout))
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        await self._inner.write(buffer, timeout)
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+    async def start_tls(
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> httpcore.AsyncNetworkStream:
+        return _AsyncStream(await self._inner.start_tls(ssl_context, server_hostname, timeout))
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._inner.get_extra_info(info)
+
+
+class AsyncJoiningBackend(httpcore.AsyncNetworkBackend):
+    """As `JoiningBackend`, on asyncio and trio."""
+
+    def __init__(self) -> None:
+        self._inner = httpcore.AnyIOBackend()
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        """Connect to a host."""
+        return _AsyncStream(await self._inner.connect_tcp(host, port, timeout, local_address, socket_options))

@@ -1,0 +1,63 @@
+"""The rule by which failed attempts are repeated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import attrs
+
+from interlingua.errors import CallerError, InterlinguaError
+
+
+def _random() -> float:
+    from random import random  # noqa: PLC0415  loads a hash library, and few calls are retried
+
+    return random()  # noqa: S311  spreads load, keeps no secret
+
+
+@attrs.frozen(kw_only=True)
+class Retry:
+    """When and how often a failed request is tried again. A stream is never retried after its first event.
+
+    Attributes:
+        max_attempts: attempts in all, the first included.
+        initial_delay: seconds before the second attempt; doubled for each further one.
+        max_delay: longest wait in seconds. If a service asks for a longer one, the typed error is raised at once, with
+            `retry_after`.
+        jitter: largest share of a wait that is taken off at random, 0 to 1; a wait that the service asked for is kept.
+    """
+
+    max_attempts: int = 3
+    initial_delay: float = 0.5
+    max_delay: float = 60.0
+    jitter: float = 0.25
+
+    @classmethod
+    def of(cls, value: Retry | int | None) -> Retry:
+        """Read a `retry=` argument: a number is how many times to try again after the first attempt.
+
+        Raises:
+            CallerError: it is neither a Retry nor a number.
+        """
+        if value is None:
+            return cls()
+        if isinstance(value, Retry):
+            return value
+        if not isinstance(value, int) or value < 0:
+            raise CallerError(f"retry must be a Retry or the number of further attempts, not {value!r}")
+        return cls(max_attempts=value + 1)
+
+    def delay(self, error: InterlinguaError, attempt: int, random: Callable[[], float] = _random) -> float | None:
+        """Return the seconds to wait after a failed attempt, or None to give up.
+
+        Args:
+            error: what failed; its `retryable` and `retry_after` decide.
+            attempt: number of the attempt that failed, from 1.
+            random: returns a number from 0 to 1.
+        """
+        if not error.retryable or attempt >= self.max_attempts:
+            return None
+        if error.retry_after:
+            return error.retry_after if error.retry_after <= self.max_delay else None
+        own = min(self.initial_delay * 2.0 ** (attempt - 1), self.max_delay)
+        return own * (1 - self.jitter * random())

@@ -1,0 +1,173 @@
+"""What the exchanges of one client share: settings, resolved models, connections, secrets."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import attrs
+
+from interlingua._catalogue import ModelInfo
+from interlingua._http.retry import Retry
+from interlingua._ids import ModelId
+from interlingua._json import EMPTY
+from interlingua._plugins.connection import Connection, ConnectionSettings, Credentials
+from interlingua._plugins.provider import Provider
+from interlingua._plugins.registry import Registry
+from interlingua._pricing import SELF_HOSTED
+from interlingua._request.conversation import ConversationCache
+from interlingua._request.prefix import PrefixWatch
+from interlingua._request.prepare import read_options
+from interlingua._response.framing import EVENT_LIMIT
+from interlingua.errors import CallerError
+from interlingua.output import OutputFormat, OutputPlan
+from interlingua.transport import Timeout
+from interlingua.types.messages import Message, RoutingDecision, RoutingMode
+
+if TYPE_CHECKING:
+    from interlingua._http.credentials import SecretStore
+
+_log = logging.getLogger("interlingua")
+_SETTINGS = frozenset({"api", "api_key", "base_url", "options"})
+_ARGUMENTS = ("model", "tools", "routing", "user_id", "team_id")  # what is no option of `read_options`
+
+MessagesInput: TypeAlias = str | Message | Sequence[Message]
+"""A conversation, one message, or the text of one user message."""
+
+
+@attrs.frozen
+class ResolvedModel:
+    """A model by name: its provider, its id, and the record of a choice that no router made."""
+
+    provider: Provider
+    id: ModelId
+    routing: RoutingDecision
+
+
+class ClientState:
+    """Settings and findings of one client; safe for use from several threads."""
+
+    def __init__(
+        self,
+        model: str | None,
+        *,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        registry: Registry | None = None,
+        settings: Mapping[str, Mapping[str, Any]] | None = None,
+        timeout: Timeout | float | None = None,
+        retry: Retry | int | None = None,
+        headers: Mapping[str, str] | None = None,
+        workspace: str | Path | None = None,
+        environ: Mapping[str, str] | None = None,
+        max_response_bytes: int = EVENT_LIMIT,
+    ) -> None:
+        self.model = model
+        self.registry = registry if registry is not None else Registry()
+        self.timeout: Timeout | None = Timeout.of(timeout)
+        self.retry = Retry.of(retry)
+        self.headers = dict(headers or {})
+        self.workspace = workspace
+        self.max_response_bytes = max_response_bytes
+        self.prefix_watch = PrefixWatch(self.registry)
+        self.conversations = ConversationCache()  # both are bounded, and `clear` empties them
+        self._environ = os.environ if environ is None else environ
+        self.settings = {self.registry.entry(key).key: _check_settings(key, value)
+                          for key, value in (settings or {}).items()}  # fmt: skip
+        self.resolved: dict[str | None, ResolvedModel] = {}  # by name, None for the default
+        self.answered: set[tuple[object, ...]] = set()  # kinds of requests that have been answered (`Exchange.kind`)
+        self._connections: dict[tuple[str, str | None], Connection] = {}
+        self._secrets: dict[str, SecretStore] = {}
+        self._infos: dict[tuple[str, str], ModelInfo | None] = {}
+        own = {name: value for name, value in (("api_key", api_key), ("base_url", base_url)) if value is not None}
+        if model is not None:
+            key = self.resolve_model(None).provider.key
+            self.settings[key] = {**self.settings.get(key, {}), **own}
+        elif own:
+            raise CallerError("api_key and base_url belong to the provider of model=; without one, use settings=")
+
+    def clear(self) -> None:
+        """Forget the conversations that were sent."""
+        self.conversations.clear()
+        self.prefix_watch.clear()
+
+    def resolve_model(self, model: str | None) -> ResolvedModel:
+        """Return the provider and id of a model the caller named, or of the default one."""
+        found = self.resolved.get(model)
+        if found is None:
+            name = model or self.model
+            if name is None:
+                raise CallerError("no model: pass model= to the call or set a default on the client")
+            if not isinstance(name, (str, ModelId)):
+                raise CallerError(f"model must be a string '<provider>:<model>', not {type(name).__name__}")
+            id_ = self.registry.resolve(name)
+            routing = RoutingDecision(
+                mode=RoutingMode.DEFAULT if model is None else RoutingMode.MANUAL,
+                chosen_model=str(id_),
+                reason="the client's default model" if model is None else "the caller named the model",
+            )
+            found = self.resolved[model] = ResolvedModel(self.registry.provider(id_.provider), id_, routing)
+        return found
+
+    def resolve_provider(self, key: str | None) -> Provider:
+        """Return the provider of this key, or of the default model."""
+        return self.registry.provider(key) if key is not None else self.resolve_model(None).provider
+
+    def connection(self, provider: Provider, api: str | None) -> Connection:
+        """Return how to reach a provider by one of its APIs; read once, so later changes are not seen."""
+        found = self._connections.get((provider.key, api))
+        if found is None:
+            given = self.settings.get(provider.key, {})
+            settings = ConnectionSettings(
+                api_key=given.get("api_key"),
+                base_url=given.get("base_url"),
+                environ=self._environ,
+                api=api,
+                options=given.get("options") or {},
+            )
+            found = self._connections[provider.key, api] = provider.connection(settings)
+        return found
+
+    def secret_store(self, key: str, source: Credentials) -> SecretStore:
+        """Return the store of a provider's secret."""
+        from interlingua._http.credentials import SecretStore  # noqa: PLC0415  most have a fixed key
+
+        return self._secrets.setdefault(key, SecretStore(key, source))
+
+    def model_info(self, provider: Provider, name: str) -> ModelInfo | None:
+        """Return the catalogue's entry of a model, or None; a missing one is logged once and never refused.
+
+        A provider without a catalogue, such as a local server, has models that no catalogue lists.
+        """
+        key = (provider.key, name)
+        if key not in self._infos:
+            found = provider.model(name)
+            if found is None and re.fullmatch(self.connection(provider, None).self_hosted, name):
+                found = ModelInfo(id=name, pricing_version=SELF_HOSTED)
+            elif found is None and provider.models():
+                _log.warning("the catalogue does not know %s:%s: default capabilities, no price", *key)
+            self._infos[key] = found  # when it is final: other threads look here
+        return self._infos[key]
+
+    def plan_output(self, output: Any, options: Mapping[str, Any], *, stream: bool = False) -> OutputPlan[Any]:
+        """Return how a typed answer is asked for; a plan is returned unchanged."""
+        if isinstance(output, OutputPlan):
+            return output
+        format_: OutputFormat[Any] = output if isinstance(output, OutputFormat) else self.registry.output_format(output)
+        resolved = self.resolve_model(options.get("model"))
+        given = {name: value for name, value in options.items() if name not in _ARGUMENTS}
+        settings = self.settings.get(resolved.provider.key, EMPTY)
+        read = read_options(given, settings, self.headers, model=resolved.id.name, stream=stream)
+        tools = options.get("tools", ())
+        return format_.plan(tools, read, resolved.provider.capabilities(read.model, read))
+
+
+def _check_settings(key: str, settings: Mapping[str, Any]) -> Mapping[str, Any]:
+    unknown = settings.keys() - _SETTINGS
+    if unknown:
+        raise CallerError(f"unknown setting(s) for {key!r}: {sorted(unknown)}; there are {sorted(_SETTINGS)}")
+    return settings

@@ -1,0 +1,266 @@
+"""The protocol between the clients and what moves their requests: httpx, pycurl, memory, or a transport of your own.
+
+A transport sends one request and returns a reply whose headers have arrived; iterating over the reply yields the body.
+Everything else (retries, decompression, size limits, the total time limit, decoding) is done by the clients, over any
+transport. `Client(transport=…)` takes a `Transport` and `AsyncClient(transport=…)` an `AsyncTransport`, and leave it
+open. Both also take the name of a transport that an installed distribution declares in the entry point group
+`interlingua.transports`: a callable with the keyword argument `blocking` that returns one or the other.
+
+A transport raises only `InterlinguaError`s, because only it knows the exceptions of its library. `TimeLimits.timed_out`
+and the functions of this module make the errors that clients, retries and users expect. Any other exception passes
+through the client unchanged, as a bug in the transport.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from typing import Any, Literal, Protocol
+from urllib.parse import urlsplit
+
+import attrs
+
+from interlingua._plugins.connection import HttpRequest
+from interlingua.errors import APIConnectionError, APITimeoutError, CallerError
+
+__all__ = [
+    "AsyncReply",
+    "AsyncTransport",
+    "HttpRequest",
+    "Reply",
+    "TimeLimits",
+    "Timeout",
+    "Transport",
+    "bad_header",
+    "connection_failed",
+    "transport_closed",
+    "unsendable",
+]
+
+Phase = Literal["connect", "pool", "first_byte", "between_chunks"]
+
+
+def _check(_timeout: object, field: attrs.Attribute[Any], value: object) -> None:
+    if value is not None and (not isinstance(value, (int, float)) or value <= 0):
+        raise CallerError(
+            f"a timeout must be a number of seconds above 0, or None for no limit; got {field.name}={value!r}"
+        )
+
+
+@attrs.frozen(kw_only=True)
+class Timeout:
+    """Time limits of one call, in seconds; None means no limit.
+
+    Attributes:
+        connect: until the connection is established.
+        first_byte: from there until the answer's status and headers; a model may think for minutes before it answers.
+        between_chunks: from one piece of the body to the next.
+        total: the whole call, including retries and the waits between them. Checked between reads, so one read may
+            overrun it, by no more than was left when the body began.
+    """
+
+    connect: float | None = attrs.field(default=10.0, validator=_check)
+    first_byte: float | None = attrs.field(default=600.0, validator=_check)
+    between_chunks: float | None = attrs.field(default=120.0, validator=_check)
+    total: float | None = attrs.field(default=None, validator=_check)
+
+    @classmethod
+    def of(cls, value: Timeout | float | None) -> Timeout:
+        """Read a `timeout=` argument: a number of seconds is the total.
+
+        Raises:
+            CallerError: it is neither a Timeout nor a positive number.
+        """
+        if value is None:
+            return cls()
+        return value if isinstance(value, Timeout) else cls(total=value)
+
+
+class TimeLimits:
+    """The time limits of one call, as a transport reads them: each when its wait begins.
+
+    The total counts from the creation of this object, and shortens the other limits as it runs out.
+
+    Attributes:
+        timeout: the limits as the caller set them; None leaves them to the transport, which an httpx client with
+            timeouts of its own needs.
+    """
+
+    __slots__ = ("_clock", "_end", "timeout")
+
+    def __init__(self, timeout: Timeout | None, clock: Callable[[], float] = time.monotonic) -> None:
+        self.timeout = timeout
+        self._clock = clock
+        self._end = None if timeout is None or timeout.total is None else clock() + timeout.total
+
+    @property
+    def connect(self) -> float | None:
+        """Seconds until the connection must be established."""
+        return None if self.timeout is None else self._shorten(self.timeout.connect)
+
+    @property
+    def first_byte(self) -> float | None:
+        """Seconds until the headers of the reply must have arrived."""
+        return None if self.timeout is None else self._shorten(self.timeout.first_byte)
+
+    @property
+    def between_chunks(self) -> float | None:
+        """Seconds until the next piece of the body must have arrived."""
+        return None if self.timeout is None else self._shorten(self.timeout.between_chunks)
+
+    def _shorten(self, limit: float | None) -> float | None:
+        left = self.left()
+        return limit if left is None else min(limit or left, left)
+
+    def left(self) -> float | None:
+        """Return the seconds left of the total; None without a total.
+
+        Raises:
+            APITimeoutError: the total is used up.
+        """
+        if self._end is None:
+            return None
+        left = self._end - self._clock()
+        if left <= 0:
+            raise self._used_up()
+        return left
+
+    def _used_up(self) -> APITimeoutError:
+        """Return the error for a total that is used up: another attempt has no time either."""
+        total = self.timeout.total if self.timeout is not None else None
+        return APITimeoutError(f"the answer was not complete after total={total:g} s", retryable=False)
+
+    def timed_out(self, phase: Phase) -> APITimeoutError:
+        """Return the error for a wait that took too long; it names the limit.
+
+        Args:
+            phase: which limit was exceeded. `pool` is `connect`, spent waiting for a connection to become free.
+        """
+        try:
+            self.left()
+        except APITimeoutError as used_up:
+            return used_up
+        if phase in ("connect", "pool"):
+            what = "no connection became free" if phase == "pool" else "no connection"
+            limit = "the HTTP client's own limit" if self.timeout is None else f"connect={self.timeout.connect:g} s"
+            return APITimeoutError(f"{what} within {limit}", phase="connect")
+        if self.timeout is None:
+            return APITimeoutError("no data within the HTTP client's own limit")
+        if phase == "first_byte":
+            return APITimeoutError(f"no answer within first_byte={self.timeout.first_byte:g} s")
+        return APITimeoutError(f"no more data for between_chunks={self.timeout.between_chunks:g} s")
+
+
+class Reply(Protocol):
+    """A reply whose headers have arrived.
+
+    Iterating yields the pieces of the body as they arrive, still encoded as `content-encoding` says, and raises
+    `APIConnectionError` or `APITimeoutError` if it breaks off.
+
+    Attributes:
+        status: HTTP status.
+        headers: response headers, with names in lower case.
+    """
+
+    status: int
+    headers: Mapping[str, str]
+
+    def __iter__(self) -> Iterator[bytes]: ...
+
+    def close(self) -> None:
+        """Release the connection; close it if the body was not read to its end. May be called twice."""
+        ...
+
+    def abort(self) -> None:
+        """Wake a read that waits in another thread: it ends or raises APIConnectionError. May do nothing."""
+        ...
+
+
+class Transport(Protocol):
+    """Moves requests, for `Client`; threads may share it."""
+
+    def open(self, request: HttpRequest, limits: TimeLimits) -> Reply:
+        """Send a request and return its reply as soon as the headers have arrived; redirects are not followed.
+
+        Args:
+            request: what to send. `headers` are complete but for `host` and `content-length`.
+            limits: read `connect` and `first_byte` now, and `between_chunks` when a read of the body begins.
+
+        Raises:
+            APIConnectionError: no connection, or it broke off (`connection_failed`).
+            APITimeoutError: a limit was exceeded (`limits.timed_out`).
+            CallerError: the request cannot be sent (`unsendable`, `bad_header`), or the transport is closed.
+        """
+        ...
+
+    def close(self) -> None:
+        """Close the connections."""
+        ...
+
+
+class AsyncReply(Protocol):
+    """As `Reply`, for `AsyncTransport`."""
+
+    status: int
+    headers: Mapping[str, str]
+
+    def __aiter__(self) -> AsyncIterator[bytes]: ...
+
+    async def aclose(self) -> None:
+        """Release the connection; close it if the body was not read to its end. May be called twice."""
+        ...
+
+    def abort(self) -> None:
+        """Wake a read that waits in another task: it ends or raises APIConnectionError. May do nothing."""
+        ...
+
+
+class AsyncTransport(Protocol):
+    """Moves requests, for `AsyncClient`; arguments and errors are those of `Transport`.
+
+    An AsyncClient makes a transport that was chosen by name once for each event loop. One that is passed as an object
+    is used on every loop.
+    """
+
+    def open(self, request: HttpRequest, limits: TimeLimits) -> Awaitable[AsyncReply]:
+        """Send a request and return its reply as soon as the headers have arrived."""
+        ...
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        ...
+
+
+def unsendable(url: str, reason: object) -> CallerError:
+    """Return the error for an address that a request cannot be sent to."""
+    return CallerError(f"the request cannot be sent to {_place(url)}: {reason}")
+
+
+def bad_header() -> CallerError:
+    """Return the error for a header that HTTP does not allow; it does not quote the header, which may be a key."""
+    return CallerError("a header contains characters that HTTP does not allow (was a key pasted with a line break?)")
+
+
+def transport_closed() -> CallerError:
+    """Return the error for a request after `close`."""
+    return CallerError("the client is closed: create a new one, or keep this one open")
+
+
+def connection_failed(error: BaseException, url: str | None = None) -> APIConnectionError:
+    """Return the error for a connection that failed.
+
+    Args:
+        error: what the library raised.
+        url: the address, if no headers had arrived yet; None if the connection broke within the body.
+    """
+    what = "the connection broke" if url is None else f"no answer from {_place(url)}"
+    return APIConnectionError(f"{what}: {type(error).__name__}: {error}")
+
+
+def _place(url: str) -> str:
+    """Return scheme, host and port; the rest of an address may be secret."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return "an invalid address"
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}" if parts.netloc else "an address without a host"
