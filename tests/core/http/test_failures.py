@@ -24,7 +24,11 @@ def test_the_host_that_does_not_answer_is_named_without_credentials() -> None:
 
 @pytest.mark.parametrize(
     ("url", "place"),
-    [("localhost/v1", "an address without a host"), ("ftp://localhost", "ftp://localhost"), ("http://[::1", "an invalid address")],
+    [
+        ("localhost/v1", "an address without a host"),
+        ("ftp://localhost", "ftp://localhost"),
+        ("http://[::1", "an invalid address"),
+    ],
 )
 def test_an_address_that_cannot_be_asked_is_the_callers_error(url: str, place: str) -> None:
     with pytest.raises(il.CallerError, match=f"cannot be sent to {place}"):

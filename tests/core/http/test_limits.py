@@ -260,7 +260,7 @@ def test_a_ledger_row_of_a_smaller_image_is_logged(caplog: pytest.LogCaptureFixt
 def test_without_media_nothing_of_this_is_imported() -> None:
     code = (
         "import sys; from interlingua import Client, user;"
-        "Client('anthropic:claude-haiku-4-5', environ={'ANTHROPIC_API_KEY': 'k'}).to_wire([user('hi')]);"
+        "Client('anthropic:claude-haiku-4-5', environ={'ANTHROPIC_API_KEY': 'k'}).build_request([user('hi')]);"
         "print([n for n in ('imagesize', 'filetype', 'PIL') if n in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

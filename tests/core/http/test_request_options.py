@@ -7,8 +7,7 @@ import inspect
 import pytest
 
 import interlingua as il
-from interlingua.types import RequestKwargs
-from interlingua.types import option_fields
+from interlingua.types import RequestKwargs, option_fields
 
 ARGUMENTS = {"model", "tools", "routing", "user_id", "team_id"}
 

@@ -115,7 +115,7 @@ NO_CONVERSATION = [
 def test_what_is_no_conversation_says_what_one_is(given: object) -> None:
     wanted = pytest.raises(il.CallerError, match=r"a sequence of Message values; interlingua\.user")
     with il.Client("fake:known", registry=registry(), environ={}, api_key="k") as c:
-        for call in (c.to_wire, c.send, c.stream, c.count_tokens):
+        for call in (c.build_request, c.send, c.stream, c.count_tokens):
             with wanted:
                 call(given)  # type: ignore[arg-type]
     other = il.AsyncClient("fake:known", registry=registry(), environ={}, api_key="k")
@@ -140,8 +140,8 @@ def test_what_is_no_conversation_says_what_one_is(given: object) -> None:
         ("tools", "add", "tools are a sequence of ToolDefinition values, not str"),
         ("tools", 3, "tools are a sequence of ToolDefinition values, not int"),
         ("user_id", 3, "option user_id: expected str, got int"),
-        ("model", 3, "a model is named by a text, `<provider>:<model>`, not int"),
-        ("routing", "manual", "routing is a RoutingDecision, not str"),
+        ("model", 3, "model must be a string '<provider>:<model>', not int"),
+        ("routing", "manual", "routing must be a RoutingDecision, not str"),
     ],
 )
 def test_other_wrong_arguments_say_what_to_pass(argument: str, given: object, wanted: str) -> None:
@@ -204,8 +204,8 @@ def test_a_closed_client_says_so() -> None:
 
 @pytest.mark.parametrize(
     ("given", "wanted"),
-    [({"timeout": "x"}, "seconds"), ({"timeout": -1}, "seconds"), ({"retry": "x"}, "how many times"),
-     ({"retry": -1}, "how many times")],
+    [({"timeout": "x"}, "seconds"), ({"timeout": -1}, "seconds"), ({"retry": "x"}, "number of further attempts"),
+     ({"retry": -1}, "number of further attempts")],
 )  # fmt: skip
 def test_a_limit_that_is_none_is_the_callers_mistake(given: dict[str, object], wanted: str) -> None:
     with pytest.raises(il.CallerError, match=wanted):
@@ -223,7 +223,7 @@ def test_a_forced_tool_is_one_of_those_given() -> None:
 def test_a_model_is_named_by_text_or_by_its_id() -> None:
     with client(Server("http://nowhere.test", [])) as c:
         assert c.build_request("hi", model=il.types.ModelId("fake", "known")).path == "/say"  # type: ignore[arg-type]
-        with pytest.raises(il.CallerError, match="named by a text"):
+        with pytest.raises(il.CallerError, match="must be a string"):
             c.build_request("hi", model=5)  # type: ignore[arg-type]
 
 
@@ -232,7 +232,7 @@ def test_an_http_client_of_the_other_kind_is_the_callers_mistake() -> None:
         il.Client("fake:known", registry=registry(), http_client=httpx.AsyncClient())
     with httpx.Client() as blocking, pytest.raises(il.CallerError, match="; Client takes this one"):
         il.AsyncClient("fake:known", registry=registry(), http_client=blocking)
-    with pytest.raises(il.CallerError, match="takes an httpx client"):
+    with pytest.raises(il.CallerError, match="must be an httpx client"):
         il.Client("fake:known", registry=registry(), http_client="http://proxy.test")
 
 

@@ -253,7 +253,9 @@ def test_a_slow_source_never_blocks_the_loop_and_is_asked_once_by_many_tasks(ask
 @pytest.mark.parametrize("kind", [Source, AsyncSource])
 def test_what_a_source_raises_is_typed_and_keeps_the_secret(call: Call, kind: type[Source]) -> None:
     with served() as server:
-        with pytest.raises(il.errors.AuthenticationError, match="obtaining the credentials failed with ValueError") as c:
+        with pytest.raises(
+            il.errors.AuthenticationError, match="obtaining the credentials failed with ValueError"
+        ) as c:
             call(server.url, {}, Fake(credentials=kind(ValueError("bad key hunter2")), sign=sign))
         assert "hunter2" not in str(c.value)
         assert (c.value.__cause__, c.value.__suppress_context__) == (None, True)

@@ -318,9 +318,9 @@ class AsyncClient(BaseClient):
     """As `Client`, with `await`, on asyncio or trio; one client may serve several event loops, also at the same time.
 
     Modules, certificates and catalogues that the first request of a kind needs are loaded in a thread, so plugins'
-    hooks are called there once. Connections belong to the event loop that opened them, and are closed by `close` or when
-    the loop shuts down its asynchronous generators, as `asyncio.run` and `trio.run` do. Arguments and errors are those
-    of `Client`, but a `transport=` object must be an `AsyncTransport`.
+    hooks are called there once. Connections belong to the event loop that opened them; `close` closes them, and so does
+    the loop when it shuts down its asynchronous generators, as `asyncio.run` and `trio.run` do. Arguments and errors
+    are those of `Client`, but a `transport=` object must be an `AsyncTransport`.
     """
 
     def __init__(
