@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from interlingua._catalogue import ModelInfo
-from interlingua._http import shared
+from interlingua._http import state as module
 from interlingua._http.client import Client
 from interlingua._http.state import ClientState
 from interlingua._plugins.registry import Registry
@@ -79,7 +79,7 @@ def test_who_asks_while_another_thread_is_finding_out_learns_the_same(monkeypatc
         found.append(state.model_info(provider, "any"))
         return ModelInfo(**fields)
 
-    monkeypatch.setattr(shared, "ModelInfo", ask_meanwhile)
+    monkeypatch.setattr(module, "ModelInfo", ask_meanwhile)
     found.append(state.model_info(provider, "any"))
 
     assert [info and info.pricing_version for info in found] == [SELF_HOSTED] * 2

@@ -425,7 +425,7 @@ class AsyncClient(BaseClient):
         return await self._count_tokens(messages, options)
 
     async def close(self) -> None:
-        """Close the running loop's connections, unless the transport or HTTP client is the caller's; forget the conversations."""
+        """Close the running loop's connections, as `Client.close` does, and forget the conversations."""
         self._shared.clear()
         await self._io.close()
 
