@@ -1,8 +1,10 @@
-"""Core spells no provider's name: what ours can do, a third party's plugin must be able to do."""
+"""Core, serving and the gateway name no provider: a third party's plugin must be able to do all that ours can."""
 
 from __future__ import annotations
 
 import re
+
+import pytest
 
 from tests.support import tree
 
@@ -16,8 +18,9 @@ AS_WORDS = "gpt|google|xai|grok|glm|zai|kimi|qwen|vertex|azure|nvidia|sambanova"
 NAMES = re.compile(rf"{ANYWHERE}|(?<![a-z])(?:{AS_WORDS})(?![a-z])", re.IGNORECASE)
 
 
-def test_core_names_no_provider() -> None:
-    source = tree.ROOT / "core" / "src"
+@pytest.mark.parametrize("folder", ["core", "plugins/serving", "plugins/gateway"])
+def test_no_provider_is_named(folder: str) -> None:
+    source = tree.ROOT / folder / "src"
     found = [
         f"{path.relative_to(tree.ROOT)}:{number}: {match[0]}"
         for path in tree.tracked()
@@ -26,7 +29,7 @@ def test_core_names_no_provider() -> None:
         if (match := NAMES.search(line))
     ]
 
-    assert not found, "core names a provider; use a capability, a setting or a plugin's data:\n" + "\n".join(found)
+    assert not found, "use a capability, a setting or a plugin's data, not a provider's name:\n" + "\n".join(found)
 
 
 def test_the_pattern_sees_what_it_should() -> None:

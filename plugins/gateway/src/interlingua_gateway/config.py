@@ -23,7 +23,7 @@ class ModelRoute:
     """Which models answer for a name that callers ask for.
 
     Attributes:
-        match: the name, or a pattern with `*` and `?`, such as `gemini-*`.
+        match: the name, or a pattern with `*` and `?`, such as `fast-*`.
         to: models as `provider:name`, tried in order: the next one answers where one fails before its answer began.
             `{model}` stands for the name that was asked for.
         retries: how often each is tried again by itself.

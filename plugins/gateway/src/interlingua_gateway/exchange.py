@@ -170,7 +170,7 @@ class _Request:
                 response = attrs.evolve(response, status=413)
             elif isinstance(error, UpstreamKeyError):
                 response = attrs.evolve(response, status=503)
-                extra["x-should-retry"] = "false"  # the SDKs of Anthropic and OpenAI read it
+                extra["x-should-retry"] = "false"  # some SDKs read it
             if (seconds := getattr(error, "retry_after", None)) is not None:
                 extra["retry-after"] = str(max(1, round(seconds)))
             await self._respond(response, extra)

@@ -1,7 +1,8 @@
-"""Answers kept for callers that do not send back what their models need: found again by what they do send.
+"""Keep answers for callers that do not send back the state their models need.
 
-Ollama's API has no place for a foreign model's state, and an agent may drop it when it changes models. An answer that
-holds such state is therefore kept, sealed, under a digest of what the caller sees of it and of the message before it.
+Some APIs have no place for another provider's state, and an agent may drop it when it changes models. The gateway
+therefore stores such an answer, sealed, under a digest of the parts that the caller sees of it and of the message
+before it.
 """
 
 from __future__ import annotations

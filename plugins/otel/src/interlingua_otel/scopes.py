@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextvars import Token
 from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from opentelemetry import trace
@@ -19,9 +19,7 @@ from opentelemetry.trace import SpanKind, Status, StatusCode
 
 from interlingua.types import DEFAULT_SESSION, Message, RequestOptions, ToolResultBlock
 from interlingua_otel import content, names
-
-if TYPE_CHECKING:
-    from interlingua_otel.plugin import OpenTelemetry
+from interlingua_otel.telemetry import Telemetry
 
 _SLACK = 0.0002  # seconds; less than any first chunk takes
 _PORTS = {"https": 443, "http": 80}
@@ -35,11 +33,11 @@ class SpanScope:
     _ended = True  # until there is a span
 
     def __init__(
-        self, plugin: OpenTelemetry, name: str, attributes: dict[str, Any], parent: Context | None = None
+        self, telemetry: Telemetry, name: str, attributes: dict[str, Any], parent: Context | None = None
     ) -> None:
-        self._plugin = plugin
+        self._telemetry = telemetry
         self._attributes = attributes
-        self._span = plugin.tracer.start_span(name, parent, self.kind, attributes)
+        self._span = telemetry.tracer.start_span(name, parent, self.kind, attributes)
         self._context = trace.set_span_in_context(self._span, parent)
         self._began = time.perf_counter()
         self._ended = False
@@ -70,7 +68,7 @@ class SpanScope:
             self._span.set_attributes(known)
             self._add_content(result, facts)
             if kind is not None:
-                said = str(error) if error is not None and self._plugin.capture.on_spans else None
+                said = str(error) if error is not None and self._telemetry.capture.on_spans else None
                 self._span.set_status(Status(StatusCode.ERROR, said))
         self._record(seconds, result, facts)
         self._span.end()
@@ -93,7 +91,7 @@ class RequestScope(SpanScope):
 
     kind = SpanKind.CLIENT
 
-    def __init__(self, plugin: OpenTelemetry, facts: Mapping[str, Any]) -> None:
+    def __init__(self, telemetry: Telemetry, facts: Mapping[str, Any]) -> None:
         key, model = facts["provider"], facts["model"]
         operation = names.operation_name(key, model)
         attributes = {
@@ -104,7 +102,7 @@ class RequestScope(SpanScope):
         }
         options: RequestOptions = facts["options"]
         self._facts, self._streams, self._times = facts, options.stream, array("d")
-        super().__init__(plugin, f"{operation} {model}", attributes)
+        super().__init__(telemetry, f"{operation} {model}", attributes)
         if self._span.is_recording():
             self._span.set_attributes(_of_request(facts))
 
@@ -134,7 +132,7 @@ class RequestScope(SpanScope):
                 known[attribute] = found
         usage = metadata.usage
         if usage is not None:
-            written = names.CACHE_WRITE_1_41 if self._plugin.conventions == "1.41" else None
+            written = names.CACHE_WRITE_1_41 if self._telemetry.conventions == "1.41" else None
             for field, attribute in names.USAGE.items():
                 count = getattr(usage, field)
                 if count is not None:
@@ -145,8 +143,8 @@ class RequestScope(SpanScope):
                 known[names.COST] = float(usage.cost_usd)
 
     def _add_content(self, result: Any, facts: Mapping[str, Any]) -> None:
-        plugin = self._plugin
-        if not (plugin.capture.on_spans or plugin.capture.on_events):
+        telemetry = self._telemetry
+        if not (telemetry.capture.on_spans or telemetry.capture.on_events):
             return
         messages: Sequence[Message] = self._facts["messages"]
         found = {
@@ -155,11 +153,11 @@ class RequestScope(SpanScope):
             names.OUTPUT_MESSAGES: [] if result is None else content.to_messages([result]),
             names.TOOL_DEFINITIONS: content.to_definitions(self._facts["tools"]),
         }
-        found = plugin.prepare_content(found)
-        if plugin.capture.on_spans:
+        found = telemetry.prepare_content(found)
+        if telemetry.capture.on_spans:
             self._span.set_attributes({name: content.to_text(value) for name, value in found.items()})
-        if plugin.capture.on_events:
-            plugin.logger.emit(
+        if telemetry.capture.on_events:
+            telemetry.logger.emit(
                 event_name=names.EVENT_DETAILS,
                 context=self._context,
                 attributes=self._attributes | _of_request(self._facts) | found,
@@ -173,16 +171,16 @@ class RequestScope(SpanScope):
             begun = self._began + seconds - facts["duration_s"]  # what `first` counts from, a little too late
             times = [at for at in self._times if at - begun >= first - _SLACK]
             chunks = [after - before for before, after in pairwise(times)]
-        self._plugin.instruments.record_request(self._attributes, seconds, first, chunks, usage, self._context)
+        self._telemetry.instruments.record_request(self._attributes, seconds, first, chunks, usage, self._context)
 
     def end(self, result: Any, error: BaseException | None, facts: Mapping[str, Any]) -> None:
         """As `SpanScope.end`; an exception is an event too, its text only where content is asked for."""
         if error is not None:
             kind = type(error)
             told = {names.EXCEPTION_TYPE: f"{kind.__module__}.{kind.__qualname__}"}
-            if self._plugin.capture.on_events:
+            if self._telemetry.capture.on_events:
                 told[names.EXCEPTION_MESSAGE] = str(error)
-            self._plugin.logger.emit(
+            self._telemetry.logger.emit(
                 event_name=names.EVENT_EXCEPTION,
                 severity_number=SeverityNumber.WARN,
                 context=self._context,
@@ -194,7 +192,7 @@ class RequestScope(SpanScope):
 class ToolScope(SpanScope):
     """The span of one call of a tool."""
 
-    def __init__(self, plugin: OpenTelemetry, facts: Mapping[str, Any]) -> None:
+    def __init__(self, telemetry: Telemetry, facts: Mapping[str, Any]) -> None:
         self._call, definition = facts["call"], facts["tool"]
         attributes = {
             names.OPERATION: "execute_tool",
@@ -204,7 +202,7 @@ class ToolScope(SpanScope):
         }
         if definition is not None and definition.description:
             attributes[names.TOOL_DESCRIPTION] = definition.description
-        super().__init__(plugin, f"execute_tool {self._call.name}", attributes)
+        super().__init__(telemetry, f"execute_tool {self._call.name}", attributes)
 
     def _error_type(self, result: Any, error: BaseException | None) -> str | None:
         if error is None and isinstance(result, ToolResultBlock) and result.is_error:
@@ -212,21 +210,21 @@ class ToolScope(SpanScope):
         return super()._error_type(result, error)
 
     def _add_content(self, result: Any, facts: Mapping[str, Any]) -> None:
-        if self._plugin.capture.on_spans:
+        if self._telemetry.capture.on_spans:
             found = {names.TOOL_ARGUMENTS: content.to_arguments(self._call)}
             if result is not None:
                 found[names.TOOL_RESULT] = content.to_response(result)
-            found = self._plugin.prepare_content(found)
+            found = self._telemetry.prepare_content(found)
             self._span.set_attributes({name: content.to_text(value) for name, value in found.items()})
 
     def _record(self, seconds: float, result: Any, facts: Mapping[str, Any]) -> None:
-        self._plugin.instruments.record_tool(self._attributes, seconds, self._context)
+        self._telemetry.instruments.record_tool(self._attributes, seconds, self._context)
 
 
 class AgentScope(SpanScope):
     """The span of one run of an agent, around its requests and calls."""
 
-    def __init__(self, plugin: OpenTelemetry, facts: Mapping[str, Any]) -> None:
+    def __init__(self, telemetry: Telemetry, facts: Mapping[str, Any]) -> None:
         name, description = facts.get("name"), facts.get("description")
         attributes = {names.OPERATION: "invoke_agent", names.REQUEST_MODEL: facts["model"].partition(":")[2]}
         if name:
@@ -236,7 +234,7 @@ class AgentScope(SpanScope):
         if facts["session_id"] not in ("", DEFAULT_SESSION):
             attributes[names.CONVERSATION] = facts["session_id"]
         self._messages, self._tools = tuple(facts["messages"]), facts["tools"]
-        super().__init__(plugin, f"invoke_agent {name}" if name else "invoke_agent", attributes)
+        super().__init__(telemetry, f"invoke_agent {name}" if name else "invoke_agent", attributes)
 
     def _describe(self, known: dict[str, Any], result: Any, facts: Mapping[str, Any]) -> None:
         usages = facts.get("usages", ())
@@ -252,19 +250,19 @@ class AgentScope(SpanScope):
         known[names.FINISH_REASONS] = [str(reason or "error")]
 
     def _add_content(self, result: Any, facts: Mapping[str, Any]) -> None:
-        if self._plugin.capture.on_spans:
+        if self._telemetry.capture.on_spans:
             found = {
                 names.SYSTEM_INSTRUCTIONS: content.to_instructions(self._messages),
                 names.INPUT_MESSAGES: content.to_messages(self._messages),
                 names.OUTPUT_MESSAGES: [] if result is None else content.to_messages([result]),
                 names.TOOL_DEFINITIONS: content.to_definitions(self._tools),
             }
-            found = self._plugin.prepare_content(found)
+            found = self._telemetry.prepare_content(found)
             self._span.set_attributes({name: content.to_text(value) for name, value in found.items()})
 
     def _record(self, seconds: float, result: Any, facts: Mapping[str, Any]) -> None:
         turns, calls = facts.get("turns", 0), facts.get("tool_calls", 0)
-        self._plugin.instruments.record_agent(self._attributes, seconds, turns, calls, self._context)
+        self._telemetry.instruments.record_agent(self._attributes, seconds, turns, calls, self._context)
 
 
 class ServedScope(SpanScope):
@@ -272,7 +270,7 @@ class ServedScope(SpanScope):
 
     kind = SpanKind.SERVER
 
-    def __init__(self, plugin: OpenTelemetry, facts: Mapping[str, Any]) -> None:
+    def __init__(self, telemetry: Telemetry, facts: Mapping[str, Any]) -> None:
         headers: Mapping[str, str] = facts["headers"]
         attributes = {
             names.HTTP_METHOD: facts["method"],
@@ -286,7 +284,7 @@ class ServedScope(SpanScope):
             attributes[names.CLIENT_ADDRESS] = facts["client"][0]
         if "user-agent" in headers:
             attributes[names.USER_AGENT] = headers["user-agent"]
-        super().__init__(plugin, f"{facts['method']} {facts['route']}", attributes, extract(headers))
+        super().__init__(telemetry, f"{facts['method']} {facts['route']}", attributes, extract(headers))
 
     def end(self, result: Any, error: BaseException | None, facts: Mapping[str, Any]) -> None:
         """As `SpanScope.end`; what the caller did wrong (a status of 4xx) is no error of the server's."""
@@ -298,7 +296,7 @@ class ServedScope(SpanScope):
             known[names.HTTP_STATUS] = facts["status"]
 
     def _record(self, seconds: float, result: Any, facts: Mapping[str, Any]) -> None:
-        self._plugin.instruments.record_served(self._attributes, seconds, self._context)
+        self._telemetry.instruments.record_served(self._attributes, seconds, self._context)
 
 
 @lru_cache(maxsize=64)
