@@ -20,12 +20,13 @@ _NAMES = {
     "_plugins.connection": (
         "Auth BatchLimits Connection ConnectionSettings Credentials Endpoint HttpRequest Sign bearer_auth no_auth"
     ),
+    "_plugins.contract": "CONTRACT_VERSION OLDEST_CONTRACT",
     "_plugins.encoding": (
         "Json Piece ProjectedConversation encode_each json_array json_array_concat json_object json_object_with "
         "model_saw"
     ),
     "_plugins.errors": "error_class_for_status error_for_status retry_after",
-    "_plugins.hookspecs": "CONTRACT_VERSION PLUGIN_HOOKS PROJECT PROVIDER_HOOKS PluginHooks ProviderHooks hookimpl",
+    "_plugins.hookspecs": "PLUGIN_HOOKS PROJECT PROVIDER_HOOKS PluginHooks ProviderHooks hookimpl",
     "_plugins.losses": "BlockLoss Loss Verdict message_loss nearest_effort option_loss placeholder_text",
     "_plugins.provider": "Distribution Provider ProjectionTarget",
     "_plugins.registry": (
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from interlingua._json import *
     from interlingua._plugins.batches import *
     from interlingua._plugins.connection import *
+    from interlingua._plugins.contract import *
     from interlingua._plugins.encoding import *
     from interlingua._plugins.errors import *
     from interlingua._plugins.hookspecs import *

@@ -158,14 +158,6 @@ def test_an_unknown_key_says_what_there_is_and_what_to_do() -> None:
         registry.provider("nope")
 
 
-def test_a_plugin_of_another_contract_version_is_refused() -> None:
-    fake = Fake()
-    vars(fake)["contract_version"] = 99
-
-    with pytest.raises(PluginError, match="written for contract version 99"):
-        Registry(providers={"fake": fake}, entry_points=[]).provider("fake")
-
-
 def test_a_misspelt_hook_an_unknown_argument_and_a_missing_hook_are_named() -> None:
     class Misspelt(Fake):
         @hookimpl

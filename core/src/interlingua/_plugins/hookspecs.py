@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from interlingua.types.tools import ToolDefinition
 
 PROJECT = "interlingua"
-CONTRACT_VERSION = 1
 hookspec = pluggy.HookspecMarker(PROJECT)
 hookimpl = pluggy.HookimplMarker(PROJECT)
 

@@ -16,8 +16,8 @@ import pluggy
 
 from interlingua._ids import ModelId, parse_model_id
 from interlingua._json import EMPTY
+from interlingua._plugins.contract import adapt, check_contract
 from interlingua._plugins.hookspecs import (
-    CONTRACT_VERSION,
     PLUGIN_HOOKS,
     PROJECT,
     PROVIDER_HOOKS,
@@ -398,10 +398,7 @@ class Registry:
         except Exception as error:
             why = f"{type(error).__name__}: {error}"
             raise PluginError(f"provider {key!r} from {where} cannot be loaded: {why}") from error
-        wanted = getattr(plugin, "contract_version", CONTRACT_VERSION)
-        if wanted != CONTRACT_VERSION:
-            written = f"is written for contract version {wanted}; this core has {CONTRACT_VERSION}"
-            raise PluginError(f"provider {key!r} from {where} {written}")
+        plugin = adapt(plugin, check_contract(key, where, plugin))
         manager = new_manager(self.plugins)
         register(manager, plugin, f"{key} ({where})")
         answers = {name: _answering(manager, name) for name in (*REQUIRED, "prepare_request")}
