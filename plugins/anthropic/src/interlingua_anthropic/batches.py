@@ -41,7 +41,7 @@ def batch_request(kind: str, arguments: Mapping[str, Any]) -> WireRequest | None
 
 
 def read_batch(kind: str, response: WireResponse) -> Any:
-    """Return what such a request was made for."""
+    """Read the answer to an auxiliary request of a batch."""
     if kind == "batch_results":
         return [_answer(loads(line)) for line in response.body.splitlines() if line.strip()]
     body = loads(response.body)

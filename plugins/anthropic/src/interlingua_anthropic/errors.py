@@ -1,4 +1,4 @@
-"""What a failed answer, or an error inside a stream, means; and how a failure is written for callers of this API."""
+"""Typed errors from failed answers and error events, and errors written for callers of this API."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ _WRITTEN: tuple[tuple[type[InterlinguaError], int, str], ...] = (
 
 
 def from_wire_error(response: WireResponse) -> ProviderError:
-    """Return the typed error that the body names; the status alone decides where there is no readable body."""
+    """Return the typed error of a failed answer: by its body, or by its status if the body is not readable."""
     try:
         body = loads(response.body)
     except ValueError:

@@ -53,7 +53,7 @@ _NO_ANSWER = b'{"type":"text","text":"(No answer.)"}'
 _OPEN = {role: b'{"role":"%s","content":[' % role.encode() for role in ("user", "assistant", "system")}
 _NEXT = {role: b"]}," + opened for role, opened in _OPEN.items()}
 THINKING = (ThinkingBlock, RedactedThinkingBlock)
-_WAITING = (StopReason.PAUSE_TURN, StopReason.TOOL_USE)  # the result comes with the next answer
+_WAITING = (StopReason.PAUSE_TURN, StopReason.TOOL_USE)  # the next answer brings the result
 
 
 class Mark(NamedTuple):
@@ -66,14 +66,14 @@ class Mark(NamedTuple):
 
 
 class Notes(NamedTuple):
-    """What joining has to know of a message besides its bytes.
+    """Facts about a written message that are not in its bytes and that joining the messages needs.
 
     Attributes:
-        rows: what was lost.
-        marks: cache hints, not written yet.
-        parts: each element by itself, where there are marks or a trimmed end.
-        trimmed: the last element without the white space at its end, which cannot always stand there.
-        betas: the beta features that blocks are from (WIRE.md, Server tools).
+        rows: ledger rows of its losses.
+        marks: cache hints that are not written yet.
+        parts: each element separately, if there are marks or a trimmed end.
+        trimmed: the last element without the white space at its end, which the wire does not always allow.
+        betas: the beta features that its blocks belong to (WIRE.md, Server tools).
     """
 
     rows: tuple[BlockLoss, ...] = ()
@@ -113,7 +113,7 @@ class MessagesTurns(NamedTuple):
 
 
 class SpentMarks(NamedTuple):
-    """Cache markers that stand before the conversation: how many, and whether one of them is short-lived."""
+    """Cache markers before the conversation: how many, and whether one of them is short-lived."""
 
     used: int = 0
     short: bool = False
@@ -196,7 +196,7 @@ def _stand_in(message: Message, rows: list[BlockLoss]) -> list[Any]:
 
 
 def _text(block: TextBlock, index: int, rows: list[BlockLoss], *, by_model: bool) -> dict[str, Any] | None:
-    """Write a text that is empty, and so is dropped, or has citations."""
+    """Write a text block with citations; drop an empty one."""
     if not block.text or block.text.isspace():  # only signed text gets here: core removes other empty text
         reason = "empty text, which this wire refuses; nor has it signed text"
         rows.append(BlockLoss(index, block.type, "dropped", reason))
@@ -248,7 +248,7 @@ def _result_part(part: Any) -> Any:
 
 
 def _inner_hint(block: ToolResultBlock, index: int, rows: list[BlockLoss]) -> CacheHint | None:
-    """Return the last cache hint inside a result: it marks the result itself, the next place a marker may stand."""
+    """Return the last cache hint inside a result; the marker is set on the result, the nearest place for one."""
     found: CacheHint | None = None
     last = None
     for part in block.content:
@@ -290,12 +290,12 @@ def _other(block: Any, index: int, rows: list[BlockLoss], message: Message, beta
 
 
 def _trimmed_end(message: Message, elements: list[Any]) -> bytes:
-    """Return the last element without white space at the end of its text, b"" where there is none (WIRE.md, Turns)."""
+    """Return the last element without the white space at the end of its text; b"" if nothing was trimmed (WIRE.md, Turns)."""
     last = message.content[-1] if message.content else None
     if type(last) is not TextBlock or not last.text[-1:].isspace() or last.text.isspace():
         return b""
     if message.metadata.stop_reason is StopReason.PAUSE_TURN:
-        return b""  # continued as it stands
+        return b""  # sent back unchanged, to be continued
     return dumps({**elements[-1], "text": last.text.rstrip()})
 
 
@@ -373,7 +373,7 @@ def _cites(part: Any) -> bool:
 
 
 def turn_in_progress(messages: Sequence[Message]) -> list[int]:
-    """Return the places of the assistant messages that the next answer goes on with; none where the user began a turn.
+    """Return the places of the assistant messages that the next answer continues; empty if the user began a turn.
 
     Calls and their results do not end a turn.
     """
@@ -396,14 +396,14 @@ def turn_in_progress(messages: Sequence[Message]) -> list[int]:
 def to_wire_turns(
     messages: Sequence[Message], head: bytes, spent: SpentMarks, *, bound: bool, bare: Sequence[int] = ()
 ) -> MessagesTurns:
-    """Join all messages: neighbours of one role share a turn, so the results of a batch stand together.
+    """Join all messages: neighbours of one role share a turn, so that all results of one answer are in one turn.
 
     Args:
         messages: the projected conversation.
-        head: what stands before all messages: the tools as bytes, without cache markers.
+        head: the bytes before all messages: the tools, without cache markers.
         spent: cache markers already on the tools.
         bound: the model binds thinking to its exact prefix (WIRE.md, Thinking).
-        bare: places of the messages that are written without thinking.
+        bare: places of the messages to write without thinking.
     """
     pieces = encode_messages(messages, bound=bound)
     prefix = _drop_stale_thinking(messages, pieces, head) if bound else ""
@@ -474,7 +474,7 @@ def _write_again(
     places: Sequence[int],
     write: Callable[[Message], MessageElements],
 ) -> None:
-    """Replace messages with what another way of writing them gives."""
+    """Write some of the messages again with another function."""
     if places:
         written = encode_each(messages, ("anthropic", write), write)
         for at in places:
@@ -482,10 +482,10 @@ def _write_again(
 
 
 def _later_system(piece: MessageElements, notes: Notes, messages: Sequence[Message], at: int) -> MessageElements:
-    """A later system message stands in the list where the wire allows it, else as tagged user text (WIRE.md, System).
+    """Write a later system message: as itself if the wire allows it, else as tagged user text (WIRE.md, System).
 
-    The wire allows it before an answer. One that said nothing is not sent back: what stood before it stays as it was
-    sent, and a text says that there was no answer.
+    The wire allows it before an answer. An empty answer is not sent back: the message before it stays as it was sent,
+    followed by a text that there was no answer.
     """
     if _is_answered_after(messages, at) and _may_precede_system(_message_before(messages, at)):
         return piece
@@ -506,7 +506,7 @@ def _is_answered_after(messages: Sequence[Message], at: int) -> bool:
 
 
 def _message_before(messages: Sequence[Message], at: int) -> Message | None:
-    """Return what stands before this system message and others beside it; None: an answer that said nothing."""
+    """Return the message before this run of system messages; None if it is an empty answer."""
     for place in range(at - 1, -1, -1):
         if messages[place].role is not _SYSTEM:
             return messages[place]

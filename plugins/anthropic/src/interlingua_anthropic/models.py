@@ -12,7 +12,7 @@ from interlingua.types import ModelCapabilities
 
 API = "messages"
 
-# What the wire itself can carry; what differs by model stands in models.json. The length of a call id is the strictest
+# Limits of the wire itself; limits that differ by model are in models.json. The length of a call id is the strictest
 # host's (WIRE.md, Tools).
 DEFAULTS = ModelCapabilities(
     supports_thinking=True,
@@ -64,7 +64,7 @@ def models() -> tuple[ModelInfo, ...]:
 
 @cache
 def model_of(name: str) -> ModelInfo | None:
-    """Return the model of a name, alias or dated snapshot; None where it is not listed."""
+    """Return the model of a name, alias or dated snapshot; None if it is not listed."""
     return find_model(models(), name)
 
 

@@ -1,4 +1,4 @@
-"""The provider object: the hooks, how to reach the service, and requests besides the message itself."""
+"""The provider object: its hooks, how to reach the service, and auxiliary requests."""
 
 from __future__ import annotations
 

@@ -78,12 +78,12 @@ _BYTES_PER_TOKEN_OF_DOCUMENT = 40
 def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions) -> WireRequest:
     """Write the request.
 
-    `options.provider_options` are laid over the body, with exceptions: `tools` (the service's own) stand behind
-    the declared ones, and `betas` (a list), `anthropic_version`, `workspace_id` and `user_profile_id` are
-    headers (WIRE.md, Connection).
+    `options.provider_options` are merged over the body, with exceptions: `tools` (the service's own) are appended to
+    the declared ones, and `betas` (a list), `anthropic_version`, `workspace_id` and `user_profile_id` become headers
+    (WIRE.md, Connection).
 
     Raises:
-        CapabilityError: an option that this model refuses, or the request is too large.
+        CapabilityError: the model rejects an option, or the request is too large.
     """
     facts = facts_of(options.model)
     losses: list[Loss] = []
@@ -140,7 +140,7 @@ def _conversation(
     spent = written.spent if written is not None else SpentMarks()
     turns = to_wire_turns(messages, head, spent, bound=bound, bare=bare)
     if turns.ends_with is None:
-        text = "a request holds at least one message besides the system prompt; add a user message"
+        text = "a request must contain a message in addition to the system prompt: add a user message"
         raise CapabilityError(text, path="messages")
     losses.extend(turns.losses)
     if turns.system is not None:
@@ -214,7 +214,7 @@ def _thinking(
 def _as_begun(
     messages: Sequence[Message], turn: Sequence[int], options: RequestOptions, max_tokens: int, losses: list[Loss]
 ) -> tuple[dict[str, Any] | None, Sequence[int]]:
-    """Return the thinking that a turn goes on with where the caller names none, and the places that lose theirs."""
+    """Return the thinking to continue a turn with if the caller sets none, and the places of messages that lose theirs."""
     if not any(type(block) in THINKING for at in turn for block in messages[at].content):
         return None, ()
     thinking = None
@@ -397,7 +397,7 @@ def to_wire_tool_choice(options: RequestOptions, facts: FrozenDict, losses: list
 def to_wire_thinking(
     options: RequestOptions, facts: FrozenDict, max_tokens: int, losses: list[Loss]
 ) -> tuple[dict[str, Any] | None, str | None]:
-    """Return (`thinking`, `effort`), each None where nothing is to be sent.
+    """Return (`thinking`, `effort`), each None if it is not sent.
 
     Raises:
         CapabilityError: `max_tokens` is below the smallest budget.
@@ -444,7 +444,7 @@ def _off(
 def _budgeted(options: RequestOptions, effort: str | None, max_tokens: int, losses: list[Loss]) -> dict[str, Any]:
     if max_tokens <= MIN_BUDGET:
         raise CapabilityError(
-            f"max_tokens={max_tokens} leaves no tokens for thinking; give more than {MIN_BUDGET}",
+            f"max_tokens={max_tokens} leaves no tokens for thinking; set it above {MIN_BUDGET}",
             path="options.max_tokens",
         )
     wanted = options.thinking_budget
@@ -492,7 +492,7 @@ def to_wire_schema(
 
 
 def _inner_schema(schema: Any, losses: list[Loss], path: str) -> Any:
-    """Return a schema in the subset; one that is no object (true, false) as it is."""
+    """Return a schema in the supported subset; true and false are returned unchanged."""
     return to_wire_schema(schema, losses, path) if isinstance(schema, Mapping) else schema
 
 

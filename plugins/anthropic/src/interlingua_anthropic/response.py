@@ -70,7 +70,7 @@ def from_wire_response(response: WireResponse, context: RequestContext) -> Messa
 
 
 def _content(body: dict[str, Any]) -> list[Any] | None:
-    """Return the blocks, None where there is no message; a compatible server's may be one text, or null."""
+    """Return the blocks, or None if there is no message. Compatible servers may send one string, or null."""
     content = body.get("content")
     if isinstance(content, list) and body.get("type") != "error":
         return content
@@ -80,7 +80,7 @@ def _content(body: dict[str, Any]) -> list[Any] | None:
 
 
 def from_wire_stop(raw: Any) -> StopReason:
-    """Return the canonical stop reason; OTHER for one that is not known."""
+    """Return the canonical stop reason; OTHER if the reason is unknown."""
     return _STOPS.get(raw, StopReason.OTHER) if isinstance(raw, str) else StopReason.OTHER
 
 
@@ -158,7 +158,7 @@ def from_wire_usage(raw: Mapping[str, Any], blocks: Iterable[ContentBlock]) -> U
 
 
 def _code_executions(blocks: Iterable[ContentBlock]) -> int:
-    """Return how often the service ran code; none is billed beside a web search or fetch (WIRE.md, Usage)."""
+    """Return how often the service ran code; not billed together with a web search or fetch (WIRE.md, Usage)."""
     used = [
         str(block.data.get("name"))
         for block in blocks
@@ -194,7 +194,7 @@ def from_wire_block(raw: Any, context: RequestContext) -> ContentBlock:
 
 
 def signature_of(raw: Mapping[str, Any]) -> str | None:
-    """Return a thinking block's signature; an empty one, as some compatible servers send, is none."""
+    """Return a thinking block's signature; None if it is empty, as some compatible servers send it."""
     return optional_text(raw, "signature") or None
 
 

@@ -103,7 +103,7 @@ async def stream_response(  # noqa: C901, PLR0912  the hot path stays in one fra
 
 @attrs.define
 class OpenBlock:
-    """A block that has begun and not ended; its usual deltas have `delta_kind`, with their text in `field`."""
+    """A block that has started and not ended; its usual deltas have `delta_kind`, with their text in `field`."""
 
     index: int
     raw: dict[str, Any]
@@ -127,7 +127,7 @@ class MessagesStreamReader:
         self._others: list[ContentBlock] = []
         self._calls: dict[str, Any] = {}
         self._begun: set[int] = set()  # as the wire counts blocks
-        self._last = -1  # as they stand
+        self._last = -1  # in the order of arrival
         # a body may hold several messages, one after the other: their blocks follow each other (seen in recordings)
         self._offset = 0
 
@@ -155,7 +155,7 @@ class MessagesStreamReader:
             self.over = True
 
     def end_mark(self) -> Iterator[StreamEvent]:
-        """Take another wire's end mark, which some proxies add, for the last event where that was left out."""
+        """Treat another API's end mark, which some proxies add, as the last event if that is missing."""
         if not self._stopped and self._message.get("stop_reason") is not None:
             yield from self._complete()
 
@@ -192,7 +192,7 @@ class MessagesStreamReader:
             raise MalformedResponseError("a block begins without an object or an index", path="content_block")
         if wire_index in self.open:
             raise MalformedResponseError(f"block {wire_index} begins twice", path="index")
-        # blocks stand as they began: compatible servers give all of theirs one index
+        # blocks are in the order of their starts: compatible servers use one index for all
         self._begun.add(wire_index + self._offset)
         index = self._last = max(wire_index + self._offset, self._last + 1)
         kind = raw.get("type")

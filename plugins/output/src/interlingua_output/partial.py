@@ -1,4 +1,4 @@
-"""What has arrived of a typed answer while it is streamed."""
+"""Partial values of a typed answer while it is streamed."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ _HALF_PAIR = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}$")
 
 
 class JsonPartialReader:
-    """Makes partial answers of the events of a stream.
+    """Builds partial answers from the events of a stream.
 
     Args:
-        tool: the tool whose call is the answer; "" where the answer is text.
-        restore: makes the value of the answer's JSON, as `OutputPlan.restore` does.
-        unwrap: makes paths in the value of paths in the JSON.
+        tool: the tool whose call is the answer; "" if the answer is text.
+        restore: converts the answer's JSON to its value, as `SchemaPlan.restore` does.
+        unwrap: converts paths in the JSON to paths in the value.
     """
 
     def __init__(self, tool: str, restore: Callable[[Any], Any], unwrap: Callable[[Set[str]], frozenset[str]]) -> None:
         self._tool, self._restore, self._unwrap = tool, restore, unwrap
         self._index: int | None = None
         self._text = ""
-        self._read = 0  # what is before is tokens that were looked at
-        self._whole = 0  # what is before is JSON once the open objects and lists are closed
+        self._read = 0  # the text before this place is read
+        self._whole = 0  # the text before this place is JSON once the open objects and lists are closed
         self._closers: list[str] = []
         self._at_key = self._ended = False
         self._last: tuple[str, bool] = ("", False)
 
     def feed(self, event: StreamEvent) -> Partial | None:
-        """Return what there is after an event; None where it brought nothing."""
+        """Return the partial answer after an event; None if the event added nothing."""
         if isinstance(event, ToolUseStart) and event.name == self._tool and self._index is None:
             self._index = event.index
         elif isinstance(event, ToolUseInputDelta) and event.index == self._index:
@@ -53,7 +53,7 @@ class JsonPartialReader:
             return None
         while not self._ended and (token := _TOKEN.match(self._text, self._read)):
             if token[3] and token.end() == len(self._text):
-                break  # a number may go on
+                break  # more digits may follow
             self._take(token)
         half = None if self._at_key or self._ended else _HALF_TEXT.match(self._text, self._read)
         found = self._text[self._read : half.end()] if half else ""
@@ -87,7 +87,7 @@ class JsonPartialReader:
 
 
 def _closed(value: Any, depth: int, *, half: bool) -> frozenset[str]:
-    """Return the paths of what is whole in a value whose last `depth` objects and lists, one in the other, are open."""
+    """Return the paths of the complete parts of a value whose last `depth` nested objects and lists are open."""
     found = set() if depth else {""}
 
     def walk(node: Any, path: str, depth: int) -> None:

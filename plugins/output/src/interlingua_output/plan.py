@@ -1,4 +1,4 @@
-"""How a typed answer is asked for, read, and asked for again."""
+"""Asking for a typed answer, reading it, and asking again."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _WRONG = "The answer does not fit what was asked for:\n{}\nGive the whole answer
 _TOO_EARLY = "Not taken, for other tools were called beside it: give the answer after their results."
 _MOST_PROBLEMS = 10
 _FENCED = re.compile(r"```(?:json)?\s*\n(.*?)```", re.S)
-_SAYING = {"type", "enum", "const", "anyOf", "allOf", "$ref"}  # an object of a schema with none of them takes any value
+_SAYING = {"type", "enum", "const", "anyOf", "allOf", "$ref"}  # a schema without any of these accepts any value
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _FOREIGN = re.compile("[^a-z0-9_]")  # no part of a tool's name
 
@@ -60,7 +60,7 @@ class SchemaPlan(output.OutputPlan[_T]):
 
     Attributes:
         mode: the mode in use.
-        tools: tools to offer the model: the caller's and, in mode `tool`, the one that takes the answer.
+        tools: tools to offer the model: the caller's and, in mode `tool`, the tool that takes the answer.
         options: options by name that replace the caller's.
         losses: rows for the ledger: the mode if it is not `native`, and each change to the schema.
         tool: name of the tool that takes the answer; "" in other modes.
@@ -145,7 +145,7 @@ class SchemaPlan(output.OutputPlan[_T]):
     def _switch_on_json(
         self, tools: Sequence[ToolDefinition], options: RequestOptions, can: ModelCapabilities
     ) -> list[Loss]:
-        """Have the service make the answer JSON, where it can; what the caller wrote in its words stays."""
+        """Switch on the service's JSON mode, if there is one, below the caller's provider options."""
         if not can.json_mode or _conflict(tools, options, can):
             return []
         self.options = {"provider_options": _merge(can.json_mode, options.provider_options)}
@@ -159,7 +159,7 @@ class SchemaPlan(output.OutputPlan[_T]):
         return system(self._instructions)
 
     def messages(self, history: str | Message | Sequence[Message]) -> Sequence[Message]:
-        """Return the conversation with what the model has to be told about the answer, in its system prompt."""
+        """Return the conversation with the instructions about the answer in its system prompt."""
         history = read_messages(history)
         if not self._instructions:
             return history
@@ -171,11 +171,11 @@ class SchemaPlan(output.OutputPlan[_T]):
         return [*history[: leading - 1], told, *history[leading:]]
 
     def attempts(self, messages: str | Message | Sequence[Message], retries: int) -> SchemaAttempts[_T]:
-        """Begin a conversation's attempts to have the answer, which may be asked for again `retries` times."""
+        """Start the attempts of a conversation; the answer may be requested again `retries` times."""
         return SchemaAttempts(self, messages, retries)
 
     def partials(self) -> JsonPartialReader:
-        """Begin to read partial answers from the events of one stream."""
+        """Start to read partial answers from the events of one stream."""
         return JsonPartialReader(self.tool, self.restore, self.unwrap)
 
     def answer(self, message: Message, losses: Sequence[Loss]) -> Answer[_T]:
@@ -185,16 +185,16 @@ class SchemaPlan(output.OutputPlan[_T]):
         return answer
 
     def misses_thinking(self, message: Message) -> bool:
-        """Return whether the caller asked for thinking and a message shows no sign of any."""
+        """Return whether the caller requested thinking and a message shows no sign of it."""
         usage = message.metadata.usage
         return self._wants_thinking and not message.thinking_blocks and not (usage and usage.reasoning_tokens)
 
     def is_answer(self, message: Message) -> bool:
-        """Return whether a message is meant as the answer: it calls none of the caller's tools."""
+        """Return whether a message is meant as the answer: it calls no tool of the caller."""
         return all(call.name == self.tool for call in message.tool_calls)
 
     def read(self, message: Message) -> tuple[_T, tuple[OutputProblem, ...]]:
-        """Return the value of an answer and what is wrong with it; the value counts where nothing is.
+        """Return the value of an answer and its problems; the value is valid only if there are no problems.
 
         Raises:
             ContentRefusedError: the model refused.
@@ -213,30 +213,30 @@ class SchemaPlan(output.OutputPlan[_T]):
         return self._read_type.read(value)
 
     def _find(self, message: Message) -> dict[str, Any] | None:
-        """Return the JSON object of an answer; None where there is none."""
+        """Return the JSON object of an answer, or None."""
         if not self.tool:
             return _find_json(message.text)
         call = next((one for one in message.tool_calls if one.name == self.tool), None)
         return None if call is None or call.parse_error else dict(call.input)
 
     def has_form(self, message: Message) -> bool:
-        """Return whether an answer has the form of the type, whatever the type's own checks say of its values."""
+        """Return whether an answer has the form of the type, regardless of the type's own checks of its values."""
         problems: list[OutputProblem] = []
         value = self._find(message)
         self._read_type.restore(value, problems)
         return value is not None and not problems
 
     def restore(self, value: Any) -> Any:
-        """Return the JSON of an answer as the type means it, of a half answer too."""
+        """Convert the JSON of an answer, complete or partial, to the type's own form."""
         value = self._read_type.restore(value)
         return value.get("value") if self._read_type.wrapped and isinstance(value, dict) else value
 
     def unwrap(self, paths: Set[str]) -> frozenset[str]:
-        """Return paths in the answer's JSON as paths in its value."""
+        """Convert paths in the answer's JSON to paths in its value."""
         return frozenset(one.removeprefix("value").lstrip("/") if self._read_type.wrapped else one for one in paths)
 
     def correct(self, message: Message, errors: Sequence[OutputProblem]) -> list[Message]:
-        """Return the failed message and what tells the model of it, to be sent behind the history."""
+        """Return the failed message and the messages that tell the model its errors, to be sent after the history."""
         lines = [f"{one.path or 'answer'}: {one.message}" for one in errors[:_MOST_PROBLEMS]]
         text = _WRONG.format("\n".join(lines + ["…"] * (len(errors) > _MOST_PROBLEMS)))
         if calls := message.tool_calls:
@@ -261,14 +261,14 @@ def _native_obstacle(tools: Sequence[Any], options: RequestOptions, can: ModelCa
 
 
 def _conflict(tools: Sequence[Any], options: RequestOptions, can: ModelCapabilities) -> str:
-    """Say what in the request goes with no form of the answer; "" for nothing."""
+    """Return why the request allows no schema or JSON mode; "" if it does."""
     if tools and not can.structured_output_with_tools:
         return "this model takes no schema together with tools"
     return "this model takes no schema in a stream" if options.stream and not can.structured_output_streams else ""
 
 
 def _merge(low: Mapping[str, Any], high: Mapping[str, Any]) -> dict[str, Any]:
-    """Return both objects in one, with the values of `high` where both have one."""
+    """Merge two objects; values of `high` replace those of `low`."""
     made = {**low, **high}
     for name in low.keys() & high.keys():
         if isinstance(low[name], Mapping) and isinstance(high[name], Mapping):
@@ -277,7 +277,7 @@ def _merge(low: Mapping[str, Any], high: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _schema_obstacle(schema: Mapping[str, Any], can: ModelCapabilities) -> str:
-    """Say which of the target's limits a projected schema passes; "" for none."""
+    """Return which limit of the target a projected schema exceeds; "" if it is within them."""
     counts = {"optional": 0, "unions": 0, "depth": 0, "properties": 0, "enum_values": 0, "open": 0}
 
     def count(node: Mapping[str, Any], depth: int) -> None:
@@ -305,7 +305,7 @@ def _schema_obstacle(schema: Mapping[str, Any], can: ModelCapabilities) -> str:
 
 
 def _find_json(text: str) -> dict[str, Any] | None:
-    """Return the JSON object of an answer, alone, fenced, or between words."""
+    """Find the JSON object of an answer: the whole text, in a fence, or between words."""
     fenced = _FENCED.findall(text)
     for part in (text, *fenced[-1:], text[text.find("{") : text.rfind("}") + 1]):
         try:
@@ -318,10 +318,10 @@ def _find_json(text: str) -> dict[str, Any] | None:
 
 
 class SchemaAttempts(output.OutputAttempts[_T]):
-    """The attempts to have one typed answer.
+    """The attempts to obtain one typed answer.
 
     Attributes:
-        messages: what to send next, by a request that has the plan as its `output`.
+        messages: the messages to send next, with the plan as `output`.
     """
 
     def __init__(self, plan: SchemaPlan[_T], messages: str | Message | Sequence[Message], retries: int = 0) -> None:
@@ -332,11 +332,12 @@ class SchemaAttempts(output.OutputAttempts[_T]):
         self._losses: list[Loss] = []
 
     def take(self, message: Message, losses: Sequence[Loss]) -> Answer[_T] | None:
-        """Return the answer of a message, or None where it is to be asked for again.
+        """Return the answer of a message, or None if `messages` must be sent to ask again.
 
         Raises:
-            InvalidOutputError: it does not fit and no retry is left.
-            OutputTruncatedError, ContentRefusedError: there is no use in asking again.
+            InvalidOutputError: the answer does not fit and no retry is left.
+            OutputTruncatedError: the answer was cut off.
+            ContentRefusedError: the model refused to answer.
         """
         plan = self._plan
         self._losses += [one for one in losses if one not in self._losses]
@@ -348,7 +349,7 @@ class SchemaAttempts(output.OutputAttempts[_T]):
             self._attempts.append(Attempt(message))
             raise self._annotate(error) from None
         refusal = message.metadata.error if message.metadata.status is MessageStatus.ERROR else None
-        if refusal is not None:  # the service read it and did not let it through: its word comes first
+        if refusal is not None:  # the service read the answer and rejected it: its reason is listed first
             errors = (OutputProblem("", refusal.message), *(() if plan.tool else errors))
         self._attempts.append(Attempt(message, errors))
         if plan.misses_thinking(message):
@@ -387,7 +388,7 @@ class SchemaAttempts(output.OutputAttempts[_T]):
 
 
 def _sum_usage(messages: Sequence[Message]) -> Usage:
-    """Add up what answers took: a count over those that report it, the cost only where all of them have one."""
+    """Add up the usage of answers: each count over those that report it, the cost only if all report it."""
     usages = [one.metadata.usage or Usage() for one in messages]
     total: dict[str, Any] = {}
     for name in attrs.fields_dict(Usage):

@@ -1,4 +1,4 @@
-"""A Python type as JSON: its schema, that schema as a target takes it, and values read from an answer."""
+"""A Python type as JSON: its schema, the schema projected for a target, and values read from an answer."""
 
 from __future__ import annotations
 
@@ -50,11 +50,13 @@ class _Field(NamedTuple):
 
 
 def _fields(kind: Any) -> list[_Field] | None:
-    """Return the fields of a class as they are named in JSON, or None where it has none that can be read here."""
+    """Return the fields of a class with their names in JSON, or None if its fields are unknown here."""
     try:
         hints = get_type_hints(kind, include_extras=True) if isinstance(kind, type) else {}
     except NameError as error:
-        raise CallerError(f"the types of {kind.__name__} cannot be read: {error}; define them in its module") from error
+        raise CallerError(
+            f"cannot resolve the annotations of {kind.__name__}: {error}; define those names in its module"
+        ) from error
     if attrs.has(kind):
         own = (one for one in attrs.fields(kind) if one.init)
         return [_Field(one.alias or one.name, hints[one.name], one.default is attrs.NOTHING) for one in own]
@@ -74,7 +76,7 @@ def _is_named_tuple(kind: Any) -> bool:
 
 
 def _library(kind: Any) -> str:
-    """Return the library that a class has its own schema and checks from; who made the class has imported it."""
+    """Return the library that provides the schema and the checks of a class; it is imported already."""
     marks = {"pydantic": "__pydantic_validator__", "msgspec": "__struct_fields__"}
     return next((name for name, mark in marks.items() if isinstance(kind, type) and hasattr(kind, mark)), "")
 
@@ -84,13 +86,13 @@ def _is_union(kind: Any) -> bool:
 
 
 def _tag(members: Sequence[Any]) -> tuple[str, dict[str, Any]]:
-    """Return the property that tells the classes of a union apart, and the classes by its values; {} without need."""
+    """Return the property that distinguishes the classes of a union, and the classes by its values, if it is needed."""
     classes = [one for one in members if _library(one) or _fields(one) is not None]
     if len(classes) < 2:
         return "", {}
     named = {one.__name__: one for one in classes}
     if len(named) < len(classes):
-        raise CallerError(f"two classes of a union have one name: {', '.join(one.__name__ for one in classes)}")
+        raise CallerError(f"the classes of a union need different names: {', '.join(one.__name__ for one in classes)}")
     taken: set[str] = set()
     for one in classes:
         taken |= {*getattr(one, "model_fields", ()), *getattr(one, "__struct_fields__", ())}
@@ -135,7 +137,7 @@ class _Writer:
         shape = origin or kind
         if shape in (dict, Mapping):
             if args and self.write(args[0]).get("type") != "string":
-                raise CallerError(f"the keys of a JSON object are texts: {kind} has none")
+                raise CallerError(f"the keys of a JSON object must be strings; {kind} has other keys")
             return {"type": "object", "additionalProperties": self.write(args[1]) if args else {}}
         if shape in _LISTS:
             if shape is tuple and args and args[-1] is not ...:
@@ -169,7 +171,9 @@ class _Writer:
             return dict(self.defs[at]) if at else schema
         fields = _fields(kind)
         if fields is None:
-            raise CallerError(f"{getattr(kind, '__name__', kind)!s} cannot be an answer: no JSON is read into it")
+            raise CallerError(
+                f"{getattr(kind, '__name__', kind)!s} cannot be the type of an answer: no JSON can be read into it"
+            )
         text = kind.__doc__ or ""
         text = "" if text.startswith((f"{name}(", "dict(")) else text
         words = dict(re.findall(r"^[ \t]+(\w+): +(\S.*)$", text, re.M))
@@ -190,7 +194,7 @@ def _one_of(values: Sequence[Any]) -> Node:
     kinds = {_PLAIN.get(type(one)) or next((_PLAIN[base] for base in (str, int) if isinstance(one, base)), None)
              for one in values}  # fmt: skip
     if None in kinds:
-        raise CallerError(f"a choice is made of texts, numbers, booleans and null, not {values!r}")
+        raise CallerError(f"a Literal or enum may hold strings, numbers, booleans and null; got {values!r}")
     return {"type": kinds.pop(), "enum": [*values]} if len(kinds) == 1 else {"enum": [*values]}
 
 
@@ -215,11 +219,11 @@ def child_schemas(node: Node) -> list[Node]:
 
 
 def _inline(node: Node, defs: Mapping[str, Node], kept: dict[str, Node], within: tuple[str, ...] = ()) -> Node:
-    """Return a schema whose references are put in place but for those into themselves, in the fewest keywords."""
+    """Return a schema in few keywords, with its references resolved except those that are recursive."""
     if "$ref" in node:
         name = node["$ref"].removeprefix("#/$defs/")
         if name not in defs:
-            raise CallerError(f"a schema refers to {node['$ref']}, which is not there")
+            raise CallerError(f"a schema refers to {node['$ref']}, which is not defined")
         if name in within:
             kept.setdefault(name, {})
             return {"$ref": node["$ref"]}
@@ -252,9 +256,9 @@ class OutputType:
     """A type that answers are read into.
 
     Attributes:
-        name: of the type, for people.
-        wrapped: it is no object, and stands under `value` in one.
-        schema: JSON Schema of that object, with references only where the type is recursive.
+        name: name of the type.
+        wrapped: the type is not an object; its value is the property `value` of one.
+        schema: JSON Schema of that object; it has references only if the type is recursive.
 
     Raises:
         CallerError: no JSON can be read into it.
@@ -277,7 +281,7 @@ class OutputType:
         self.schema: Node = {**made, "$defs": kept} if kept else made
 
     def read(self, value: Any) -> tuple[Any, tuple[OutputProblem, ...]]:
-        """Return the value of an answer's JSON, and all that is wrong with it; the value counts where nothing is."""
+        """Return the value of an answer's JSON and its problems; the value is valid only if there are no problems."""
         problems: list[OutputProblem] = []
         plain = self.restore(value, problems)
         problems = problems or (_check_given(self.schema, plain) if self._given else [])
