@@ -201,7 +201,7 @@ def test_what_the_subset_cannot_say_goes_as_it_is_and_the_ledger_tells_why(
 
 @apis
 def test_what_is_no_choice_of_tools_is_refused(api: str) -> None:
-    with pytest.raises(CapabilityError, match="strict_tools is true, or a list of tool names"):
+    with pytest.raises(CapabilityError, match="strict_tools must be true, false or a list of tool names"):
         asked(api, "look", LOOK)
 
 

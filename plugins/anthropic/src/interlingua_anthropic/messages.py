@@ -290,7 +290,7 @@ def _other(block: Any, index: int, rows: list[BlockLoss], message: Message, beta
 
 
 def _trimmed_end(message: Message, elements: list[Any]) -> bytes:
-    """Return the last element without the white space at the end of its text; b"" if nothing was trimmed (WIRE.md, Turns)."""
+    """Return the last element without white space at the end of its text; b"" if it has none (WIRE.md, Turns)."""
     last = message.content[-1] if message.content else None
     if type(last) is not TextBlock or not last.text[-1:].isspace() or last.text.isspace():
         return b""

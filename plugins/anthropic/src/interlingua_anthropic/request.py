@@ -214,7 +214,7 @@ def _thinking(
 def _as_begun(
     messages: Sequence[Message], turn: Sequence[int], options: RequestOptions, max_tokens: int, losses: list[Loss]
 ) -> tuple[dict[str, Any] | None, Sequence[int]]:
-    """Return the thinking to continue a turn with if the caller sets none, and the places of messages that lose theirs."""
+    """Return the `thinking` of a continued turn if the caller sets none, and the messages that lose their thinking."""
     if not any(type(block) in THINKING for at in turn for block in messages[at].content):
         return None, ()
     thinking = None

@@ -35,7 +35,7 @@ _TOKEN, _VERSION = "AZURE_OPENAI_AD_TOKEN", "OPENAI_API_VERSION"
 _CLAUDE_KEY, _CLAUDE_URL = "ANTHROPIC_FOUNDRY_API_KEY", "ANTHROPIC_FOUNDRY_BASE_URL"
 _CLAUDE_RESOURCE = "ANTHROPIC_FOUNDRY_RESOURCE"
 _ENV = (_KEY, _TOKEN, _CLAUDE_KEY, _ENDPOINT, _VERSION, _CLAUDE_URL, _CLAUDE_RESOURCE)
-_NO_ENDPOINT = f"no endpoint: set {_ENDPOINT} or give base_url=, such as https://RESOURCE.openai.azure.com"
+_NO_ENDPOINT = f"no endpoint: set {_ENDPOINT} or pass base_url=, for example https://RESOURCE.openai.azure.com"
 _IDENTITY = "azure.identity"
 _SCOPE, _DATED_SCOPE = "https://ai.azure.com/.default", "https://cognitiveservices.azure.com/.default"
 _PATHS = re.compile(r"(/openai(/v1)?|/anthropic(/v1)?)?/*$")  # what users copy behind the host of a resource
@@ -45,17 +45,17 @@ _CHAT_PATHS = r"/(openai/v1/|openai/deployments/(?P<model>[^/]+)/|models/)?chat/
 
 @attrs.frozen
 class EntraToken:
-    """An Entra token, and when it runs out where that is known."""
+    """An Entra token, and its expiry if that is known."""
 
     text: str = attrs.field(repr=False)
     expires_at: datetime | None = None
 
 
 def connection(settings: ConnectionSettings) -> Connection:
-    """Return how to reach the resource.
+    """Return the connection to the resource.
 
-    Options: `api_version` (a date asks the older addresses); `credentials` (an Entra token, a function that gives one,
-    or a credential of azure-identity; an asynchronous one too) and its `scope`; `deployments` (deployment -> model).
+    Options: `api_version` (a date selects the older addresses); `credentials` (an Entra token, a function that returns
+    one or an awaitable of one, or a credential of azure-identity) and its `scope`; `deployments` (deployment -> model).
     """
     environ, options = settings.environ, settings.options
     given = settings.base_url or environ.get(_ENDPOINT)
@@ -100,7 +100,7 @@ def connection(settings: ConnectionSettings) -> Connection:
 
 
 def _url(base: str, claude: str, version: str, request: WireRequest) -> str:
-    """Return the address: a dated version stands behind the older ones, which name the deployment (WIRE.md)."""
+    """Return the URL: a dated version is appended to the older addresses, which contain the deployment (WIRE.md)."""
     if request.path.startswith("/anthropic/"):
         return claude + request.path
     if version == "v1" or request.api not in (CHAT, RESPONSES):
@@ -148,7 +148,7 @@ def _no_endpoint(_refused: ProviderError | None) -> Any:
 
 
 def _read_signed_in(scope: str, _refused: ProviderError | None) -> Any:
-    """Ask azure-identity for a token of whoever is signed in."""
+    """Get a token of the signed-in user from azure-identity."""
     return _token(import_module(_IDENTITY).DefaultAzureCredential().get_token(scope))
 
 
@@ -163,10 +163,10 @@ async def _wait_for(made: Awaitable[Any]) -> EntraToken:
 
 
 def _token(made: Any) -> EntraToken:
-    """Return a token, of a text or of azure-identity's AccessToken.
+    """Make a token from a string or from azure-identity's AccessToken.
 
     Raises:
-        AuthenticationError: it is neither.
+        AuthenticationError: `made` is neither.
     """
     text, expires = getattr(made, "token", made), getattr(made, "expires_on", None)
     if not isinstance(text, str) or not text:

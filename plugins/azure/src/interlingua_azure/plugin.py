@@ -1,4 +1,4 @@
-"""The provider object: each request goes to the format of its API, for this host's key (WIRE.md)."""
+"""The provider object: the format of its API writes and reads each request, under this host's key (WIRE.md)."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def _installed() -> list[Any]:
         try:
             found.append(_format(name))
         except PluginError:
-            continue  # whoever uses a model of it is told
+            continue  # a request for one of its models raises the error
     return found
 
 
@@ -137,10 +137,10 @@ def _is_claude(model: str) -> bool:
 
 
 def _for_model(options: RequestOptions) -> RequestOptions:
-    """Return the options for the model that a deployment serves, with the API that is to be asked.
+    """Return the options for the model that a deployment serves, with the API to use.
 
     Raises:
-        CapabilityError: there is no such API for this model.
+        CapabilityError: the model does not have the requested API.
     """
     deployments = options.connection.get("deployments")
     model = (deployments or {}).get(options.model, options.model)

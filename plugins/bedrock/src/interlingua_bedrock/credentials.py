@@ -21,7 +21,7 @@ _ELSEWHERE = (
 _OPTIONS = ("access_key_id", "secret_access_key", "session_token")
 _FIELDS = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token")
 _NONE = (
-    "no AWS credentials: give access_key_id and secret_access_key, set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY or "
+    "no AWS credentials: pass access_key_id and secret_access_key, set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY or "
     "AWS_BEARER_TOKEN_BEDROCK, or write a profile"
 )
 _INSTALL = "; for containers, instances, single sign-on and roles install interlingua-bedrock[aws]"
@@ -41,10 +41,10 @@ def may_find_key(settings: ConnectionSettings) -> bool:
 
 
 def find_credentials(settings: ConnectionSettings) -> Callable[[ProviderError | None], Any]:
-    """Return the source of the key: called for the first request, and again where a key was refused.
+    """Return a function that returns the key; called for the first request, and again after a key was rejected.
 
-    Options: `access_key_id`, `secret_access_key`, `session_token`; `profile`; or `credentials`: a function that gives
-    an `AwsKey` or a mapping of the three (or an awaitable of either), or the text `botocore`, to ask botocore alone.
+    Options: `access_key_id`, `secret_access_key`, `session_token`; `profile`; or `credentials`: a function that returns
+    an `AwsKey` or a mapping of the three (or an awaitable of either), or the string `botocore`, to ask botocore alone.
     """
     options, environ = settings.options, dict(settings.environ)
     given = [options.get(name) for name in _OPTIONS]
@@ -82,7 +82,7 @@ def _make_key(values: Any) -> AwsKey:
 
 
 def read_profile(name: str, environ: Mapping[str, str]) -> AwsKey | None:
-    """Return the key that stands in a profile: of the credentials file, else of the config file."""
+    """Return the key of a profile, from the credentials file or else the config file."""
     home = Path(environ.get("HOME") or environ.get("USERPROFILE") or "~")
     files = (("AWS_SHARED_CREDENTIALS_FILE", "credentials", name),
              ("AWS_CONFIG_FILE", "config", name if name == "default" else f"profile {name}"))  # fmt: skip
@@ -102,7 +102,7 @@ def read_profile(name: str, environ: Mapping[str, str]) -> AwsKey | None:
 
 
 def _ask_botocore(profile: str | None, environ: Mapping[str, str]) -> AwsKey:
-    """Return the key that botocore's own sources give: containers, instances, single sign-on, roles."""
+    """Return the key from botocore's own sources: containers, instances, single sign-on, roles."""
     try:
         from botocore.session import Session  # type: ignore[import-untyped]  # noqa: PLC0415  an extra, and slow
     except ImportError:

@@ -1,4 +1,4 @@
-"""What a failed answer, or an exception inside a stream, means (WIRE.md, Errors)."""
+"""Typed errors from failed answers and exceptions inside a stream (WIRE.md, Errors)."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def from_wire_error(response: WireResponse) -> ProviderError:
 
 
 def error_name(response: WireResponse, details: Mapping[str, Any]) -> str:
-    """Return the name of the exception that an answer is, "" where it says none."""
+    """Return the name of the exception in a failed answer; "" if it has no name."""
     return str(response.headers.get("x-amzn-errortype") or details.get("__type") or details.get("code") or "")
 
 

@@ -108,7 +108,7 @@ def read_headers(data: bytes) -> dict[str, Any]:
 
 
 def write_headers(headers: Mapping[str, Any]) -> bytes:
-    """Write headers: texts, bytes, truth values and whole numbers."""
+    """Write headers: strings, bytes, booleans and integers."""
     made = bytearray()
     for name, value in headers.items():
         made += bytes([len(name.encode())]) + name.encode()

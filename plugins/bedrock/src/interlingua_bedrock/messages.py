@@ -51,13 +51,13 @@ class ConverseParts(NamedTuple):
     """One message on this wire.
 
     Attributes:
-        role: of the turn it belongs to.
+        role: role of the turn it belongs to.
         parts: its content blocks as JSON.
-        rows: what was lost.
-        points: cache hints, not written yet.
-        names: of its documents, in lower case.
-        trimmed: the last part without the white space at its end, which cannot stand at the end of a request.
-        added: a text had to be put beside a document.
+        rows: ledger rows of its losses.
+        points: cache hints that are not written yet.
+        names: names of its documents, in lower case.
+        trimmed: the last part without the white space at its end, which the end of a request must not have.
+        added: a text block was added to a document.
     """
 
     role: str
@@ -79,7 +79,7 @@ class ConverseTurns(NamedTuple):
 
 
 class SpentPoints(NamedTuple):
-    """Cache points that stand before the conversation: how many, and whether one of them is short-lived."""
+    """Cache points before the conversation: how many, and whether one of them is short-lived."""
 
     used: int = 0
     short: bool = False
@@ -198,7 +198,7 @@ def _result(
 
 
 def _inner_hint(block: ToolResultBlock, index: int, rows: list[BlockLoss]) -> CacheHint | None:
-    """Return the last cache hint inside a result: the point stands behind the result."""
+    """Return the last cache hint inside a result; its cache point follows the result."""
     hints = [getattr(part, "cache", None) for part in block.content]
     found = next((hint for hint in reversed(hints) if hint is not None), None)
     if found is not None and hints[-1] is None:
@@ -215,7 +215,7 @@ def _thinking(block: ThinkingBlock | RedactedThinkingBlock) -> dict[str, Any]:
 
 
 def _trimmed_end(message: Message, parts: list[Any]) -> bytes:
-    """Return the last part without white space at the end of its text, b"" where there is none (WIRE.md, Turns)."""
+    """Return the last part without white space at the end of its text; b"" if it has none (WIRE.md, Turns)."""
     last = message.content[-1] if message.content else None
     if type(last) is not TextBlock or last.citations or not last.text[-1:].isspace() or last.text.isspace():
         return b""
@@ -228,10 +228,10 @@ def _trimmed_end(message: Message, parts: list[Any]) -> bytes:
 
 
 def to_wire_turns(messages: Sequence[Message], family: Family, spent: SpentPoints) -> ConverseTurns:
-    """Join all messages: neighbours of one role share a turn, so the results of a batch stand together.
+    """Join all messages: neighbours of one role share a turn, so that all results of one answer are in one turn.
 
     Raises:
-        CapabilityError: there is no message besides the system prompt.
+        CapabilityError: there are no messages other than the system prompt.
     """
     pieces = encode_messages(messages, family)
     losses: list[Loss] = []
@@ -262,14 +262,14 @@ def to_wire_turns(messages: Sequence[Message], family: Family, spent: SpentPoint
         else:
             turns.append((role, list(piece.parts)))
     if not turns:
-        text = "a request holds at least one message besides the system prompt; add a user message"
+        text = "a request must contain a message in addition to the system prompt: add a user message"
         raise CapabilityError(text, path="messages")
     body = b",".join([_OPEN[role] + b",".join(parts) + b"]}" for role, parts in turns])
     return ConverseTurns(json_array(system) if system else None, b"[" + body + b"]", tuple(losses), turns[-1][0])
 
 
 def _rename_documents(messages: Sequence[Message], pieces: list[ConverseParts], family: Family) -> None:
-    """Write messages again whose documents are named as earlier ones: a request may have each name once."""
+    """Write messages again whose documents have names of earlier ones: names are unique within a request."""
     taken: frozenset[str] = frozenset()
     for at, piece in enumerate(pieces):
         if piece.names:
@@ -303,7 +303,7 @@ def _write_points(
 
 
 def fit_ttl(ttl: str | None, *, with_ttl: bool, short: bool) -> tuple[str | None, str | None]:
-    """Return the time to send and, where that is another than the wanted one, why."""
+    """Return the lifetime to send and, if it differs from the requested one, the reason."""
     if ttl is not None and not with_ttl:
         return None, "only Claude's cache points have a time; sent without" if ttl == "1h" else None
     if ttl == "1h" and short:

@@ -48,7 +48,7 @@ AUDIOS = {
     "audio/opus": "opus",
 }
 
-# What the wire itself can carry; what a model cannot stands in models.json (WIRE.md, Models).
+# Limits of the wire itself; limits of single models are in models.json (WIRE.md, Models).
 DEFAULTS = ModelCapabilities(
     supports_thinking=True,
     supports_images=True,
@@ -104,7 +104,7 @@ def models() -> tuple[ModelInfo, ...]:
 
 
 def region_of_arn(name: str) -> str | None:
-    """Return the region in a model's ARN, None where there is no ARN or it has none."""
+    """Return the region in a model's ARN; None if the name is not an ARN or has no region."""
     found = _ARN(name)
     return (found["region"] or None) if found else None
 
@@ -113,7 +113,7 @@ def region_of_arn(name: str) -> str | None:
 def plain_name(name: str) -> str:
     """Return the model in a name: without ARN, geography and version (`us.amazon.nova-pro-v1:0`: `amazon.nova-pro`).
 
-    The ARN of an application's own profile, of a prompt or an imported model names no model: it comes back as it is.
+    The ARN of an application's own profile, a prompt or an imported model contains no model and is returned unchanged.
     """
     found = _ARN(name)
     if found and found["rest"].startswith(("foundation-model/", "inference-profile/")):
@@ -125,7 +125,7 @@ def plain_name(name: str) -> str:
 
 @cache
 def model_of(name: str) -> ModelInfo | None:
-    """Return the model of a name, of any geography; None where it is not listed."""
+    """Return the model of a name, of any geography; None if it is not listed."""
     found = find_model(models(), name)
     if found is not None:
         return found
@@ -157,13 +157,13 @@ def facts_of(name: str) -> FrozenDict:
 
 
 class Family(NamedTuple):
-    """How the models of a maker are told what Converse has no field for (WIRE.md, Fields of the models).
+    """How the models of a maker take options without a field in Converse (WIRE.md, Fields of the models).
 
     Attributes:
-        reasoning: `claude`, `nova`, `effort` (`reasoning_effort`), `config` (`reasoning_config`), or "" for none known.
-        top_k: path of the field in `additionalModelRequestFields`, empty where there is none known.
-        result_status: a result says that it is an error.
-        refused: media that only these models refuse: `result video` in results, `s3 document` of the user in Amazon S3.
+        reasoning: `claude`, `nova`, `effort` (`reasoning_effort`), `config` (`reasoning_config`), "" if it is unknown.
+        top_k: path of the field in `additionalModelRequestFields`, empty if none is known.
+        result_status: a result has an error flag.
+        refused: media that only these models reject: `result video` in results, `s3 document` of the user in Amazon S3.
     """
 
     reasoning: str = ""

@@ -1,4 +1,4 @@
-"""The provider object: the hooks, how to reach the service, and requests besides the conversation."""
+"""The provider object: its hooks, how to reach the service, and auxiliary requests."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def connection(settings: ConnectionSettings) -> Connection:
     own = settings.base_url or next((environ[name] for name in _BASES if environ.get(name)), None)
     base = (own or _host("bedrock-runtime", region)).rstrip("/")
     bearer = find_bearer(settings)
-    credentials = find_credentials(settings)  # looks at the options, whether or not they are needed
+    credentials = find_credentials(settings)  # checks the options, even if they are not needed
 
     def url(request: WireRequest) -> str:
         if own is not None:

@@ -18,12 +18,12 @@ _ASKED = ("thinking", "thinking_budget", "effort")
 
 
 class ReasoningConfig(NamedTuple):
-    """What is sent.
+    """The parts of a request about thinking.
 
     Attributes:
         fields: members of `additionalModelRequestFields`.
-        effort: for `outputConfig`.
-        refuses_sampling: the model takes no sampling parameters in this state.
+        effort: the effort for `outputConfig`.
+        refuses_sampling: the model accepts no sampling parameters with these.
     """
 
     fields: dict[str, Any]
@@ -34,7 +34,7 @@ class ReasoningConfig(NamedTuple):
 def to_wire_reasoning(
     options: RequestOptions, facts: FrozenDict, family: Family, losses: list[Loss], *, forced: bool
 ) -> ReasoningConfig:
-    """Return what is to be sent for thinking, its budget and its effort.
+    """Return the parts of the request for thinking, its budget and its effort.
 
     Raises:
         CapabilityError: `max_tokens` is below the smallest budget.
@@ -118,7 +118,7 @@ def _off(
 def _budgeted(options: RequestOptions, effort: str | None, losses: list[Loss]) -> dict[str, Any]:
     most, wanted = options.max_tokens, options.thinking_budget
     if most is not None and most <= MIN_BUDGET:
-        text = f"max_tokens={most} leaves no tokens for thinking; give more than {MIN_BUDGET}"
+        text = f"max_tokens={most} leaves no tokens for thinking; set it above {MIN_BUDGET}"
         raise CapabilityError(text, path="options.max_tokens")
     if wanted is None:  # half of the answer at most, or nothing would be left for the text
         budget = _BUDGETS[effort or "medium"]

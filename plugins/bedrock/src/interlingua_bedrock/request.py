@@ -52,11 +52,11 @@ _BYTES_PER_TOKEN_OF_DOCUMENT = 40
 def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions) -> WireRequest:
     """Write the request.
 
-    `options.provider_options` are laid over the body; members of `inferenceConfig`, `additionalModelRequestFields`,
-    `outputConfig` and `toolConfig` are laid over single members, and `toolConfig.tools` stand behind the declared ones.
+    `options.provider_options` are merged over the body; members of `inferenceConfig`, `additionalModelRequestFields`,
+    `outputConfig` and `toolConfig` replace single members, and `toolConfig.tools` are appended to the declared ones.
 
     Raises:
-        CapabilityError: an option that this model refuses.
+        CapabilityError: the model rejects an option.
     """
     facts, family = facts_of(options.model), family_of(options.model)
     losses: list[Loss] = []
@@ -115,7 +115,7 @@ def _tool_config(
     family: Family,
     losses: list[Loss],
 ) -> tuple[bytes | None, SpentPoints]:
-    """Write `toolConfig`, None where there are no tools and the history has none either."""
+    """Write `toolConfig`; None if neither the request nor the history has tools."""
     written = to_wire_tools(tools, family, losses)
     service_tools = [dumps(tool) for tool in own.get("tools") or ()]
     offered = bool(tools or service_tools)

@@ -76,7 +76,7 @@ def trace_of(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def from_wire_stop(raw: Any) -> StopReason:
-    """Return the canonical stop reason; OTHER for one that is not known."""
+    """Return the canonical stop reason; OTHER if the reason is unknown."""
     return _STOPS.get(raw, StopReason.OTHER) if isinstance(raw, str) else StopReason.OTHER
 
 

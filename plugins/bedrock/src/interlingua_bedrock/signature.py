@@ -26,13 +26,13 @@ _REGION_IN_HOST = re.compile(r"(?:^|\.)bedrock(?:-runtime)?(?:-fips)?\.([a-z0-9-
 
 @attrs.frozen(kw_only=True)
 class AwsKey:
-    """What a request is signed with.
+    """The key that signs requests.
 
     Attributes:
         access_key_id: public name of the key.
         secret_access_key: the secret.
-        session_token: of temporary keys.
-        expires_at: when a temporary key runs out, with time zone.
+        session_token: session token of a temporary key.
+        expires_at: expiry of a temporary key, with time zone.
     """
 
     access_key_id: str
@@ -91,7 +91,7 @@ def _signed_headers(outgoing: HttpRequest, made: Mapping[str, str]) -> dict[str,
 
 
 def _canonical_path(path: str) -> str:
-    """Return the path without dot segments, encoded once more: it stands encoded in the URL already."""
+    """Return the path without dot segments, encoded once more in addition to the URL's encoding."""
     if not path:
         return "/"
     clean = re.sub("/+", "/", posixpath.normpath(path))

@@ -58,16 +58,16 @@ async def stream_response(
 
 @attrs.define
 class ConverseOpenBlock:
-    """A block that has begun and not ended.
+    """A block that has started and not ended.
 
     Attributes:
         index: its place in the message.
-        kind: `text`, `toolUse`, `reasoningContent`, or another kind of the wire; "" while nothing tells.
-        start: of a call.
-        raw: what is known of any other block, put together.
-        pieces: of a string that arrives in several deltas.
-        signature: of reasoning.
-        citations: of text.
+        kind: `text`, `toolUse`, `reasoningContent`, or another kind of the wire; "" while it is unknown.
+        start: start event of a call.
+        raw: the merged deltas of any other block.
+        pieces: pieces of a string that arrives in several deltas.
+        signature: signature of reasoning.
+        citations: citations of text.
     """
 
     index: int
@@ -254,7 +254,7 @@ def _parsed(text: str) -> Any:
 
 
 def _joined_texts(parts: list[Any]) -> list[Any]:
-    """Join neighbouring texts: each delta has a part of one."""
+    """Join neighbouring text parts: each delta has a piece of one."""
     joined: list[Any] = []
     for part in parts:
         last = joined[-1] if joined else None

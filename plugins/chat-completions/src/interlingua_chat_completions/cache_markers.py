@@ -13,18 +13,18 @@ NO_LIFETIME = "a cache marker says no lifetime on this wire; the service's own, 
 
 
 class Hint(NamedTuple):
-    """A block that carries a cache hint, and for how long; None is the service's default."""
+    """A block with a cache hint, and its lifetime; None is the service's default."""
 
     block: int
     ttl: str | None
 
 
 class Markers:
-    """The markers of one request in its order: tools, then messages; `spent` holds their lifetimes.
+    """The cache markers of one request in order: tools, then messages; `spent` holds their lifetimes.
 
     Args:
-        spent: lifetimes of those that stand before.
-        lifetimes: a marker can say for how long it asks.
+        spent: lifetimes of the markers that precede.
+        lifetimes: a marker can state a lifetime.
     """
 
     def __init__(self, spent: Sequence[str | None] = (), *, lifetimes: bool = True) -> None:
@@ -56,6 +56,6 @@ def cache_control(ttl: str | None) -> dict[str, str]:
 def cache_key(session_id: str) -> str:
     """Name a session for the service's router, so that requests of one prefix meet one cache (WIRE.md, Prompt caching).
 
-    A digest: 32 characters of the 64 allowed, and it tells nobody the id.
+    It is a digest, so the id stays private; 32 of the 64 allowed characters.
     """
     return hashlib.blake2b(session_id.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()

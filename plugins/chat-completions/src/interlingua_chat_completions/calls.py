@@ -67,7 +67,7 @@ class CallTable:
         self._append(call, None, str(name), given, out)
 
     def end(self) -> list[StreamEvent]:
-        """Return the ends of all calls; with the block where the id or the name came late, or the input is no JSON."""
+        """Return the ends of all calls; with the block if the id or name arrived late, or the input is not JSON."""
         return [ToolUseEnd(index=call.start.index, block=self._block(call)) for call in self.calls]
 
     def replay(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Read what an answer holds besides tool calls: content parts, reasoning, audio, hosted tools, citations."""
+"""Read content parts, reasoning, audio, hosted tools and citations of an answer; calls.py reads tool calls."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from interlingua.types import (
     ThinkingBlock,
 )
 
-# Block indexes, by kind: this wire gives each kind a field of its own, so whole and streamed answers need one order.
+# Block indexes by kind: each kind has its own field on this wire, so whole and streamed answers need one order.
 THINKING = 0
 TEXT = 1
-# calls stand from 2 on (calls.py); what follows them needs indexes that no number of calls can reach
+# calls have indexes from 2 on (calls.py); later kinds need indexes that no number of calls can reach
 REFUSAL = 1_000_000
 AUDIO = 1_000_001
 IMAGES = 1_000_100
@@ -31,7 +31,7 @@ PARTS = 3_000_000
 HOSTED = 4_000_000
 CHOICES = 5_000_000
 _TEXT_MEMBERS = ("text", "summary", "data", "signature")
-# whichever of them a service uses: the dialect's come first, for a service may send two with the same text
+# any of them may be used; the dialect's fields have precedence because a service may send one text in two
 REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_text", "thinking")
 # read elsewhere, or padding without meaning (WIRE.md, Streams)
 BODY_FIELDS = frozenset(("choices", "usage", "object", "obfuscation", "p", "error", "service_tier"))
@@ -48,7 +48,7 @@ _NAMES = frozenset(("id", "type", "role", "name", "format", "signature", "object
 
 @attrs.define
 class Pieces:
-    """What one `content` value holds, by kind, each in order."""
+    """The parts of one `content` value by kind, each in order."""
 
     text: list[str] = attrs.field(factory=list)
     thinking: list[str] = attrs.field(factory=list)
@@ -71,7 +71,7 @@ def from_wire_content(content: Any) -> Pieces:
 
 
 def from_wire_image(part: Any) -> ImageBlock | None:
-    """Read an `image_url` part, or return None when it is none."""
+    """Read an `image_url` part; None if it is something else."""
     url = part.get("image_url") if isinstance(part, dict) else None
     if isinstance(url, dict):
         url = url.get("url")
@@ -214,7 +214,7 @@ class Extras:
         self._logprobs: dict[str, Any] = {}
 
     def read_body(self, body: dict[str, Any]) -> None:
-        """Keep what the body holds besides choices and usage."""
+        """Keep the members of the body other than choices and usage."""
         tier = body.get("service_tier")
         if isinstance(tier, str) and tier:
             self.service_tier = tier
@@ -233,7 +233,7 @@ class Extras:
                 self.trace[key] = value
 
     def read_first_choice(self, choice: dict[str, Any]) -> None:
-        """Keep what the first choice holds besides its message."""
+        """Keep the members of the first choice other than its message."""
         if isinstance(choice.get("logprobs"), dict):
             merge_object(self._logprobs, choice["logprobs"])
         for key, value in choice.items():
@@ -241,7 +241,7 @@ class Extras:
                 self.trace[key] = value
 
     def read_delta(self, delta: dict[str, Any], *, whole: bool) -> None:
-        """Keep what its message holds besides text, reasoning and calls."""
+        """Keep the members of its message other than text, reasoning and calls."""
         annotations = delta.get("annotations")
         if isinstance(annotations, list):
             self.citations += [entry for entry in annotations if isinstance(entry, dict)]

@@ -23,69 +23,69 @@ CAPABILITY_FIELDS = frozenset(field.name for field in attrs.fields(ModelCapabili
 
 @attrs.frozen(kw_only=True, eq=False)
 class Dialect:
-    """One service's way of speaking this format; compared by identity, so make one per profile and keep it.
+    """The deviations of one service from the format. Compared by identity: make one per profile and keep it.
 
     Attributes:
         system_role: role of system messages, `system` or `developer`.
         single_system: the service takes one system message only; leading ones are joined.
-        max_tokens_field: `max_completion_tokens`, or `max_tokens` where the service is older.
-        least_tokens: the smallest limit on the answer's tokens that is accepted.
+        max_tokens_field: `max_completion_tokens`, or `max_tokens` for older services.
+        least_tokens: the smallest accepted limit on the answer's tokens.
         include_usage: `stream_options.include_usage` is accepted and needed for usage in streams.
         sampling: temperature, top_p and penalties are accepted.
-        temperature_range: values outside are moved to its ends.
+        temperature_range: lowest and highest accepted value; values outside are moved to them.
         top_k: `top_k` is accepted.
-        seed_field: name of the seed; None where there is none.
+        seed_field: name of the seed's field; None if there is no field.
         stop: stop sequences are accepted.
-        stop_limit: most stop sequences in one request.
-        user_field: where the end user's id goes; None where there is no place.
-        user_length: longest such id in characters; a longer one is left out, for cut it would name somebody else.
+        stop_limit: highest number of stop sequences in one request.
+        user_field: field for the end user's id; None if there is no field.
+        user_length: longest accepted id in characters; a longer id is left out (cut, it might be another user's).
         effort_shape: field `reasoning_effort`, object `reasoning`, or none.
         effort_values: accepted efforts; empty means all. Another becomes the nearest.
-        thinking_shape: on and off as `thinking: {type}`, by the effort `none`, in the object `reasoning`, or not.
+        thinking_shape: how thinking is switched: `thinking: {type}`, the effort `none`, the object `reasoning`, or not.
         thinking_members: further members of the object `thinking`, sent unless thinking is switched off.
         reasoning_fields: message and delta fields that hold reasoning text, in order of preference.
-        reasoning_echo: field in which the service wants its reasoning back; None where it takes none.
-        reasoning_scope: to whom reasoning may go back: the same model, or any of the same provider.
+        reasoning_echo: field in which reasoning is sent back to the service; None if it accepts no reasoning.
+        reasoning_scope: the models that reasoning is sent back to: the same one, or any of the same provider.
         reasoning_missing: value of that field in an assistant turn with calls but no reasoning; None leaves it out.
-        reasoning_details: the array `reasoning_details` goes back verbatim.
-        content_chunks: an assistant's content may be a list of chunks; reasoning goes back as a `thinking` chunk before
-            the text, and the service's own parts as they came.
-        refusal_parts: a refusal goes back as a `refusal` part, else as text.
+        reasoning_details: the array `reasoning_details` is sent back verbatim.
+        content_chunks: an assistant's content may be a list of chunks; reasoning is sent back as a `thinking` chunk
+            before the text, and the service's own parts unchanged.
+        refusal_parts: a refusal is sent back as a `refusal` part, else as text.
         empty_content: content of a turn that only calls tools.
-        after_results: text of an assistant turn put between tool results and a user message, where the service refuses
-            the one directly after the other; None adds none.
-        prefill_field: set to true on an assistant message that stands last, to be gone on with, when the provider
-            option of this name asks for it: services refuse it on any other message, so it cannot stay there. Without
-            it the service refuses an assistant message that stands last. None: one may stand last.
-        needs_user: a request without a user message is refused.
-        tool_choices: the forms of `tool_choice` the service takes; `none` is emulated by leaving the tools out.
-        required_choice: the word for "some tool, whichever".
-        parallel_tool_calls: that field is accepted.
+        after_results: text of an assistant turn inserted between tool results and a user message, if the service
+            rejects one directly after the other; None inserts no turn.
+        prefill_field: field that is set to true on a final assistant message that the service should continue, if
+            the provider option of this name is true. Services reject the field on any other message, and a final
+            assistant message without it. None: a final assistant message is accepted.
+        needs_user: a request without a user message is rejected.
+        tool_choices: accepted forms of `tool_choice`; `none` is emulated by leaving the tools out.
+        required_choice: the word for "some tool".
+        parallel_tool_calls: the field of this name is accepted.
         strict_tools: tools whose schema allows it are sent with `strict`.
         strict_option: the provider option `strict_tools` (true, or names of tools) makes tools strict.
-        structured: how an answer's schema is enforced; only `json_schema` really does. Such a service has the JSON mode
-            `json_object` as well, unless its capabilities say otherwise.
+        structured: how an answer's schema is enforced; only `json_schema` enforces it strictly. Services with it also
+            have the JSON mode `json_object`, unless their capabilities say otherwise.
         object_root: the root of an answer's schema must be an object, and an answer is forced in strict mode only.
-        any_keyword: a strict schema may have any keyword of JSON Schema; else those of OpenAI's strict mode.
-        schema_alone: an answer's schema stands neither beside tools nor in a streamed request.
+        any_keyword: a strict schema may use any keyword of JSON Schema; else only those of OpenAI's strict mode.
+        schema_alone: an answer's schema is accepted neither together with tools nor in a streamed request.
         image_data_urls: base64 images are data URLs, else bare base64.
-        image_details: words for an image's `detail`; another is left out.
+        image_details: accepted words for an image's `detail`; others are left out.
         file_urls: file parts may hold a URL.
-        file_parts: documents that are not text go as `file` parts.
+        file_parts: documents that are not text are sent as `file` parts.
         document_style: documents are `file` parts, or `document_url` parts.
         audio_style: audio is an object with data and format, or a string, base64 or URL.
         result_parts: tool results may hold parts, not only text.
         cache_breakpoints: content parts take cache markers (WIRE.md, Prompt caching).
         cache_style: the marker: `prompt_cache_breakpoint`, or `cache_control` with a lifetime, which results and tools
-            take too .
-        cache_key_field: names the session where hints ask for caching, so that its requests meet one cache (WIRE.md,
-            Prompt caching); None where there is no such field.
-        error_prefix: put before the text of a failed tool's result, for this wire has no error flag.
-        error_codes: further error words, word -> class name in `interlingua.errors`; `status 434` names a status.
-        error_phrases: phrases of error messages in lower case, phrase -> class name; they come before all words.
-        request_id_headers: headers that name a failed request, in order of preference.
+            accept too.
+        cache_key_field: field that identifies the session if hints request caching, so that its requests reach one
+            cache (WIRE.md, Prompt caching); None if there is no field.
+        error_prefix: prepended to the text of a failed tool's result, because this wire has no error flag.
+        error_codes: further error words, word -> class name in `interlingua.errors`; `status 434` stands for a status.
+        error_phrases: phrases of error messages in lower case, phrase -> class name; they have precedence over words.
+        request_id_headers: headers with the id of a failed request, in order of preference.
         citation_fields: lists beside `choices` that hold the sources of the text.
-        stripped: body fields the service refuses; they are left out, with a loss when they were asked for.
+        stripped: body fields that the service rejects; they are left out, with a loss if the caller set them.
     """
 
     system_role: str = "system"
@@ -151,13 +151,13 @@ class Dialect:
 def capabilities_of(
     dialect: Dialect, stated: Mapping[str, Any], model: ModelInfo | None, api: str = API
 ) -> ModelCapabilities:
-    """Return the declaration for one model.
+    """Return the capabilities of one model.
 
     Args:
         dialect: decides reasoning, schemas, forcing, parallel calls and cache markers.
         stated: the preset's own statements, by field name; lists become tuples.
-        model: the catalogue's entry; None is an unknown model, which gets the preset's defaults and `assumed`.
-        api: name of the wire format.
+        model: the catalogue's entry; None for an unknown model, which has the preset's defaults and `assumed`.
+        api: name of the API.
     """
     facts: dict[str, Any] = {
         "supports_tools": True,

@@ -66,7 +66,7 @@ _WORDS: dict[type[ProviderError], tuple[str, ...]] = {
     ),
 }  # fmt: skip
 _BY_WORD: dict[str, type[ProviderError]] = {word: kind for kind, words in _WORDS.items() for word in words}
-# too broad to overrule a status; they decide only where there is none: an error inside a 200
+# too broad to overrule a status; they decide only for an error inside a 200
 _BY_WORD_WITHOUT_STATUS: dict[str, type[ProviderError]] = {
     "invalid_request_error": BadRequestError,
     "invalid_request": BadRequestError,
@@ -78,7 +78,7 @@ _BY_WORD_WITHOUT_STATUS: dict[str, type[ProviderError]] = {
     "server": ServerError,
     "timeout": ServerError,
 }
-# too many input tokens come as 400, 413, 429 or 500, and only the message tells
+# too many input tokens are answered with 400, 413, 429 or 500, and only the message tells
 _OVERFLOW_PHRASES = (
     "maximum context length", "max context length", "context length exceeded", "available context size",
     "exceeds the context", "exceed the context", "context window", "prompt is too long", "prompt too long",
@@ -145,11 +145,11 @@ def from_wire_error_body(
 
     Args:
         body: the object that holds the envelope.
-        dialect: its `error_codes` come first.
-        status: the HTTP status; None inside a 200, where the envelope's own number stands in for it.
-        headers: names in lower case; the delay, the request id and `x-should-retry` are read. A router has those of the
-            service behind it in the body; they stand in for missing ones.
-        context: of the exchange, for the message of an answer that the service made and refused.
+        dialect: its `error_codes` have precedence.
+        status: the HTTP status; None inside a 200, whose envelope may hold a number instead.
+        headers: names in lower case; the delay, the request id and `x-should-retry` are read. A router reports the
+            headers of its upstream in the body; they are used for missing ones.
+        context: context of the exchange, to read an answer that the service made and rejected.
     """
     envelope = _envelope(body)
     status = status if status is not None else envelope.status

@@ -34,11 +34,11 @@ _UNSIGNED = "reasoning has no signature on this wire; its text is kept"
 
 
 class MessageProfile(NamedTuple):
-    """What a message's wire form depends on besides the message: the key it is remembered by.
+    """The facts that determine a message's wire form, with the message itself: the key of the cached form.
 
     Attributes:
         provider: the provider key; messages of this origin get their own state back.
-        dialect: the service's way of speaking.
+        dialect: the service's deviations.
         thinking: the request leaves reasoning on.
         marked: the blocks of this message that get a cache marker.
     """
@@ -90,7 +90,7 @@ def _user(message: Message, profile: MessageProfile, losses: list[BlockLoss]) ->
     if not parts:
         return ChatElement(b"", tuple(losses))
     content: Any = parts
-    # markers need parts; where there are none, the short form is what every service takes
+    # markers need parts; without markers, use the short form, which every service accepts
     if not dialect.cache_breakpoints and (system or len(parts) == 1):
         texts = [part["text"] for part in parts if part.get("type") == "text"]
         if len(texts) == len(parts):
@@ -266,12 +266,12 @@ def is_own_chunk(block: OpaqueBlock) -> bool:
 
 
 def to_wire_chunks(message: Message, text: str, *, closed: Any = None) -> list[dict[str, Any]] | str | None:
-    """Write the content: a string where text is all there is, else chunks; None where there is nothing.
+    """Write the content: a string if there is only text, else chunks; None if there is no content.
 
     Args:
-        message: the assistant's.
+        message: the assistant message.
         text: all its text.
-        closed: the member of that name the thinking came with, or None.
+        closed: the member `closed` that the thinking had, or None.
     """
     blocks: tuple[ContentBlock, ...] = message.content
     chunks = [_thinking(block, closed) for block in blocks if isinstance(block, ThinkingBlock)]
@@ -319,7 +319,7 @@ def _url(block: ImageBlock | VideoBlock | DocumentBlock, media_type: str) -> str
 
 
 def fit_detail(block: ImageBlock, at: int, accepted: Sequence[str], losses: list[BlockLoss]) -> str | None:
-    """Return the image's detail, or None, the service's own choice, where it has no such word."""
+    """Return the image's detail; None, the service's default, if the service does not know the word."""
     if block.detail is None or block.detail in accepted:
         return block.detail
     losses.append(BlockLoss(at, block.type, "rewritten", f"this wire has no detail {block.detail!r}; none is named"))

@@ -15,10 +15,10 @@ Lose = Callable[[str, Verdict, str], None]
 
 
 def to_wire_options(options: RequestOptions, dialect: Dialect, losses: list[Loss]) -> dict[str, bytes]:
-    """Write everything but model, messages and tools; 0 is a value, None is not.
+    """Write the options other than model, messages and tools; 0 is sent, None is not.
 
     Raises:
-        CapabilityError: an answer schema for a service that does not enforce one.
+        CapabilityError: the request has an answer schema and the service enforces no schema.
     """
 
     def lose(name: str, verdict: Verdict, reason: str) -> None:
@@ -113,7 +113,7 @@ def is_to_stop(options: RequestOptions) -> bool:
 
 
 def is_thinking(options: RequestOptions, dialect: Dialect) -> bool:
-    """Return False where thinking is switched off; a model without a switch goes on."""
+    """Return False if the request switches thinking off; True for a model without a switch."""
     return dialect.thinking_shape == "none" or not is_to_stop(options)
 
 

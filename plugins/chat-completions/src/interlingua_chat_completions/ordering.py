@@ -1,4 +1,4 @@
-"""Rules of some services about which role may follow which, and which may stand last."""
+"""Rules of some services about which role may follow which, and which may be last."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ _NOT_AFTER_RESULTS = (Role.USER, Role.SYSTEM)
 def order_turns(
     messages: Sequence[Message], wire: Sequence[bytes], dialect: Dialect, losses: list[Loss], *, prefilled: bool = False
 ) -> list[bytes]:
-    """Return a conversation's wire messages with the short turns between them that the service asks for.
+    """Return a conversation's wire messages with the short turns between them that the service requires.
 
-    Nothing is dropped or moved; a turn that is put in has a loss.
+    No message is dropped or moved; each inserted turn has a loss.
 
     Args:
         messages: the conversation.
-        wire: what each became; empty for one that is not sent.
-        dialect: which rules there are.
-        losses: gets a row for each turn put in.
-        prefilled: the last message is the beginning of the answer, which the service is to continue.
+        wire: each message on the wire; empty if it is not sent.
+        dialect: determines the rules.
+        losses: receives a row for each inserted turn.
+        prefilled: the last message is the beginning of the answer, which the service should continue.
 
     Raises:
-        CapabilityError: nobody asks anything, and the service refuses that.
+        CapabilityError: there is no user message, and the service requires one.
     """
     out: list[bytes] = []
     last: Role | None = None
@@ -44,7 +44,7 @@ def order_turns(
         last = message.role
     asked = not dialect.needs_user or any(message.role is Role.USER for message in messages)
     if last is not None and (not asked or (last is Role.SYSTEM and dialect.prefill_field is not None)):
-        raise CapabilityError("this service answers users' messages only; add a user message", path="messages")
+        raise CapabilityError("this service answers only user messages: add a user message", path="messages")
     if dialect.prefill_field is not None:
         if prefilled:
             _mark_prefill(out, last, dialect.prefill_field, losses)

@@ -91,7 +91,7 @@ def from_wire_model_list(kind: str, response: WireResponse) -> Any:
 def upload_batch_request(lines: bytes, name: str, api: str) -> WireRequest:
     """Return the request that uploads a batch's lines as a file; services of this format share path and form.
 
-    The form's boundary is made of the lines, so equal lines give equal bytes.
+    The form's boundary is a digest of the lines, so equal lines result in equal bytes.
     """
     boundary = sha256(lines).hexdigest()
     head = (
@@ -105,14 +105,14 @@ def upload_batch_request(lines: bytes, name: str, api: str) -> WireRequest:
 
 
 def wire_rules(*names: str) -> list[str]:
-    """Return the texts of the format's rule files: what its services refuse.
+    """Return the contents of the format's rule files, about requests that its services reject.
 
     Args:
-        names: `format` holds for all services, `pairing` for those that check which result answers which call;
-            the others in `lint/` for one service each.
+        names: `format` applies to all services, `pairing` to those that check which result answers which call;
+            the other files in `lint/` apply to one service each.
 
     Raises:
-        FileNotFoundError: there is none of that name.
+        FileNotFoundError: there is no file of that name.
     """
     return [_LINT.joinpath(f"{name}.toml").read_text("utf-8") for name in names]
 

@@ -61,21 +61,21 @@ def to_wire(
     *,
     api: str = API,
 ) -> WireRequest:
-    """Write a request; `provider_options` are laid over the body, but `tools` stand behind the declared ones.
+    """Write a request; `provider_options` are merged over the body, but `tools` are appended to the declared ones.
 
-    Two options are no fields of the body: the one that the dialect's `prefill_field` names marks the last message,
-    and `strict_tools` makes tools strict.
+    Two options are not fields of the body: the dialect's `prefill_field` marks the last message, and `strict_tools`
+    makes tools strict.
 
     Args:
-        provider: the provider key; messages of this origin get their own state back.
+        provider: the provider key; state of messages from this origin is sent back.
         messages: the projected conversation.
         tools: the tools the model may call.
         options: the request's options.
-        dialect: the service's way of speaking with this model.
-        api: name of this wire format among the provider's.
+        dialect: the service's deviations for this model.
+        api: name of this API among the provider's.
 
     Raises:
-        CapabilityError: a schema or a forced tool that this service has no form for.
+        CapabilityError: the service supports no answer schema or no forced tool.
     """
     losses: list[Loss] = []
     listed = None

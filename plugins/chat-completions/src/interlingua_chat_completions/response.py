@@ -46,7 +46,7 @@ _CACHED = (
 _WRITTEN = (("prompt_tokens_details", "cache_write_tokens"), ("cache_creation_input_tokens",))
 _WRITTEN_1H = (("cache_creation", "ephemeral_1h_input_tokens"),)
 _REASONING = (("completion_tokens_details", "reasoning_tokens"), ("reasoning_tokens",))
-_EXTRA_UNITS = {  # what has a price of its own (WIRE.md, Usage)
+_EXTRA_UNITS = {  # units with their own price (WIRE.md, Usage)
     "audio_output_tokens": (("completion_tokens_details", "audio_tokens"),),
     "image_output_tokens": (("completion_tokens_details", "image_tokens"),),
     "web_search": (("server_tool_use_details", "web_search_requests"), ("server_tool_use", "web_search_requests")),
@@ -77,7 +77,7 @@ def from_wire_response(response: WireResponse, context: RequestContext, dialect:
     """Read a complete body.
 
     Raises:
-        ProviderError: the body is an error although the status is not; `partial` holds what came with it.
+        ProviderError: the body is an error although the status is not; `partial` holds the answer in it, if any.
         MalformedResponseError: not JSON, or no choice in it.
     """
     try:
@@ -249,7 +249,7 @@ class ChatAnswerReader:
 
 
 def _numbers(choices: list[dict[str, Any]], *, whole: bool) -> list[int]:
-    """Number choices by their index; by place where there is none, or where a whole body's leave no first one."""
+    """Number choices by their index; by place if an index is missing, or if a whole body has no index 0."""
     given = [choice.get("index") for choice in choices]
     numbers = [index if type(index) is int else place for place, index in enumerate(given)]
     if whole and (0 not in numbers or len(set(numbers)) < len(numbers)):
@@ -258,11 +258,11 @@ def _numbers(choices: list[dict[str, Any]], *, whole: bool) -> list[int]:
 
 
 def from_wire_usage(usage: Mapping[str, Any], tier: str | None = None) -> Usage:
-    """Read a `usage` object; `prompt_tokens` already includes what was cached (WIRE.md, Usage).
+    """Read a `usage` object; `prompt_tokens` already includes cached tokens (WIRE.md, Usage).
 
     Args:
         usage: the wire's object.
-        tier: the service tier where the body names one; it goes before the object's own.
+        tier: the service tier in the body, if any; it has precedence over the object's own.
     """
     prompt = _count(usage.get("prompt_tokens"))
     output = _count(usage.get("completion_tokens"))
@@ -299,7 +299,7 @@ def _first(usage: Mapping[str, Any], paths: tuple[tuple[str, ...], ...]) -> int 
 
 
 def _count(value: Any) -> int | None:
-    """Read a count; what is none, or is below zero, is not reported."""
+    """Read a count; None if it is not a number or is negative."""
     if type(value) is int:
         return value if value >= 0 else None
     if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:

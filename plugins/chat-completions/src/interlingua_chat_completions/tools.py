@@ -16,7 +16,7 @@ from interlingua_chat_completions.dialect import API, Dialect
 STRICT_OPTION = "strict_tools"
 """The provider option: true for all tools, or the names of those meant."""
 STRICT_ECHO = "strict"
-# formats of a text that may stand in a strict schema
+# formats of strings that a strict schema may have
 _FORMATS = frozenset(("date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"))
 _STRICT_KEYWORDS = frozenset((
     "type", "properties", "required", "items", "enum", "const", "anyOf", "$ref", "$defs", "definitions", "title",
@@ -69,15 +69,15 @@ def to_wire_tools(tools: Sequence[ToolDefinition], dialect: Dialect, wanted: Any
 
 
 def complete_schema(schema: Mapping[str, Any], *, root: bool = True) -> Mapping[str, Any]:
-    """Return a schema with what services demand and JSON Schema does not (WIRE.md, Structured outputs).
+    """Return a schema with the keywords that services demand and JSON Schema does not (WIRE.md, Structured outputs).
 
-    An object has `properties`, an array `items`; the root, where it is to be an object, says so. What is added allows
-    everything, so the schema means the same.
+    An object has `properties`, an array `items`, and a root that must be an object has that `type`. The additions
+    allow everything, so the schema means the same.
     """
     return _completed(dumps(schema), root) or schema
 
 
-@lru_cache(maxsize=1024)  # a request has the tools of the one before it; looking through them costs 20 times this
+@lru_cache(maxsize=1024)  # successive requests have the same tools; checking them again costs 20 times as much
 def _completed(written: bytes, root: bool) -> FrozenDict | None:
     schema = loads(written)
     whole = _complete(schema)
@@ -140,7 +140,7 @@ def to_wire_tool_choice(
 ) -> bytes | None:
     """Write `tool_choice`; None when there is no choice.
 
-    Where a service takes no tool's name and there is one tool, "some tool" forces the same; a loss says so.
+    If a service accepts no tool name and there is one tool, "some tool" has the same effect; a loss reports it.
 
     Raises:
         CapabilityError: the service cannot force a call: the model might answer without it.
@@ -218,8 +218,8 @@ def fit_keywords(
 ) -> dict[str, Any]:
     """Return a schema in the keywords of strict mode (openai/WIRE.md, Structured outputs), with a row for each change.
 
-    A keyword outside of it moves into the description, `oneOf` becomes `anyOf`, an `allOf` of one goes up, and what
-    stands beside a reference goes into a copy of what it refers to, as the official SDK has it.
+    Other keywords move into the description, `oneOf` becomes `anyOf`, an `allOf` of one schema is merged into its
+    parent, and keywords beside a reference are merged into a copy of its target, as in the official SDK.
     """
     made: dict[str, Any] = _Keywords(schema, losses).fit(schema, path)
     return made
@@ -345,10 +345,10 @@ class _CannotBeStrictError(Exception):
 
 
 def to_wire_strict_tools(tools: Sequence[ToolDefinition], wanted: Any) -> StrictTools:
-    """Write the schemas of the tools that are to be strict (openai/WIRE.md, Structured outputs).
+    """Write the schemas of the strict tools (openai/WIRE.md, Structured outputs).
 
-    Every object is closed and requires all its properties; one that the tool can do without may be null instead, and
-    `from_wire_strict_input` leaves such nulls out again.
+    Every object is closed and requires all its properties; an optional property may be null instead, and
+    `from_wire_strict_input` removes these nulls again.
 
     Args:
         tools: all tools of the request.
@@ -404,7 +404,7 @@ def _names(tools: Iterable[ToolDefinition], wanted: Any) -> set[str]:
     if isinstance(wanted, list | tuple) and all(isinstance(name, str) for name in wanted):
         return set(wanted)
     raise CapabilityError(
-        f"{STRICT_OPTION} is true, or a list of tool names, not {wanted!r}",
+        f"{STRICT_OPTION} must be true, false or a list of tool names; got {wanted!r}",
         path=f"options.provider_options.{STRICT_OPTION}",
     )
 

@@ -1,4 +1,4 @@
-"""What a failed answer, or an error inside a 200, means: a status, a sentence and seldom a type (WIRE.md, Errors)."""
+"""Typed errors from failed answers and errors inside a 200: a status, a sentence, rarely a type (WIRE.md, Errors)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MONTHLY = ("calls / month", "monthly", "spend limit")
 
 
 def from_wire_error(response: WireResponse) -> ProviderError:
-    """Return the typed error of a failed answer; the status alone decides where there is no readable body."""
+    """Return the typed error of a failed answer: by its body, or by its status if the body is not readable."""
     try:
         body = loads(response.body)
     except ValueError:

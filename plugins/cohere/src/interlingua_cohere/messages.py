@@ -1,4 +1,4 @@
-"""Messages -> elements of `messages`, and the documents that stand beside them (WIRE.md, Messages)."""
+"""Messages -> elements of `messages`, and the documents beside them (WIRE.md, Messages)."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from interlingua.types import (
 
 ERROR_PREFIX = "Error: "
 FOREIGN_CALL = "tool_call"  # a call of a kind this plugin does not know, kept exact
-FOREIGN_CONTENT = "content"  # likewise an item of `content`
+FOREIGN_CONTENT = "content"  # also an item of `content`
 _DETAILS = ("auto", "low", "high")
 _ASSISTANT, _TOOL, _USER = Role.ASSISTANT, Role.TOOL, Role.USER  # found by a slow call before Python 3.12
 
 
 class CohereElement(NamedTuple):
-    """One message on this wire, None where nothing of it can be sent; its losses; its documents, which stand beside."""
+    """One message on this wire (None if it cannot be sent at all), its losses, and its documents."""
 
     wire: bytes | None
     rows: tuple[BlockLoss, ...] = ()
@@ -70,7 +70,7 @@ def _input(message: Message) -> CohereElement:
 
 
 def _name_documents(message: Message, rows: list[BlockLoss]) -> str:
-    """Return a text for a message of documents alone, which would hold nothing."""
+    """Return text for a message that would be empty because it has only documents."""
     names: list[str] = []
     for at, block in enumerate(message.content):
         if isinstance(block, DocumentBlock):
@@ -94,7 +94,7 @@ def _image(block: ImageBlock, at: int, rows: list[BlockLoss]) -> dict[str, str] 
 
 
 def to_wire_document(block: DocumentBlock) -> dict[str, Any] | None:
-    """Return a text document as the service takes one, an object of texts; None where its bytes are no text."""
+    """Return a text document as the service's object of strings; None if its bytes are not text."""
     if block.source.kind != "base64":
         return None
     try:
@@ -106,7 +106,7 @@ def to_wire_document(block: DocumentBlock) -> dict[str, Any] | None:
 
 
 def _assistant(message: Message) -> CohereElement:
-    """Write an answer: the plan before its calls and its citations have places of their own."""
+    """Write an answer; the plan before its calls and its citations are separate fields."""
     rows: list[BlockLoss] = []
     replay = replay_state(message)
     content: list[Any] = []
@@ -139,7 +139,7 @@ def _assistant(message: Message) -> CohereElement:
 
 
 def _placed(citation: Mapping[str, Any], place: int) -> Mapping[str, Any]:
-    """Return a citation of the content that stands at `place`; it says so where it said so."""
+    """Return a citation of the content at `place`, with the place if the citation had one."""
     if citation.get("content_index", place) == place:
         return citation
     return {**citation, "content_index": place}

@@ -12,7 +12,7 @@ from interlingua.types import ModelCapabilities
 
 API = "chat-v2"
 
-# What the wire itself can carry; what differs by model stands in models.json.
+# Limits of the wire itself; limits that differ by model are in models.json.
 DEFAULTS = ModelCapabilities(
     supports_thinking=True,  # reasoning, and the plan before calls, which every model with tools writes
     supports_images=False,
@@ -51,7 +51,7 @@ def models() -> tuple[ModelInfo, ...]:
 
 @cache
 def model_of(name: str) -> ModelInfo | None:
-    """Return the model of a name or alias; None where it is not listed."""
+    """Return the model of a name or alias; None if it is not listed."""
     return find_model(models(), name)
 
 
@@ -75,6 +75,6 @@ _SEES = {"supports_images": True, "supports_image_urls": True, "accepted_image_m
 
 
 def takes_thinking(name: str) -> bool:
-    """Return True where a model reasons or is not listed: only such a model has the option `thinking`."""
+    """Return True if a model reasons or is not listed; other models lack the option `thinking`."""
     model = model_of(name)
     return model is None or bool(model.facts.get("thinking"))

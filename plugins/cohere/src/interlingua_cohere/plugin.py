@@ -96,7 +96,7 @@ class _Cohere:
 
 
 def connection(settings: ConnectionSettings) -> Connection:
-    """Return how to reach the service (WIRE.md, Connection); option `client_name` names the calling project."""
+    """Return the connection (WIRE.md, Connection); the option `client_name` is the name of the calling project."""
     environ = settings.environ
     key = settings.api_key or environ.get("CO_API_KEY") or environ.get("COHERE_API_KEY")
     base = (settings.base_url or environ.get("CO_API_URL") or BASE_URL).rstrip("/")

@@ -17,15 +17,15 @@ _LIMITS = {"temperature": (0, None), "p": (0.01, 0.99), "k": (0, 500)}
 _NAMES = {"max_tokens": "max_tokens", "temperature": "temperature", "top_p": "p", "top_k": "k", "seed": "seed"}
 _BYTES_PER_TOKEN = 4
 _PER_IMAGE = 1000
-# what the service puts around a prompt, more of it with tools (WIRE.md, Usage)
+# tokens that the service adds to a prompt, more of them with tools (WIRE.md, Usage)
 _TEMPLATE, _TOOLS_TEMPLATE = 500, 900
 
 
 def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions) -> WireRequest:
-    """Write the request; documents of users' messages stand beside the messages.
+    """Write the request; documents of user messages are beside the messages.
 
     Raises:
-        CapabilityError: a schema together with tools or documents, or a forced tool where the model takes none.
+        CapabilityError: a schema together with tools or documents, or a forced tool that the model does not support.
     """
     losses: list[Loss] = []
     written: list[Piece] = []  # joined once, with the request around them
@@ -41,7 +41,7 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
     fields: dict[str, Json] = {"model": dumps(options.model), "messages": written}
     choice = to_wire_tool_choice(options)
     if options.tool_choice == "none" and choice is None:
-        tools = ()  # no tool is called where none is named
+        tools = ()  # without tools, no tool is called
     if tools:
         fields["tools"] = to_wire_tools(tools, losses)
         if choice is not None:
@@ -59,10 +59,10 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
 
 
 def to_wire_tool_choice(options: RequestOptions) -> str | None:
-    """Return `REQUIRED` or `NONE`, or None where nothing is to be said or an older model takes neither.
+    """Return `REQUIRED` or `NONE`; None if neither is needed or an older model supports neither.
 
     Raises:
-        CapabilityError: a forced tool where this cannot be said.
+        CapabilityError: a forced tool that the model does not support.
     """
     choice, can = options.tool_choice, capabilities_of(options.model).supports_tool_choice
     if isinstance(choice, ToolChoice) or (choice == "required" and not can):
@@ -91,10 +91,10 @@ def _complete(value: Any) -> Any:
 
 
 def to_wire_options(options: RequestOptions, losses: list[Loss]) -> dict[str, Any]:
-    """Return the body's fields besides model, messages, tools and documents; 0 is a value.
+    """Return the body's fields for options other than tools; 0 is sent.
 
     Raises:
-        CapabilityError: a schema whose root is no object.
+        CapabilityError: the root of the schema is not an object.
     """
     fields: dict[str, Any] = {"stream": options.stream}
     for name, wire in _NAMES.items():
@@ -138,7 +138,7 @@ def _within_limits(name: str, wire: str, value: Any, losses: list[Loss]) -> Any:
 
 
 def _thinking(options: RequestOptions, losses: list[Loss]) -> dict[str, Any] | None:
-    """Return `thinking`, a switch with or without a budget, or None where nothing was set."""
+    """Return `thinking`, a switch with or without a budget; None if no option is set."""
     budget, effort = options.thinking_budget, options.effort
     off = options.thinking is False or effort == "none" or budget == 0
     asked = {"thinking": options.thinking, "effort": effort, "thinking_budget": budget}
@@ -157,7 +157,7 @@ def _thinking(options: RequestOptions, losses: list[Loss]) -> dict[str, Any] | N
 
 
 def estimate_input_tokens(messages: Sequence[Message], tools: Sequence[ToolDefinition]) -> int:
-    """Estimate by bytes: 4 bytes of wire a token, 1,000 an image, and what the service puts around a prompt."""
+    """Estimate by bytes: 4 bytes of wire a token, 1,000 an image, and the tokens that the service adds."""
     size = len(to_wire_tools(tools, [])) if tools else 0
     tokens = _TEMPLATE + (_TOOLS_TEMPLATE if tools else 0)
     for message, element in zip(messages, to_wire_messages(messages), strict=True):

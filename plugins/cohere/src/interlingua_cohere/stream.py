@@ -72,12 +72,12 @@ def _load(data: bytes) -> dict[str, Any]:
 
 
 class CohereAnswerReader:
-    """Reads one answer, event by event or part by part, so that both roads give the same message.
+    """Reads one answer, event by event or part by part, so that both ways result in the same message.
 
     Attributes:
-        trace: what helps to understand the answer.
+        trace: facts that help to understand the answer.
         done: True when the answer is whole.
-        error: what ended it, where it failed.
+        error: the error that ended the answer, if any.
     """
 
     def __init__(self, context: RequestContext) -> None:
@@ -169,7 +169,7 @@ class CohereAnswerReader:
             _merge(self._foreign[at], call)
             return []
         if at not in self._calls:
-            raise MalformedResponseError(f"arguments for call {index}, which was never begun")
+            raise MalformedResponseError(f"arguments for call {index}, which has not started")
         arguments = _dict(call.get("function")).get("arguments")
         if isinstance(arguments, dict):
             arguments = dumps(arguments).decode()
@@ -243,7 +243,7 @@ _SILENT = ("content-end", "citation-end")
 
 
 def _usage(usage: Any) -> Usage | None:
-    """Read the counts of tokens, and those that are billed, which leave out what the service puts around a prompt."""
+    """Read the counts of tokens, and the billed ones, which exclude the tokens that the service adds to a prompt."""
     if not isinstance(usage, dict):
         return None
     tokens, billed = _dict(usage.get("tokens")), _dict(usage.get("billed_units"))
@@ -276,7 +276,7 @@ def _index(line: Mapping[str, Any]) -> int:
 
 
 def _merge(whole: dict[str, Any], piece: Mapping[str, Any]) -> None:
-    """Add a piece to what no block is for: texts are continued."""
+    """Merge a piece into the members that belong to no block; strings are joined."""
     for name, value in piece.items():
         known = whole.get(name)
         if isinstance(known, dict) and isinstance(value, dict):

@@ -33,7 +33,7 @@ def batch_request(kind: str, arguments: Mapping[str, Any]) -> WireRequest | None
 
 
 def read_batch(kind: str, response: WireResponse) -> Any:
-    """Return what such a request was made for."""
+    """Read the answer to an auxiliary request of a batch."""
     body = loads(response.body)
     if kind == "batch_results":
         return [_answer(item) for item in _inlined(body)]
@@ -56,7 +56,7 @@ def _create(requests: Sequence[tuple[str, WireRequest]], name: str) -> WireReque
 
 
 def _status(operation: Mapping[str, Any]) -> BatchStatus:
-    """Read an operation; its facts stand in `metadata`, or bare in what some answers are."""
+    """Read an operation; its facts are in `metadata`, which some answers consist of."""
     facts = operation.get("metadata") or operation
     state, stats = str(facts.get("state", "")), facts.get("batchStats") or {}
     failure = operation.get("error") or {}
@@ -77,7 +77,7 @@ def _status(operation: Mapping[str, Any]) -> BatchStatus:
 
 
 def _count(stats: Mapping[str, Any], name: str) -> int | None:
-    """Read a count: a text, and absent where it is 0, as long as there are others."""
+    """Read a count: a string; 0 if it is absent and others are present."""
     return int(stats.get(name, 0)) if stats else None
 
 

@@ -27,7 +27,7 @@ class PartialArgs:
         """Take the next pieces.
 
         Raises:
-            MalformedResponseError: a piece contradicts what came before it.
+            MalformedResponseError: a piece contradicts earlier ones.
         """
         for piece in pieces if isinstance(pieces, list) else ():
             if isinstance(piece, dict):
@@ -84,7 +84,7 @@ def _value_of(piece: dict[str, Any]) -> Any:
 
 @attrs.define
 class _Open:
-    """A call that goes on."""
+    """A call that further parts may continue."""
 
     start: ToolUseStart
     signature: str | None
@@ -92,7 +92,7 @@ class _Open:
 
 
 class CallReader:
-    """The calls of one answer; `any` says whether there was one."""
+    """Reads the calls of one answer; `any` is True after the first."""
 
     def __init__(self, context: RequestContext) -> None:
         self.any = False
@@ -100,7 +100,7 @@ class CallReader:
         self._open: _Open | None = None
 
     def accepts(self, call: Mapping[str, Any]) -> bool:
-        """Return True for a call with a name, for more of the one that goes on, and for one that says nothing."""
+        """Return True for a call with a name, a continuation of the open call, and an empty part."""
         return bool(call.get("name")) or self._open is not None or not call.get("args")
 
     def read(self, part: Mapping[str, Any], index: int) -> Iterator[CallEvent]:

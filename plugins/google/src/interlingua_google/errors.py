@@ -1,4 +1,4 @@
-"""What a failed answer, or an error inside a stream, means: the status word, the reason in the details, then words."""
+"""Typed errors from failed answers and error events: by status word, reason in the details, then by words."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ _delay = re.compile(r"(\d+(?:\.\d+)?)s").fullmatch
 
 
 def from_wire_error(response: WireResponse) -> ProviderError:
-    """Return the typed error that the body names; the status alone decides where there is none."""
+    """Return the typed error of a failed answer: by its body, or by its status if the body names no error."""
     try:
         body = loads(response.body)
     except ValueError:

@@ -37,7 +37,7 @@ from interlingua.types import (
 from interlingua_google.models import API, is_signed
 
 _ASSISTANT, _SYSTEM, _TOOL = Role.ASSISTANT, Role.SYSTEM, Role.TOOL  # finding a member is slow before Python 3.12
-# base64 of `skip_thought_signature_validator`: taken in place of a signature the service never gave (WIRE.md, Thinking)
+# base64 of `skip_thought_signature_validator`: accepted instead of a missing signature (WIRE.md, Thinking)
 STAND_IN = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
 OTHER_CANDIDATE = "candidate"
 """Kind of the opaque blocks that hold answers beside the first, where a request wants several."""
@@ -47,7 +47,7 @@ MEDIA = (ImageBlock, AudioBlock, VideoBlock, DocumentBlock)
 _KINDS: dict[str, type[Any]] = {"image": ImageBlock, "audio": AudioBlock, "video": VideoBlock}
 _DATA = ("inlineData", "fileData")
 _IN_RESULTS = ("image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain")
-_RESULTS = ("output", "error", "result", "content", "return_value")  # names that callers give the only member
+_RESULTS = ("output", "error", "result", "content", "return_value")  # names that callers use for the only member
 _FIRST_USER = b'{"text":"(The conversation begins with the assistant.)"}'
 _OPEN = {"user": b'{"role":"user","parts":[', "model": b'{"role":"model","parts":['}
 _NEXT = {role: b"]}," + opened for role, opened in _OPEN.items()}
@@ -77,11 +77,11 @@ class MessageParts(NamedTuple):
     """One message on this wire: role, parts joined, losses.
 
     Attributes:
-        role: of its content.
+        role: role of its content.
         joined: its parts as JSON, separated by commas.
-        rows: what was lost.
+        rows: ledger rows of its losses.
         calls: wire id of a call -> its name, and whether the id is sent.
-        results: what a TOOL message holds; `joined` is empty then.
+        results: the results of a TOOL message; `joined` is empty then.
     """
 
     role: str
@@ -120,7 +120,7 @@ def to_wire_contents(messages: Sequence[Message], model: str) -> Contents:
         body += (b"," if batch else _NEXT[role] if last else _OPEN[role], written)
         last = "results" if is_tool else role
     if last is None:
-        text = "a request holds at least one message besides the system prompt; add a user message"
+        text = "a request must contain a message in addition to the system prompt: add a user message"
         raise CapabilityError(text, path="messages")
     if last == "model":
         reason = "the history ends with the model's words; this wire has no prefill and answers them as they are"
@@ -194,7 +194,7 @@ def to_wire_parts(message: Message, model: str) -> MessageParts:
 
 
 def _stand_in(message: Message, rows: list[BlockLoss]) -> list[Any]:
-    """Return what is said in place of a user's message of which nothing can be sent."""
+    """Return a placeholder for a user message that cannot be sent at all."""
     return [{"text": placeholder_text(rows)}] if message.role is Role.USER else []
 
 
@@ -221,7 +221,7 @@ def _call(
         value = {"invalid_json": block.raw_input}
     issued = metadata.api == API and block.provider_id is not None and block.provider_id == block.id
     signature = block.signature
-    if not calls and not signature and is_signed(model):  # also in earlier turns: the prefix stays as it is
+    if not calls and not signature and is_signed(model):  # also in earlier turns: the prefix must not change
         signature = STAND_IN
     calls[block.id] = (block.name, issued)
     call: dict[str, Any] = {"id": block.id} if issued else {}
@@ -269,7 +269,7 @@ def from_wire_result(result: Sequence[Mapping[str, Any]]) -> tuple[tuple[Content
     """Return content of a caller's `functionResponse`, and whether it is an error (WIRE.md, Tool results).
 
     Args:
-        result: its part, and the media that stand beside it.
+        result: its part and the media parts beside it.
     """
     given = result[0]["functionResponse"]
     response = given.get("response")
@@ -317,7 +317,7 @@ def _media(block: Media, index: int, rows: list[BlockLoss], message: Message, mo
 
 
 def to_wire_media(block: Media) -> dict[str, Any]:
-    """Write one media part; a URL or an uploaded file goes by its address."""
+    """Write one media part; a URL or an uploaded file is sent as its address."""
     if block.source.kind == "base64":
         return {"inlineData": {"mimeType": block.media_type or "image/png", "data": block.source.data}}
     file = {"mimeType": block.media_type} if block.media_type else {}
@@ -325,7 +325,7 @@ def to_wire_media(block: Media) -> dict[str, Any]:
 
 
 def from_wire_media(part: dict[str, Any]) -> Media | None:
-    """Return the block of a part with data or a file; None where it is neither in full."""
+    """Return the block of a part with data or a file; None if it has neither in full."""
     inline, file = part.get("inlineData"), part.get("fileData")
     if isinstance(inline, dict) and isinstance(inline.get("data"), str):
         source, media_type = MediaSource(kind="base64", data=inline["data"]), inline.get("mimeType")
@@ -345,7 +345,7 @@ def media_extras(part: dict[str, Any]) -> dict[str, Any]:
 
 
 def media_key(block: Media) -> str:
-    """Return a name for what a media block holds, so that its extras are found again wherever it stands."""
+    """Return a name for the content of a media block, so that its extras are found again in any place."""
     return hashlib.blake2b(block.source.data.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
 
 

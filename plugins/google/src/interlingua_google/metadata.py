@@ -1,4 +1,4 @@
-"""What an answer says about itself: stop reason, counts, citations, other candidates, how it ended."""
+"""Metadata of an answer: stop reason, counts, citations, other candidates, terminal event."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _TEXT = ({"text"}, {"text", "thought"})
 
 
 def from_wire_stop(raw: Any, *, calls: bool) -> StopReason:
-    """Return the canonical stop reason of a finish reason, a word or its number; OTHER for one that is not known.
+    """Return the canonical stop reason of a finish reason, a word or its number; OTHER if it is unknown.
 
     Args:
         raw: the service's finish reason.
-        calls: the answer holds calls: they have no reason of their own.
+        calls: the answer holds calls, which have no separate reason.
     """
     word = _NUMBERED[raw] if type(raw) is int and 0 <= raw < len(_NUMBERED) else raw
     found = _STOPS.get(word, StopReason.OTHER) if isinstance(word, str) else StopReason.OTHER
@@ -79,7 +79,7 @@ def billed_searches(groundings: Sequence[Mapping[str, Any]], model: str) -> int:
 
 
 def _of_modality(raw: Mapping[str, Any], name: str, modality: str) -> int | None:
-    """Return the tokens of a modality in a list by modality; None where there is no list or it is not in it."""
+    """Return the tokens of a modality from a list by modality; None if it is not listed."""
     listed = raw.get(name)
     found = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
     counts = [_count(each, "tokenCount") for each in found if each.get("modality") == modality]
@@ -98,16 +98,16 @@ def _sum(left: int | None, right: int | None) -> int | None:
 def from_wire_ending(
     last: Mapping[str, Any], feedback: Any, *, empty: bool, calls: bool, context: RequestContext
 ) -> Iterator[StreamEvent]:
-    """Yield the terminal event, or nothing where the answer has no finish reason.
+    """Yield the terminal event, or no event if the answer has no finish reason.
 
     A failure with content is a stop reason; one without is a typed error.
 
     Args:
         last: `finishReason` and `finishMessage` of the answer, {} while it has none.
-        feedback: the prompt's feedback, where there was any.
+        feedback: the prompt's feedback, if any.
         empty: the answer has no content.
         calls: the answer holds calls.
-        context: whose exchange it is.
+        context: context of the exchange.
     """
     reason = feedback.get("blockReason") if isinstance(feedback, dict) else None
     if reason is not None and empty:
@@ -131,11 +131,11 @@ def _failed(kind: type[ProviderError], message: str, code: Any, context: Request
 
 
 def citations_by_block(candidates: Sequence[Mapping[str, Any]], texts: Mapping[int, str]) -> dict[int, list[Any]]:
-    """Return block index -> citations, each in the service's own words with the sources its numbers point to.
+    """Return block index -> citations, each unchanged, with the sources that its numbers refer to.
 
     Args:
-        candidates: the metadata members of the answer, as they came.
-        texts: block index -> its text; only these can carry a citation.
+        candidates: the metadata members of the answer, unchanged.
+        texts: block index -> text of the block; only text blocks can have citations.
     """
     found: dict[int, list[Any]] = {}
     if not texts:

@@ -15,7 +15,7 @@ API = "generate"
 
 IMAGES = ("image/png", "image/jpeg", "image/webp", "image/heic", "image/heif")
 
-# What the wire itself can carry; what differs by model stands in models.json.
+# Limits of the wire itself; limits that differ by model are in models.json.
 DEFAULTS = ModelCapabilities(
     supports_thinking=True,
     supports_images=True,
@@ -65,7 +65,7 @@ def models() -> tuple[ModelInfo, ...]:
 
 @cache
 def model_of(name: str) -> ModelInfo | None:
-    """Return the model of a name, alias or dated snapshot; None where it is not listed."""
+    """Return the model of a name, alias or dated snapshot; None if it is not listed."""
     return find_model(models(), _bare(name))
 
 

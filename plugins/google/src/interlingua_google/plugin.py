@@ -1,4 +1,4 @@
-"""The provider object: the hooks, how to reach the service, and requests besides the message itself."""
+"""The provider object: its hooks, how to reach the service, and auxiliary requests."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ HOST = "https://generativelanguage.googleapis.com"
 VERSION = "v1beta"
 _KEYS = ("GOOGLE_API_KEY", "GEMINI_API_KEY")  # the first wins
 _BASE = "GOOGLE_GEMINI_BASE_URL"
-# 20 MB for requests in the body. The count is ours: an expired batch has no results at all, so none is large.
+# 20 MB for requests in the body. The count is ours: an expired batch has no results at all, so batches are kept small.
 _BATCHES = BatchLimits(2_000, 18 * 1024 * 1024)
 _ENDPOINTS = {models.API: r"/(?P<model>[^/]+):(g|streamG)enerateContent$"}
 _has_version = re.compile(r"/v\d+(alpha|beta)?\d*(/|$)").search

@@ -38,12 +38,12 @@ _BYTES_PER_TOKEN_OF_MEDIA = 40
 def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions) -> WireRequest:
     """Write the request.
 
-    `options.provider_options` are laid over the body, with three exceptions: members of `generationConfig` and
-    `toolConfig` are laid over single members, and `tools` (the service's own: `googleSearch`, `codeExecution`, …) stand
-    behind the declared ones. With `cachedContent` in it, what that holds already is left out of the request.
+    `options.provider_options` are merged over the body, with three exceptions: members of `generationConfig` and
+    `toolConfig` replace single members, and `tools` (the service's own: `googleSearch`, `codeExecution`, …) are
+    appended to the declared ones. With `cachedContent`, the parts that it already contains are left out.
 
     Raises:
-        CapabilityError: an option that this model refuses.
+        CapabilityError: the model rejects an option.
     """
     losses: list[Loss] = []
     extra: dict[str, Any] = dict(options.provider_options)
@@ -130,10 +130,10 @@ def to_wire_tools(tools: Sequence[ToolDefinition], losses: list[Loss]) -> list[d
 def to_wire_tool_choice(
     tools: Sequence[ToolDefinition], options: RequestOptions, losses: list[Loss]
 ) -> dict[str, Any] | None:
-    """Return `functionCallingConfig`, or None where nothing is to be sent.
+    """Return `functionCallingConfig`, or None if it is not needed.
 
     Raises:
-        CapabilityError: a call is demanded and there are no tools.
+        CapabilityError: a call is required and there are no tools.
     """
     wanted = options.tool_choice
     if not tools:
@@ -149,10 +149,10 @@ def to_wire_tool_choice(
 
 
 def to_wire_generation(options: RequestOptions, losses: list[Loss], *, tools: bool) -> dict[str, Any]:
-    """Return the config; {} where nothing was set.
+    """Return `generationConfig`; {} if no option is set.
 
     Raises:
-        CapabilityError: a schema where the model takes none, or (before the third generation) none beside tools.
+        CapabilityError: the model accepts no schema, or (before the third generation) no schema together with tools.
     """
     config = {wire: value for name, wire in _NAMES.items() if (value := getattr(options, name)) is not None}
     for name, most in _MOST.items():
@@ -203,7 +203,7 @@ def to_wire_thinking(options: RequestOptions, losses: list[Loss]) -> dict[str, A
 
 def _kind_by_name(options: RequestOptions) -> str:
     generation = generation_of(options.model)
-    if generation is None:  # the name tells nothing: a budget is taken by both generations where one is given
+    if generation is None:  # the name does not tell: both generations accept a budget
         return "level" if options.thinking_budget is None else "budget"
     return "none" if generation < 2 else "budget" if generation == 2 else "level"
 

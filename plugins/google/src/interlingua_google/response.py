@@ -1,4 +1,4 @@
-"""A whole answer -> canonical message, read as one chunk of a stream; and how a paused answer goes on."""
+"""A whole answer -> canonical message, read as one chunk of a stream; and continuing a paused answer."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ def from_wire_response(response: WireResponse, context: RequestContext) -> Messa
 
 
 def continuation_token(message: Message) -> str | None:
-    """Return the token that continues a paused answer, None where there is none or its trace was trimmed.
+    """Return the token that continues a paused answer; None if it has no token or its trace was trimmed.
 
-    Send the conversation without the answer again, with `provider_options={"continuationToken": token}`: what comes
-    back goes on where the answer stopped.
+    Send the conversation again without the answer, with `provider_options={"continuationToken": token}`: the next
+    answer continues where this one stopped.
     """
     origin, raw = message.metadata.origin, message.metadata.provider_raw
     trace = raw.get("trace") if raw is not None and origin is not None and origin.api == API else None

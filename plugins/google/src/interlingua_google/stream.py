@@ -100,7 +100,7 @@ class GeminiStreamReader:
     """The state of one answer.
 
     Attributes:
-        index: the block that was begun last, -1 before the first.
+        index: index of the block that started last, -1 before the first.
         open: the kind of text that may still be appended to it: `text`, `thought` or None.
         pieces: the text of the open block so far.
         usage: counts so far; totals, a later one replaces an earlier one.
@@ -172,7 +172,7 @@ class GeminiStreamReader:
             if not isinstance(part, dict):
                 raise MalformedResponseError("a part is not an object", path="candidates[0].content.parts")
             if at:
-                self.open = None  # only a chunk's first part goes on with what the chunk before it began
+                self.open = None  # only a chunk's first part may continue the last block of the chunk before
             yield from self._part(part)
         if any(name in candidate for name in GROUNDING):
             self._grounding.append({name: candidate.get(name) for name in GROUNDING})

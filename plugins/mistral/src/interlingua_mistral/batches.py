@@ -11,7 +11,7 @@ from interlingua_chat_completions.provider import upload_batch_request
 
 _JOBS = "/batch/jobs"
 _RUNNING = frozenset({"QUEUED", "RUNNING", "CANCELLATION_REQUESTED"})
-_VERSION = "/v1"  # stands in the base URL, and in the endpoint that a job names
+_VERSION = "/v1"  # part of the base URL and of the endpoint of a job
 _NAME = "name"  # of the label, in the metadata
 
 
@@ -38,7 +38,7 @@ def batch_request(kind: str, arguments: Mapping[str, Any]) -> WireRequest | None
 
 
 def read_batch(kind: str, response: WireResponse) -> Any:
-    """Return what such a request was made for."""
+    """Read the answer to an auxiliary request of a batch."""
     if kind == "batch_results":
         return [_answer(loads(line)) for line in response.body.splitlines() if line.strip()]
     body = loads(response.body)
@@ -61,7 +61,7 @@ def _upload(requests: Sequence[tuple[str, WireRequest]], name: str) -> WireReque
 
 
 def _without_model(request: WireRequest) -> dict[str, Any]:
-    """Return a body as a job takes it: the model stands on the job."""
+    """Return a body without its model, which is a field of the job."""
     return {name: value for name, value in loads(request.body).items() if name != "model"}
 
 

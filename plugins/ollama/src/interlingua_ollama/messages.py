@@ -88,7 +88,7 @@ def to_wire_message(message: Message, tool_name: str | None = None) -> OllamaEle
 
 
 def _stand_in(message: Message, rows: list[BlockLoss]) -> list[str]:
-    """Return what is said in place of a user's message of which nothing can be sent."""
+    """Return a placeholder for a user message that cannot be sent at all."""
     return [placeholder_text(rows)] if message.role is Role.USER else []
 
 
@@ -107,7 +107,7 @@ def _drop_reason(block: ContentBlock) -> str:
 def _call(
     block: ToolUseBlock, at: int, place: int, rows: list[BlockLoss], shell: Mapping[str, Any] | None
 ) -> dict[str, Any]:
-    """Write a call; its arguments are an object, never a string; `shell` is what a caller's request had besides."""
+    """Write a call; its arguments are an object, never a string; `shell` has further members of a caller's request."""
     value: Any = block.input
     if block.parse_error is not None:
         rows.append(BlockLoss(at, block.type, "rewritten", "its arguments are no JSON object; sent inside one"))

@@ -128,9 +128,9 @@ def _with_window(tokens: int) -> ModelCapabilities:
 
 
 def connection(settings: ConnectionSettings) -> Connection:
-    """Return how to reach the server; the option `hosted` chooses ollama.com.
+    """Return the connection to the server; the option `hosted` selects ollama.com.
 
-    A key the caller gave is always sent; `OLLAMA_API_KEY` only over https, for the environment does not know the host.
+    The caller's `api_key` is always sent; `OLLAMA_API_KEY` only over https, because it may belong to another host.
     """
     environ = settings.environ
     hosted = bool(settings.options.get("hosted"))

@@ -45,7 +45,7 @@ _PER_IMAGE = 1000
 
 
 def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions) -> WireRequest:
-    """Write the request; `stream` is always written, for this wire streams by default.
+    """Write the request; `stream` is always written, because this wire streams by default.
 
     Raises:
         CapabilityError: a call was demanded, which this wire cannot express.
@@ -98,7 +98,7 @@ def _as_it_came(tool: WireTool) -> dict[str, Any]:
 
 
 def _pruned(schema: Mapping[str, Any], kept: frozenset[str], path: str, gone: list[str]) -> dict[str, Any]:
-    """Return the part of a schema that the server decodes; what stands in `items` it takes as it is."""
+    """Return the part of a schema that the server decodes; the content of `items` is kept unchanged."""
     gone += [f"{path}.{key}" for key in schema if key not in kept]
     return {key: value for key, value in _members(schema, path, gone) if key in kept}
 
@@ -117,9 +117,9 @@ def _property(value: Any, path: str, gone: list[str]) -> Any:
 
 
 def to_wire_options(options: RequestOptions, losses: list[Loss]) -> dict[str, Any]:
-    """Return the body's fields besides model, messages and tools; 0 is a value.
+    """Return the body's fields for options other than tools; 0 is sent.
 
-    `provider_options` come last: names of runtime options, such as `num_ctx`, go into `options`, and None leaves a
+    `provider_options` have precedence: names of runtime options, such as `num_ctx`, go into `options`; None leaves a
     field out.
 
     Raises:
@@ -168,7 +168,7 @@ def _merge_extra(extra: Mapping[str, Any], fields: dict[str, Any], runtime: dict
 
 
 def _think(options: RequestOptions, losses: list[Loss]) -> bool | str | None:
-    """Return `think`: a level, a switch, or None where nothing was set."""
+    """Return `think`: a level, a switch, or None if no option is set."""
     if options.thinking is False or options.effort == "none":
         if not takes_levels_only(options.model):
             return False

@@ -32,14 +32,14 @@ from interlingua_ollama.messages import FOREIGN_CALL
 
 THINKING = 0
 TEXT = 1
-CALLS = 2  # calls stand in order of appearance
+CALLS = 2  # calls are in order of appearance
 IMAGES = 1_000_000  # behind any number of calls
 _STOPS = {
     "stop": StopReason.END_TURN,
     "length": StopReason.MAX_TOKENS,
     "load": StopReason.PAUSE_TURN,  # the model was loaded and nothing generated: ask again
 }
-# `response` and `thinking` stand at the top in the older generate API, which some clients still speak
+# `response` and `thinking` are at the top level in the older generate API, which some clients still use
 _READ = frozenset(("message", "response", "thinking", "done", "error"))
 
 

@@ -10,7 +10,7 @@ from interlingua_chat_completions.provider import upload_batch_request
 from interlingua_openai.catalogue import RESPONSES
 
 _ENDED = frozenset({"completed", "failed", "expired", "cancelled"})
-_VERSION = "/v1"  # stands in the base URL, and in the endpoints that a batch names
+_VERSION = "/v1"  # part of the base URL and of the endpoints of a batch
 _NAME = "name"  # of the label, in the metadata
 
 
@@ -37,7 +37,7 @@ def batch_request(kind: str, arguments: Mapping[str, Any]) -> WireRequest | None
 
 
 def read_batch(kind: str, response: WireResponse) -> Any:
-    """Return what such a request was made for."""
+    """Read the answer to an auxiliary request of a batch."""
     if kind == "batch_results":
         return [_answer(loads(line)) for line in response.body.splitlines() if line.strip()]
     body = loads(response.body)

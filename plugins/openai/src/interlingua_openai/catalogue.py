@@ -26,7 +26,7 @@ _DOCUMENTS = (
     "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
 )
 
-# What holds for every model on either wire. Call ids are opaque, 64 characters at most (WIRE.md, Responses tools);
+# Limits of every model on either API. Call ids are opaque, 64 characters at most (WIRE.md, Responses tools);
 # the pattern holds the characters of ids that services on these wires issue themselves.
 _COMMON = ModelCapabilities(
     supports_images=True,
@@ -81,7 +81,7 @@ DEFAULTS: dict[str, ModelCapabilities] = {
 }
 # Limits on media of the models listed: the vision page of the service's documentation.
 _MEDIA = {"max_images": 500, "max_media_bytes": 50 * 1024 * 1024}
-# Models that take audio have it in their name, and none is listed: others refuse it (recorded).
+# Models that take audio have it in their name, and are not listed; others refuse audio (recorded).
 _NOT_IN_CHAT = {"supports_thinking": False, "thinking_scope": "never", "supports_audio": False}
 
 

@@ -52,7 +52,7 @@ def _without_thinking(options: RequestOptions, losses: list[Loss]) -> RequestOpt
 
 
 def dialect_for(options: RequestOptions) -> Dialect:
-    """Return the dialect of a request: a model that reasons in it takes no sampling, one that does not does."""
+    """Return the dialect of a request; sampling is accepted only if the model does not reason in it."""
     kind = facts_of(options.model).get("reasoning")
     effort = "none" if options.thinking is False else options.effort
     reasons = kind in ("on", "always") if effort is None else effort != "none"

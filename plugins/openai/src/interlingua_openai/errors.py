@@ -22,7 +22,7 @@ _NO_HEADERS: Mapping[str, str] = {}
 
 
 def from_wire_error(response: WireResponse) -> ProviderError:
-    """Return the typed error of a failed answer; the status alone decides where there is no readable body."""
+    """Return the typed error of a failed answer: by its body, or by its status if the body is not readable."""
     return errors.from_wire_error(response, _DIALECT)
 
 

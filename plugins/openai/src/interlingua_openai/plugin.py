@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 # ruff: noqa: PLC0415  see above
 
-_KEY = "openai"  # hosts of these APIs have batches of their own
+_KEY = "openai"  # hosts of these APIs have different batches
 _BASE_URL = "https://api.openai.com/v1"
 _CHAT = "chat"
 _RESPONSES = "responses"

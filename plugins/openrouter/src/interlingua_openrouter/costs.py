@@ -1,4 +1,4 @@
-"""What the service says an answer cost, beside our own figure: `Usage.cost_usd` comes from the price table alone."""
+"""The cost of an answer as the service reports it; `Usage.cost_usd` is computed from the price table instead."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from interlingua.types import Message
 def reported_cost(message: Message) -> Decimal | None:
     """Return the US dollars charged for an answer, as its `usage.cost` has it (WIRE.md, Usage).
 
-    It stands in `provider_raw["trace"]["usage"]["cost"]` and goes when a trace is trimmed. None when the message is not
-    this service's or holds none; `generation_cost` asks the service again.
+    It is in `provider_raw["trace"]["usage"]["cost"]` and is lost when a trace is trimmed. None if the message is not
+    from this service or reports no cost; `generation_cost` asks the service again.
     """
     origin = message.metadata.origin
     if origin is None or origin.provider != "openrouter":

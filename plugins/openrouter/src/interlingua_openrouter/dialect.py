@@ -16,8 +16,8 @@ from interlingua.plugins import ModelInfo, find_model, load_catalogue
 from interlingua.types import ModelCapabilities
 from interlingua_chat_completions.dialect import Dialect, capabilities_of
 
-# For a model that takes none of it the service answers 404 "no endpoints found". Images, files and forced tools
-# are recorded; audio and video are stated only where the vendor takes them. A text document goes as text.
+# If no upstream of a model supports a part, the service answers 404 "no endpoints found". Images, files and forced
+# tools are recorded; audio and video are stated only where the vendor takes them. A text document goes as text.
 _DEFAULTS: dict[str, Any] = {
     "supports_images": True,
     "supports_image_urls": True,
@@ -118,9 +118,9 @@ def models() -> tuple[ModelInfo, ...]:
 
 @cache
 def find_listed(name: str) -> ModelInfo | None:
-    """Return the catalogue's entry; a variant (`vendor/model:variant`) that is not listed is its model for limits.
+    """Return the catalogue's entry; a variant (`vendor/model:variant`) that is not listed has its model's limits.
 
-    Its price is none: core looks that up by the full name.
+    It has no price, because core finds prices by the full name.
     """
     return find_model(models(), name) or find_model(models(), name.partition(":")[0])
 

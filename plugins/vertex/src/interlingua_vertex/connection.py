@@ -31,7 +31,7 @@ _LOCATIONS = ("GOOGLE_CLOUD_LOCATION", "CLOUD_ML_REGION")
 _KEY = "GOOGLE_API_KEY"
 _ENV = (_KEY, *_PROJECTS, *_LOCATIONS)
 _MULTI_REGIONS = ("us", "eu")
-_NO_PROJECT = f"no project: set {_PROJECTS[0]} or give settings={{'vertex': {{'options': {{'project': …}}}}}}"
+_NO_PROJECT = f"no project: set {_PROJECTS[0]} or pass settings={{'vertex': {{'options': {{'project': …}}}}}}"
 _AUTH, _TRANSPORT = "google.auth", "google.auth.transport.requests"
 _SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 _MODEL = r"/models/(?P<model>[^/:]+)"
@@ -39,18 +39,18 @@ _MODEL = r"/models/(?P<model>[^/:]+)"
 
 @attrs.frozen
 class GoogleToken:
-    """An access token, and when it runs out where that is known."""
+    """An access token, and its expiry if that is known."""
 
     text: str = attrs.field(repr=False)
     expires_at: datetime | None = None
 
 
 def connection(settings: ConnectionSettings) -> Connection:
-    """Return how to reach the service.
+    """Return the connection to the service.
 
-    Options: `project` and `location` (global by default); `credentials` (an access token, a function that gives one,
-    asynchronous too, or credentials of google-auth); `version` of the addresses; `user_project`, who is billed.
-    With a project, `api_key` is an access token; without one it is an API key.
+    Options: `project` and `location` (global by default); `credentials` (an access token, a function that returns one
+    or an awaitable of one, or credentials of google-auth); `version` of the addresses; `user_project`, the project to
+    bill. With a project, `api_key` is an access token; without one it is an API key.
     """
     environ, options = settings.environ, settings.options
     project = str(options.get("project") or "") or _first(environ, _PROJECTS)
@@ -150,10 +150,10 @@ async def _wait_for(made: Awaitable[Any]) -> GoogleToken:
 
 
 def _token(text: Any, expires: datetime | None = None) -> GoogleToken:
-    """Return a token; google-auth gives its end in UTC without a zone.
+    """Make a token; google-auth's expiry is in UTC without a time zone.
 
     Raises:
-        AuthenticationError: it is no text.
+        AuthenticationError: `text` is not a string.
     """
     if not isinstance(text, str) or not text:
         raise AuthenticationError("the credentials gave no token", retryable=False)

@@ -1,4 +1,4 @@
-"""The provider object: each request goes to the format of its API, for this host's key (WIRE.md)."""
+"""The provider object: the format of its API writes and reads each request, under this host's key (WIRE.md)."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def _installed() -> list[Any]:
         try:
             found.append(_format(name))
         except PluginError:
-            continue  # whoever uses a model of it is told
+            continue  # a request for one of its models raises the error
     return found
 
 
@@ -173,7 +173,7 @@ def _to_prediction(made: WireRequest, options: RequestOptions) -> WireRequest:
     head = b'{"model":' + dumps(options.model) + b","
     if made.body.startswith(head):
         body = b'{"anthropic_version":' + dumps(version) + b"," + made.body[len(head) :]
-    else:  # `provider_options` names another model: none may stand in the body
+    else:  # `provider_options` has another model, but the body must not have one
         fields = loads(made.body)
         del fields["model"]
         body = dumps({"anthropic_version": version, **fields})

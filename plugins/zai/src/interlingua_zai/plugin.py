@@ -112,10 +112,10 @@ def _move_sampling(options: RequestOptions, losses: list[Loss]) -> dict[str, Any
 
 
 def attribution_headers(attribution: Mapping[str, Any]) -> dict[str, str]:
-    """Return the headers by which a client names itself; none when nothing is given.
+    """Return the headers with which a client identifies itself; empty if there is no attribution.
 
     Args:
-        attribution: `user_agent` as it is; `project`, `session`, `request`, `client` and further names become
+        attribution: `user_agent`, sent unchanged; `project`, `session`, `request`, `client` and further names become
             `x-<agent>-<name>`, where `agent` is the client's name, `opencode` by default.
     """
     agent = str(attribution.get("agent") or "opencode")

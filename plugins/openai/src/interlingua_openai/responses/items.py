@@ -21,7 +21,7 @@ CALLS = ("function_call", "custom_tool_call")
 SERVER_CALL = "server_custom_tool_call"
 """Kind of a custom call that the service ran itself, as xAI reports its search (WIRE.md, Responses server tools)."""
 CUSTOM_ECHO = "custom_tools"
-"""In a request's echo: the names of its custom tools, where it has tools of the service's own."""
+"""In a request's echo: the names of its custom tools, if it has tools of the service."""
 BETWEEN = "\n\n"  # between the parts of one reasoning item
 _TEXTS = {("message", "content"): "output_text", ("reasoning", "summary"): "summary_text",
           ("reasoning", "content"): "reasoning_text"}  # fmt: skip
@@ -49,13 +49,13 @@ def from_wire_part(part: Mapping[str, Any], context: RequestContext) -> ContentB
 
 
 def part_text(part: Mapping[str, Any]) -> str | None:
-    """Return the text of a text or refusal part, None for a part of another kind."""
+    """Return the text of a text or refusal part; None for other parts."""
     text = part.get("refusal" if part.get("type") == "refusal" else "text")
     return text if isinstance(text, str) else None
 
 
 def reasoning_texts(item: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the texts shown of a reasoning item: its summary, then its content."""
+    """Yield the visible text of a reasoning item: its summary, then its content."""
     for name in ("summary", "content"):
         for part in item.get(name) or ():
             text = part.get("text") if isinstance(part, Mapping) else None

@@ -51,12 +51,12 @@ _UNKEPT = "its reasoning has no encrypted form, so nothing of it is kept by the 
 
 
 class MessageItems(NamedTuple):
-    """What a message became.
+    """One message on this wire.
 
     Attributes:
-        wire: its items, ready, with commas between.
-        losses: what this wire cannot carry of it.
-        hints: blocks that carry a cache hint which this wire can mark.
+        wire: its items as JSON, separated by commas.
+        losses: the losses of its blocks.
+        hints: places of the blocks with a cache hint that this wire can mark.
         custom: call ids of calls of custom tools, whose results have their own item type.
     """
 
@@ -70,7 +70,7 @@ _NOTHING = MessageItems(b"")
 
 
 class ResponsesInput(NamedTuple):
-    """The conversation on this wire; `hinted` where any of its blocks carries a cache hint."""
+    """The conversation on this wire; `hinted` is True if a block has a cache hint."""
 
     instructions: str | None
     items: list[bytes]
@@ -176,7 +176,7 @@ def to_wire_elements(
 
 
 def _sent_item(message: Message) -> Mapping[str, Any]:
-    """Return what the item of somebody's request says besides its content (ids, most of all)."""
+    """Return the members, such as ids, that an item of a caller's request has in addition to its content."""
     found: Mapping[str, Any] = replay_state(message, RESPONSES).get("item") or EMPTY
     return found
 
@@ -200,7 +200,7 @@ def _input_message(message: Message, role: str, marked: Sequence[int]) -> Messag
             parts.append(_marked_part(part, getattr(block, "cache", None)) if at in marked else part)
             if getattr(block, "cache", None) is not None:
                 hints.append(at)
-        elif block.type == "opaque":  # an input item of its own, such as an approval
+        elif block.type == "opaque":  # a separate input item, such as an approval
             items.extend(_message(role, parts, sent))
             items.append(block.data)
             parts = []
@@ -321,10 +321,10 @@ def _has_content(part: Mapping[str, Any]) -> bool:
 
 
 def to_wire_assistant(message: Message, model: str) -> tuple[list[Any], Sequence[BlockLoss], tuple[str, ...]]:
-    """Return items, losses, and the ids of custom calls: the own model's items as they came, any other's by content.
+    """Return items, losses, and the ids of custom calls: items of the same model unchanged, others by content.
 
-    What a caller's request held goes as it came.
-    Where reasoning cannot go back, the ids of the items that belong to it do not either (WIRE.md, Responses order).
+    Items of a caller's request are sent unchanged. If reasoning cannot be sent back, the ids of the items that belong
+    to it are left out as well (WIRE.md, Responses order).
     """
     origin = message.metadata.origin
     kept = replay_state(message, RESPONSES)

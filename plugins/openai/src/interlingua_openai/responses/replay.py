@@ -9,7 +9,7 @@ from zlib import crc32
 from interlingua.types import ContentBlock, OpaqueBlock, RedactedThinkingBlock, TextBlock, ThinkingBlock, ToolUseBlock
 from interlingua_openai.responses.items import BETWEEN, CALLS, arguments_of, call_id_of, part_text, reasoning_texts
 
-IN_BLOCKS = True  # in place of a value that the blocks hold
+IN_BLOCKS = True  # replaces a value that the blocks hold
 
 
 def replay_state(items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -66,7 +66,7 @@ def _reasoning_shell(item: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def checksum(texts: Iterable[str]) -> int:
-    """Return one number for texts in their order."""
+    """Return the checksum of strings in their order."""
     value = 0
     for text in texts:
         value = crc32(text.encode("utf-8", "surrogatepass"), value)

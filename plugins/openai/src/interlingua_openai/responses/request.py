@@ -40,8 +40,8 @@ _ENOUGH = "medium"  # the effort the service itself takes where a model thinks b
 def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions) -> WireRequest:
     """Write the request: stateless by default (`store` false, reasoning comes back encrypted).
 
-    `options.provider_options` are laid over the body; the objects `reasoning` and `text` are merged one level deep, and
-    `tools` (the service's own) stand behind the declared ones. `strict_tools` is no field: it makes tools
+    `options.provider_options` are merged over the body; the objects `reasoning` and `text` are merged one level deep,
+    and `tools` (the service's own) are appended to the declared ones. `strict_tools` is not a field: it makes tools
     strict. None leaves a field out.
     """
     facts = facts_of(options.model)
@@ -236,5 +236,5 @@ def to_wire_tool_choice(choice: ToolChoice) -> str | dict[str, str]:
 
 
 def to_wire_format(options: RequestOptions, losses: list[Loss]) -> dict[str, Any]:
-    """Return `text.format` for the schema asked for; strict, so that the answer must follow it, where it can be."""
+    """Return `text.format` for the requested schema: strict, which the service enforces, if the schema allows it."""
     return {"type": "json_schema", **to_wire_answer_schema(options, losses, object_root=True)}

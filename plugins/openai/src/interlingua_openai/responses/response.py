@@ -42,7 +42,7 @@ def from_wire_response(response: WireResponse, context: RequestContext) -> Messa
     """Read a response.
 
     Raises:
-        ProviderError: an error inside a 200; `partial` holds what came before it.
+        ProviderError: an error inside a 200; `partial` holds the answer before it.
         MalformedResponseError: not a response object.
     """
     body = loads(response.body)
@@ -87,7 +87,7 @@ def _partial(body: Any, context: RequestContext, error: ProviderError) -> Messag
 
 
 def from_wire_stop(response: Mapping[str, Any], items: Sequence[Mapping[str, Any]]) -> tuple[StopReason, str | None]:
-    """Derive the stop reason: this wire has none of its own (WIRE.md, Responses status). An unknown status is OTHER."""
+    """Derive the stop reason, which this wire does not report (WIRE.md, Responses status); OTHER if unknown."""
     status = response.get("status")
     if status == "incomplete":
         details = response.get("incomplete_details")

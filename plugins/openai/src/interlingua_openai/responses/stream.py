@@ -192,7 +192,7 @@ class ResponsesReader(ResponsesBlocks):
     # -- the end ------------------------------------------------------------------------------------------------
 
     def _replay(self, begun: ItemState | None = None) -> dict[str, Any]:
-        """Return the replay state of the items that are whole, and of one that has begun: it has its id already."""
+        """Return the replay state of the complete items, and of a started one, which already has its id."""
         return {
             "items": [
                 slot.kept or skeleton(slot.item) for slot in self._slots if slot.kept is not None or slot is begun
@@ -200,14 +200,14 @@ class ResponsesReader(ResponsesBlocks):
         }
 
     def _end(self, response: dict[str, Any], named: str) -> Iterator[StreamEvent]:
-        """Read a terminal event: its output is the last word on every item, where it has any."""
+        """Read a terminal event; its output, if any, replaces the state of every item."""
         output = normalise_items(response.get("output"), self._context)
         for place, item in enumerate(output):
             slot = self._slots.final(item, place)
             if slot.done != item:
                 yield from self._settle(slot, item)
             elif slot.kept is not None:
-                slot.kept = {"item": item_shell(item), "sum": slot.kept["sum"]}  # its keys may stand in another order
+                slot.kept = {"item": item_shell(item), "sum": slot.kept["sum"]}  # its keys may be in another order
         yield from self.flush()
         items = output or [slot.done for slot in self._slots.present() if slot.done is not None]
         if items:

@@ -39,16 +39,16 @@ SPAN = 1 << 16  # block indexes per item
 
 @attrs.define(eq=False)
 class ItemState:
-    """One output item: as it began, as it ended, and what was sent of it.
+    """One output item: at its start, at its end, and its parts.
 
     Attributes:
         place: its `output_index`.
-        item: the item as it was added.
-        done: the item once it is whole.
+        item: the item when it was added.
+        done: the complete item.
         kept: its replay state.
-        start: the call it began, where it is one.
-        thought: the part of a reasoning item that text came for last.
-        citations: by part, for a stream that ends too early.
+        start: the start event of a call.
+        thought: the part of a reasoning item that received text last.
+        citations: citations by part, for a stream that ends too early.
         ended: the block that ended each part.
     """
 
@@ -93,7 +93,7 @@ class ItemTable:
         return [slot for slot in self if slot.place >= self.offset]
 
     def begin_answer(self) -> None:
-        """Let the items that come from now on stand after all that came before."""
+        """Place all further items after the items so far."""
         self.offset = max(self._by_place, default=-1) + 1
         self._by_id.clear()
         self._last = None
@@ -117,12 +117,12 @@ class ItemTable:
         return self._last if self._last is not None and kind in (None, self._last.kind) else None
 
     def open(self, item: dict[str, Any], wire_index: Any, *, behind: bool = False) -> ItemState:
-        """Return the slot for an item that begins: a new one, unless it began before.
+        """Return the state of an item that starts: a new one, unless the item has started before.
 
         Args:
-            item: the item, as far as it is known.
+            item: the item so far.
             wire_index: its `output_index`.
-            behind: nobody announced it, so it stands behind all that came before.
+            behind: the item was not announced, so it is placed after all others.
         """
         place = self.place_of(wire_index)
         if place is None or (behind and place < max(self._by_place, default=0)):
@@ -152,10 +152,11 @@ class ItemTable:
 
 
 class ResponsesBlocks:
-    """What was sent of each block.
+    """The events of an answer's blocks: how much of each was sent, and its end.
 
     Attributes:
-        texts: characters sent, by text block; `inputs` likewise for call arguments.
+        texts: number of characters sent, by text block.
+        inputs: number of characters of arguments sent, by call block.
     """
 
     def __init__(self, context: RequestContext) -> None:
@@ -172,7 +173,7 @@ class ResponsesBlocks:
         return any(index in table for table in tables if table is not mine)
 
     def _end_block(self, slot: ItemState, at: int, block: ContentBlock) -> Iterator[StreamEvent]:
-        """End a block once, and again only where it is now known better."""
+        """End a block once, and again only if its content changed."""
         index = slot.base + at
         before = slot.ended.get(at)
         if before is None and isinstance(block, (OpaqueBlock, RedactedThinkingBlock)):
