@@ -11,7 +11,7 @@ with client.stream(history, max_tokens=400) as stream:
         print(text, end="", flush=True)
         if number == 10:
             stream.cancel()  # from this thread or another; Ctrl-C and leaving the block do the same
-print(f"\n{stream.partial.metadata.status}: {len(stream.partial.text)} characters are kept")
+print(f"\n{stream.partial.status}: {len(stream.partial.text)} characters are kept")
 
 history += [stream.partial, user("End the story in one sentence.")]
 print(client.send(history, max_tokens=60).text)

@@ -15,4 +15,4 @@ for loss in client.build_request(history, model=second).losses:
     print("the other model will not get:", loss.path, loss.reason)
 history.append(client.send(history, model=second, max_tokens=400))
 for message in history:
-    print(f"{message.metadata.model or 'you'}: {message.text}")
+    print(f"{message.model or 'you'}: {message.text}")

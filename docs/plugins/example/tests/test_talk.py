@@ -40,10 +40,10 @@ class Talk:
         answer = client.send([system("Be brief."), user(PROMPT)])
 
         assert answer.text == f"Be brief. You said: {PROMPT}"
-        assert answer.metadata.stop_reason is StopReason.END_TURN
-        assert answer.metadata.usage is not None
-        assert answer.metadata.usage.input_tokens == 24  # 9 and 72 characters, four a token, and 3 for a message
-        assert answer.metadata.usage.cost_usd is not None
+        assert answer.stop_reason is StopReason.END_TURN
+        assert answer.usage is not None
+        assert answer.usage.input_tokens == 24  # 9 and 72 characters, four a token, and 3 for a message
+        assert answer.usage.cost_usd is not None
 
     def test_words_streamed(self, client: Client) -> None:
         with client.stream([system("Be brief."), user(PROMPT)]) as stream:
@@ -66,7 +66,7 @@ class Talk:
         calls = answer.tool_calls
         assert [call.input for call in calls] == [{"path": "a.txt"}, {"path": "b.txt", "lines": [1, 2]}]
         assert [call.provider_id for call in calls] == ["trick.1", "trick.2"]
-        assert answer.metadata.stop_reason is StopReason.TOOL_USE
+        assert answer.stop_reason is StopReason.TOOL_USE
 
         results = [tool_result(calls[0], "all quiet"), tool_result(calls[1], "no such file", is_error=True)]
         final = client.send([user(TRICKS), answer, *results], tools=[READ_FILE])
@@ -82,7 +82,7 @@ class Talk:
         answer = client.send(PROMPT, max_tokens=3)
 
         assert answer.text == "You said: Go"
-        assert answer.metadata.stop_reason is StopReason.MAX_TOKENS
+        assert answer.stop_reason is StopReason.MAX_TOKENS
 
     def test_asleep(self, client: Client) -> None:
         with pytest.raises(OverloadedError, match="The parrot is asleep") as failed:
