@@ -17,7 +17,7 @@ from pathlib import Path
 import attrs
 
 from tests.support import tree
-from tests.support.tree import ROOT, Module
+from tests.support.tree import ROOT
 
 ALLOW = ROOT / "tests" / "repo" / "allow" / "figures.toml"
 SHORT = 60  # lines; a module as short as this needs more than one public name
@@ -104,59 +104,6 @@ def _where(path: Path) -> str:
 
 
 # -- imports ---------------------------------------------------------------------------------------------------------
-def imports_of(module: Module, known: Iterable[str], *, deferred: bool = False) -> set[str]:
-    """Return the modules among `known` that this one imports; `deferred` counts imports inside functions as well."""
-    names = set(_imported(module.tree.body, deferred=deferred))
-    return {found for name in names if (found := name if name in known else name.rpartition(".")[0]) in known}
-
-
-def _imported(body: Iterable[ast.stmt], *, deferred: bool) -> Iterator[str]:
-    for node in body:
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and not node.level:
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
-            yield from _imported(node.orelse, deferred=deferred)
-        elif deferred or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield from _imported(_statements(node), deferred=deferred)
-
-
-def _statements(node: ast.AST) -> Iterator[ast.stmt]:
-    """Yield the statements directly below a node; handlers and cases are looked through."""
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.stmt):
-            yield child
-        elif isinstance(child, ast.excepthandler | ast.match_case):
-            yield from _statements(child)
-
-
-def import_circles(*, deferred: bool = False) -> list[str]:
-    """Return the circles of imports inside each distribution; imports for type checkers alone do not count."""
-    circles = []
-    for _, package in tree.packages():
-        modules = {one.name: one for one in tree.shipped() if one.name.partition(".")[0] == package}
-        graph = {name: imports_of(one, modules, deferred=deferred) - {name} for name, one in modules.items()}
-        reach = {name: _reach(graph, name) for name in graph}
-        seen: set[str] = set()
-        for name in sorted(graph):
-            circle = {other for other in reach[name] if name in reach[other]}
-            if circle and name not in seen:
-                circles.append(" <-> ".join(sorted(circle | {name})))
-                seen |= circle
-    return circles
-
-
-def _reach(graph: dict[str, set[str]], start: str) -> set[str]:
-    reached: set[str] = set()
-    todo = [start]
-    while todo:
-        new = graph[todo.pop()] - reached
-        reached |= new
-        todo += new
-    return reached
-
-
 PUBLIC = {"", "types", "errors", "plugins", "codec", "output", "transport", "testing"}
 
 
@@ -182,19 +129,6 @@ def exported_names() -> list[str]:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
             return list(ast.literal_eval(node.value))
     return []
-
-
-def prepared_slot_users() -> list[str]:
-    """Return the modules that touch `Message._prepared`, the one that owns it and the one that defines it aside."""
-    owners = {"interlingua._request.conversation", "interlingua.types.messages"}
-    return [
-        f"{module.where}:{node.lineno}"
-        for module in tree.shipped()
-        if module.name not in owners
-        for node in ast.walk(module.tree)
-        if (isinstance(node, ast.Attribute) and node.attr == "_prepared")
-        or (isinstance(node, ast.Constant) and node.value == "_prepared")
-    ]
 
 
 # -- words and references --------------------------------------------------------------------------------------------
@@ -318,11 +252,8 @@ FIGURES: dict[str, Callable[[], tuple[int, tuple[str, ...]]]] = {
     "core: lines": _counted(lambda: sum(map(lines_of, _core()))),
     "longest file": _counted(lambda: max(map(lines_of, sources()))),
     "lone modules (<= 60 lines, one public name or none)": _listed(lone_modules),
-    "import circles inside a distribution": _listed(import_circles),
-    "import circles, imports inside functions counted": _listed(lambda: import_circles(deferred=True)),
     "names of `interlingua.__all__`": _counted(lambda: len(exported_names())),
     "imports of core's inner modules by sessions and agents": _listed(inner_imports),
-    "uses of Message._prepared outside request/conversation.py": _listed(prepared_slot_users),
     "references to papers outside the repository (source)": _listed(lambda: matches(PAPERS, shipped_texts())),
     "references to papers outside the repository (docs)": _listed(lambda: matches(PAPERS, documents())),
     "references to papers outside the repository (tests)": _listed(lambda: matches(PAPERS, test_files())),

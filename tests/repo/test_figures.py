@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from pathlib import Path
 
 import pytest
@@ -28,17 +27,6 @@ def test_the_patterns_see_what_they_should() -> None:
     assert not figures.RETIRED.search("headroom, incoming")
     assert figures.PAPERS.search("seed 00" + "3 §2.1")
     assert not figures.PAPERS.search("the design of a sheet")
-
-
-def test_imports_are_read_as_python_executes_them() -> None:
-    source = (
-        "import a.b\nfrom a import c, name\nif TYPE_CHECKING:\n    import a.d\nelse:\n    import a.e\n"
-        "try:\n    import a.f\nexcept ImportError:\n    import a.g\ndef f():\n    import a.h\n"
-    )
-    body = ast.parse(source).body
-
-    assert set(figures._imported(body, deferred=False)) == {"a.b", "a.c", "a.name", "a.e", "a.f", "a.g"}
-    assert set(figures._imported(body, deferred=True)) >= {"a.h"}
 
 
 def test_a_reference_resolves_to_a_heading_or_a_rule(tmp_path: Path) -> None:

@@ -15,6 +15,11 @@ ROOT = Path(__file__).resolve().parents[2]
 DISTRIBUTIONS = [ROOT / "core", *sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))]
 
 
+@functools.cache
+def _parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), str(path))
+
+
 @attrs.frozen
 class Module:
     """One shipped Python file."""
@@ -35,7 +40,7 @@ class Module:
     @property
     def tree(self) -> ast.Module:
         """Return its syntax tree."""
-        return ast.parse(self.path.read_text(encoding="utf-8"), str(self.path))
+        return _parsed(self.path)
 
 
 @functools.cache
