@@ -1,20 +1,21 @@
-"""A server that misbehaves, by both clients, whole and streamed: the error, text kept, time within limits, memory.
+"""One table of faults for every transport, by all clients, whole and streamed: the error, text, time, memory.
 
 The wire is Chat Completions, as OpenAI documents it (https://platform.openai.com/docs/api-reference/chat).
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
 import socket
 import time
 import zlib
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from itertools import repeat
 from pathlib import Path
 from typing import Any
 
+import anyio
 import attrs
 import pytest
 
@@ -30,7 +31,8 @@ from interlingua.errors import (
     RateLimitError,
     StreamInterruptedError,
 )
-from tests.support.fault_server import RESET, Script, Step, faulty, head
+from tests.support.fault_server import RESET, FaultServer, Script, Step, faulty, head
+from tests.support.script_transport import ScriptServer
 
 LIMIT = 8 * 1024 * 1024
 SLACK = 1.5  # seconds beyond a limit, on a busy machine
@@ -246,14 +248,24 @@ def talk(kind: str, url: str, *, stream: bool, **settings: Any) -> tuple[str, il
                 return opened.message
 
     try:
-        return (ask() if kind == "blocking" else asyncio.run(ask_async())).text, None
+        return (ask() if kind == "blocking" else anyio.run(ask_async, backend=kind)).text, None
     except il.InterlinguaError as error:
         return error.partial.text if error.partial is not None else "", error
 
 
-BOTH = pytest.mark.parametrize("kind", ["blocking", "asynchronous"])
+KINDS = pytest.mark.parametrize("kind", ["blocking", "asyncio", "trio"])
 ANY = pytest.mark.parametrize("transport", ["httpx", "pycurl"])
 EITHER = pytest.mark.parametrize("stream", [True, False], ids=["stream", "send"])
+
+
+@contextmanager
+def serving(transport: str, *scripts: Script) -> Iterator[FaultServer | ScriptServer]:
+    """Run scripts by a server on this machine, or in memory."""
+    if transport == "memory":
+        yield ScriptServer(*scripts)
+    else:
+        with faulty(*scripts) as server:
+            yield server
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -282,17 +294,18 @@ class Memory:
         return 0 if self._before < 0 else self._read("VmHWM") - self._before
 
 
-@ANY
-@BOTH
+@pytest.mark.parametrize("transport", ["httpx", "pycurl", "memory"])
+@KINDS
 @EITHER
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault(transport: str, kind: str, stream: bool, name: str) -> None:
     fault = FAULTS[name]
     scripts = fault.scripts if stream or fault.whole is None else fault.whole
     expected = fault.error if stream else fault.whole_error
-    with faulty(*scripts) as server:
+    with serving(transport, *scripts) as server:
         memory, began = Memory(), time.monotonic()
-        kept, error = talk(kind, server.url, stream=stream, transport=transport, **fault.settings)
+        used = transport if isinstance(server, FaultServer) else server.transport(blocking=kind == "blocking")
+        kept, error = talk(kind, server.url, stream=stream, transport=used, **fault.settings)
         took, grown = time.monotonic() - began, memory.growth()
 
     assert type(error) is (expected or type(None)), error
@@ -307,7 +320,7 @@ def test_a_fault(transport: str, kind: str, stream: bool, name: str) -> None:
 
 
 @ANY
-@BOTH
+@KINDS
 @EITHER
 def test_a_redirect_to_another_host_gets_no_key(transport: str, kind: str, stream: bool) -> None:
     with faulty(answer(GOOD)) as other, faulty([head(f"location: {other.url}/v1", status="307 Moved")]) as server:
@@ -319,7 +332,7 @@ def test_a_redirect_to_another_host_gets_no_key(transport: str, kind: str, strea
 
 
 @ANY
-@BOTH
+@KINDS
 @EITHER
 def test_tls_to_a_port_that_speaks_none(transport: str, kind: str, stream: bool) -> None:
     with faulty([b"HTTP/1.1 400 Bad Request\r\n\r\n"]) as server:
@@ -333,7 +346,7 @@ def test_tls_to_a_port_that_speaks_none(transport: str, kind: str, stream: bool)
 
 
 @ANY
-@BOTH
+@KINDS
 @EITHER
 def test_nobody_listens(transport: str, kind: str, stream: bool) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -344,7 +357,7 @@ def test_nobody_listens(transport: str, kind: str, stream: bool) -> None:
 
 
 @ANY
-@BOTH
+@KINDS
 @EITHER
 def test_a_name_that_nobody_knows(transport: str, kind: str, stream: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     def unknown(*_args: object, **_more: object) -> Iterable[object]:
@@ -357,7 +370,7 @@ def test_a_name_that_nobody_knows(transport: str, kind: str, stream: bool, monke
 
 
 @ANY
-@BOTH
+@KINDS
 @EITHER
 def test_a_proxy_is_honoured_and_a_bad_one_typed(
     transport: str, kind: str, stream: bool, monkeypatch: pytest.MonkeyPatch

@@ -1,7 +1,7 @@
-"""One request with libcurl: it is run when its sockets are ready, by a thread that waits or by asyncio.
+"""One request with libcurl, which runs when its sockets are ready: in a waiting thread, on asyncio or on trio.
 
-A transfer has its connections to itself and keeps them for the next request. libcurl reads only while somebody waits
-for data, and whatever has arrived by then comes together.
+A transfer does not share its connections and keeps them for the next request. libcurl reads only while the caller waits
+for data, and returns everything that has arrived by then as one piece.
 """
 
 from __future__ import annotations
@@ -9,17 +9,20 @@ from __future__ import annotations
 import asyncio
 import selectors
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
+import anyio
 import pycurl
 
 _READ, _WRITE = pycurl.POLL_IN, pycurl.POLL_OUT  # the numbers that selectors has for them too
-_Selector = getattr(selectors, "PollSelector", selectors.SelectSelector)  # made for one wait: it is to need no file
+_Selector = getattr(
+    selectors, "PollSelector", selectors.SelectSelector
+)  # created for each wait, so it should need no file
 
 
 class Failure(Exception):
-    """What libcurl says of a request that failed: its number and its words."""
+    """A failed request: libcurl's error number and text."""
 
     def __init__(self, number: int, text: str) -> None:
         super().__init__(text)
@@ -36,7 +39,7 @@ class Transfer:
         easy = pycurl.Curl()
         self._easy = getattr(easy, "handle", easy)  # pytest-recording puts a handle of its own around it
         self._sockets: dict[int, int] = {}
-        self._due: float | None = None  # when libcurl wants to be run though no socket is ready
+        self._due: float | None = None  # when libcurl must run even if no socket is ready
         self._lines: list[bytes] = []
         self._data: list[bytes] = []
         self._ended = False
@@ -55,7 +58,7 @@ class Transfer:
         """Begin a request.
 
         Raises:
-            Failure: an option cannot be set; `number` is that of the option.
+            Failure: an option cannot be set; `number` is the option's.
         """
         self._lines, self._data, self._ended, self._failure = [], [], False, None
         easy = self._easy
@@ -70,8 +73,8 @@ class Transfer:
         self._multi.add_handle(easy)
 
     def end(self) -> bool:
-        """End the request, and close a connection whose answer was not read to its end; true: ready for another."""
-        if self._multi.closed:  # by the garbage collector: nobody has this any more
+        """End the request and close the connection if its answer was not read to its end; return True if reusable."""
+        if self._multi.closed:  # by the garbage collector: nothing refers to this any more
             return False
         self._multi.remove_handle(self._easy)
         return True
@@ -82,7 +85,7 @@ class Transfer:
         self._multi.close()
 
     def socket_number(self) -> int:
-        """Return the number of the socket that the answer comes by, -1 without one."""
+        """Return the file descriptor of the socket that the answer arrives on, -1 without one."""
         found: int = self._easy.getinfo(pycurl.ACTIVESOCKET)
         return found
 
@@ -120,7 +123,7 @@ class Transfer:
         return head
 
     def _take(self) -> bytes | None:
-        """Return the data there is, b"" where there is none yet, None at the end."""
+        """Return the data that has arrived, b"" if nothing has, None at the end."""
         if not self._data:
             if self._ended:
                 self._raise_failure()
@@ -131,7 +134,7 @@ class Transfer:
         return data
 
     def _take_head(self) -> list[bytes]:
-        """Return the head once it is whole: neither an interim answer's nor a proxy's."""
+        """Return the head of the final answer once it is complete; not that of an interim answer or of a proxy."""
         lines = self._lines
         if lines and lines[-1] == b"\r\n" and self._easy.getinfo(pycurl.RESPONSE_CODE) >= 200:
             start = max(at for at, line in enumerate(lines) if line.startswith(b"HTTP/"))
@@ -146,7 +149,7 @@ class Transfer:
             raise self._failure
 
     def _run(self, ready: Iterable[int]) -> None:
-        """Let libcurl work on sockets that are ready, and on what is due."""
+        """Let libcurl work on sockets that are ready and on timers that are due."""
         running = 1
         for number in ready:
             _, running = self._multi.socket_action(number, 0)
@@ -159,7 +162,7 @@ class Transfer:
             self._ended = True
 
     def _left(self, end: float | None) -> float | None:
-        """Return the seconds until the first of: libcurl's timer, `end`; TimeoutError where that is past."""
+        """Return the seconds until libcurl's timer or `end`, the earlier; raise TimeoutError after `end`."""
         now = time.monotonic()
         if end is not None and end <= now:
             raise TimeoutError
@@ -182,7 +185,11 @@ class Transfer:
         if not left and left is not None:
             self._run(())
             return
-        loop = asyncio.get_running_loop()
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:  # trio runs
+            self._run(await _wait_in_tasks(self._sockets, left))
+            return
         future: asyncio.Future[None] = loop.create_future()
         ready: list[int] = []
 
@@ -209,3 +216,25 @@ class Transfer:
                 if what & _WRITE:
                     loop.remove_writer(number)
         self._run(dict.fromkeys(ready))
+
+
+async def _wait_in_tasks(sockets: Mapping[int, int], seconds: float | None) -> list[int]:
+    """Wait on any event loop until sockets are ready, by a task for each; return those that are."""
+    ready: list[int] = []
+
+    async def wait(until: Callable[[int], Awaitable[None]], number: int) -> None:
+        await until(number)
+        ready.append(number)
+        group.cancel_scope.cancel()
+
+    async with anyio.create_task_group() as group:
+        if seconds is not None:
+            group.cancel_scope.deadline = anyio.current_time() + seconds
+        for number, what in sockets.items():
+            if what & _READ:
+                group.start_soon(wait, anyio.wait_readable, number)
+            if what & _WRITE:
+                group.start_soon(wait, anyio.wait_writable, number)
+        if not sockets:
+            await anyio.sleep_forever()
+    return ready

@@ -51,7 +51,7 @@ def new_transport(*, blocking: bool) -> CurlTransport | AsyncCurlTransport:
 
 
 class _Base:
-    """What both transports share: transfers that wait for their next request."""
+    """Shared code of both transports: transfers that are kept for the next request."""
 
     def __init__(self) -> None:
         self._idle: list[Transfer] = []
@@ -119,7 +119,7 @@ class CurlTransport(_Base):
 
 
 class AsyncCurlTransport(_Base):
-    """An `AsyncTransport` over libcurl, on asyncio."""
+    """An `AsyncTransport` over libcurl, on asyncio and trio."""
 
     async def open(self, request: HttpRequest, limits: TimeLimits) -> AsyncCurlReply:
         """Send a request; return when the headers have arrived."""
@@ -239,7 +239,7 @@ def _write_headers(headers: Mapping[str, str]) -> list[bytes]:
 
 
 def _read_proxies() -> dict[str, str]:
-    """Return the proxies of the environment, and under `no` the hosts that go around them."""
+    """Return the proxies of the environment, and under `no` the hosts that bypass them."""
     proxies = getproxies()
     for name, address in proxies.items():
         if name in ("http", "https", "all") and urlsplit(address).scheme not in _PROXY_SCHEMES and "://" in address:
@@ -248,9 +248,9 @@ def _read_proxies() -> dict[str, str]:
 
 
 def _read_certificates() -> dict[int, str | None]:
-    """Return where the certificates are that are trusted: as the environment says, the system's, or certifi's.
+    """Return the location of trusted certificates: the environment's, the system's, or certifi's.
 
-    A folder with an index is preferred to a file, for each connection would read the whole file.
+    A folder with an index is preferred to a file, because each connection would read the whole file.
     """
     file, folder = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
     if file or folder:
