@@ -23,4 +23,4 @@ provider.add_span_processor(line)
 registry = Registry([OpenTelemetry(tracer_provider=provider)])
 model = sys.argv[1] if len(sys.argv) > 1 else "anthropic:claude-haiku-4-5"
 with Client(model, registry=registry) as client:
-    print(Agent(name="moons", tools=[radius]).run_sync("How wide is Ganymede?", client=client).output)
+    print(Agent(name="moons", tools=[radius]).run_sync("How wide is Ganymede?", client=client).value)

@@ -12,6 +12,7 @@ import json
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -208,8 +209,11 @@ def _pieces(part: list[Any], at: int) -> Iterator[dict[str, Any]]:
     yield {"at": at, part[0]: part[1][half:]}
 
 
+_OUTPUTS = entry_points(group="interlingua.outputs")
+
+
 def registry(plugins: Sequence[Any] = (), script: Script | None = None) -> il.Registry:
-    return il.Registry(plugins, providers={"script": script or Script()}, entry_points=[])
+    return il.Registry(plugins, providers={"script": script or Script()}, entry_points=_OUTPUTS)
 
 
 @contextmanager

@@ -16,8 +16,9 @@ import pytest
 import interlingua as il
 from interlingua_agents import event_json as ev_json
 from interlingua_agents import events as ev
-from interlingua_agents.drivers import AgentLoop
-from interlingua_agents.tools import ToolContext, tool
+from interlingua_agents.toolbox import tool
+from interlingua_agents.loop import AgentLoop
+from interlingua_agents.tools import ToolContext
 from tests.agents.scripted import CAPABLE, Say, Script, Theatre, call, playing, playing_async
 
 FIELDS = {  # docs/agents/events.md
@@ -65,7 +66,7 @@ def check(told: list[ev.AgentEvent]) -> None:
     end = told[-1]
     assert isinstance(end, ev.AgentEnd)
     assert [message.role.value for message in end.messages] == ["user", "assistant", "tool", "assistant"]
-    turn = next(event for event in told if isinstance(event, ev.TurnEnd))
+    turn = next(event for event in told if isinstance(event, ev.AgentTurnEnd))
     assert turn.tool_results[0].tool_results[0].tool_use_id == turn.message.tool_calls[0].id
 
 

@@ -80,7 +80,7 @@ def test_a_typed_answer_is_read(mode: str, streamed: bool) -> None:
         else:
             run = agent.run_sync("go", client=used)
 
-    assert run.output == Report("Moons", 4)
+    assert run.value == Report("Moons", 4)
     assert run.stop.cause is StopCause.DONE
     assert len(theatre.asked) == 1
     valid(run.messages)
@@ -94,10 +94,10 @@ def test_tools_are_called_before_the_answer(mode: str) -> None:
     agent = Agent(MODEL, tools=[add], output=Report, instructions="Be short.")
     with client(theatre, mode) as used:
         run = agent.run_sync("go", client=used)
-        assert run.output.total == 4
+        assert run.value.total == 4
         assert theatre.asked[0]["tools"] == (["add", "report"] if mode == "tool" else ["add"])
         valid(run.messages)
-        assert Agent(MODEL).run_sync("and?", history=run.messages, client=used).output == "On."
+        assert Agent(MODEL).run_sync("and?", history=run.messages, client=used).value == "On."
     asked = theatre.asked[-1]["messages"]
     assert sum(len(one.get("calls", ())) for one in asked) == sum(len(one.get("results", ())) for one in asked)
 
@@ -107,7 +107,7 @@ def test_an_answer_beside_calls_is_taken_after_they_ran() -> None:
     with client(theatre, "tool") as used:
         run = Agent(MODEL, tools=[add], output=Report).run_sync("go", client=used)
 
-    assert run.output == Report("Moons", 4)
+    assert run.value == Report("Moons", 4)
     results = {result.tool_name: result.content[0].text for one in run.messages for result in one.tool_results}  # type: ignore[union-attr]
     assert results["add"] == "4"
     assert set(results) == {"add", "report"}
@@ -119,9 +119,9 @@ def test_an_answer_beside_a_call_that_failed_is_not_taken() -> None:
     with client(theatre, "tool") as used:
         run = Agent(MODEL, tools=[breaks], output=Report, output_retries=0).run_sync("go", client=used)
 
-    assert run.output == Report("Moons", 4)
+    assert run.value == Report("Moons", 4)
     assert [failed for _, failed in theatre.results] == [True, True]
-    assert "not taken" in theatre.results[0][0]
+    assert "not accepted" in theatre.results[0][0]
     assert "broken" in theatre.results[1][0]
     valid(run.messages)
 
@@ -134,7 +134,7 @@ def test_an_answer_beside_a_call_that_waits_is_not_taken() -> None:
     assert run.stop.cause is StopCause.APPROVAL
     assert [one.name for one in run.pending] == ["order"]
     with pytest.raises(il.CallerError, match="approval"):
-        _ = run.output
+        _ = run.value
 
 
 @pytest.mark.parametrize("mode", ["native", "tool", "prompt"])
@@ -153,7 +153,7 @@ def test_an_answer_that_does_not_fit_is_asked_for_again(mode: str, asynchronous:
         with client(theatre, mode) as used:
             run = agent.run_sync("go", client=used)
 
-    assert run.output == Report("Moons", 4)
+    assert run.value == Report("Moons", 4)
     assert run.usage.input_tokens == 30
     sizes = [len(asked["messages"]) for asked in theatre.asked]
     assert sizes[1] == sizes[2]  # a correction takes the place of the one before
@@ -167,7 +167,7 @@ def test_text_instead_of_the_call_counts_as_an_attempt() -> None:
     theatre = Theatre("It is four.", Say(parts=[call("report", GOOD)]))
     with client(theatre, "tool") as used:
         run = Agent(MODEL, tools=[add], output=Report).run_sync("go", client=used)
-    assert run.output.total == 4
+    assert run.value.total == 4
     assert run.stop.turns == 2
 
 
@@ -196,7 +196,7 @@ def test_at_the_limit_only_the_answer_is_offered() -> None:
     with client(theatre, "tool") as used:
         run = Agent(MODEL, tools=[add], output=Report, max_turns=3).run_sync("go", client=used)
 
-    assert run.output.total == 4
+    assert run.value.total == 4
     assert [asked["tools"] for asked in theatre.asked] == [["add", "report"], ["add", "report"], ["report"]]
     assert [asked.get("choice") for asked in theatre.asked] == ["required"] * 3
 
@@ -207,14 +207,14 @@ def test_a_run_that_ends_at_its_limit_has_no_output() -> None:
         run = Agent(MODEL, tools=[add], output=Report, max_turns=2).run_sync("go", client=used)
     assert run.stop.cause is StopCause.TURN_LIMIT
     with pytest.raises(il.CallerError, match="turn_limit"):
-        _ = run.output
+        _ = run.value
 
 
 def test_a_choice_that_the_caller_forces_goes_first() -> None:
     theatre = Theatre(Say(parts=[call("add", {"a": 1, "b": 1})]), Say(parts=[call("report", GOOD)]))
     agent = Agent(MODEL, tools=[add], output=Report, options={"tool_choice": il.ToolChoice("add")})
     with client(theatre, "tool") as used:
-        assert agent.run_sync("go", client=used).output.total == 4
+        assert agent.run_sync("go", client=used).value.total == 4
     assert [asked.get("choice") for asked in theatre.asked] == ["add", "required"]
 
 
@@ -232,14 +232,14 @@ def test_a_stream_shows_the_answer_as_it_grows(mode: str) -> None:
     assert partials[0].value != GOOD
     assert {event.turn for event in partials} == {2}
     assert [event.call.name for event in events if event.type == "tool_start"] == ["add"]
-    assert events[-1].run.output == Report("Moons", 4)  # type: ignore[union-attr]
+    assert events[-1].result.value == Report("Moons", 4)  # type: ignore[union-attr]
 
 
 def test_in_a_session_everything_that_was_said_is_stored(tmp_path: Path) -> None:
     theatre = Theatre(Say(parts=[call("report", BAD)]), Say(parts=[call("report", GOOD)]), "On.")
     with playing(theatre, tmp_path / "s.db", script=Script(FORCED)) as session:
         run = Agent(MODEL, output=Report).run_sync("go", session=session)
-        assert run.output.total == 4
+        assert run.value.total == 4
         assert [row.status.value for row in session.store.tool_calls("s")] == ["failed", "succeeded"]
         assert list(session.store.verify("s")) == []
         assert session.send("and?").text == "On."
@@ -248,7 +248,7 @@ def test_in_a_session_everything_that_was_said_is_stored(tmp_path: Path) -> None
 @pytest.mark.parametrize(("kind", "value"), [(list[int], [1, 2]), (int, 3)])
 def test_types_that_are_no_objects(kind: Any, value: Any) -> None:
     with client(Theatre(Say(parts=[f'{{"value": {value}}}'])), "native") as used:
-        assert Agent(MODEL, output=kind).run_sync("go", client=used).output == value
+        assert Agent(MODEL, output=kind).run_sync("go", client=used).value == value
 
 
 @pytest.mark.parametrize("end", ["leave", "cancel"])

@@ -19,9 +19,9 @@ import interlingua as il
 from interlingua_agents import (
     DEFER,
     Agent,
-    AgentRun,
-    Decision,
-    Pending,
+    CallDecision,
+    PendingCall,
+    RunResult,
     StopCause,
     ToolContext,
     approve,
@@ -70,7 +70,7 @@ def test_an_agent_is_frozen_and_keeps_nothing() -> None:
 
     assert history == before
     assert [message.role.value for message in first.messages] == ["user", "assistant"]
-    assert (first.output, second.output) == ("One.", "Two.")
+    assert (first.value, second.value) == ("One.", "Two.")
     assert sent(theatre, 0) == ["system", "user", "assistant", "user"]
     assert sent(theatre, 1) == ["system", "user"]
     assert theatre.asked[1]["messages"][0]["text"] == "Be short."
@@ -105,8 +105,11 @@ def test_a_history_goes_on_from_run_to_run() -> None:
     ("arguments", "why"),
     [
         ({"prompt": None}, "nothing to answer"),
-        ({"prompt": "x", "decisions": [Decision(call_id="tu_1", approved=True)]}, "with the prompt None"),
-        ({"prompt": None, "history": [il.user("x")], "decisions": [Decision(call_id="t", approved=True)]}, "not wait"),
+        ({"prompt": "x", "decisions": [CallDecision(call_id="tu_1", approved=True)]}, "without a prompt"),
+        (
+            {"prompt": None, "history": [il.user("x")], "decisions": [CallDecision(call_id="t", approved=True)]},
+            "not pending",
+        ),
     ],
 )
 def test_arguments_that_do_not_fit_each_other_are_refused(arguments: dict[str, Any], why: str) -> None:
@@ -115,7 +118,7 @@ def test_arguments_that_do_not_fit_each_other_are_refused(arguments: dict[str, A
 
 
 def test_a_session_and_a_history_exclude_each_other(tmp_path: Path) -> None:
-    with playing(Theatre(), tmp_path / "s.db") as session, pytest.raises(il.CallerError, match="of its own"):
+    with playing(Theatre(), tmp_path / "s.db") as session, pytest.raises(il.CallerError, match="a session has both"):
         Agent(MODEL).run_sync("x", session=session, history=[il.user("y")])
 
 
@@ -136,7 +139,7 @@ def test_in_a_session_the_model_may_be_the_sessions_and_instructions_are_not_sto
         stored = [message.role.value for message in session.messages]
         session.send("again")
 
-    assert run.output == "Hello."
+    assert run.value == "Hello."
     assert [message.role.value for message in run.messages] == ["user", "assistant"]
     assert [message["text"] for message in theatre.asked[0]["messages"]] == ["Be short.", "Be kind.", "hi"]
     assert stored == ["system", "user", "assistant"]
@@ -172,8 +175,8 @@ def test_text_before_a_call_does_not_end_a_stream(tmp_path: Path, way: str) -> N
     assert (end.call.id, end.status, end.result.is_error) == (start.call.id, "completed", False)
     assert end.elapsed_s >= 0
     last = streamed.events[-1]
-    assert isinstance(last.run, AgentRun)
-    assert last.run.output == "It is 5."
+    assert isinstance(last.result, RunResult)
+    assert last.result.value == "It is 5."
 
 
 def test_a_model_that_cannot_stream_is_shown_in_whole_pieces() -> None:
@@ -206,7 +209,7 @@ def test_the_text_of_a_stream_alone_and_its_result() -> None:
         assert "".join(stream.text_stream) == "I add. It is 5."
         assert stream.message.text == "It is 5."
     with client(Theatre(*lines)) as used, Agent(MODEL, tools=[add]).stream_sync("go", client=used) as stream:
-        assert stream.result.output == "It is 5."  # without iterating
+        assert stream.result.value == "It is 5."  # without iterating
     with pytest.raises(il.CallerError, match="not open"):
         Agent(MODEL).stream_sync("go").cancel()
 
@@ -241,7 +244,7 @@ def test_leaving_a_stream_anywhere_leaves_no_call_open(kind: str, asynchronous: 
     assert len(theatre.asked) == 1
     again = Theatre("On we go.")
     with client(again) as used:
-        assert agent.run_sync("go on", history=messages, client=used).output == "On we go."
+        assert agent.run_sync("go on", history=messages, client=used).value == "On we go."
 
 
 def async_client(theatre: Theatre, script: Script | None = None) -> il.AsyncClient:
@@ -279,14 +282,14 @@ def test_calls_wait_for_a_person_and_every_other_call_is_answered() -> None:
         ]
         assert [len(message.tool_results) for message in first.messages] == [0, 0, 1]
         text = json.dumps([attrs.asdict(one) for one in first.pending])
-        kept = [Pending(**one) for one in json.loads(text)]
+        kept = [PendingCall(**one) for one in json.loads(text)]
         assert kept == list(first.pending)
 
         decisions = [approve(kept[0]), reject(kept[1], "not now")]
-        decisions = [Decision(**one) for one in json.loads(json.dumps([attrs.asdict(one) for one in decisions]))]
+        decisions = [CallDecision(**one) for one in json.loads(json.dumps([attrs.asdict(one) for one in decisions]))]
         second = agent.run_sync(None, history=first.messages, decisions=decisions, client=used)
 
-    assert second.output == "Done."
+    assert second.value == "Done."
     assert theatre.results == [  # in the order of the calls, however they were answered
         ("ordered tea", False),
         ("3", False),
@@ -318,7 +321,7 @@ def test_what_is_not_decided_waits_on_without_asking_the_model() -> None:
         history = [*first.messages, *second.messages]
         third = agent.run_sync(None, history=history, decisions=[approve(second.pending[0])], client=used)
 
-    assert third.output == "Done."
+    assert third.value == "Done."
     valid([*history, *third.messages])
 
 
@@ -326,7 +329,7 @@ def test_an_invalid_call_is_answered_and_not_put_to_a_person() -> None:
     theatre = Theatre(Say(parts=[call("order", {"what": 3})]), "Sorry.")
     with client(theatre) as used:
         run = Agent(MODEL, tools=[order], confirm=DEFER).run_sync("go", client=used)
-    assert run.output == "Sorry."
+    assert run.value == "Sorry."
     assert theatre.results[0][1]
 
 
@@ -340,7 +343,7 @@ def test_a_definition_alone_ends_the_run_with_its_call_pending() -> None:
         history = [*first.messages, il.tool_result(waiting, "done by hand", session_id=first.messages[0].session_id)]
         second = agent.run_sync(None, history=history, client=used)
 
-    assert second.output == "Done."
+    assert second.value == "Done."
     assert theatre.results == [("done by hand", False), ("3", False)]
     valid([*history, *second.messages])
 
@@ -363,9 +366,9 @@ def test_a_user_who_goes_on_leaves_no_call_open(tmp_path: Path, stored: bool) ->
             whole = [*first.messages, *run.messages]
 
     valid(whole)
-    assert run.output == "As you like."
+    assert run.value == "As you like."
     assert [message.role.value for message in run.messages] == ["tool", "user", "assistant"]
-    assert theatre.results == [("was not run: nobody decided about it before the user went on", True)]
+    assert theatre.results == [("was not run: the user continued without a decision about it", True)]
 
 
 @pytest.mark.parametrize("end", ["cancel", "reject", "second approval", "failure"])
@@ -389,13 +392,13 @@ def test_after_every_end_the_history_is_valid_and_is_sent(end: str) -> None:
             except il.InterlinguaError as error:
                 history += messages_of(error)
             if end == "second approval":
-                with pytest.raises(il.CallerError, match="do not wait"):
+                with pytest.raises(il.CallerError, match="not pending"):
                     agent.run_sync(None, history=history, decisions=[decision], client=used)
         valid(history)
         theatre.lines = [Say(parts=["On."])]
         run = agent.run_sync("go on", history=history, client=used)
 
-    assert run.output == "On."
+    assert run.value == "On."
     valid([*history, *run.messages])
     asked = theatre.asked[-1]["messages"]
     assert sum(len(one.get("calls", ())) for one in asked) == sum(len(one.get("results", ())) for one in asked)
@@ -456,7 +459,7 @@ def test_an_object_as_json_text_is_refused_with_a_hint_or_read_before_anybody_is
     play(way, strict, tmp_path, [buy], confirm=confirm)
     ((text, failed),) = strict.results
     assert failed
-    assert "not as text that holds their JSON" in text
+    assert "not as strings that contain JSON" in text
     assert (asked, got) == ([], [])
 
     (tmp_path / "read").mkdir()
@@ -503,7 +506,7 @@ def test_content_is_in_no_event_log_or_exception(tmp_path: Path, way: str, caplo
     def ask_another(secret: str) -> str:
         """Ask another agent."""
         with client(inner_theatre, Watching()) as used:
-            return Agent(MODEL, instructions=canary).run_sync(secret, client=used).output
+            return Agent(MODEL, instructions=canary).run_sync(secret, client=used).value
 
     tools = [add, order, slow, breaks, ask_another]
     given = {"secret": canary}
@@ -581,11 +584,11 @@ def test_plugins_put_scopes_instrument_runs_and_calls(tmp_path: Path, way: str) 
 @pytest.mark.parametrize(
     ("make", "why"),
     [
-        (lambda: Agent(MODEL, tools=add), r"tools is a list: \[add\]"),
-        (lambda: Agent(MODEL, tools=[len]), "len is no tool: decorate it with @tool"),
-        (lambda: Agent(MODEL, budget_usd="a dollar"), "budget_usd is a number of US dollars, not 'a dollar'"),
-        (lambda: Agent(MODEL).run_sync("x", history=[{"role": "user"}]), "history holds messages, not dict"),
-        (lambda: Agent(MODEL).run_sync("x", history="hello"), "history holds messages, not str"),
+        (lambda: Agent(MODEL, tools=add), r"tools must be a list: pass \[add\]"),
+        (lambda: Agent(MODEL, tools=[len]), "len is not a tool: decorate it with @tool"),
+        (lambda: Agent(MODEL, budget_usd="a dollar"), "budget_usd must be a number of US dollars, not 'a dollar'"),
+        (lambda: Agent(MODEL).run_sync("x", history=[{"role": "user"}]), "history must contain messages, not dict"),
+        (lambda: Agent(MODEL).run_sync("x", history="hello"), "history must contain messages, not str"),
     ],
 )
 def test_a_mistake_is_said_with_what_to_do(make: Any, why: str) -> None:

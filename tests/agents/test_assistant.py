@@ -56,16 +56,16 @@ def check_grammar(events: Sequence[ev.AssistantMessageEvent]) -> None:
     open_: dict[int, str] = {}
     for event in events[1:-1]:
         kind, _, step = event.type.partition("_")
-        assert not isinstance(event, ev.Start | ev.Done | ev.Error)
+        assert not isinstance(event, ev.AnswerStart | ev.AnswerDone | ev.AnswerError)
         at = event.content_index
         block = event.partial.content[at]
         if step == "start":
             assert at == len(said)  # dense, in the order they begin
             said[at], open_[at] = "", kind
         assert open_[at] == kind
-        if isinstance(event, ev.TextDelta | ev.ThinkingDelta | ev.ToolCallDelta):
+        if isinstance(event, ev.AgentTextDelta | ev.AgentThinkingDelta | ev.ToolCallDelta):
             said[at] += event.delta
-        if isinstance(event, ev.TextEnd | ev.ThinkingEnd):
+        if isinstance(event, ev.AgentTextEnd | ev.AgentThinkingEnd):
             assert event.content == said[at]
         if step == "end":
             del open_[at]
@@ -92,7 +92,7 @@ def test_text_thinking_and_calls_in_the_seeds_order() -> None:
         "done",
     ]
     done, end = events[-1], events[-4]
-    assert isinstance(done, ev.Done)
+    assert isinstance(done, ev.AnswerDone)
     assert isinstance(end, ev.ToolCallEnd)
     assert done.reason == "toolUse"
     assert done.message is stream.message
@@ -114,7 +114,7 @@ def test_recorded_streams_of_every_wire_keep_the_grammar(path: Path) -> None:
         message = stream.message
 
     check_grammar(events)
-    text = "".join(event.delta for event in events if isinstance(event, ev.TextDelta))
+    text = "".join(event.delta for event in events if isinstance(event, ev.AgentTextDelta))
     calls = [event.tool_call for event in events if isinstance(event, ev.ToolCallEnd)]
     assert text == message.text
     assert [(one.id, one.name, one.input) for one in calls] == [(c.id, c.name, c.input) for c in message.tool_calls]
@@ -128,7 +128,7 @@ def test_a_partial_costs_nothing_unless_read(monkeypatch: pytest.MonkeyPatch) ->
         made.append(real(assembler))
         return made[-1]
 
-    monkeypatch.setattr("interlingua_agents.event_stream.Assembler.message", counted)
+    monkeypatch.setattr("interlingua_agents.event_stream.MessageAssembler.message", counted)
     view = ev_stream.AssistantView(lambda: il.assistant("x"))
 
     events = [shown for at in range(500) for shown in view.feed(il.TextDelta(index=0, text=f"{at} "))]
@@ -136,7 +136,7 @@ def test_a_partial_costs_nothing_unless_read(monkeypatch: pytest.MonkeyPatch) ->
     assert made == []
 
     moment = events[10]
-    assert isinstance(moment, ev.TextDelta)
+    assert isinstance(moment, ev.AgentTextDelta)
     assert moment.partial.text == "".join(f"{at} " for at in range(10))
     assert len(made) == 1
 
@@ -176,7 +176,7 @@ def test_blocks_that_come_whole_are_one_delta_and_unknown_to_the_seed_are_none()
     thought, delta = events[2], events[7]
     assert isinstance(delta, ev.ToolCallDelta)
     assert delta.delta == '{"path":"a"}'
-    assert isinstance(thought, ev.ThinkingEnd)
+    assert isinstance(thought, ev.AgentThinkingEnd)
     assert (thought.content, thought.partial.content) == ("", (il.types.RedactedThinkingBlock(data="x"),))
 
 
@@ -184,7 +184,7 @@ def test_a_failed_stream_ends_with_an_error_and_raises_nothing() -> None:
     events, _ = streamed(Theatre(Say(parts=["half of it"], cut=True)))
 
     last = events[-1]
-    assert isinstance(last, ev.Error)
+    assert isinstance(last, ev.AnswerError)
     assert last.reason == "error"
     assert isinstance(last.cause, il.errors.StreamInterruptedError)
     assert last.error.text == "half of it"
@@ -218,7 +218,7 @@ def test_a_cancelled_stream_ends_with_aborted() -> None:
                 stream.cancel()
 
     last = events[-1]
-    assert isinstance(last, ev.Error)
+    assert isinstance(last, ev.AnswerError)
     assert last.reason == "aborted"
     assert last.error.metadata.status is il.MessageStatus.CANCELLED
 

@@ -15,7 +15,8 @@ import pytest
 
 import interlingua as il
 from interlingua_agents.calls import ToolLimits
-from interlingua_agents.tools import Confirmation, Permission, Phase, Tool, ToolContext, by_side_effects, tool
+from interlingua_agents.toolbox import tool
+from interlingua_agents.tools import (CallPhase, Confirmation, Permission, Tool, ToolContext, by_side_effects,)
 from interlingua_sessions.store import ToolCallStatus
 from interlingua_sessions.turn import CALL_STATUS
 from tests.agents.scripted import Say, Theatre, call
@@ -165,7 +166,7 @@ def test_without_anybody_to_ask_and_by_policy_nothing_is_changed(tmp_path: Path,
         play(way, theatre, folder, [write], **more)
         return theatre.results[0]
 
-    assert last() == ("write was not run: it needs a person's consent and nobody can be asked", True)
+    assert last() == ("write was not run: it needs a person's consent, and no person can be asked", True)
     denied = by_side_effects({il.SideEffects.WRITE: Permission.DENY})
     assert last(policy=denied, confirm=lambda _: True) == ("write was not run: it is not permitted here", True)
     assert last(policy=by_side_effects(tools={"write": Permission.ALLOW})) == ("written", False)
@@ -200,7 +201,7 @@ def test_a_call_that_takes_too_long_is_given_up(tmp_path: Path, blocking: bool, 
     played = play(way, theatre, tmp_path, [hang, add], limits=ToolLimits(timeout=0.5))
 
     assert time.monotonic() - began < 15
-    assert theatre.results == [("hang took longer than 0.5 s and was given up", True), ("2", False)]
+    assert theatre.results == [("hang took longer than 0.5 s and was cancelled", True), ("2", False)]
     assert played.statuses() == ["failed", "succeeded"]
     assert told.wait(5)  # the tool was told that nobody waits
 
@@ -222,7 +223,7 @@ def test_a_tools_own_timeout_goes_before_the_loops(tmp_path: Path, way: str) -> 
     play(way, theatre, tmp_path, [slow, own_timeout], limits=ToolLimits(timeout=None))
 
     assert theatre.results == [
-        ("slow took longer than 0.05 s and was given up", True),
+        ("slow took longer than 0.05 s and was cancelled", True),
         ("TimeoutError: the server did not answer", True),
     ]
 
@@ -254,7 +255,7 @@ def test_a_large_result_is_cut_with_a_note_and_kept_whole(tmp_path: Path, way: s
 
 def test_the_words_of_both_life_cycles() -> None:
     """The phases of a call in the store's words; what was given up is neither a success nor a failure."""
-    assert {phase.value: CALL_STATUS[phase].value for phase in Phase} == {
+    assert {phase.value: CALL_STATUS[phase].value for phase in CallPhase} == {
         "pending": "pending",
         "running": "pending",
         "completed": "succeeded",
@@ -280,7 +281,7 @@ def test_a_tool_that_requires_a_workspace_runs_in_one_only(tmp_path: Path, works
     if workspace:
         assert (ran, theatre.results) == ([workspace], [("seen", False)])
     else:
-        why = "look was not run: it requires a workspace, and this conversation was given none"
+        why = "look was not run: it requires a workspace, and this conversation has none"
         assert (ran, theatre.results) == ([], [(why, True)])
 
 

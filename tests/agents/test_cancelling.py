@@ -64,7 +64,7 @@ def test_cancelled_at_every_event(tmp_path: Path, way: str, state: str, turn: in
     again = Theatre("On.")
     with client(again) as used:
         run = Agent(MODEL).run_sync("go on", history=played.messages, client=used)
-    assert run.output == "On."
+    assert run.value == "On."
 
 
 class Hanging(httpx.AsyncBaseTransport):
@@ -157,7 +157,7 @@ def test_a_loop_that_is_cancelled_between_two_answers_asks_no_more() -> None:
     stops: list[Any] = []
 
     def listen(event: Any) -> None:
-        if isinstance(event, ev.TurnEnd):
+        if isinstance(event, ev.AgentTurnEnd):
             loop.cancel()
 
     loop = AgentLoop([look], on_stop=stops.append, listen=listen)

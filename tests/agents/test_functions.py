@@ -19,9 +19,11 @@ import pydantic
 import pytest
 
 import interlingua as il
-from interlingua_agents.calls import answer_from_output
 from interlingua_agents.event_json import EventWriter
-from interlingua_agents.tools import Permission, Tool, Toolbox, ToolContext, ToolOutput, by_side_effects, tool, tool_of
+from interlingua_agents.toolbox import tool
+from interlingua_agents.outcomes import outcome_of_output
+from interlingua_agents.toolbox import Toolbox, tool_of
+from interlingua_agents.tools import (Permission, Tool, ToolContext, ToolOutput, by_side_effects,)
 
 
 class Unit(enum.Enum):
@@ -181,7 +183,7 @@ def test_pydantic_models_are_parameters_at_every_depth() -> None:
 def test_a_pydantic_model_is_returned_as_its_fields() -> None:
     called = il.ToolUseBlock(id="tu_1", name="greet")
     person = Person(name="Ann", born=dt.date(1980, 5, 1))
-    answer = answer_from_output(called, [person], limit=1_000, at=dt.datetime.now(dt.UTC))
+    answer = outcome_of_output(called, [person], limit=1_000, at=dt.datetime.now(dt.UTC))
 
     text = answer.result.content[0]
     assert isinstance(text, il.TextBlock)
@@ -232,18 +234,18 @@ def _endless(value: Endless) -> str:
 @pytest.mark.parametrize(
     ("function", "error", "said"),
     [
-        (_untyped, il.CallerError, "its parameter 'value' has no type"),
+        (_untyped, il.CallerError, "annotate its parameter 'value' with a type"),
         (_many, il.CallerError, r"a model cannot fill in \*values"),
         (
             _opaque,
             il.CallerError,
-            "its parameter 'value': Opaque cannot be read from JSON; plain types, .* pydantic models can",
+            "its parameter 'value': Opaque cannot be read from JSON; use plain types, .* pydantic models",
         ),
         (_model_or_number, il.CallerError, "its parameter 'value': .*other than `None`"),
         (_endless, il.errors.UnsupportedSchemaError, "its parameter 'value': .*(recursive|itself)"),
-        (_checked, il.CallerError, "its parameter 'value': .*pydantic models can be parameters"),
+        (_checked, il.CallerError, "its parameter 'value': .*; use .*pydantic models"),
         (_either, il.errors.UnsupportedSchemaError, "anyOf|type"),
-        (functools.partial(_opaque), il.CallerError, "a tool is a function or method"),
+        (functools.partial(_opaque), il.CallerError, "pass a function or method"),
     ],
 )
 def test_what_cannot_be_a_tool_is_refused_with_the_reason(
@@ -312,7 +314,7 @@ def test_classes_of_every_kind_are_read_for_functions_of_both_kinds(asynchronous
 
 
 def test_side_effects_must_be_known() -> None:
-    with pytest.raises(il.CallerError, match="'harmless' is none of none, read, write, execute, network"):
+    with pytest.raises(il.CallerError, match="side_effects must be one of none, read, write, execute, network; got 'harmless'"):
         tool(side_effects="harmless")
 
 
@@ -361,7 +363,7 @@ def test_a_method_that_is_decorated_in_its_class_is_a_tool_of_each_object() -> N
     assert (first.take("a"), second.take("a")) == ("a of one", "a of two")
     assert (first.burn.is_async, first.burn.context, first.take.is_async) == (True, "context", False)
     assert [one.name for one in Toolbox([first.take, first.burn])] == ["take", "burn"]
-    with pytest.raises(il.CallerError, match=r"take is a method.*give the tool of an object"):
+    with pytest.raises(il.CallerError, match=r"take is a method.*pass the tool of an object"):
         Toolbox([Shelf.take])
 
 
@@ -381,7 +383,7 @@ def test_the_registry_keeps_order_and_names_once() -> None:
     assert (added.context, added.timeout, added.is_exclusive) == ("context", 3.0, True)
     assert "shell" in box
     assert box.get("bash") is None
-    with pytest.raises(il.CallerError, match="already"):
+    with pytest.raises(il.CallerError, match="two tools have the name"):
         box.register(definition, shell)
     with pytest.raises(il.CallerError, match="decorate it"):
         box.add(shell)  # type: ignore[arg-type]
@@ -422,7 +424,7 @@ def test_an_object_with_an_async_call_runs_in_the_loop() -> None:
 @pytest.mark.parametrize("details", [[1, {"a": None}], "text", 3, {"n": 1}, None])
 def test_details_of_an_output_are_any_json(details: Any) -> None:
     called = il.ToolUseBlock(id="tu_1", name="greet")
-    answer = answer_from_output(called, ToolOutput(content="x", details=details), limit=10, at=dt.datetime.now(dt.UTC))
+    answer = outcome_of_output(called, ToolOutput(content="x", details=details), limit=10, at=dt.datetime.now(dt.UTC))
     message = il.Message(role=il.Role.TOOL, content=(answer.result,))
 
     assert answer.result.details == details

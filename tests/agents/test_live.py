@@ -12,10 +12,10 @@ import pytest
 
 import interlingua as il
 from interlingua_agents.agent import Agent
-from interlingua_agents.drivers import AgentLoop
 from interlingua_agents.events import AgentEvent, MessageUpdate, ToolExecutionEnd
-from interlingua_agents.results import RunEnd, StopCause, Stopped
-from interlingua_agents.tools import tool_of
+from interlingua_agents.loop import AgentLoop
+from interlingua_agents.results import RunEnd, RunStop, StopCause
+from interlingua_agents.toolbox import tool_of
 from interlingua_cli.demo.session import FILES, READ_FILE, local_scenario
 from interlingua_sessions import Session, open_store
 from tests.local_server import files
@@ -29,7 +29,7 @@ ABSENT = files.missing()
 def test_a_real_model_calls_a_tool_in_a_streamed_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tree.ROOT)  # the demo's cast is found from there
     told: list[AgentEvent] = []
-    stops: list[Stopped] = []
+    stops: list[RunStop] = []
     tool = tool_of(attrs.evolve(READ_FILE, requires_workspace=False), lambda path: FILES[path])
     loop = AgentLoop([tool], listen=told.append, on_stop=stops.append)
     with LocalServer() as server:
@@ -83,4 +83,4 @@ def test_an_agent_streams_calls_and_gives_a_typed_answer_live(monkeypatch: pytes
     kinds = [event.type for event in events]
     assert kinds.index("tool_end") < len(kinds) - 1 - kinds[::-1].index("text_delta")
     assert not il.validate_conversation(list(ended.run.messages))
-    assert isinstance(run.output, Licence)
+    assert isinstance(run.value, Licence)

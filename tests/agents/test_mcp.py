@@ -17,9 +17,20 @@ from typing import Any
 import pytest
 
 import interlingua as il
-from interlingua_agents import Agent, Elicitation, McpServer, Phase, Tool, ToolContext, ToolLimits, mcp_tool_name, tool
-from interlingua_agents.calls import Answered, CallBatch, CallReport, Progress
-from interlingua_agents.tools import Permission, Toolbox, by_side_effects
+from interlingua_agents import (
+    Agent,
+    CallPhase,
+    Elicitation,
+    McpServer,
+    Tool,
+    ToolContext,
+    ToolLimits,
+    mcp_tool_name,
+    tool,
+)
+from interlingua_agents.calls import CallAnswered, CallBatch, CallProgress, CallReport
+from interlingua_agents.toolbox import Toolbox
+from interlingua_agents.tools import Permission, by_side_effects
 from interlingua_cli.demo import replay
 from tests.agents import mcp_stdio
 from tests.agents.scripted import MODEL, Say, Theatre, call, registry
@@ -46,7 +57,7 @@ async def answers(tools: Any, *calls: Any, limits: ToolLimits | None = None) -> 
     reports: list[CallReport] = []
     made = [il.ToolUseBlock(id=f"tu_{at}", name=name, input=given) for at, (_, name, given) in enumerate(calls)]
     await CallBatch(made, Toolbox(tools), policy=ALLOWED, limits=limits, report=reports.append).run()
-    found = {report.place: report.answer for report in reports if isinstance(report, Answered)}
+    found = {report.place: report.outcome for report in reports if isinstance(report, CallAnswered)}
     return [found[at] for at in range(len(calls))], reports
 
 
@@ -101,7 +112,7 @@ def test_content_becomes_blocks(tmp_path: Path, kind: str) -> None:
     assert "https://example.org/more" in resources.result.content[4].text
     assert (text_of(structured), structured.result.details) == ('{"sum":[1,2]}', {"sum": [1, 2]})
     assert (text_of(both), both.result.details) == ("in words", {"sum": 3})
-    assert (text_of(refused), refused.result.is_error, refused.phase) == ("no such file", True, Phase.FAILED)
+    assert (text_of(refused), refused.result.is_error, refused.phase) == ("no such file", True, CallPhase.FAILED)
 
 
 @pytest.mark.parametrize("kind", ["stdio", "inproc"])
@@ -124,7 +135,7 @@ def test_progress_is_reported(tmp_path: Path) -> None:
             await asyncio.sleep(0.05)
             return reports
 
-    steps = [report.partial for report in asyncio.run(run()) if isinstance(report, Progress)]
+    steps = [report.partial for report in asyncio.run(run()) if isinstance(report, CallProgress)]
     assert steps[0] == {"progress": 1, "total": 3, "message": "step 1"}
     assert [step["progress"] for step in steps] == sorted(step["progress"] for step in steps)
 
@@ -199,7 +210,7 @@ def test_a_server_that_crashes_fails_its_calls_and_not_the_run(tmp_path: Path) -
 
     results = [result for message in run.messages for result in message.tool_results]
     assert [result.is_error for result in results] == [True, False, True]
-    assert run.output == "So."
+    assert run.value == "So."
 
 
 @pytest.mark.parametrize("coroutine", [True, False])
@@ -346,7 +357,7 @@ def test_arguments_that_do_not_fit_each_other_are_refused() -> None:
 
 
 def test_two_servers_with_the_same_tools_collide_at_the_start() -> None:
-    with inproc() as one, inproc() as other, pytest.raises(il.CallerError, match=r"there is a tool .* already"):
+    with inproc() as one, inproc() as other, pytest.raises(il.CallerError, match="two tools have the name"):
         Agent(MODEL, tools=[*one.tools, *other.tools])
 
 
@@ -434,4 +445,4 @@ def test_a_tool_of_ours_and_one_of_a_server_run_in_one_agent() -> None:
 
     run_ = asyncio.run(run())
     assert theatre.results == [("hi", False), ("HI", False)]
-    assert run_.output == "Done."
+    assert run_.value == "Done."

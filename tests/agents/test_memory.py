@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import interlingua as il
-from interlingua_agents import AgentLoop, AsyncMemoryTurn, MemoryTurn, StopCause, Stopped, ToolContext, ToolLimits, tool
+from interlingua_agents import AgentLoop, AsyncMemoryTurn, MemoryTurn, RunStop, StopCause, ToolContext, ToolLimits, tool
 from interlingua_agents import events as ev
 from tests.agents.scripted import MODEL, Say, Script, Theatre, call, registry
 
@@ -175,7 +175,7 @@ def test_limits_hold_and_options_are_passed_on() -> None:
         loop.run(MemoryTurn(client, messages, model=MODEL, max_tokens=9))
 
     (stopped,) = ended
-    assert isinstance(stopped, Stopped)
+    assert isinstance(stopped, RunStop)
     assert (stopped.cause, stopped.turns) == (StopCause.TURN_LIMIT, 2)
     assert roles(messages) == ["user", "assistant", "tool", "assistant", "tool"]
 

@@ -12,10 +12,11 @@ import pytest
 
 import interlingua as il
 from interlingua_agents.agent import Agent
-from interlingua_agents.drivers import AgentLoop
 from interlingua_agents.events import AgentEvent, ToolExecutionEnd
-from interlingua_agents.results import StopCause, Stopped
-from interlingua_agents.tools import ToolError, tool_of
+from interlingua_agents.loop import AgentLoop
+from interlingua_agents.results import RunStop, StopCause
+from interlingua_agents.toolbox import tool_of
+from interlingua_agents.tools import ToolError
 from interlingua_cli.demo.replay import Cassette, Recorded, ReplayingClient
 from interlingua_cli.demo.session import FILES, READ_FILE, recorded_scenario
 from interlingua_sessions import open_store
@@ -36,7 +37,7 @@ def test_the_recorded_session_plays_through_the_loop(tmp_path: Path, by_agent: b
     assert cast.cassette is not None
     keys = {key: {**settings, "api_key": "k"} for key, settings in cast.settings.items()}
     http = ReplayingClient(Cassette(cast.cassette))
-    stops: list[Stopped] = []
+    stops: list[RunStop] = []
     loop = AgentLoop([tool_of(READ_FILE, read_file)], on_stop=stops.append)
     with (
         il.Client(http_client=http, environ={}, retry=0, settings=keys) as client,

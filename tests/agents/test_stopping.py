@@ -19,10 +19,11 @@ import pytest
 
 import interlingua as il
 from interlingua_agents import Agent, RunStream
-from interlingua_agents.drivers import AgentLoop
 from interlingua_agents.events import AgentEvent, MessageUpdate, ToolExecutionEnd
-from interlingua_agents.results import StopCause, Stopped
-from interlingua_agents.tools import ToolContext, tool
+from interlingua_agents.toolbox import tool
+from interlingua_agents.loop import AgentLoop
+from interlingua_agents.results import RunStop, StopCause
+from interlingua_agents.tools import ToolContext
 from interlingua_sessions import open_store
 from interlingua_sessions.session import Session
 from tests.agents.scripted import MODEL, Say, Theatre, call, playing, playing_async, registry
@@ -213,7 +214,7 @@ def test_case_35_a_run_cancelled_in_mid_answer_keeps_the_text_and_goes_on_later(
                 if event.type == "text_delta":
                     stream.cancel()
 
-    stops: list[Stopped] = []
+    stops: list[RunStop] = []
     loop = AgentLoop([add], listen=listen if way == "session listening" else None, on_stop=stops.append)
     agent = Agent(MODEL, tools=[add])
     http = httpx.Client(transport=httpx.MockTransport(handle))

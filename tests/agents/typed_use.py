@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Literal, TypedDict, assert_type
 
 from interlingua import AsyncClient, Client, Message
-from interlingua_agents import Agent, AgentRun, AsyncRunStream, RunStream, Tool, tool
+from interlingua_agents import Agent, AsyncRunStream, RunResult, RunStream, Tool, tool
 from interlingua_output import Output
 
 
@@ -30,17 +30,17 @@ class Entry(TypedDict):
     word: str
 
 
-assert_type(Agent("m").run_sync("x"), AgentRun[str])
-assert_type(Agent("m", output=Moon).run_sync("x").output, Moon)
-assert_type(Agent("m", output=list[Moon]).run_sync("x").output, list[Moon])
-assert_type(Agent("m", output=Color).run_sync("x").output, Color)
-assert_type(Agent("m", output=Entry).run_sync("x").output, Entry)
-assert_type(Agent("m", output=Output(Moon, mode="prompt")).run_sync("x").output, Moon)
-assert_type(Client("m").send("x", output=Output(Moon)).output, Moon)
+assert_type(Agent("m").run_sync("x"), RunResult[str])
+assert_type(Agent("m", output=Moon).run_sync("x").value, Moon)
+assert_type(Agent("m", output=list[Moon]).run_sync("x").value, list[Moon])
+assert_type(Agent("m", output=Color).run_sync("x").value, Color)
+assert_type(Agent("m", output=Entry).run_sync("x").value, Entry)
+assert_type(Agent("m", output=Output(Moon, mode="prompt")).run_sync("x").value, Moon)
+assert_type(Client("m").send("x", output=Output(Moon)).value, Moon)
 assert_type(Agent("m").stream_sync("x"), RunStream[str])
 assert_type(Agent("m", output=Moon).stream("x"), AsyncRunStream[Moon])
 either: Agent[Moon | Refusal] = Agent("m", output=Moon | Refusal)
-assert_type(either.run_sync("x").output, Moon | Refusal)
+assert_type(either.run_sync("x").value, Moon | Refusal)
 
 
 @tool
@@ -75,11 +75,11 @@ def goes_on(agent: Agent[Moon], client: Client) -> Moon:
                     assert_type(event.text, str)
                 case "tool_end":
                     assert_type(event.call.name, str)
-    return run.output
+    return run.value
 
 
 async def goes_on_async(agent: Agent[str], client: AsyncClient) -> str:
     async with agent.stream("x", client=client) as events:
         async for text in events.text_stream:
             assert_type(text, str)
-        return (await events.result).output
+        return (await events.result).value

@@ -11,7 +11,7 @@ import attrs
 import httpx
 
 import interlingua as il
-from interlingua_agents import Agent, AgentLoop, Stopped, messages_of
+from interlingua_agents import Agent, AgentLoop, RunStop, messages_of
 from interlingua_agents import events as ev
 from interlingua_cli.demo import replay
 from tests.agents.scripted import MODEL, Theatre, playing, playing_async, registry
@@ -40,7 +40,7 @@ class Played:
     """
 
     messages: Sequence[il.Message]
-    stopped: Stopped | None
+    stopped: RunStop | None
     error: BaseException | None = None
     events: Sequence[Any] = ()
     rows: Sequence[Any] | None = None
@@ -124,7 +124,7 @@ class _Way:
     events: list[Any]
     cancel_after: str | None
     on_event: Callable[[Any, Callable[[], None]], None] | None
-    stopped: Stopped | None = None
+    stopped: RunStop | None = None
     error: BaseException | None = None
     whole: Any = None
 
@@ -153,7 +153,7 @@ class _Way:
         loop = AgentLoop(self.tools, on_stop=self.stop, **self.settings)
         return loop
 
-    def stop(self, stopped: Stopped) -> None:
+    def stop(self, stopped: RunStop) -> None:
         self.stopped = stopped
 
     def play(self) -> Played:

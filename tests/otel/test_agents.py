@@ -15,7 +15,7 @@ from opentelemetry.trace import StatusCode
 
 import interlingua as il
 from interlingua_agents import Agent, McpServer, ToolOutput, tool
-from interlingua_agents.drivers import AgentLoop
+from interlingua_agents.loop import AgentLoop
 from interlingua_cli.demo import replay
 from tests.agents.scripted import MODEL, Say, Theatre, call, playing, registry
 from tests.otel.conftest import Telemetry
@@ -210,7 +210,7 @@ def test_a_sub_agent_is_inside_the_tool_that_asks_it(telemetry: Telemetry) -> No
     @tool(side_effects="none")
     async def ask(what: str) -> str:
         """Ask another agent."""
-        return (await inner.run(what, client=client[0])).output
+        return (await inner.run(what, client=client[0])).value
 
     def handle(request: httpx.Request) -> httpx.Response:
         recorded = theatre(request.method, request.url.path, request.content)

@@ -111,7 +111,7 @@ def test_a_call_and_its_result_have_one_id_and_messages_their_own() -> None:
 
 def test_an_answer_that_grows_is_partial() -> None:
     event = RuntimeReader().read_event(DELTA)
-    assert isinstance(event, events.TextDelta)
+    assert isinstance(event, events.AgentTextDelta)
     assert event.partial.metadata.status is MessageStatus.PARTIAL
     assert isinstance(event.partial.content[2], ToolUseBlock)
 

@@ -111,7 +111,6 @@ def test_a_shortened_result_and_a_failure_are_written_with_the_message(tmp_path:
         "Hello.", Say(parts=[call("write", {"text": "a"}), call("add", {"a": "no"}), call("gone")]), "Done."
     )
     loop = AgentLoop([add, write], confirm=lambda _question: True)
-    loop.limits = type(loop.limits)(result=100)
     with playing(lines, tmp_path / "s.db") as session:
         session.send("hi")
         with traced(session.store) as trace:

@@ -1,4 +1,4 @@
-"""interlingua-agents: tools from typed functions, the loop that runs them, and events for user interfaces.
+"""Tools from typed functions, the agent loop that runs them, and events for user interfaces.
 
 Names load when first used (PEP 562). Event classes are in `interlingua_agents.events`.
 """
@@ -6,58 +6,54 @@ Names load when first used (PEP 562). Event classes are in `interlingua_agents.e
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from interlingua.plugins import lazy_names
 
 # Module -> the names that are imported from it when first used.
 _NAMES = {
     "agent": "Agent",
-    "calls": "RESULT_LIMIT ToolLimits",
-    "drivers": "AgentLoop",
+    "calls": "ToolLimits",
     "event_json": "EventWriter ReplyPayload reply_payload to_wire_reply",
     "event_stream": "AssistantView assistant_events assistant_events_async assistant_stop_reason",
     "events": "AgentEvent AssistantMessageEvent",
     "inputs": "InputViolation validate_input",
+    "loop": "AgentLoop",
     "mcp_server": "Elicitation McpServer mcp_tool_name",
     "memory": "AsyncMemoryTurn MemoryTurn",
-    "protocols": "AsyncSteps Compactor Facts Steps ToolLoop",
+    "outcomes": "RESULT_LIMIT ToolOutcome",
+    "protocols": "AsyncSteps Compactor ConversationPort Steps",
     "results": (
-        "DEFER AgentRun Decision OutputPartial Pending RunEnd RunEvent StopCause Stopped ToolEnd ToolStart ToolUpdate "
-        "approve messages_of reject"
+        "CallDecision DEFER OutputPartial PendingCall RunEnd RunEvent RunResult RunStop StopCause ToolEnd ToolStart "
+        "ToolUpdate approve messages_of reject"
     ),
+    "run": "AgentRun",
     "schemas": "NormalisedSchema SchemaChange canonical_names normalise_schema",
     "streams": "AsyncRunStream RunStream",
+    "toolbox": "Toolbox tool tool_of",
     "tools": (
-        "DEFAULT_PERMISSIONS Confirmation Permission Phase Policy Tool ToolContext ToolError ToolOutput Toolbox "
-        "by_side_effects tool tool_of"
+        "CallPhase DEFAULT_PERMISSIONS Confirmation Permission Policy Tool ToolContext ToolError ToolOutput "
+        "by_side_effects"
     ),
 }
-
-_MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 if TYPE_CHECKING:
     from interlingua_agents.agent import *
     from interlingua_agents.calls import *
-    from interlingua_agents.drivers import *
     from interlingua_agents.event_json import *
     from interlingua_agents.event_stream import *
     from interlingua_agents.events import *
     from interlingua_agents.inputs import *
+    from interlingua_agents.loop import *
     from interlingua_agents.mcp_server import *
     from interlingua_agents.memory import *
+    from interlingua_agents.outcomes import *
     from interlingua_agents.protocols import *
     from interlingua_agents.results import *
+    from interlingua_agents.run import *
     from interlingua_agents.schemas import *
     from interlingua_agents.streams import *
+    from interlingua_agents.toolbox import *
     from interlingua_agents.tools import *
 else:
-    __all__ = list(_MODULES)
-
-    def __getattr__(name: str) -> object:
-        if name not in _MODULES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        globals()[name] = value = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-        return value
-
-    def __dir__() -> list[str]:
-        return sorted({*globals(), *__all__})
+    __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)

@@ -1,46 +1,44 @@
-"""`Agent`: a model, its tools and its instructions in one frozen value; what was said is the caller's to keep."""
+"""`Agent`: a model, its tools and its instructions in one frozen value; the caller keeps the conversation."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, aclosing, asynccontextmanager, contextmanager
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypedDict, TypeVar, Unpack, overload
+from typing import Any, Generic, TypeAlias, TypedDict, TypeVar, Unpack, overload
 
 import attrs
 
 from interlingua import AsyncClient, CallerError, Client
-from interlingua.output import OutputPlan
+from interlingua.output import OutputFormat, OutputPlan
 from interlingua.types import ContentBlock, Message, ToolDefinition, system, user
-from interlingua_agents.calls import settle_open_calls
-from interlingua_agents.drivers import AgentLoop, Confirm, RunSettings
+from interlingua_agents.calls import ToolLimits, settle_open_calls
+from interlingua_agents.effects import iterate_blocking
+from interlingua_agents.loop import AgentLoop
 from interlingua_agents.memory import AsyncMemoryTurn, MemoryTurn
-from interlingua_agents.results import AgentRun, Decision, Defer
-from interlingua_agents.run import StartedRun, iterate_blocking
+from interlingua_agents.protocols import (
+    AsyncSessionLike,
+    AsyncStartableSteps,
+    Compactor,
+    ConversationPort,
+    SessionLike,
+    StartableSteps,
+)
+from interlingua_agents.results import CallDecision, Defer, RunResult
+from interlingua_agents.run import AgentRun, Confirm, PriorMessages
 from interlingua_agents.streams import AsyncRunStream, RunStream
-from interlingua_agents.tools import Policy, Tool, Toolbox
-from interlingua_output import Output
-
-if TYPE_CHECKING:
-    from interlingua_agents.calls import ToolLimits
-    from interlingua_agents.protocols import (
-        AsyncSessionLike,
-        AsyncStartableSteps,
-        Compactor,
-        Facts,
-        SessionLike,
-        StartableSteps,
-    )
+from interlingua_agents.toolbox import Toolbox
+from interlingua_agents.tools import Policy, Tool
 
 AnswerT = TypeVar("AnswerT")
 Prompt: TypeAlias = str | Message | Iterable[ContentBlock] | None
-"""What a run starts with; None goes on with the history as it stands."""
+"""The user's message of a run; None continues with the history."""
 
 
 class AgentSettings(TypedDict, total=False):
-    """The settings of an `Agent` by name, besides its model and output."""
+    """The settings of an `Agent` by name, without its model and output."""
 
     tools: Iterable[Tool | ToolDefinition]
     instructions: str | None
@@ -60,28 +58,32 @@ class AgentSettings(TypedDict, total=False):
 
 @attrs.frozen(init=False, eq=False)
 class Agent(Generic[AnswerT]):
-    """A model with tools and instructions. It is frozen, keeps nothing between runs, and may run many times at once.
+    """A model with tools and instructions. It is frozen, keeps no state between runs, and may run many times at once.
 
     Args:
-        model: name of the model, as for a client; None: the client's, or what the session decides.
-        tools: what the model may call: tools with their functions, or definitions, whose calls end the run.
-        output: the type of the answer, or an `Output`; None for text.
-        output_retries: how often an answer that does not fit the type is asked for again, with what is wrong.
-        instructions: sent as a system message in front of the history, of which it is no part.
-        name: for traces, as `description`.
-        confirm: as for `AgentLoop`: a function that is asked before a tool runs that may change something, or `DEFER`.
-        policy: which tools may run, which are asked for.
-        limits: how many calls run at once, how long one may take, how large a result may be.
-        max_turns: how many answers one run may have.
-        budget_usd: what the answers of one run may cost together.
-        decode_strings: read objects that a model wrote as JSON text inside of arguments.
+        model: name of the model, as for a client; None: the client's default, or the session's choice.
+        tools: the tools that the model may call. A definition without a function is offered too; a call of it ends the
+            run.
+        output: the type of the answer, or an `OutputFormat`; None for text.
+        output_retries: number of further attempts after an answer that does not fit the type; the model is told what is
+            wrong.
+        instructions: a system message that is sent before the history and is not part of it.
+        name: for traces.
+        description: for traces.
+        confirm: see `AgentLoop`: a function that is asked for consent before a tool runs that may change something, or
+            `DEFER`.
+        policy: decides which tools may run, and which need consent.
+        limits: limits of calls and results.
+        max_turns: maximum number of answers in one run.
+        budget_usd: maximum cost of the answers of one run.
+        decode_strings: True to parse objects that a model wrote as JSON strings inside of arguments.
         compactor: called between the answers of a run.
-        workspace: the folder that tools work in, instead of the client's.
-        options: of every request: fields of `RequestKwargs` by name. A forced `tool_choice` holds for the first answer
-            only.
+        workspace: the folder that tools work in, overriding the client's.
+        options: options of every request: fields of `RequestKwargs` by name. A forced `tool_choice` holds for the first
+            answer only.
 
     Raises:
-        CallerError: two tools share a name, or something is no tool.
+        CallerError: two tools share a name, an item is not a tool, or a limit is invalid.
     """
 
     model: str | None
@@ -92,7 +94,7 @@ class Agent(Generic[AnswerT]):
     name: str
     workspace: str | Path | None
     options: Mapping[str, Any]
-    _settings: Mapping[str, Any] = attrs.field(repr=False)
+    _loop: AgentLoop = attrs.field(repr=False)
 
     @overload
     def __init__(
@@ -101,7 +103,11 @@ class Agent(Generic[AnswerT]):
 
     @overload
     def __init__(
-        self, model: str | None = None, *, output: type[AnswerT] | Output[AnswerT], **settings: Unpack[AgentSettings]
+        self,
+        model: str | None = None,
+        *,
+        output: type[AnswerT] | OutputFormat[AnswerT],
+        **settings: Unpack[AgentSettings],
     ) -> None: ...
 
     @overload
@@ -129,34 +135,33 @@ class Agent(Generic[AnswerT]):
         workspace: str | Path | None = None,
         options: Mapping[str, Any] | None = None,
     ) -> None:
-        settings: dict[str, Any] = {
-            "confirm": confirm,
-            "policy": policy,
-            "limits": limits,
-            "max_turns": max_turns,
-            "budget_usd": budget_usd,
-            "decode_strings": decode_strings,
-            "compactor": compactor,
-            "name": name,
-            "description": description,
-        }
-        toolbox = Toolbox(tools)
-        AgentLoop(toolbox, **settings)  # what is wrong with the settings is said now
+        loop = AgentLoop(
+            Toolbox(tools),
+            confirm=confirm,
+            policy=policy,
+            limits=limits,
+            max_turns=max_turns,
+            budget_usd=budget_usd,
+            decode_strings=decode_strings,
+            compactor=compactor,
+            name=name,
+            description=description,
+        )
         self.__attrs_init__(
             model,
-            toolbox,
+            loop.toolbox,
             output,
             output_retries,
             system(instructions) if instructions else None,
             name,
             workspace,
             dict(options or {}),
-            settings,
+            loop,
         )
 
     @property
     def tools(self) -> tuple[Tool, ...]:
-        """The tools, in the order the model is offered them."""
+        """The tools, in the order in which the model is offered them."""
         return tuple(self.toolbox)
 
     async def run(
@@ -166,26 +171,27 @@ class Agent(Generic[AnswerT]):
         history: Sequence[Message] = (),
         session: AsyncSessionLike | None = None,
         client: AsyncClient | None = None,
-        decisions: Sequence[Decision] = (),
-    ) -> AgentRun[AnswerT]:
+        decisions: Sequence[CallDecision] = (),
+    ) -> RunResult[AnswerT]:
         """Ask, run the calls, ask again until the model is done.
 
         Args:
-            prompt: what the user says; None goes on with the history, such as after `decisions`.
-            history: what was said before; it is not changed. The new messages are the run's `messages`.
-            session: keeps the conversation instead, each message before the next step.
-            client: sends; None makes one for this run alone.
-            decisions: about the calls that the history ends with (`approve`, `reject`).
+            prompt: the user's message; None continues with the history, for example with `decisions`.
+            history: the messages before it; not changed. The new messages are the result's `messages`.
+            session: a stored conversation, used instead of `history` and `client`.
+            client: sends the requests; None: a client for this run alone.
+            decisions: decisions about the calls at the end of the history (`approve`, `reject`).
 
         Raises:
             CallerError: the arguments do not fit each other.
-            InterlinguaError: no answer; `messages_of(error)` has what was done before.
+            InterlinguaError: no answer; `messages_of(error)` returns the messages added before.
         """
         opening = self._open_async(prompt, history, session, client, decisions, streamed=False)
-        async with opening as started, aclosing(started.batches) as batches:
-            async for _ in batches:
-                pass
-            return started.result()
+        async with opening as run:
+            async with aclosing(run.events()) as batches:
+                async for _ in batches:
+                    pass
+            return run.result
 
     def run_sync(
         self,
@@ -194,13 +200,13 @@ class Agent(Generic[AnswerT]):
         history: Sequence[Message] = (),
         session: SessionLike | None = None,
         client: Client | None = None,
-        decisions: Sequence[Decision] = (),
-    ) -> AgentRun[AnswerT]:
-        """As `run`, for blocking code."""
-        with self._open(prompt, history, session, client, decisions, streamed=False) as started:
-            for _ in iterate_blocking(started.batches):
+        decisions: Sequence[CallDecision] = (),
+    ) -> RunResult[AnswerT]:
+        """`run` for blocking code."""
+        with self._open(prompt, history, session, client, decisions, streamed=False) as run:
+            for _ in iterate_blocking(run.events()):
                 pass
-            return started.result()
+            return run.result
 
     def stream(
         self,
@@ -209,9 +215,9 @@ class Agent(Generic[AnswerT]):
         history: Sequence[Message] = (),
         session: AsyncSessionLike | None = None,
         client: AsyncClient | None = None,
-        decisions: Sequence[Decision] = (),
+        decisions: Sequence[CallDecision] = (),
     ) -> AsyncRunStream[AnswerT]:
-        """As `run`, as a stream of events through all turns: `async with` it and iterate."""
+        """`run` as a stream of events through all turns: use it in `async with` and iterate."""
         return AsyncRunStream(self._open_async(prompt, history, session, client, decisions, streamed=True))
 
     def stream_sync(
@@ -221,9 +227,9 @@ class Agent(Generic[AnswerT]):
         history: Sequence[Message] = (),
         session: SessionLike | None = None,
         client: Client | None = None,
-        decisions: Sequence[Decision] = (),
+        decisions: Sequence[CallDecision] = (),
     ) -> RunStream[AnswerT]:
-        """As `stream`, for blocking code."""
+        """`stream` for blocking code."""
         return RunStream(self._open(prompt, history, session, client, decisions, streamed=True))
 
     @contextmanager
@@ -233,11 +239,11 @@ class Agent(Generic[AnswerT]):
         history: Sequence[Message],
         session: SessionLike | None,
         client: Client | None,
-        decisions: Sequence[Decision],
+        decisions: Sequence[CallDecision],
         *,
         streamed: bool,
-    ) -> Iterator[StartedRun]:
-        loop = self._new_loop(prompt, history, session, client, decisions, asynchronous=False)
+    ) -> Iterator[AgentRun]:
+        _check_arguments(prompt, history, session, client, decisions, asynchronous=False)
         with ExitStack() as stack:
             turn: StartableSteps
             if session is None:
@@ -245,12 +251,13 @@ class Agent(Generic[AnswerT]):
                 turn = MemoryTurn(used, list(history), question=_question(prompt), **self._memory_arguments())
             else:
                 session.refresh()
-                turn = session.turn(prompt, tools=loop.definitions, **self._session_arguments())
-            note = _begin(turn, prompt)
+                turn = session.turn(prompt, tools=self._loop.definitions, **self._session_arguments())
+            prior = _prior_messages(turn, prompt)
             turn.start()
             plan = self._plan(turn, streamed=streamed)
-            more: RunSettings = {"decisions": decisions, "plan": plan, "retries": self.output_retries}
-            yield note(loop.start(turn, streamed=streamed, **more))
+            yield self._loop.start(
+                turn, streamed=streamed, decisions=decisions, plan=plan, retries=self.output_retries, prior=prior
+            )
 
     @asynccontextmanager
     async def _open_async(
@@ -259,11 +266,11 @@ class Agent(Generic[AnswerT]):
         history: Sequence[Message],
         session: AsyncSessionLike | None,
         client: AsyncClient | None,
-        decisions: Sequence[Decision],
+        decisions: Sequence[CallDecision],
         *,
         streamed: bool,
-    ) -> AsyncIterator[StartedRun]:
-        loop = self._new_loop(prompt, history, session, client, decisions, asynchronous=True)
+    ) -> AsyncIterator[AgentRun]:
+        _check_arguments(prompt, history, session, client, decisions, asynchronous=True)
         async with AsyncExitStack() as stack:
             turn: AsyncStartableSteps
             if session is None:
@@ -271,50 +278,23 @@ class Agent(Generic[AnswerT]):
                 turn = AsyncMemoryTurn(used, list(history), question=_question(prompt), **self._memory_arguments())
             else:
                 session.refresh()
-                turn = session.turn(prompt, tools=loop.definitions, **self._session_arguments())
-            note = _begin(turn, prompt)
+                turn = session.turn(prompt, tools=self._loop.definitions, **self._session_arguments())
+            prior = _prior_messages(turn, prompt)
             await turn.start()
             plan = self._plan(turn, streamed=streamed)
-            more: RunSettings = {"decisions": decisions, "plan": plan, "retries": self.output_retries}
-            yield note(loop.start_async(turn, streamed=streamed, **more))
-
-    def _new_loop(
-        self,
-        prompt: Prompt,
-        history: Sequence[Message],
-        session: Any,
-        client: Any,
-        decisions: Sequence[Decision],
-        *,
-        asynchronous: bool,
-    ) -> AgentLoop:
-        if session is not None and (client is not None or history):
-            raise CallerError("a session has a history and a client of its own: give either it or them")
-        given = session if client is None else client
-        if given is not None and inspect.iscoroutinefunction(given.send) is not asynchronous:
-            ways = "run and stream need an AsyncSession or AsyncClient"
-            raise CallerError(ways if asynchronous else "run_sync and stream_sync need a Session or Client")
-        wrong = next((one for one in history if not isinstance(one, Message)), None)
-        if wrong is not None:
-            kind = type(wrong).__name__
-            raise CallerError(
-                f"history holds messages, not {kind}: make them with user(), assistant() or loads_message()"
+            yield self._loop.start_async(
+                turn, streamed=streamed, decisions=decisions, plan=plan, retries=self.output_retries, prior=prior
             )
-        if prompt is not None and decisions:
-            raise CallerError("decisions are about the calls the history ends with: give them with the prompt None")
-        if prompt is None and session is None and not history:
-            raise CallerError("nothing to answer: give a prompt, or a history that ends in a question or open calls")
-        return AgentLoop(self.toolbox, **self._settings)
 
-    def _plan(self, turn: Facts, *, streamed: bool) -> OutputPlan[Any] | None:
-        """Give the turn its instructions; return how a typed answer is asked for."""
+    def _plan(self, turn: ConversationPort, *, streamed: bool) -> OutputPlan[Any] | None:
+        """Set the turn's instructions; return how a typed answer is asked for."""
         turn.instructions = self.instructions
         if self.output is None:
             return None
         plan = turn.plan_output(self.output, self.toolbox.definitions, stream=streamed)
         lead = [] if self.instructions is None else [self.instructions]
-        told = plan.messages([*lead, _ANY])[:-1]
-        turn.instructions = told[0] if told else None
+        instructed = plan.messages([*lead, _ANY])[:-1]
+        turn.instructions = instructed[0] if instructed else None
         return plan
 
     def _memory_arguments(self) -> dict[str, Any]:
@@ -324,20 +304,41 @@ class Agent(Generic[AnswerT]):
         return {"model": self.model, **self.options}
 
 
-_ANY = user("-")  # stands for the conversation where only what is sent in front of it is asked for
+_ANY = user("-")  # a placeholder for the conversation, if only the messages before it are needed
+
+
+def _check_arguments(
+    prompt: Prompt,
+    history: Sequence[Message],
+    session: Any,
+    client: Any,
+    decisions: Sequence[CallDecision],
+    *,
+    asynchronous: bool,
+) -> None:
+    if session is not None and (client is not None or history):
+        raise CallerError("pass either session=, or history= and client=: a session has both")
+    sender = session if client is None else client
+    if sender is not None and inspect.iscoroutinefunction(sender.send) is not asynchronous:
+        ways = "run and stream need an AsyncSession or AsyncClient"
+        raise CallerError(ways if asynchronous else "run_sync and stream_sync need a Session or Client")
+    wrong = next((one for one in history if not isinstance(one, Message)), None)
+    if wrong is not None:
+        kind = type(wrong).__name__
+        raise CallerError(
+            f"history must contain messages, not {kind}: make them with user(), assistant() or loads_message()"
+        )
+    if prompt is not None and decisions:
+        raise CallerError("pass decisions= without a prompt: they are about the calls at the end of the history")
+    if prompt is None and session is None and not history:
+        raise CallerError("nothing to answer: pass a prompt, or a history that ends in a question or open calls")
 
 
 def _question(prompt: Prompt) -> Message | None:
     return prompt if prompt is None or isinstance(prompt, Message) else user(prompt)
 
 
-def _begin(turn: Facts, prompt: Prompt) -> Callable[[StartedRun], StartedRun]:
-    """Answer calls that the user goes on without; return what notes on the run which messages are new."""
+def _prior_messages(turn: ConversationPort, prompt: Prompt) -> PriorMessages:
+    """Note which messages the conversation has; add results for open calls if the user continues without them."""
     known = frozenset([message.id for message in turn.messages])
-    settled = settle_open_calls(turn) if prompt is not None else ()
-
-    def note(started: StartedRun) -> StartedRun:
-        started.run.known, started.run.settled = known, settled
-        return started
-
-    return note
+    return PriorMessages(known=known, settled=settle_open_calls(turn) if prompt is not None else ())

@@ -1,4 +1,4 @@
-"""Runs the tool calls of one answer, side by side where they may be, and turns what they return into results."""
+"""Runs the tool calls of one answer, side by side if allowed, and reports what happens to each call."""
 
 from __future__ import annotations
 
@@ -8,186 +8,37 @@ import threading
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import attrs
 
 from interlingua.plugins import InstrumentedWork
-from interlingua.types import (
-    ContentBlock,
-    Message,
-    MessageMetadata,
-    MessageStatus,
-    Role,
-    TextBlock,
-    ToolDefinition,
-    ToolResultBlock,
-    ToolUseBlock,
+from interlingua.types import Message, MessageMetadata, MessageStatus, Role, ToolDefinition, ToolUseBlock
+from interlingua_agents.inputs import InputViolation, check_call, describe_violations, parse_json_strings
+from interlingua_agents.outcomes import (
+    RESULT_LIMIT,
+    ToolOutcome,
+    cancelled_outcome,
+    outcome_of_error,
+    outcome_of_output,
 )
-from interlingua_agents.inputs import InputViolation, check_call
-from interlingua_agents.results import DEFER, Decision, Defer, Pending
-from interlingua_agents.tools import (
-    Confirmation,
-    Permission,
-    Phase,
-    Policy,
-    Tool,
-    Toolbox,
-    ToolContext,
-    ToolError,
-    ToolOutput,
-    by_side_effects,
-    decode_json_strings,
-    describe_violations,
-)
-
-if TYPE_CHECKING:
-    from interlingua_agents.protocols import Facts
+from interlingua_agents.protocols import ConversationPort
+from interlingua_agents.results import DEFER, CallDecision, Defer, PendingCall
+from interlingua_agents.toolbox import Toolbox
+from interlingua_agents.tools import (Confirmation, Permission, Policy, Tool, ToolContext, by_side_effects,)
 
 UNKNOWN_EFFECT = "interrupted while it ran; whether it took effect is unknown"
-_WENT_ON = "was not run: nobody decided about it before the user went on"
-RESULT_LIMIT = 40_000
-"""Characters of text of one result that a model is sent, by default."""
-
-_HEAD = 0.8  # most outputs say what they are at the beginning, and how it ended at the end
-
-
-def shorten(blocks: Sequence[ContentBlock], limit: int) -> tuple[ContentBlock, ...] | None:
-    """Return the content with at most `limit` characters of text besides the notes, or None where it fits.
-
-    Blocks share the limit in their order; media stay as they are.
-    """
-    if sum(len(block.text) for block in blocks if isinstance(block, TextBlock)) <= limit:
-        return None
-    made: list[ContentBlock] = []
-    left = limit
-    for block in blocks:
-        if isinstance(block, TextBlock) and len(block.text) > left:
-            made.append(attrs.evolve(block, text=_shorten_text(block.text, left)))
-            left = 0
-        else:
-            made.append(block)
-            left -= len(block.text) if isinstance(block, TextBlock) else 0
-    return tuple(made)
-
-
-def _shorten_text(text: str, limit: int) -> str:
-    head = int(limit * _HEAD)
-    tail = limit - head
-    note = f"[… {len(text) - limit} of {len(text)} characters left out; the whole result is kept in the session …]"
-    return "\n".join(filter(None, [text[:head], note, text[len(text) - tail :] if tail else ""]))
-
-
-@attrs.frozen(kw_only=True)
-class Answer:
-    """What became of one call.
-
-    Attributes:
-        call: the call.
-        phase: how it ended.
-        result: what the model reads.
-        ended_at: UTC.
-        whole: the full result, where `result` is shortened.
-        error: why it failed, for the store; None for a success.
-    """
-
-    call: ToolUseBlock
-    phase: Phase
-    result: ToolResultBlock
-    ended_at: datetime
-    whole: ToolResultBlock | None = None
-    error: str | None = None
-
-
-def answer_from_output(call: ToolUseBlock, returned: Any, *, limit: int, at: datetime) -> Answer:
-    """Make the answer of what a tool returned.
-
-    Raises:
-        TypeError: it is neither text, nor blocks, nor anything that can be written as JSON.
-    """
-    output = returned if isinstance(returned, ToolOutput) else ToolOutput(content=returned)
-    whole = ToolResultBlock(
-        tool_use_id=call.id,
-        content=_to_content(output.content),
-        is_error=output.is_error,
-        tool_name=call.name,
-        details=_to_json(output.details),
-        metadata=_to_object(output.metadata),
-        terminate=output.terminate,
-    )
-    short = shorten(whole.content, limit)
-    return Answer(
-        call=call,
-        phase=Phase.FAILED if output.is_error else Phase.COMPLETED,
-        result=whole if short is None else attrs.evolve(whole, content=short),
-        ended_at=at,
-        whole=None if short is None else whole,
-        error=_text_of(whole.content) if output.is_error else None,
-    )
-
-
-def answer_from_error(call: ToolUseBlock, why: str | BaseException, *, limit: int, at: datetime) -> Answer:
-    """Make the answer of a call that failed: the model reads why."""
-    if isinstance(why, ToolError):
-        text = why.message
-    elif isinstance(why, BaseException):
-        text = f"{type(why).__name__}: {why}" if str(why) else type(why).__name__
-    else:
-        text = why
-    return answer_from_output(call, ToolOutput(content=text, is_error=True), limit=limit, at=at)
-
-
-def answer_cancelled(call: ToolUseBlock, why: str, *, at: datetime) -> Answer:
-    """Make the answer of a call that was cancelled or not permitted."""
-    block = ToolResultBlock(tool_use_id=call.id, content=(TextBlock(text=why),), is_error=True, tool_name=call.name)
-    return Answer(call=call, phase=Phase.CANCELLED, result=block, ended_at=at, error=why)
-
-
-def _to_content(value: Any) -> Any:
-    """Return text and blocks as they are, anything else as JSON values."""
-    if value is None:
-        return ()
-    if isinstance(value, str | ContentBlock):
-        return value
-    if isinstance(value, list | tuple) and value and all(isinstance(one, ContentBlock) for one in value):
-        return tuple(value)
-    import msgspec  # noqa: PLC0415  most results are text, which needs no msgspec
-
-    made = msgspec.to_builtins(value, str_keys=True, enc_hook=_to_plain)
-    return made if made != [] else "[]"  # an empty list is a result; no blocks would be none
-
-
-def _to_json(value: Any) -> Any:
-    import msgspec  # noqa: PLC0415  as above
-
-    return msgspec.to_builtins(value, str_keys=True, enc_hook=_to_plain)
-
-
-def _to_object(value: Any) -> Mapping[str, Any]:
-    made = _to_json(value)
-    if not isinstance(made, dict):
-        raise TypeError(f"the metadata of a tool's output is an object, not {type(value).__name__}")
-    return made
-
-
-def _to_plain(value: Any) -> Any:
-    """Return what msgspec cannot write: a pydantic model as its fields, anything else as text."""
-    dump = getattr(value, "model_dump", None)
-    return dump(mode="json") if callable(dump) and not isinstance(value, type) else str(value)
-
-
-def _text_of(content: tuple[ContentBlock, ...]) -> str:
-    return "".join(block.text for block in content if isinstance(block, TextBlock))
+_UNDECIDED = "was not run: the user continued without a decision about it"
 
 
 @attrs.frozen(kw_only=True)
 class ToolLimits:
-    """How much calls may take.
+    """Limits of calls.
 
     Attributes:
-        side_by_side: how many run at once.
-        timeout: seconds of one call, unless its tool says otherwise; None for no limit.
-        result: characters of a result that the model is sent, unless its tool says otherwise.
+        side_by_side: number of calls that run at once.
+        timeout: seconds that one call may take; None for no limit. A tool's own limit takes precedence.
+        result: characters of a result that the model is sent. A tool's own limit takes precedence.
     """
 
     side_by_side: int = 8
@@ -196,30 +47,30 @@ class ToolLimits:
 
 
 @attrs.frozen
-class Taken:
-    """A call is about to be looked at."""
+class CallTaken:
+    """Work on a call starts."""
 
     call: ToolUseBlock
 
 
 @attrs.frozen
-class Running:
-    """Its tool runs since `at`."""
+class CallRunning:
+    """The call's tool started at `at`."""
 
     call: ToolUseBlock
     at: datetime
 
 
 @attrs.frozen
-class Progress:
-    """Its tool reported a partial result."""
+class CallProgress:
+    """The call's tool reported a partial result."""
 
     call: ToolUseBlock
     partial: Any
 
 
 @attrs.frozen
-class Misread:
+class CallMisread:
     """The call's input breaks the tool's schema, the function's types reject it, or no such tool exists."""
 
     call: ToolUseBlock
@@ -227,48 +78,48 @@ class Misread:
 
 
 @attrs.frozen
-class Answered:
-    """The call at this place of the batch has its answer; each call gets exactly one, or is left open."""
+class CallAnswered:
+    """The call at this place of the batch has its outcome; each call gets exactly one, or is left open."""
 
     place: int
-    answer: Answer
+    outcome: ToolOutcome
 
 
 @attrs.frozen
-class LeftOpen:
+class CallLeftOpen:
     """The call at this place of the batch waits for a person or for the application."""
 
     place: int
-    pending: Pending
+    pending: PendingCall
 
 
-CallReport: TypeAlias = Taken | Running | Progress | Misread | Answered | LeftOpen
-Around: TypeAlias = Callable[[ToolUseBlock, ToolDefinition], InstrumentedWork | None]
+CallReport: TypeAlias = CallTaken | CallRunning | CallProgress | CallMisread | CallAnswered | CallLeftOpen
+InstrumentCall: TypeAlias = Callable[[ToolUseBlock, ToolDefinition], InstrumentedWork | None]
 AskPerson: TypeAlias = Callable[[Confirmation], Awaitable[bool]]
 
 
 class ToolTimeoutError(Exception):
-    """The tool took longer than it may."""
+    """The tool exceeded its time limit."""
 
 
 async def invoke(tool: Tool, arguments: Mapping[str, Any], context: ToolContext, timeout: float | None) -> Any:
-    """Call the tool and return what it returned.
+    """Call the tool and return its result.
 
-    A blocking tool that is out of time or cancelled cannot be stopped: its thread goes on, and `context.cancelled`
-    turns true.
+    A blocking tool that is out of time or cancelled cannot be stopped: its thread continues, and `context.cancelled`
+    becomes True.
 
     Raises:
         ToolTimeoutError: `timeout` seconds have passed.
-        Exception: whatever the tool raised.
+        Exception: raised by the tool.
     """
-    given = dict(arguments)
+    values = dict(arguments)
     if tool.context is not None:
-        given[tool.context] = context
+        values[tool.context] = context
     try:
         async with asyncio.timeout(timeout) as limit:
             if tool.is_async:
-                return await tool.function(**given)
-            return await _in_thread(lambda: tool.function(**given))
+                return await tool.function(**values)
+            return await _in_thread(lambda: tool.function(**values))
     except TimeoutError:
         if limit.expired():
             raise ToolTimeoutError from None
@@ -278,7 +129,7 @@ async def invoke(tool: Tool, arguments: Mapping[str, Any], context: ToolContext,
 
 
 async def _in_thread(work: Callable[[], Any]) -> Any:
-    """As `asyncio.to_thread`, in a daemon thread: a tool that hangs keeps neither the loop nor the process alive."""
+    """`asyncio.to_thread` in a daemon thread: a tool that hangs keeps neither the loop nor the process alive."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[Any] = loop.create_future()
 
@@ -298,34 +149,34 @@ async def _in_thread(work: Callable[[], Any]) -> Any:
         except Exception as error:
             # a future cannot hold a StopIteration
             failure = RuntimeError(f"StopIteration: {error}") if isinstance(error, StopIteration) else error
-        except BaseException as error:  # a tool that wants to end the process only ends itself
+        except BaseException as error:  # a tool that ends the process only ends itself
             failure = RuntimeError(f"{type(error).__name__}: {error}")
-        with suppress(RuntimeError):  # the loop is gone: nobody waits
+        with suppress(RuntimeError):  # the loop is closed and the result no longer needed
             loop.call_soon_threadsafe(settle, value, failure)
 
     threading.Thread(target=contextvars.copy_context().run, args=(run,), name="interlingua-tool", daemon=True).start()
     return await done
 
 
-_GRACE = 1.0  # seconds that cancelled tools have to put things in order
+_GRACE = 1.0  # seconds that cancelled tools have for cleanup
 
 
 class CallBatch:
-    """Runs the calls of one answer and reports what happens; when `run` ends, each call has its answer or is pending.
+    """Runs the calls of one answer and reports what happens; when `run` ends, each call has its outcome or is pending.
 
-    Every call is `Taken` first and `Answered` or `LeftOpen` last. Reports are in the order things happen.
+    The first report of a call is `CallTaken`, the last `CallAnswered` or `CallLeftOpen`. Reports are in order of time.
 
     Args:
-        calls: of one answer, in its order.
+        calls: the calls of one answer, in its order.
         toolbox: the tools.
-        workspace: the folder that tools work in; without one a tool that requires it is refused.
-        limits: what calls may take.
-        policy: which tools may run.
-        ask: puts a question to a person; None where there is nobody, and what would be asked is refused; `DEFER`
-            leaves it open.
-        decisions: by call id, what a person decided before.
-        around: begins a call of a tool's function, for plugins that put something around it.
-        decode_strings: whether JSON text is read where a schema wants an object or an array, before anybody is asked.
+        workspace: the folder that tools work in; without it, calls of tools that require one are rejected.
+        limits: limits of calls.
+        policy: decides which tools may run.
+        ask: asks a person for consent. With None, calls that need consent are rejected; `DEFER` leaves them open.
+        decisions: earlier decisions by call id.
+        instrument: begins a call of a tool's function, for plugins that wrap it.
+        decode_strings: True to parse strings that hold JSON if the schema expects an object or an array, before the
+            person is asked.
         report: called with every report, in the event loop's thread.
     """
 
@@ -338,14 +189,14 @@ class CallBatch:
         limits: ToolLimits | None = None,
         policy: Policy | None = None,
         ask: AskPerson | Defer | None = None,
-        decisions: Mapping[str, Decision] | None = None,
+        decisions: Mapping[str, CallDecision] | None = None,
         decode_strings: bool = False,
-        around: Around | None = None,
+        instrument: InstrumentCall | None = None,
         report: Callable[[CallReport], None],
     ) -> None:
         self.calls = tuple([_decoded(toolbox, call) for call in calls] if decode_strings else calls)
         self._decisions = decisions or {}
-        self._instrument = around
+        self._instrument = instrument
         self._toolbox = toolbox
         self._workspace = workspace
         self._limits = limits or ToolLimits()
@@ -358,11 +209,11 @@ class CallBatch:
         self._halt = asyncio.Event()
 
     def cancel(self) -> None:
-        """Cancel what has no answer yet; `run` then returns soon. Only from the event loop's thread."""
+        """Cancel calls without an outcome; `run` then returns soon. Call it in the event loop's thread only."""
         self._halt.set()
 
     async def run(self) -> None:
-        """Run the calls: those that only read side by side, each other one alone, in the order of the answer."""
+        """Run the calls in order: calls that only read run side by side, every other call alone."""
         try:
             for group in self._groups():
                 if self._halt.is_set():
@@ -370,10 +221,10 @@ class CallBatch:
                 await self._run_group(group)
         finally:
             for place, call in list(self._open.items()):
-                self._settle(place, answer_cancelled(call, "cancelled before it was finished", at=_now()))
+                self._settle(place, cancelled_outcome(call, "cancelled before it was finished", at=_now()))
 
     def _groups(self) -> Iterable[list[int]]:
-        """Split the calls so that one that changes something runs alone, after all calls before it."""
+        """Split the calls so that a call that changes something runs alone, after all calls before it."""
         group: list[int] = []
         for place, call in enumerate(self.calls):
             tool = self._toolbox.get(call.name)
@@ -405,16 +256,16 @@ class CallBatch:
 
     async def _run_call(self, place: int) -> None:
         call = self.calls[place]
-        self._report(Taken(call))
+        self._report(CallTaken(call))
         tool = self._toolbox.get(call.name)
         if tool is None:
             known = ", ".join(one.name for one in self._toolbox) or "none"
             why = f"there is no tool {call.name!r}; the tools are: {known}"
-            self._report(Misread(call, (InputViolation(message=why, rule="tools"),)))
+            self._report(CallMisread(call, (InputViolation(message=why, rule="tools"),)))
             self._fail(place, why)
         elif found := check_call(tool.definition, call):
-            self._report(Misread(call, found))
-            self._fail(place, describe_violations(tool, call, found))
+            self._report(CallMisread(call, found))
+            self._fail(place, describe_violations(tool.definition, call, found))
         elif tool.is_external:
             self._leave_open(place, tool, "external")
         else:
@@ -422,7 +273,7 @@ class CallBatch:
                 arguments = tool.read(call.input)
             except ValueError as error:
                 why = f"invalid input: {error}"
-                self._report(Misread(call, (InputViolation(message=why, rule="parameters"),)))
+                self._report(CallMisread(call, (InputViolation(message=why, rule="parameters"),)))
                 self._fail(place, why)
                 return
             if await self._is_permitted(place, tool):
@@ -432,8 +283,8 @@ class CallBatch:
     async def _is_permitted(self, place: int, tool: Tool) -> bool:
         call = self.calls[place]
         if tool.definition.requires_workspace and not self._workspace:
-            why = f"{tool.name} was not run: it requires a workspace, and this conversation was given none"
-            self._settle(place, answer_cancelled(call, why, at=_now()))
+            why = f"{tool.name} was not run: it requires a workspace, and this conversation has none"
+            self._settle(place, cancelled_outcome(call, why, at=_now()))
             return False
         permission = self._policy(tool.definition)
         if permission is Permission.ALLOW:
@@ -452,10 +303,10 @@ class CallBatch:
                     return True
             why = f"{tool.name} was not run: the user said no"
         elif permission is Permission.ASK:
-            why = f"{tool.name} was not run: it needs a person's consent and nobody can be asked"
+            why = f"{tool.name} was not run: it needs a person's consent, and no person can be asked"
         else:
             why = f"{tool.name} was not run: it is not permitted here"
-        self._settle(place, answer_cancelled(call, why, at=_now()))
+        self._settle(place, cancelled_outcome(call, why, at=_now()))
         return False
 
     async def _run_tool(self, place: int, tool: Tool, arguments: Mapping[str, Any]) -> None:
@@ -465,12 +316,12 @@ class CallBatch:
         def update(partial: Any) -> None:
             loop.call_soon_threadsafe(self._progress, place, partial)
 
-        self._report(Running(call, _now()))
+        self._report(CallRunning(call, _now()))
         activity = None if self._instrument is None else self._instrument(call, tool.definition)
-        answer, failure = None, None
+        outcome, failure = None, None
         try:
             with activity or nullcontext():
-                answer, failure = await self._call_tool(
+                outcome, failure = await self._call_tool(
                     tool, call, arguments, ToolContext(call, update, self._workspace)
                 )
         except BaseException as error:
@@ -478,30 +329,30 @@ class CallBatch:
             raise
         finally:
             if activity is not None:
-                activity.end(answer and answer.result, failure, {})
-        self._settle(place, answer)
+                activity.end(outcome and outcome.result, failure, {})
+        self._settle(place, outcome)
 
     async def _call_tool(
         self, tool: Tool, call: ToolUseBlock, arguments: Mapping[str, Any], context: ToolContext
-    ) -> tuple[Answer, BaseException | None]:
-        """Return what became of a call, and what its tool raised."""
+    ) -> tuple[ToolOutcome, BaseException | None]:
+        """Return the outcome of a call, and the exception that its tool raised."""
         timeout = self._limits.timeout if tool.timeout is None else tool.timeout
         limit = self._result_limit(tool)
         failure: BaseException
         try:
             returned = await invoke(tool, arguments, context, timeout)
-            return answer_from_output(call, returned, limit=limit, at=_now()), None
+            return outcome_of_output(call, returned, limit=limit, at=_now()), None
         except ToolTimeoutError as error:
-            why = f"{tool.name} took longer than {timeout:g} s and was given up"
-            return answer_from_error(call, why, limit=limit, at=_now()), error
+            why = f"{tool.name} took longer than {timeout:g} s and was cancelled"
+            return outcome_of_error(call, why, limit=limit, at=_now()), error
         except asyncio.CancelledError as error:
             task = asyncio.current_task()
             if task is None or task.cancelling():
                 raise
             failure = error  # the tool cancelled itself
-        except Exception as error:  # whatever a tool raises is the model's to read
+        except Exception as error:  # the model reads the errors of tools
             failure = error
-        return answer_from_error(call, failure, limit=limit, at=_now()), failure
+        return outcome_of_error(call, failure, limit=limit, at=_now()), failure
 
     def _result_limit(self, tool: Tool | None) -> int:
         own = tool.result_limit if tool is not None else None
@@ -509,25 +360,25 @@ class CallBatch:
 
     def _progress(self, place: int, partial: Any) -> None:
         if place in self._open:
-            self._report(Progress(self.calls[place], partial))
+            self._report(CallProgress(self.calls[place], partial))
 
     def _fail(self, place: int, why: str) -> None:
         call = self.calls[place]
         limit = self._result_limit(self._toolbox.get(call.name))
-        self._settle(place, answer_from_error(call, why, limit=limit, at=_now()))
+        self._settle(place, outcome_of_error(call, why, limit=limit, at=_now()))
 
     def _leave_open(self, place: int, tool: Tool, reason: Literal["approval", "external"]) -> None:
         if (call := self._open.pop(place, None)) is not None:
-            self._report(LeftOpen(place, Pending.of(call, tool.definition, reason)))
+            self._report(CallLeftOpen(place, PendingCall.of(call, tool.definition, reason)))
 
-    def _settle(self, place: int, answer: Answer) -> None:
+    def _settle(self, place: int, outcome: ToolOutcome) -> None:
         if self._open.pop(place, None) is not None:
-            self._report(Answered(place, answer))
+            self._report(CallAnswered(place, outcome))
 
 
 def _decoded(toolbox: Toolbox, call: ToolUseBlock) -> ToolUseBlock:
     tool = toolbox.get(call.name)
-    return call if tool is None else decode_json_strings(tool, call)
+    return call if tool is None else parse_json_strings(tool.definition, call)
 
 
 def _now() -> datetime:
@@ -535,7 +386,7 @@ def _now() -> datetime:
 
 
 def unanswered_calls(messages: Sequence[Message]) -> tuple[Message | None, list[ToolUseBlock]]:
-    """Return the answer a history ends with and its calls without a result; (None, []) where there are none."""
+    """Return the last answer of a history and its calls without a result; (None, []) if every call has one."""
     answered: set[str] = set()
     for message in reversed(messages):
         if message.role is Role.TOOL:
@@ -547,20 +398,20 @@ def unanswered_calls(messages: Sequence[Message]) -> tuple[Message | None, list[
     return None, []
 
 
-def settle_open_calls(facts: Facts) -> tuple[Message, ...]:
-    """Answer the calls that a history ends with, since the user goes on without them; returns what was added."""
-    _, calls = unanswered_calls(facts.messages)
+def settle_open_calls(conversation: ConversationPort) -> tuple[Message, ...]:
+    """Add results for the open calls of a history, because the user continues without them; return the messages."""
+    _, calls = unanswered_calls(conversation.messages)
     now = datetime.now(UTC)
-    whys = {call.id: UNKNOWN_EFFECT if facts.was_started(call) else _WENT_ON for call in calls}
-    return tuple([add_answer(facts, answer_cancelled(call, whys[call.id], at=now)) for call in calls])
+    whys = {call.id: UNKNOWN_EFFECT if conversation.was_started(call) else _UNDECIDED for call in calls}
+    return tuple([add_outcome(conversation, cancelled_outcome(call, whys[call.id], at=now)) for call in calls])
 
 
-def add_answer(facts: Facts, answer: Answer) -> Message:
-    """Add the message of a call's answer to the history; returns it as it was added."""
+def add_outcome(conversation: ConversationPort, outcome: ToolOutcome) -> Message:
+    """Append the message of a call's outcome to the history; return the stored message."""
     message = Message(
         role=Role.TOOL,
-        content=(answer.result,),
-        metadata=MessageMetadata(parent_tool_use_id=answer.call.id),
-        session_id=facts.id,
+        content=(outcome.result,),
+        metadata=MessageMetadata(parent_tool_use_id=outcome.call.id),
+        session_id=conversation.id,
     )
-    return facts.add_result(message, answer)
+    return conversation.add_result(message, outcome)

@@ -28,7 +28,7 @@ from interlingua.types import (
     VideoBlock,
 )
 from interlingua_agents.event_stream import assistant_stop_reason
-from interlingua_agents.events import AgentEvent, AssistantMessageEvent, Error, ToolExecutionStart
+from interlingua_agents.events import AgentEvent, AnswerError, AssistantMessageEvent, ToolExecutionStart
 
 _SPELLING = {
     "content_index": "contentIndex",
@@ -100,7 +100,7 @@ class EventWriter:
             written["toolCallId"] = self._id(written["toolCallId"])
         if isinstance(event, ToolExecutionStart) and event.kind is not None:
             written["kind"] = str(event.kind)
-        if isinstance(event, Error):
+        if isinstance(event, AnswerError):
             written["error"]["stopReason"] = event.reason
         return {"type": event.type, **written}
 

@@ -1,4 +1,4 @@
-"""Turns a stream of canonical events into assistant events: how one answer grows."""
+"""Converts a stream of canonical events into assistant events, which describe how one answer grows."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from interlingua.types import (
     StopReason,
     StreamEvent,
     TextBlock,
+    TextDelta,
     ThinkingBlock,
+    ThinkingDelta,
     ToolUseBlock,
     ToolUseEnd,
     ToolUseInputDelta,
     ToolUseStart,
 )
-from interlingua.types import TextDelta as CanonicalText
-from interlingua.types import ThinkingDelta as CanonicalThinking
 from interlingua_agents.events import (
+    AgentTextDelta,
+    AgentTextEnd,
+    AgentTextStart,
+    AgentThinkingDelta,
+    AgentThinkingEnd,
+    AgentThinkingStart,
+    AnswerDone,
+    AnswerError,
+    AnswerStart,
     AssistantMessageEvent,
     AssistantStopReason,
-    Done,
-    Error,
-    Start,
-    TextDelta,
-    TextEnd,
-    TextStart,
-    ThinkingDelta,
-    ThinkingEnd,
-    ThinkingStart,
     ToolCallDelta,
     ToolCallEnd,
     ToolCallStart,
@@ -46,12 +46,12 @@ from interlingua_agents.events import (
 from interlingua_agents.protocols import AsyncCanonicalStream, CanonicalStream
 
 
-class BlockAccumulator:
-    """The events of one answer, and the places of the blocks that are shown.
+class EventBlocks:
+    """The events of one answer, and the positions of its visible blocks.
 
     Args:
-        basis: gives the answer as a message at any moment; its id, origin and time are taken from there.
-        turn: which answer of its run it is.
+        basis: returns the answer as a message at any time; its id, origin and time are taken from there.
+        turn: number of the answer in its run.
     """
 
     def __init__(self, basis: Callable[[], Message], turn: int = 1) -> None:
@@ -62,7 +62,7 @@ class BlockAccumulator:
         self._context: RequestContext | None = None
 
     def at(self, seen: int) -> Message:
-        """Return the answer after its first `seen` events: the shown blocks in the order they began."""
+        """Return the answer after its first `seen` events: the visible blocks in the order they began."""
         assembler = MessageAssembler(self._known_context())
         assembler.feed(self._shown(seen))
         return assembler.message()
@@ -73,7 +73,7 @@ class BlockAccumulator:
             if index is None:
                 yield event
             elif (place := self.places.get(index)) is not None:
-                yield attrs.evolve(event, index=place)  # type: ignore[arg-type]  # it has one: `index` says so
+                yield attrs.evolve(event, index=place)  # type: ignore[arg-type]  # events with an index have the field
 
     def _known_context(self) -> RequestContext:
         if self._context is None:
@@ -93,16 +93,16 @@ class BlockAccumulator:
 
 _Makers: TypeAlias = dict[type, Callable[..., AssistantMessageEvent]]
 _STARTS: _Makers = {
-    TextBlock: TextStart,
-    ThinkingBlock: ThinkingStart,
-    RedactedThinkingBlock: ThinkingStart,
+    TextBlock: AgentTextStart,
+    ThinkingBlock: AgentThinkingStart,
+    RedactedThinkingBlock: AgentThinkingStart,
     ToolUseBlock: ToolCallStart,
 }
-_DELTAS: _Makers = {TextBlock: TextDelta, ThinkingBlock: ThinkingDelta, ToolUseBlock: ToolCallDelta}
+_DELTAS: _Makers = {TextBlock: AgentTextDelta, ThinkingBlock: AgentThinkingDelta, ToolUseBlock: ToolCallDelta}
 _ENDS: _Makers = {
-    TextBlock: TextEnd,
-    ThinkingBlock: ThinkingEnd,
-    RedactedThinkingBlock: ThinkingEnd,
+    TextBlock: AgentTextEnd,
+    ThinkingBlock: AgentThinkingEnd,
+    RedactedThinkingBlock: AgentThinkingEnd,
     ToolUseBlock: ToolCallEnd,
 }
 
@@ -123,7 +123,7 @@ _REASONS: dict[StopReason, AssistantStopReason] = {
 
 
 def assistant_stop_reason(message: Message) -> AssistantStopReason:
-    """Return why a message ended, in the events' words; what they have no word for is `stop`."""
+    """Return the reason why a message ended, in the events' words; `stop` if they have no word for it."""
     metadata = message.metadata
     if metadata.status is MessageStatus.ERROR:
         return "error"
@@ -133,33 +133,33 @@ def assistant_stop_reason(message: Message) -> AssistantStopReason:
 
 
 class AssistantView:
-    """Turns the stream events of one answer into assistant events, one by one.
+    """Converts the stream events of one answer into assistant events, one by one.
 
-    Text, thinking (redacted too, without words) and calls are shown; other blocks (media, opaque) have no event. A
-    block ends when its adapter says so, else with the answer: a wire may come back to a text after a call.
+    Text, thinking (redacted too, without words) and calls have events; other blocks (media, opaque) have none. A block
+    ends when its plugin reports the end, else with the answer, because a service may continue text after a call.
 
     Args:
-        basis: gives the answer as a message at any moment, for the facts a partial needs; asked when one is read.
-        turn: which answer of its run it is.
+        basis: returns the answer as a message at any time; called when a partial is read, which needs its facts.
+        turn: number of the answer in its run.
     """
 
     def __init__(self, basis: Callable[[], Message], turn: int = 1) -> None:
-        self._growth = BlockAccumulator(basis, turn)
+        self._growth = EventBlocks(basis, turn)
         self._open: dict[int, type] = {}
         self._spoken: set[int] = set()
 
-    def start(self) -> Start:
+    def start(self) -> AnswerStart:
         """Return the first event."""
-        return Start(growing=self._growth, seen=0)
+        return AnswerStart(growing=self._growth, seen=0)
 
     def feed(self, event: StreamEvent) -> list[AssistantMessageEvent]:
-        """Take one stream event and return the assistant events it is."""
+        """Convert one stream event into assistant events."""
         kind = type(event)
-        if kind is CanonicalText or kind is CanonicalThinking:
+        if kind is TextDelta or kind is ThinkingDelta:
             index, text = event.index, event.text  # type: ignore[union-attr]
             if index in self._spoken:
                 return [self._delta(event, index, text)]
-            begun = self._begin(index, TextBlock if kind is CanonicalText else ThinkingBlock)
+            begun = self._begin(index, TextBlock if kind is TextDelta else ThinkingBlock)
             return [*begun, self._delta(event, index, text)]
         if isinstance(event, ToolUseInputDelta):
             return [self._delta(event, event.index, event.partial_json)]
@@ -178,24 +178,24 @@ class AssistantView:
         return []
 
     def finish(self, message: Message) -> Iterator[AssistantMessageEvent]:
-        """Take the message and yield the last events: open blocks end, then `done`, or `error` if it is not whole."""
+        """Yield the last events: open blocks end, then `done`, or `error` if the message is incomplete."""
         for index in sorted(self._open, key=self._growth.places.__getitem__):
             yield from self._end(index)
         reason = assistant_stop_reason(message)
         if reason == "aborted":
-            yield Error(reason="aborted", error=message)
+            yield AnswerError(reason="aborted", error=message)
         elif reason == "error":
-            yield Error(reason="error", error=message)
+            yield AnswerError(reason="error", error=message)
         else:
-            yield Done(reason=reason, message=message)
+            yield AnswerDone(reason=reason, message=message)
 
-    def fail(self, error: InterlinguaError) -> Error:
+    def fail(self, error: InterlinguaError) -> AnswerError:
         """Return the last event of an answer that failed."""
         partial = error.partial if isinstance(error.partial, Message) else self._growth.at(len(self._growth.events))
-        return Error(reason="error", error=partial, cause=error)
+        return AnswerError(reason="error", error=partial, cause=error)
 
     def _begin(self, index: int, block: type[ShownBlock]) -> list[AssistantMessageEvent]:
-        """Begin a block before its first words, so that nobody counts them twice."""
+        """Begin a block before its first words, so that they are not counted twice."""
         if index in self._growth.places:
             return []
         self._growth.events.append(BlockStart(index=index, block=_EMPTY[block]))
@@ -215,7 +215,7 @@ class AssistantView:
         return make(growing=growth, seen=len(events), content_index=growth.places[index], delta=delta)
 
     def _whole(self, event: StreamEvent, index: int, content: str) -> list[AssistantMessageEvent]:
-        """End a block; what came in one piece is one delta."""
+        """End a block; content that arrived in one piece becomes one delta."""
         if content and index not in self._spoken:
             return [self._delta(event, index, content), *self._end(index)]
         self._growth.events.append(event)
@@ -233,8 +233,8 @@ def assistant_events(stream: CanonicalStream, turn: int = 1) -> Iterator[Assista
     """Yield an open stream's events as assistant events; a failure is the last event and is not raised.
 
     Args:
-        stream: of a client or a session.
-        turn: which answer of its run it is.
+        stream: an open stream of a client or a session.
+        turn: number of the answer in its run.
     """
     view = AssistantView(lambda: stream.partial, turn)
     yield view.start()
@@ -249,7 +249,7 @@ def assistant_events(stream: CanonicalStream, turn: int = 1) -> Iterator[Assista
 async def assistant_events_async(
     stream: AsyncCanonicalStream, turn: int = 1
 ) -> AsyncGenerator[AssistantMessageEvent, None]:
-    """As `assistant_events`, for asynchronous code."""
+    """`assistant_events` for asynchronous code."""
     view = AssistantView(lambda: stream.partial, turn)
     yield view.start()
     try:

@@ -1,6 +1,6 @@
-"""Events for user interfaces: how one answer grows, and what an agent does around it.
+"""Events for user interfaces: the growth of one answer, and the steps of an agent around it.
 
-An event of a growing answer costs a pointer and a number, however long the answer is: its message is made when read.
+An event of a growing answer holds a reference and a number, however long the answer is; its message is built when read.
 """
 
 from __future__ import annotations
@@ -15,65 +15,65 @@ from interlingua.types import Message, SideEffects, TextBlock, ThinkingBlock, To
 
 
 class GrowingAnswer(Protocol):
-    """An answer that remembers how it grew."""
+    """An answer that can return each of its earlier states."""
 
     @property
     def turn(self) -> int:
-        """Which answer of its run it is, from 1."""
+        """Number of the answer in its run, from 1."""
 
     def at(self, seen: int) -> Message:
-        """Return what it was after its first `seen` stream events."""
+        """Return the answer after its first `seen` stream events."""
 
 
 @attrs.frozen(kw_only=True)
-class Moment:
-    """A moment of an answer: cheap to keep, and the message of that moment is made when it is read."""
+class AnswerMoment:
+    """A state of a growing answer: cheap to keep; the message of that state is built when read."""
 
     growing: GrowingAnswer = attrs.field(repr=False, eq=False)
     seen: int = attrs.field(repr=False, eq=False)
 
     @property
     def partial(self) -> Message:
-        """The answer as it stood at this event, status PARTIAL; made anew each time it is read."""
+        """The answer at this event, status PARTIAL; built anew at each read."""
         return self.growing.at(self.seen)
 
     @property
     def turn(self) -> int:
-        """Which answer of its run this is, from 1."""
+        """Number of the answer in its run, from 1."""
         return self.growing.turn
 
 
 @attrs.frozen(kw_only=True)
-class BlockMoment(Moment):
-    """A moment of one block.
+class BlockMoment(AnswerMoment):
+    """A state of one block of a growing answer.
 
     Attributes:
-        content_index: which block of `partial.content`: blocks count in the order they began, and keep their place.
+        content_index: index of the block in `partial.content`; blocks are numbered in the order they began.
     """
 
     content_index: int
 
 
 AssistantStopReason: TypeAlias = Literal["stop", "length", "toolUse", "error", "aborted"]
-"""Why an answer ended, in the words of the events' JSON."""
+"""The reason why an answer ended, in the words of the events' JSON."""
 
 
 @attrs.frozen(kw_only=True)
-class Start(Moment):
+class AnswerStart(AnswerMoment):
     """The answer begins."""
 
     type: ClassVar[Literal["start"]] = "start"
 
 
 @attrs.frozen(kw_only=True)
-class TextStart(BlockMoment):
+class AgentTextStart(BlockMoment):
     """A text block begins."""
 
     type: ClassVar[Literal["text_start"]] = "text_start"
 
 
 @attrs.frozen(kw_only=True)
-class TextDelta(BlockMoment):
+class AgentTextDelta(BlockMoment):
     """More text."""
 
     type: ClassVar[Literal["text_delta"]] = "text_delta"
@@ -81,13 +81,13 @@ class TextDelta(BlockMoment):
 
     @property
     def text(self) -> str:
-        """The same as `delta`, under the name that core's events have."""
+        """Same as `delta`, under the name used by core's events."""
         return self.delta
 
 
 @attrs.frozen(kw_only=True)
-class TextEnd(BlockMoment):
-    """A text block is whole."""
+class AgentTextEnd(BlockMoment):
+    """A text block is complete."""
 
     type: ClassVar[Literal["text_end"]] = "text_end"
 
@@ -99,14 +99,14 @@ class TextEnd(BlockMoment):
 
 
 @attrs.frozen(kw_only=True)
-class ThinkingStart(BlockMoment):
+class AgentThinkingStart(BlockMoment):
     """A thinking block begins."""
 
     type: ClassVar[Literal["thinking_start"]] = "thinking_start"
 
 
 @attrs.frozen(kw_only=True)
-class ThinkingDelta(BlockMoment):
+class AgentThinkingDelta(BlockMoment):
     """More thinking."""
 
     type: ClassVar[Literal["thinking_delta"]] = "thinking_delta"
@@ -114,13 +114,13 @@ class ThinkingDelta(BlockMoment):
 
     @property
     def text(self) -> str:
-        """The same as `delta`, under the name that core's events have."""
+        """Same as `delta`, under the name used by core's events."""
         return self.delta
 
 
 @attrs.frozen(kw_only=True)
-class ThinkingEnd(BlockMoment):
-    """A thinking block is whole."""
+class AgentThinkingEnd(BlockMoment):
+    """A thinking block is complete."""
 
     type: ClassVar[Literal["thinking_end"]] = "thinking_end"
 
@@ -148,7 +148,7 @@ class ToolCallDelta(BlockMoment):
 
 @attrs.frozen(kw_only=True)
 class ToolCallEnd(BlockMoment):
-    """A call is whole."""
+    """A call is complete."""
 
     type: ClassVar[Literal["toolcall_end"]] = "toolcall_end"
 
@@ -156,13 +156,13 @@ class ToolCallEnd(BlockMoment):
     def tool_call(self) -> ToolUseBlock:
         """The whole call."""
         block = self.partial.content[self.content_index]
-        assert isinstance(block, ToolUseBlock)  # noqa: S101  the view numbered it as one
+        assert isinstance(block, ToolUseBlock)  # noqa: S101  the view numbered a call
         return block
 
 
 @attrs.frozen(kw_only=True)
-class Done:
-    """The answer is whole: `message` is it, in the canonical order of its blocks."""
+class AnswerDone:
+    """The answer is complete: `message` has its blocks in canonical order."""
 
     type: ClassVar[Literal["done"]] = "done"
     reason: AssistantStopReason
@@ -170,13 +170,13 @@ class Done:
 
 
 @attrs.frozen(kw_only=True)
-class Error:
-    """The answer failed or was cancelled; nothing is raised besides.
+class AnswerError:
+    """The answer failed or was cancelled. No exception is raised in addition.
 
     Attributes:
-        reason: `aborted` when somebody cancelled it.
-        error: what was received, as a message.
-        cause: the exception, where there was one; not part of the event's JSON.
+        reason: `aborted` if the answer was cancelled.
+        error: the message received so far.
+        cause: the exception, or None; not part of the event's JSON.
     """
 
     type: ClassVar[Literal["error"]] = "error"
@@ -186,48 +186,48 @@ class Error:
 
 
 AssistantMessageEvent: TypeAlias = (
-    Start
-    | TextStart
-    | TextDelta
-    | TextEnd
-    | ThinkingStart
-    | ThinkingDelta
-    | ThinkingEnd
+    AnswerStart
+    | AgentTextStart
+    | AgentTextDelta
+    | AgentTextEnd
+    | AgentThinkingStart
+    | AgentThinkingDelta
+    | AgentThinkingEnd
     | ToolCallStart
     | ToolCallDelta
     | ToolCallEnd
-    | Done
-    | Error
+    | AnswerDone
+    | AnswerError
 )
-"""How one answer grows. Attributes are in snake_case; `to_wire_event` writes the camelCase of the events' JSON."""
+"""The growth of one answer. Attributes are in snake_case; `to_wire_event` writes the camelCase of the events' JSON."""
 
 
 @attrs.frozen(kw_only=True)
 class AgentStart:
-    """The agent begins to work on the user's message."""
+    """The agent starts to work on the user's message."""
 
     type: ClassVar[Literal["agent_start"]] = "agent_start"
 
 
 @attrs.frozen(kw_only=True)
 class AgentEnd:
-    """It is done; `messages` are all messages since it started, the user's first."""
+    """The agent is done; `messages` are all messages since it started, the user's first."""
 
     type: ClassVar[Literal["agent_end"]] = "agent_end"
     messages: tuple[Message, ...]
 
 
 @attrs.frozen(kw_only=True)
-class TurnStart:
-    """One model call with its tools begins."""
+class AgentTurnStart:
+    """One model call with its tools starts."""
 
     type: ClassVar[Literal["turn_start"]] = "turn_start"
     turn: int = 1
 
 
 @attrs.frozen(kw_only=True)
-class TurnEnd:
-    """It is over: the answer, and the results of its calls in the calls' order."""
+class AgentTurnEnd:
+    """One model call with its tools is done: the answer, and the results of its calls in the calls' order."""
 
     type: ClassVar[Literal["turn_end"]] = "turn_end"
     message: Message
@@ -237,7 +237,7 @@ class TurnEnd:
 
 @attrs.frozen(kw_only=True)
 class MessageStart:
-    """A message appears: an answer still empty, any other whole."""
+    """A message appears: an answer is still empty, any other message is complete."""
 
     type: ClassVar[Literal["message_start"]] = "message_start"
     message: Message
@@ -252,7 +252,7 @@ class MessageUpdate:
 
     @property
     def message(self) -> Message:
-        """The answer as it stood then; made when it is read, unless the event brings it."""
+        """The answer at this event; built when read, unless the event holds it."""
         event = self.assistant_message_event
         if event.type == "done":
             return event.message
@@ -261,7 +261,7 @@ class MessageUpdate:
 
 @attrs.frozen(kw_only=True)
 class MessageEnd:
-    """A message is whole, and stored."""
+    """A message is complete and stored."""
 
     type: ClassVar[Literal["message_end"]] = "message_end"
     message: Message
@@ -269,15 +269,15 @@ class MessageEnd:
 
 @attrs.frozen(kw_only=True)
 class ToolExecutionStart:
-    """A call is taken up; every one of these has its end.
+    """Work on a call starts. Each of these events has its end.
 
     Attributes:
         tool_call_id: canonical id of the call.
-        tool_name: its tool.
-        args: its input.
-        provider_id: the id that the provider gave the call, or None.
+        tool_name: name of the tool.
+        args: the input.
+        provider_id: the provider's id of the call, or None.
         kind: the tool's kind, for user interfaces, or None.
-        side_effects: what the tool may change; None where there is no such tool.
+        side_effects: the tool's side effects; None if the tool does not exist.
     """
 
     type: ClassVar[Literal["tool_execution_start"]] = "tool_execution_start"
@@ -291,7 +291,7 @@ class ToolExecutionStart:
 
 @attrs.frozen(kw_only=True)
 class ToolExecutionUpdate:
-    """A running tool reports what it has so far."""
+    """A running tool reports a partial result."""
 
     type: ClassVar[Literal["tool_execution_update"]] = "tool_execution_update"
     tool_call_id: str
@@ -302,7 +302,7 @@ class ToolExecutionUpdate:
 
 @attrs.frozen(kw_only=True)
 class ToolExecutionEnd:
-    """A call is answered: `result` is the answer as the model will see it."""
+    """A call has its result, as the model will see it."""
 
     type: ClassVar[Literal["tool_execution_end"]] = "tool_execution_end"
     tool_call_id: str
@@ -314,8 +314,8 @@ class ToolExecutionEnd:
 AgentEvent: TypeAlias = (
     AgentStart
     | AgentEnd
-    | TurnStart
-    | TurnEnd
+    | AgentTurnStart
+    | AgentTurnEnd
     | MessageStart
     | MessageUpdate
     | MessageEnd
@@ -323,4 +323,4 @@ AgentEvent: TypeAlias = (
     | ToolExecutionUpdate
     | ToolExecutionEnd
 )
-"""What happens while an agent runs, model calls and tools together."""
+"""The events of a running agent, model calls and tools together."""

@@ -1,7 +1,9 @@
-"""The check of a call's input against its tool's schema (JSON Schema draft 2020-12)."""
+"""The check of a call's input against its tool's schema (JSON Schema draft 2020-12), and its repair."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -10,6 +12,7 @@ import attrs
 from interlingua.plugins import dumps, loads
 from interlingua.types import ToolDefinition, ToolUseBlock, json_pointer
 
+_CONTAINERS: Mapping[str, type] = {"object": dict, "array": list}
 _MAX_MESSAGE = 300  # a message quotes the input, which may be a whole file
 
 
@@ -19,8 +22,8 @@ class InputViolation:
 
     Attributes:
         path: JSON pointer into the input; "" is the input itself.
-        message: what is wrong there, at most 300 characters; it may quote the input.
-        rule: the schema's keyword that is broken; `JSON` for arguments that are not JSON, `depth` for an input that is
+        message: the problem, at most 300 characters; it may quote the input.
+        rule: the broken keyword of the schema; `JSON` for arguments that are not JSON, `depth` for an input that is
             nested too deeply to be checked, `tools` for a tool that does not exist, `parameters` for an input that the
             function's types reject.
     """
@@ -49,6 +52,45 @@ def check_call(definition: ToolDefinition, call: ToolUseBlock) -> tuple[InputVio
     if call.parse_error is not None:
         return (InputViolation(message=call.parse_error, rule="JSON"),)
     return validate_input(definition, call.input)
+
+
+def describe_violations(definition: ToolDefinition, call: ToolUseBlock, found: Iterable[InputViolation]) -> str:
+    """Describe the violations of an input for the model, so that it can correct the call."""
+    if call.parse_error is not None:
+        return f"invalid input: {call.parse_error}"
+    text = "invalid input: " + "; ".join(f"{one.path or '/'}: {one.message}" for one in found)
+    if _parse(definition.input_schema, call.input) != call.input:
+        text += "; write objects and arrays directly, not as strings that contain JSON"
+    return text
+
+
+def parse_json_strings(definition: ToolDefinition, call: ToolUseBlock) -> ToolUseBlock:
+    """Parse strings that hold JSON if the schema expects an object or an array; return the same call if it has none."""
+    if call.parse_error is not None:
+        return call
+    parsed = _parse(definition.input_schema, call.input)
+    return call if parsed == call.input else attrs.evolve(call, input=parsed, raw_input=None)
+
+
+def _parse(schema: Any, value: Any) -> Any:
+    """Follow the schema through the value; parts that it does not describe are kept."""
+    if not isinstance(schema, Mapping):
+        return value
+    wanted = _CONTAINERS.get(str(schema.get("type")))
+    if wanted is not None and isinstance(value, str):
+        try:
+            found = json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+        if not isinstance(found, wanted):
+            return value
+        value = found
+    if isinstance(value, Mapping):
+        fields = schema.get("properties", {})
+        return {name: _parse(fields.get(name, schema.get("additionalProperties")), one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_parse(schema.get("items"), one) for one in value]
+    return value
 
 
 # Keyed by the schema's JSON: equal values would share a key although the schemas differ, since 1 == True in Python.

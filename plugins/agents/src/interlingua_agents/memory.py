@@ -1,6 +1,6 @@
-"""A turn over a plain list of messages and a client: the agent loop without a store.
+"""A turn over a list of messages and a client: the agent loop without a store.
 
-`AgentLoop(tools).run(MemoryTurn(client, messages))` extends the list by the answers and the tool results.
+`AgentLoop(tools).run(MemoryTurn(client, messages))` appends the answers and the tool results to the list.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from interlingua import AsyncClient, CallerError, Client, InterlinguaError
 from interlingua.output import OutputPlan
 from interlingua.plugins import InstrumentedWork
 from interlingua.types import Message, MessageStatus, StreamEvent, ToolDefinition, ToolResultBlock, ToolUseBlock
-from interlingua_agents.calls import Answer
+from interlingua_agents.outcomes import ToolOutcome
 
 ClientT = TypeVar("ClientT", Client, AsyncClient)
 
 
 class _Turn(Generic[ClientT]):
-    """What both faces share: the history, and how it grows.
+    """Shared code of both turns: the history and its growth.
 
     Attributes:
-        client: sends.
+        client: the client that sends.
         messages: the history.
-        model: canonical id of the model that is asked.
+        model: canonical id of the model.
         workspace: the folder that tools work in; empty for none.
-        options: of every request.
-        instructions: a system message that is sent in front of the conversation and is no part of it, or None.
-        hidden: ids of messages that are not sent any more.
-        kept_results: whole results, by call id, of calls whose message holds the result shortened.
+        options: options of every request.
+        instructions: a system message that is sent before the conversation and is not part of it, or None.
+        hidden: ids of messages that are no longer sent.
+        kept_results: whole results, by call id, of calls whose message holds a shortened result.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class _Turn(Generic[ClientT]):
     ) -> None:
         name = model or client.model
         if name is None:
-            raise CallerError("no model: name one for this turn, or give the client a default")
+            raise CallerError("no model: pass model= to this turn or set a default on the client")
         self.client: ClientT = client
         self.messages = messages
         self.model = str(client.registry.resolve(name))
@@ -69,29 +69,29 @@ class _Turn(Generic[ClientT]):
         self.client.registry.observe(event)
 
     def instrument(self, kind: str, facts: Mapping[str, Any]) -> InstrumentedWork | None:
-        """Begin a piece of work that plugins may put something around."""
+        """Begin a piece of work that plugins may wrap."""
         registry = self.client.registry
         return registry.instrument(kind, facts) if registry.plugins else None
 
     def start_call(self, call: ToolUseBlock, at: datetime) -> None:
-        """Do nothing: memory does not outlive the process, so nobody asks later."""
+        """Do nothing: memory does not outlive the process, so the record would not be read."""
 
     def was_started(self, call: ToolUseBlock) -> bool:
-        """Return False: what an earlier process did is not known."""
+        """Return False: the work of an earlier process is unknown."""
         return False
 
     def is_answered(self, call: ToolUseBlock) -> bool:
         """Tell whether a call's result is in the history."""
         return any(one.tool_use_id == call.id for message in self.messages for one in message.tool_results)
 
-    def add_result(self, message: Message, answer: Answer) -> Message:
-        """Append a tool message; a result that it holds shortened is kept whole in `kept_results`."""
-        if answer.whole is not None:
-            self.kept_results[answer.call.id] = answer.whole
+    def add_result(self, message: Message, outcome: ToolOutcome) -> Message:
+        """Append a tool message; `kept_results` keeps the whole result if the message holds a shortened one."""
+        if outcome.whole is not None:
+            self.kept_results[outcome.call.id] = outcome.whole
         return self.add(message)
 
     def add(self, message: Message) -> Message:
-        """Append a message to the list, as one of its session."""
+        """Append a message to the list, with the session id of the other messages."""
         if message.session_id != self.id and self.messages:
             message = attrs.evolve(message, session_id=self.id)
         self.messages.append(message)
@@ -99,7 +99,7 @@ class _Turn(Generic[ClientT]):
 
     @contextmanager
     def adding_partial(self) -> Iterator[None]:
-        """Append what an error holds of an answer; its `partial` is the appended message then."""
+        """Append the partial answer of an error; its `partial` is then the appended message."""
         try:
             yield
         except InterlinguaError as error:
@@ -114,16 +114,16 @@ class _Turn(Generic[ClientT]):
             self._question = None
 
     def arguments(self, tools: Sequence[ToolDefinition], options: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the client's arguments of the next step, besides the messages."""
+        """Return the client's arguments of the next step, without the messages."""
         return {"model": self.model, "tools": tools, **self.options, **options}
 
     def sent(self) -> list[Message]:
-        """Return what the next step sends: the instructions, then the history without what is hidden."""
+        """Return the messages of the next step: the instructions, then the history without hidden messages."""
         lead = [] if self.instructions is None else [self.instructions]
         return lead + [message for message in self.messages if message.id not in self.hidden]
 
     def plan_output(self, output: Any, tools: Sequence[ToolDefinition], *, stream: bool) -> OutputPlan[Any]:
-        """Return how the model is asked for a typed answer; a forced choice of a tool is the loop's business."""
+        """Return the plan of a typed answer, without `tool_choice`, which the loop handles."""
         options = {name: value for name, value in self.options.items() if name != "tool_choice"}
         return self.client.plan_output(output, model=self.model, tools=tools, stream=stream, **options)
 
@@ -132,50 +132,50 @@ class MemoryTurn(_Turn[Client]):
     """A turn in progress for blocking code; satisfies `Steps`.
 
     Args:
-        client: sends; it stays the caller's.
+        client: sends; it is not closed.
         messages: the conversation, the user's new message last; answers and tool results are appended to this list.
-        model: instead of the client's default.
-        workspace: the folder that tools work in, instead of the client's.
+        model: overrides the client's default.
+        workspace: the folder that tools work in, overriding the client's.
         question: appended by `start`.
         **options: fields of `RequestKwargs` by name.
 
     Raises:
-        CallerError: no model is named, or the name is no model.
+        CallerError: no model is set, or the name is not a model.
     """
 
     def start(self) -> None:
-        """Append the question, where there is one."""
+        """Append the question, if it has one."""
         self.begin()
 
     def ask(self, tools: Sequence[ToolDefinition] = (), **options: Any) -> Message:
-        """Send the conversation, append the answer and return it; raises what the client raises."""
+        """Send the conversation, append the answer and return it. Raises the client's errors."""
         with self.adding_partial():
             return self.add(self.client.send(self.sent(), **self.arguments(tools, options)))
 
     def stream(self, tools: Sequence[ToolDefinition] = (), **options: Any) -> MemoryStream:
-        """Make one step as a stream, to be used in a `with` statement."""
+        """Make one step as a stream; use it in a `with` statement."""
         return MemoryStream(self, self.arguments(tools, options))
 
 
 class AsyncMemoryTurn(_Turn[AsyncClient]):
-    """As `MemoryTurn`, for asynchronous code; satisfies `AsyncSteps`."""
+    """`MemoryTurn` for asynchronous code; satisfies `AsyncSteps`."""
 
     async def start(self) -> None:
-        """As `MemoryTurn.start`."""
+        """See `MemoryTurn.start`."""
         self.begin()
 
     async def ask(self, tools: Sequence[ToolDefinition] = (), **options: Any) -> Message:
-        """As `MemoryTurn.ask`."""
+        """See `MemoryTurn.ask`."""
         with self.adding_partial():
             return self.add(await self.client.send(self.sent(), **self.arguments(tools, options)))
 
     def stream(self, tools: Sequence[ToolDefinition] = (), **options: Any) -> AsyncMemoryStream:
-        """As `MemoryTurn.stream`, with `async with`."""
+        """See `MemoryTurn.stream`; use it with `async with`."""
         return AsyncMemoryStream(self, self.arguments(tools, options))
 
 
 class _Stream:
-    """What both streams share: the answer is appended once, as what it became."""
+    """Shared code of both streams: the answer is appended once, in its final state."""
 
     def __init__(self, turn: _Turn[Any], arguments: Mapping[str, Any]) -> None:
         self._turn = turn
@@ -184,11 +184,11 @@ class _Stream:
 
     @property
     def partial(self) -> Message:
-        """What was received so far; made when read."""
+        """The answer received so far; built when read."""
         return self._added or self._inner.partial
 
     def cancel(self) -> None:
-        """Stop and keep what was received; any thread may call it."""
+        """Stop and keep the answer received so far; any thread may call it."""
         self._inner.cancel()
 
     def _add(self, message: Message) -> Message:
@@ -200,7 +200,7 @@ class _Stream:
 
     @contextmanager
     def _adding_failed(self) -> Iterator[None]:
-        """Add what an error left; its `partial` is the added message then."""
+        """Append the partial answer of an error; its `partial` is then the appended message."""
         try:
             yield
         except InterlinguaError as error:
@@ -210,7 +210,7 @@ class _Stream:
 
 
 class MemoryStream(_Stream):
-    """A streamed answer that is appended to the list as what it became: COMPLETE, CANCELLED or ERROR."""
+    """A streamed answer that is appended to the list in its final state: COMPLETE, CANCELLED or ERROR."""
 
     def __enter__(self) -> Self:
         self._inner.__enter__()
@@ -225,7 +225,7 @@ class MemoryStream(_Stream):
             yield from self._inner
 
     def batches(self) -> Iterator[list[StreamEvent]]:
-        """Iterate over the events of each read together, in place of iterating over the stream."""
+        """Iterate over lists of events, one list for each read, instead of over the stream."""
         with self._adding_failed():
             yield from self._inner.batches()
 
@@ -234,14 +234,14 @@ class MemoryStream(_Stream):
         """The answer; reading it waits for the rest.
 
         Raises:
-            InterlinguaError: what ended the stream, with `.partial`.
+            InterlinguaError: the error that ended the stream, with `.partial`.
         """
         with self._adding_failed():
             return self._add(self._inner.message)
 
 
 class AsyncMemoryStream(_Stream):
-    """As `MemoryStream`, with `async with`, `async for` and `await stream.message`."""
+    """`MemoryStream` with `async with`, `async for` and `await stream.message`."""
 
     async def __aenter__(self) -> Self:
         await self._inner.__aenter__()
@@ -257,14 +257,14 @@ class AsyncMemoryStream(_Stream):
                 yield event
 
     async def batches(self) -> AsyncIterator[list[StreamEvent]]:
-        """As `MemoryStream.batches`."""
+        """See `MemoryStream.batches`."""
         with self._adding_failed():
             async for events in self._inner.batches():
                 yield events
 
     @property
     def message(self) -> Awaitable[Message]:
-        """As `MemoryStream.message`, to be awaited."""
+        """`MemoryStream.message`, as an awaitable."""
         return self._rest()
 
     async def _rest(self) -> Message:

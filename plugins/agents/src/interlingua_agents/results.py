@@ -1,8 +1,8 @@
-"""What a run gives: how it ended, the calls it left open, and the events of a run that is streamed."""
+"""The result of a run: how it ended, the calls it left open, and the events of a streamed run."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from enum import Enum, StrEnum
 from typing import Any, ClassVar, Final, Generic, Literal, TypeAlias, TypeVar
@@ -11,19 +11,19 @@ import attrs
 
 from interlingua import CallerError, InterlinguaError
 from interlingua.types import Message, SideEffects, ToolDefinition, ToolResultBlock, ToolUseBlock, Usage
-from interlingua_agents.events import TextDelta, ThinkingDelta, TurnEnd, TurnStart
-from interlingua_agents.tools import Phase
+from interlingua_agents.events import AgentTextDelta, AgentThinkingDelta, AgentTurnEnd, AgentTurnStart
+from interlingua_agents.tools import CallPhase
 
-OutputT = TypeVar("OutputT", covariant=True)  # noqa: PLC0105  what a reader expects is Output and T
+OutputT = TypeVar("OutputT", covariant=True)  # noqa: PLC0105  readers expect the names Output and T
 
 
 class StopCause(StrEnum):
-    """Why a run ended."""
+    """The reason why a run ended."""
 
     DONE = "done"
-    """The model has answered."""
+    """The model has answered without calling tools."""
     TERMINATED = "terminated"
-    """A tool's result asked for it (`ToolOutput.terminate`)."""
+    """A tool's result requested the end (`ToolOutput.terminate`)."""
     TURN_LIMIT = "turn_limit"
     BUDGET = "budget"
     """The budget is spent, or the cost of an answer is not known."""
@@ -35,14 +35,14 @@ class StopCause(StrEnum):
 
 
 @attrs.frozen(kw_only=True)
-class Stopped:
+class RunStop:
     """How a run ended.
 
     Attributes:
-        cause: why.
+        cause: the reason.
         message: the last answer.
-        turns: how many answers there were.
-        spent_usd: what they cost together, those of known cost.
+        turns: number of answers.
+        spent_usd: the sum of the known costs.
     """
 
     cause: StopCause
@@ -58,7 +58,7 @@ class Defer(Enum):
 
 
 DEFER: Final = Defer.DEFER
-"""As `confirm`: calls that need consent are left open, and the run ends once every other call is answered."""
+"""Value for `confirm`: leave calls that need consent open; the run ends once every other call has its result."""
 
 
 def _plain(value: Any) -> Any:
@@ -68,13 +68,13 @@ def _plain(value: Any) -> Any:
 
 
 @attrs.frozen(kw_only=True)
-class Decision:
-    """What a person decided about a pending call; all fields are JSON values.
+class CallDecision:
+    """A person's decision about a pending call; all fields are JSON values.
 
     Attributes:
         call_id: canonical id of the call.
         approved: whether it may run.
-        why: where it may not: what the model reads besides.
+        why: the reason of a rejection, which the model reads.
     """
 
     call_id: str
@@ -82,26 +82,28 @@ class Decision:
     why: str = ""
 
 
-def approve(pending: Pending | ToolUseBlock) -> Decision:
-    """Let a pending call run, in the run that is given the decision."""
-    return Decision(call_id=pending.call_id if isinstance(pending, Pending) else pending.id, approved=True)
+def approve(pending: PendingCall | ToolUseBlock) -> CallDecision:
+    """Return the decision to let a pending call run; pass it to the next run."""
+    return CallDecision(call_id=pending.call_id if isinstance(pending, PendingCall) else pending.id, approved=True)
 
 
-def reject(pending: Pending | ToolUseBlock, why: str = "") -> Decision:
-    """Answer a pending call by a refusal; the model reads `why`."""
-    return Decision(call_id=pending.call_id if isinstance(pending, Pending) else pending.id, approved=False, why=why)
+def reject(pending: PendingCall | ToolUseBlock, why: str = "") -> CallDecision:
+    """Return the decision to reject a pending call; the model reads `why`."""
+    return CallDecision(
+        call_id=pending.call_id if isinstance(pending, PendingCall) else pending.id, approved=False, why=why
+    )
 
 
 @attrs.frozen(kw_only=True)
-class Pending:
-    """A call that was left open; all fields are JSON values: `Pending(**attrs.asdict(pending))` is equal to it.
+class PendingCall:
+    """A call that was left open; all fields are JSON values: `PendingCall(**attrs.asdict(pending))` is equal to it.
 
     Attributes:
         call_id: canonical id of the call.
         name: its tool.
         input: its arguments.
-        side_effects: what the tool may change.
-        reason: `approval` where a person's consent is missing, `external` where the application runs the tool itself.
+        side_effects: the tool's side effects.
+        reason: `approval` if a person's consent is missing, `external` if the application runs the tool itself.
     """
 
     call_id: str
@@ -111,8 +113,8 @@ class Pending:
     reason: Literal["approval", "external"]
 
     @classmethod
-    def of(cls, call: ToolUseBlock, tool: ToolDefinition, reason: Literal["approval", "external"]) -> Pending:
-        """Make one of a call."""
+    def of(cls, call: ToolUseBlock, tool: ToolDefinition, reason: Literal["approval", "external"]) -> PendingCall:
+        """Make a pending call of a call and its tool."""
         return cls(
             call_id=call.id, name=call.name, input=call.input, side_effects=str(tool.side_effects), reason=reason
         )
@@ -122,46 +124,46 @@ _MISSING: Any = object()
 
 
 @attrs.frozen(kw_only=True)
-class AgentRun(Generic[OutputT]):
-    """What a run of an agent came to.
+class RunResult(Generic[OutputT]):
+    """The result of a run of an agent.
 
     Attributes:
-        messages: the new ones: question, answers and tool results. Add them to the history.
-        usage: of all answers together; a count is None where no answer reports it, the cost where it is not known of
-            one.
+        messages: the new messages: question, answers and tool results. Add them to the history.
+        usage: the sum over all answers. A count is None if no answer reports it; the cost is None if it is unknown for
+            one answer.
         stop: how the run ended.
         pending: calls that wait for consent or for the application.
-        whole_results: by call id, whole results of calls whose message holds the result shortened.
+        whole_results: by call id, the whole results of calls whose message holds a shortened result.
     """
 
     messages: tuple[Message, ...]
     usage: Usage
-    stop: Stopped
-    pending: tuple[Pending, ...] = ()
+    stop: RunStop
+    pending: tuple[PendingCall, ...] = ()
     whole_results: Mapping[str, ToolResultBlock] = attrs.field(factory=dict)
-    _output: Any = _MISSING
+    _value: Any = _MISSING
 
     @property
-    def output(self) -> OutputT:
+    def value(self) -> OutputT:
         """The last answer's text, or with `output=` the value of that type.
 
         Raises:
-            CallerError: the run stopped before there was such a value; `stop.cause` says why.
+            CallerError: the run stopped before it had a value; `stop.cause` is the reason.
         """
-        if self._output is _MISSING:
-            raise CallerError(f"the run has no output, it stopped before: {self.stop.cause}; look at stop and pending")
-        value: OutputT = self._output
+        if self._value is _MISSING:
+            raise CallerError(f"the run stopped before it had a value: {self.stop.cause}; see stop and pending")
+        value: OutputT = self._value
         return value
 
 
 @attrs.frozen(kw_only=True)
 class ToolStart:
-    """A call is taken up; every one of these has its end, unless the call is left pending.
+    """Work on a call starts. Each of these events has its `ToolEnd`, unless the call is left pending.
 
     Attributes:
-        turn: which answer of the run has the call, from 1; 0 for one that an earlier run left open.
+        turn: number of the answer that has the call, from 1; 0 for a call that an earlier run left open.
         call: the call.
-        side_effects: what the tool may change; None where there is no such tool.
+        side_effects: the tool's side effects; None if the tool does not exist.
     """
 
     type: ClassVar[Literal["tool_start"]] = "tool_start"
@@ -172,7 +174,7 @@ class ToolStart:
 
 @attrs.frozen(kw_only=True)
 class ToolUpdate:
-    """A running tool reports what it has so far."""
+    """A running tool reports a partial result."""
 
     type: ClassVar[Literal["tool_update"]] = "tool_update"
     turn: int
@@ -182,21 +184,21 @@ class ToolUpdate:
 
 @attrs.frozen(kw_only=True)
 class ToolEnd:
-    """A call is answered.
+    """A call has its result.
 
     Attributes:
-        turn: as for `ToolStart`.
+        turn: see `ToolStart`.
         call: the call.
-        result: as the model will see it.
-        status: how it ended.
-        elapsed_s: seconds the tool ran; None where it did not.
+        result: the result that the model will see.
+        status: how the call ended.
+        elapsed_s: seconds that the tool ran; None if it did not run.
     """
 
     type: ClassVar[Literal["tool_end"]] = "tool_end"
     turn: int
     call: ToolUseBlock
     result: ToolResultBlock
-    status: Phase
+    status: CallPhase
     elapsed_s: float | None = None
 
 
@@ -205,9 +207,9 @@ class OutputPartial:
     """More of the typed output arrived.
 
     Attributes:
-        turn: which answer of the run it grows in.
-        value: the JSON value so far, not validated.
-        closed: paths of what is whole.
+        turn: number of the answer, from 1.
+        value: the JSON value received so far, not validated.
+        closed: paths of complete parts.
     """
 
     type: ClassVar[Literal["output_partial"]] = "output_partial"
@@ -218,31 +220,62 @@ class OutputPartial:
 
 @attrs.frozen(kw_only=True)
 class RunEnd:
-    """The run is over; `run` is what came of it. A run that fails raises instead."""
+    """The run has ended with this result. A run that fails raises instead."""
 
     type: ClassVar[Literal["run_end"]] = "run_end"
     turn: int
-    run: AgentRun[Any]
+    result: RunResult[Any]
 
 
 RunEvent: TypeAlias = (
-    TurnStart | TextDelta | ThinkingDelta | ToolStart | ToolUpdate | ToolEnd | OutputPartial | TurnEnd | RunEnd
+    AgentTurnStart
+    | AgentTextDelta
+    | AgentThinkingDelta
+    | ToolStart
+    | ToolUpdate
+    | ToolEnd
+    | OutputPartial
+    | AgentTurnEnd
+    | RunEnd
 )
-"""What a streamed run yields, through all its turns."""
+"""The events of a streamed run, through all its turns."""
 
 
 def messages_of(error: InterlinguaError) -> tuple[Message, ...]:
-    """Return what a run had added when it failed: question, answers and tool results, for the history.
+    """Return the messages that a run had added when it failed, to be added to the history: question, answers, results.
 
-    Empty where the error did not end a run.
+    Empty if the error did not end a run.
     """
     found: tuple[Message, ...] = getattr(error, _DONE, ())
     return found
 
 
 def set_messages_of(error: InterlinguaError, messages: tuple[Message, ...]) -> None:
-    """Keep what a run had added on the error that ends it."""
+    """Attach the messages that a run had added to the error that ends it."""
     setattr(error, _DONE, messages)
 
 
 _DONE = "_messages_of_run"
+
+
+_SUMMED = (
+    "input_tokens", "output_tokens", "cached_input_tokens", "cache_creation_input_tokens",
+    "cache_creation_1h_input_tokens", "audio_input_tokens", "cached_audio_input_tokens", "reasoning_tokens",
+    "latency_ms",
+)  # fmt: skip
+
+
+def sum_usage(answers: Iterable[Message]) -> Usage:
+    """Return the sum of the usage of several answers."""
+    used = [answer.metadata.usage or Usage() for answer in answers]
+    total: dict[str, Any] = {}
+    for name in _SUMMED:
+        counts = [count for one in used if (count := getattr(one, name)) is not None]
+        total[name] = sum(counts) if counts else None
+    units: dict[str, Any] = {}
+    for one in used:
+        for name, count in (one.extra_units or {}).items():
+            units[name] = units.get(name, 0) + count
+    costs = [one.cost_usd for one in used]
+    total["cost_usd"] = sum((cost for cost in costs if cost is not None), Decimal(0)) if None not in costs else None
+    return Usage(**total, extra_units=units or None)

@@ -1,4 +1,4 @@
-"""A typed Python function read as a tool: its parameters as a schema, an input as its arguments."""
+"""The signature of a typed Python function as a tool's schema, and inputs as arguments of the function."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _READABLE = "plain types, enums, literals, dataclasses, attrs classes, typed dic
 
 
 @attrs.frozen(kw_only=True)
-class Signature:
-    """What a function's signature and docstring say.
+class FunctionSignature:
+    """The signature and docstring of a function, read as a tool.
 
     Attributes:
         description: the docstring without its sections.
-        schema: of the parameters a model fills in, inside the subset that tool schemas may use.
-        struct: the class that reads an input.
+        schema: JSON Schema of the parameters that a model fills in, within the subset for tool schemas.
+        struct: the msgspec class that reads an input.
         context: name of the parameter that takes a ToolContext, or None.
-        is_method: whether it is a method in its class, whose first parameter is the object.
+        is_method: True for a method inside its class, whose first parameter is the object.
     """
 
     description: str
@@ -37,12 +37,12 @@ class Signature:
     is_method: bool
 
 
-def read_signature(function: Callable[..., Any]) -> Signature:
-    """Read a function.
+def read_signature(function: Callable[..., Any]) -> FunctionSignature:
+    """Read the signature and docstring of a function.
 
     Raises:
-        CallerError: a parameter has no type, or one that no JSON can be read into.
-        UnsupportedSchemaError: the types need more than that subset.
+        CallerError: a parameter has no type, or a type that cannot be read from JSON.
+        UnsupportedSchemaError: the types need more than the subset for tool schemas.
     """
     name = getattr(function, "__name__", repr(function))
     documented = parse(inspect.getdoc(function) or "")
@@ -54,7 +54,7 @@ def read_signature(function: Callable[..., Any]) -> Signature:
         try:
             msgspec.json.schema(kind, schema_hook=_model_schema)
         except (TypeError, ValueError) as error:
-            raise CallerError(f"{why}: {error}; {_READABLE} can be parameters") from error
+            raise CallerError(f"{why}: {error}; use {_READABLE}") from error
         except UnsupportedSchemaError as error:
             text = error.message.removesuffix(f" (at {error.path})")
             raise UnsupportedSchemaError(f"{why}: {text}", path=error.path) from error
@@ -65,13 +65,13 @@ def read_signature(function: Callable[..., Any]) -> Signature:
         raise CallerError(f"{name}() cannot be a tool: {error}") from error
     text = "\n\n".join(filter(None, [documented.short_description, documented.long_description]))
     made = normalise_schema(schema).schema
-    return Signature(
+    return FunctionSignature(
         description=text, schema=made, struct=struct, context=context, is_method=_self_parameter(function) is not None
     )
 
 
 def _self_parameter(function: Callable[..., Any]) -> str | None:
-    """Return the name of the parameter that takes the object, of a method that is read in the body of its class."""
+    """Return the name of the parameter that takes the object, if this is a method in the body of its class."""
     place = getattr(function, "__qualname__", "").rpartition(".")[0]
     if not inspect.isfunction(function) or not place or place.endswith("<locals>"):
         return None
@@ -80,20 +80,20 @@ def _self_parameter(function: Callable[..., Any]) -> str | None:
 
 
 def _model_schema(kind: Any) -> dict[str, Any]:
-    """Return the schema of a class that msgspec does not know: a pydantic model's, in the tools' subset."""
+    """Return the schema of a pydantic model, which msgspec does not know, within the subset for tool schemas."""
     if not hasattr(kind, "model_json_schema"):
         raise TypeError(f"{getattr(kind, '__name__', kind)} cannot be read from JSON")
     return normalise_schema(kind.model_json_schema()).schema
 
 
 def _parameters(function: Callable[..., Any], name: str) -> tuple[list[inspect.Parameter], str | None]:
-    """Return the parameters a model fills in, with their types resolved, and the one for the context."""
+    """Return the parameters that a model fills in, with types resolved, and the name of the context parameter."""
     try:
         if not hasattr(function, "__name__"):
-            raise TypeError("it is an object")
+            raise TypeError("it has no __name__")
         hints = get_type_hints(function, include_extras=True)
     except (NameError, TypeError) as error:
-        why = f"the types of {name}() cannot be read: {error}; a tool is a function or method, its types in its module"
+        why = f"cannot read the types of {name}(): {error}; pass a function or method whose types its module defines"
         raise CallerError(why) from error
     filled: list[inspect.Parameter] = []
     context = None
@@ -107,14 +107,14 @@ def _parameters(function: Callable[..., Any], name: str) -> tuple[list[inspect.P
         elif one.kind not in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY):
             raise CallerError(f"{name}() cannot be a tool: a model cannot fill in {one}")
         elif hint is None:
-            raise CallerError(f"{name}() cannot be a tool: its parameter {one.name!r} has no type")
+            raise CallerError(f"{name}() cannot be a tool: annotate its parameter {one.name!r} with a type")
         else:
             filled.append(one.replace(annotation=hint))
     return filled, context
 
 
 def _description(annotation: object) -> str | None:
-    """Return the words of an annotation: a string itself, or what a pydantic `Field` describes."""
+    """Return the description in an annotation: a string itself, or the description of a pydantic `Field`."""
     found = annotation if isinstance(annotation, str) else getattr(annotation, "description", None)
     return found if isinstance(found, str) else None
 
@@ -132,3 +132,14 @@ def _field(parameter: inspect.Parameter, words: str | None) -> tuple[str, Any, A
     if default is None or isinstance(default, str | int | float):
         return parameter.name, kind, default
     return parameter.name, kind, msgspec.field(default_factory=lambda: default)
+
+
+def read_arguments(struct: Any, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Convert an input that fits the schema into arguments of the parameters' types.
+
+    Raises:
+        ValueError: the input breaks a bound that the schema only describes; the message contains the place.
+    """
+    # msgspec calls dec_hook only for pydantic models: `read_signature` rejects other unknown types
+    read = msgspec.convert(arguments, struct, dec_hook=lambda kind, value: kind.model_validate(value))
+    return {name: getattr(read, name) for name in arguments}

@@ -1,4 +1,4 @@
-"""A run as a stream of events, for blocking and asynchronous code: nothing goes on unless somebody iterates."""
+"""A run as a stream of events, for blocking and asynchronous code. The run proceeds only while it is iterated over."""
 
 from __future__ import annotations
 
@@ -7,31 +7,34 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import Any, Generic, Self, TypeVar
 
 from interlingua import CallerError
+from interlingua.plugins import run_without_waiting
 from interlingua.types import Message
-from interlingua_agents.events import TextDelta
-from interlingua_agents.results import AgentRun, OutputT, RunEvent
-from interlingua_agents.run import StartedRun, iterate_blocking, run_without_waiting
+from interlingua_agents.effects import iterate_blocking
+from interlingua_agents.events import AgentTextDelta
+from interlingua_agents.results import OutputT, RunEvent, RunResult
+from interlingua_agents.run import AgentRun
 
 ResultT = TypeVar("ResultT")
 
 
 class _Stream(Generic[OutputT]):
-    _started: StartedRun | None = None
+    _started: AgentRun | None = None
+    _batches: AsyncGenerator[list[RunEvent], None]
     _with = "a with"
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """What the run has added so far: question, answers and tool results; also after a failure."""
-        return self._open().run.messages
+        """Messages that the run has added: question, answers and tool results; available after a failure too."""
+        return self._opened().messages
 
     def cancel(self) -> None:
         """Stop the run; any thread may call it.
 
-        A streaming answer ends as CANCELLED, calls without a result get one that says so, and the events end.
+        A streaming answer ends as CANCELLED, calls without a result get a result that says so, and the events end.
         """
-        self._open().cancel()
+        self._opened().cancel()
 
-    def _open(self) -> StartedRun:
+    def _opened(self) -> AgentRun:
         if self._started is None:
             raise CallerError(f"the stream is not open: use it in {self._with} statement")
         return self._started
@@ -40,116 +43,118 @@ class _Stream(Generic[OutputT]):
 class RunStream(_Stream[OutputT]):
     """The events of a run, in a `with` statement.
 
-    Iterating makes the run go on: asks, runs the calls, asks again. Leaving early ends it: what was received of an
-    answer is kept as CANCELLED, and calls without a result get one that says so.
+    Iterating makes the run proceed: it asks, runs the calls and asks again. Leaving early ends it: the part of an
+    answer that was received is kept as CANCELLED, and calls without a result get a result that says so.
 
     Args:
-        opening: entered with the stream.
+        opening: a context manager that is entered with the stream.
     """
 
-    def __init__(self, opening: AbstractContextManager[StartedRun]) -> None:
+    def __init__(self, opening: AbstractContextManager[AgentRun]) -> None:
         self._opening = opening
         self._events: Iterator[RunEvent]
 
     def __enter__(self) -> Self:
-        self._started = self._opening.__enter__()
-        self._events = self._iterate(self._started)
+        self._started = run = self._opening.__enter__()
+        self._batches = run.events()
+        self._events = self._iterate(run, self._batches)
         return self
 
     def __exit__(self, *exc: Any) -> None:
         try:
-            run_without_waiting(self._open().batches.aclose())
+            run_without_waiting(self._batches.aclose())
         finally:
             self._opening.__exit__(*exc)
 
     def __iter__(self) -> Iterator[RunEvent]:
-        self._open()
+        self._opened()
         return self._events
 
     @staticmethod
-    def _iterate(started: StartedRun) -> Iterator[RunEvent]:
-        for batch in iterate_blocking(started.batches):
-            yield from started.still_shown(batch)
+    def _iterate(run: AgentRun, batches: AsyncGenerator[list[RunEvent], None]) -> Iterator[RunEvent]:
+        for batch in iterate_blocking(batches):
+            yield from run.shown.visible(batch)
 
     @property
     def text_stream(self) -> Iterator[str]:
-        """The pieces of text alone, of all answers, as they arrive."""
-        return (event.text for event in self if type(event) is TextDelta)
+        """The text of all answers, in pieces as they arrive."""
+        return (event.text for event in self if type(event) is AgentTextDelta)
 
     @property
-    def result(self) -> AgentRun[OutputT]:
-        """What the run came to; reading it waits for the rest.
+    def result(self) -> RunResult[OutputT]:
+        """The result of the run; reading it waits for the rest.
 
         Raises:
-            InterlinguaError: what ended the run; `messages` has all that was done before.
+            InterlinguaError: the error that ended the run; `messages` has the messages added before.
         """
         for _ in self:
             pass
-        return self._open().result()
+        return self._opened().result
 
     @property
     def message(self) -> Message:
-        """The last answer; reading it waits for the rest, as `result`."""
+        """The last answer; reading it waits for the rest, see `result`."""
         return self.result.stop.message
 
 
 class AsyncRunStream(_Stream[OutputT]):
-    """As `RunStream`, with `async with`, `async for` and `await stream.result`."""
+    """`RunStream` with `async with`, `async for` and `await stream.result`."""
 
     _with = "an async with"
 
-    def __init__(self, opening: AbstractAsyncContextManager[StartedRun]) -> None:
+    def __init__(self, opening: AbstractAsyncContextManager[AgentRun]) -> None:
         self._opening = opening
         self._events: AsyncGenerator[RunEvent, None]
 
     async def __aenter__(self) -> Self:
-        self._started = await self._opening.__aenter__()
-        self._events = self._iterate(self._started)
+        self._started = run = await self._opening.__aenter__()
+        self._batches = run.events()
+        self._events = self._iterate(run, self._batches)
         return self
 
     async def __aexit__(self, *exc: Any) -> None:
         try:
             await self._events.aclose()
-            await self._open().batches.aclose()
+            await self._batches.aclose()
         finally:
             await self._opening.__aexit__(*exc)
 
     def __aiter__(self) -> AsyncIterator[RunEvent]:
-        self._open()
+        self._opened()
         return self._events
 
     @staticmethod
-    async def _iterate(started: StartedRun) -> AsyncGenerator[RunEvent, None]:
-        async for batch in started.batches:
-            for event in started.still_shown(batch):
+    async def _iterate(run: AgentRun, batches: AsyncGenerator[list[RunEvent], None]) -> AsyncGenerator[RunEvent, None]:
+        async for batch in batches:
+            for event in run.shown.visible(batch):
                 yield event
 
     @property
     def text_stream(self) -> AsyncIterator[str]:
-        """As `RunStream.text_stream`."""
-        return (event.text async for event in self if type(event) is TextDelta)
+        """See `RunStream.text_stream`."""
+        return (event.text async for event in self if type(event) is AgentTextDelta)
 
     @property
-    def result(self) -> Awaitable[AgentRun[OutputT]]:
-        """As `RunStream.result`, to be awaited."""
-        return _Later(self._rest)
+    def result(self) -> Awaitable[RunResult[OutputT]]:
+        """`RunStream.result`, as an awaitable."""
+        return _Lazy(self._rest)
 
     @property
     def message(self) -> Awaitable[Message]:
-        """As `RunStream.message`, to be awaited."""
-        return _Later(self._last)
+        """`RunStream.message`, as an awaitable."""
+        return _Lazy(self._last)
 
-    async def _rest(self) -> AgentRun[OutputT]:
+    async def _rest(self) -> RunResult[OutputT]:
         async for _ in self:
             pass
-        return self._open().result()
+        return self._opened().result
 
     async def _last(self) -> Message:
         return (await self._rest()).stop.message
 
 
-class _Later(Generic[ResultT]):
-    """What is to be awaited; nothing runs before, so reading the property alone leaves no coroutine."""
+class _Lazy(Generic[ResultT]):
+    """An awaitable that makes its coroutine when awaited, so that reading the property alone leaves no coroutine."""
 
     def __init__(self, make: Callable[[], Coroutine[Any, Any, ResultT]]) -> None:
         self._make = make

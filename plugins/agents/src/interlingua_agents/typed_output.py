@@ -1,4 +1,4 @@
-"""The typed answer of a run: read, taken or corrected, and shown while it arrives."""
+"""The typed answer of a run: read, accepted or corrected, and shown while it arrives."""
 
 from __future__ import annotations
 
@@ -11,42 +11,42 @@ import attrs
 from interlingua import InterlinguaError
 from interlingua.output import OutputPlan
 from interlingua.types import Message, Role, TextBlock, ToolResultBlock, ToolUseBlock
-from interlingua_agents.calls import Answer, answer_from_output
+from interlingua_agents.outcomes import ToolOutcome, outcome_of_output
 from interlingua_agents.tools import ToolOutput
 
-_BLOCKED = "not taken, for calls beside it failed or wait: give the answer after their results"
-_ENDED = "not taken"
+_BLOCKED = "not accepted, because other calls failed or wait: answer again after their results"
+_ENDED = "not accepted"
 
 
 @attrs.frozen(kw_only=True)
 class OutputReply:
-    """What became of an answer that is meant as the typed one.
+    """The reply to an attempt at a typed answer.
 
     Attributes:
-        taken: whether it fits.
-        is_attempt: False where it was not looked at.
-        results: for the calls that are the answer.
-        corrections: user messages that say what is wrong.
-        error: what ends the run.
+        taken: True if the answer fits the type.
+        is_attempt: False if the answer was not read.
+        results: results of the calls that are the answer.
+        corrections: user messages that explain the problems.
+        error: the error that ends the run, or None.
     """
 
     taken: bool = False
     is_attempt: bool = True
-    results: Sequence[Answer] = ()
+    results: Sequence[ToolOutcome] = ()
     corrections: Sequence[Message] = ()
     error: InterlinguaError | None = None
 
 
 class OutputSteps:
-    """The attempts of one run to have a typed answer.
+    """The attempts of one run at a typed answer.
 
     Args:
-        plan: how it is asked for.
-        retries: how often one that does not fit is asked for again.
+        plan: how the model is asked for the answer.
+        retries: number of further attempts after an answer that does not fit the type.
 
     Attributes:
-        is_taken: whether there is one.
-        value: the one that was taken.
+        is_taken: True once an answer was accepted.
+        value: the value of the accepted answer.
     """
 
     def __init__(self, plan: OutputPlan[Any], retries: int) -> None:
@@ -54,20 +54,20 @@ class OutputSteps:
         self.value: Any = None
         self._plan = plan
         self._attempts = plan.attempts("-", retries)
-        self._lead = len(self._attempts.messages)  # the history is the loop's, not theirs
+        self._lead = len(self._attempts.messages)  # the loop keeps the history, not the attempts
         self.begin()
 
     def begin(self) -> None:
-        """Expect a new answer of the model, whose events are given to `feed`."""
+        """Start a new answer of the model, whose events are passed to `feed`."""
         self.feed = self._plan.partials().feed
 
     def read(self, answer: Message, own: Sequence[ToolUseBlock], *, blocked: bool) -> OutputReply:
         """Read an answer.
 
         Args:
-            answer: the model's.
-            own: the calls that are the typed answer; others are not looked at.
-            blocked: whether calls beside it failed or wait, so that it is too early.
+            answer: the model's answer.
+            own: the calls that are the typed answer; other calls are ignored.
+            blocked: True if other calls failed or wait, so that the answer is too early.
         """
         if blocked:
             return OutputReply(is_attempt=False, results=_results(own, (), _BLOCKED, failed=True))
@@ -85,12 +85,12 @@ class OutputSteps:
         return OutputReply(results=_results(own, said, _ENDED, failed=True), corrections=corrections)
 
 
-def _results(own: Sequence[ToolUseBlock], said: Sequence[Message], text: str, *, failed: bool) -> list[Answer]:
-    """Return answers to the calls in the words of the results in `said`, in `text` where there are none."""
+def _results(own: Sequence[ToolUseBlock], said: Sequence[Message], text: str, *, failed: bool) -> list[ToolOutcome]:
+    """Return outcomes of the calls with the words of the results in `said`, or with `text` if a call has no result."""
     words = {result.tool_use_id: _text_of(result) for message in said for result in message.tool_results}
     now = datetime.now(UTC)
     return [
-        answer_from_output(call, ToolOutput(content=words.get(call.id, text), is_error=failed), limit=1_000_000, at=now)
+        outcome_of_output(call, ToolOutput(content=words.get(call.id, text), is_error=failed), limit=1_000_000, at=now)
         for call in own
     ]
 

@@ -198,7 +198,7 @@ class MemoryConversation:
                 history=self.messages, client=self._client,
             )  # fmt: skip
             self._keep([*self.messages, *run.messages])
-            return run.output, run.stop.message, run.usage
+            return run.value, run.stop.message, run.usage
         asked = [*self.messages, self._question(content)]
         answer = self._client.send(asked, output=schema_output(schema), model=self.model, **self._arguments())
         self._keep([*asked, *answer.messages])

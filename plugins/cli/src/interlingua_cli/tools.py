@@ -18,7 +18,7 @@ from interlingua_cli.show import Show
 from interlingua_cli.streams import escape_controls
 
 if TYPE_CHECKING:
-    from interlingua_agents import AgentLoop, AgentRun, Tool
+    from interlingua_agents import AgentLoop, RunResult, Tool
     from interlingua_agents.tools import Confirmation
 
 _NO_AGENTS = "tools need interlingua-agents: pip install interlingua-agents"
@@ -87,7 +87,7 @@ class Tools:
 
     def ask_for(
         self, output: Any, content: Any, *, model: str | None, options: Mapping[str, Any], **where: Any
-    ) -> AgentRun[Any]:
+    ) -> RunResult[Any]:
         """Ask for an answer of a type, the calls before it run.
 
         Args:

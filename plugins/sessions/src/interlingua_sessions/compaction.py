@@ -24,7 +24,7 @@ from interlingua.types import (
     system,
     user,
 )
-from interlingua_agents.protocols import AsyncSteps, Facts, Steps
+from interlingua_agents.protocols import AsyncSteps, ConversationPort, Steps
 from interlingua_sessions.store import EntryKind, SessionEntry
 
 _log = logging.getLogger("interlingua")
@@ -241,7 +241,7 @@ def _text(block: ContentBlock) -> str:
     return "" if block.type in ("thinking", "redacted_thinking", "opaque", "unknown") else f"({block.type})"
 
 
-class SessionFacts(Facts, Protocol):
+class SessionFacts(ConversationPort, Protocol):
     """What compaction reads of a session while one of its turns runs, and how it adds to it."""
 
     @property

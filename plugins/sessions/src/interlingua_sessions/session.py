@@ -11,11 +11,12 @@ from typing import Any, Generic, Self, TypeVar, cast, overload
 from interlingua import AsyncClient, Client, InterlinguaError
 from interlingua.plugins import WireRequest
 from interlingua.types import Message, ToolDefinition
-from interlingua_agents.drivers import AgentLoop
-from interlingua_agents.protocols import Compactor, ToolLoop
-from interlingua_agents.run import StartedRun
+from interlingua_agents.loop import AgentLoop
+from interlingua_agents.protocols import Compactor
+from interlingua_agents.run import AgentRun
 from interlingua_agents.streams import AsyncRunStream, RunStream
-from interlingua_agents.tools import Tool, Toolbox
+from interlingua_agents.toolbox import Toolbox
+from interlingua_agents.tools import Tool
 from interlingua_sessions.routing.policy import RoutingPolicy
 from interlingua_sessions.routing.router import Delegation, PatternStore
 from interlingua_sessions.store import SessionEntry, SessionRecord, Store, open_store
@@ -199,7 +200,7 @@ class SessionBase(ABC, Generic[ClientT, TurnT]):
         )  # fmt: skip
 
 
-def as_loop(tools: Sequence[ToolDefinition | Tool] | ToolLoop | Toolbox) -> ToolLoop | None:
+def as_loop(tools: Sequence[ToolDefinition | Tool] | AgentLoop | Toolbox) -> AgentLoop | None:
     """Return what runs these tools, or None where they are definitions, which are only offered.
 
     Tools with their functions, or a toolbox of them, get a loop with the usual limits.
@@ -276,7 +277,7 @@ class Session(SessionBase[Client, Turn]):
         content: Content = None,
         *,
         model: str | None = None,
-        tools: Sequence[ToolDefinition | Tool] | ToolLoop | Toolbox = (),
+        tools: Sequence[ToolDefinition | Tool] | AgentLoop | Toolbox = (),
         delegate: str | Delegation | None = None,
         **options: Any,
     ) -> Message:
@@ -320,7 +321,7 @@ class Session(SessionBase[Client, Turn]):
         content: Content = None,
         *,
         model: str | None = ...,
-        tools: Sequence[Tool] | ToolLoop | Toolbox,
+        tools: Sequence[Tool] | AgentLoop | Toolbox,
         delegate: str | Delegation | None = ...,
         **options: Any,
     ) -> RunStream[str]: ...
@@ -330,7 +331,7 @@ class Session(SessionBase[Client, Turn]):
         content: Content = None,
         *,
         model: str | None = None,
-        tools: Sequence[ToolDefinition | Tool] | ToolLoop | Toolbox = (),
+        tools: Sequence[ToolDefinition | Tool] | AgentLoop | Toolbox = (),
         delegate: str | Delegation | None = None,
         **options: Any,
     ) -> SessionStream | RunStream[str]:
@@ -434,7 +435,7 @@ class AsyncSession(SessionBase[AsyncClient, AsyncTurn]):
         content: Content = None,
         *,
         model: str | None = None,
-        tools: Sequence[ToolDefinition | Tool] | ToolLoop | Toolbox = (),
+        tools: Sequence[ToolDefinition | Tool] | AgentLoop | Toolbox = (),
         delegate: str | Delegation | None = None,
         **options: Any,
     ) -> Message:
@@ -464,7 +465,7 @@ class AsyncSession(SessionBase[AsyncClient, AsyncTurn]):
         content: Content = None,
         *,
         model: str | None = ...,
-        tools: Sequence[Tool] | ToolLoop | Toolbox,
+        tools: Sequence[Tool] | AgentLoop | Toolbox,
         delegate: str | Delegation | None = ...,
         **options: Any,
     ) -> AsyncRunStream[str]: ...
@@ -474,7 +475,7 @@ class AsyncSession(SessionBase[AsyncClient, AsyncTurn]):
         content: Content = None,
         *,
         model: str | None = None,
-        tools: Sequence[ToolDefinition | Tool] | ToolLoop | Toolbox = (),
+        tools: Sequence[ToolDefinition | Tool] | AgentLoop | Toolbox = (),
         delegate: str | Delegation | None = None,
         **options: Any,
     ) -> AsyncSessionStream | AsyncRunStream[str]:
@@ -518,12 +519,12 @@ class AsyncSession(SessionBase[AsyncClient, AsyncTurn]):
 
 
 @contextmanager
-def _start(loop: ToolLoop, turn: Turn) -> Iterator[StartedRun]:
+def _start(loop: AgentLoop, turn: Turn) -> Iterator[AgentRun]:
     turn.start()
     yield loop.start(turn, streamed=True)
 
 
 @asynccontextmanager
-async def _start_async(loop: ToolLoop, turn: AsyncTurn) -> AsyncIterator[StartedRun]:
+async def _start_async(loop: AgentLoop, turn: AsyncTurn) -> AsyncIterator[AgentRun]:
     await turn.start()
     yield loop.start_async(turn, streamed=True)

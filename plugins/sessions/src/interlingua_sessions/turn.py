@@ -25,9 +25,9 @@ from interlingua.types import (
     system,
     user,
 )
-from interlingua_agents.calls import Answer
+from interlingua_agents.outcomes import ToolOutcome
 from interlingua_agents.protocols import Compactor
-from interlingua_agents.tools import Phase, Tool
+from interlingua_agents.tools import CallPhase, Tool
 from interlingua_sessions.compaction import SessionContext
 from interlingua_sessions.routing.policy import RoutingPolicy, decode_policy, encode_policy
 from interlingua_sessions.routing.router import (
@@ -52,11 +52,11 @@ from interlingua_sessions.store import (
 ClientT = TypeVar("ClientT", Client, AsyncClient)
 
 CALL_STATUS = {
-    Phase.PENDING: ToolCallStatus.PENDING,
-    Phase.RUNNING: ToolCallStatus.PENDING,
-    Phase.COMPLETED: ToolCallStatus.SUCCEEDED,
-    Phase.FAILED: ToolCallStatus.FAILED,
-    Phase.CANCELLED: ToolCallStatus.CANCELLED,
+    CallPhase.PENDING: ToolCallStatus.PENDING,
+    CallPhase.RUNNING: ToolCallStatus.PENDING,
+    CallPhase.COMPLETED: ToolCallStatus.SUCCEEDED,
+    CallPhase.FAILED: ToolCallStatus.FAILED,
+    CallPhase.CANCELLED: ToolCallStatus.CANCELLED,
 }
 """The store's word for each phase of a call; a running call is pending there, with its start time."""
 
@@ -334,7 +334,7 @@ class TurnStart(NamedTuple):
 class TurnBase(Generic[ClientT]):
     """One turn without its waiting, which the blocking and the asynchronous turn share.
 
-    Satisfies `interlingua_agents.protocols.Facts` and `compaction.SessionFacts`.
+    Satisfies `interlingua_agents.protocols.ConversationPort` and `compaction.SessionFacts`.
 
     Attributes:
         instructions: a system message that is sent in front of the conversation and not stored, or None.
@@ -451,14 +451,14 @@ class TurnBase(Generic[ClientT]):
         """Tell whether a call's result is stored."""
         return self.store.tool_call(call.id).result_message_id is not None
 
-    def add_result(self, message: Message, answer: Answer) -> Message:
-        """Append a tool's result, with how the call ended and the full result where the message is shortened."""
+    def add_result(self, message: Message, outcome: ToolOutcome) -> Message:
+        """Append a tool's result, with the state of the call, and the whole result if the message shortens it."""
         rows = self.store.append_result(
             self._state.as_own(message),
-            status=CALL_STATUS[answer.phase],
-            completed_at=answer.ended_at,
-            error=answer.error,
-            whole=answer.whole,
+            status=CALL_STATUS[outcome.phase],
+            completed_at=outcome.ended_at,
+            error=outcome.error,
+            whole=outcome.whole,
             after=self._state.last_id,
         )
         self._state.add_rows(rows)

@@ -24,13 +24,13 @@ from interlingua_transcripts.transcript import TranscriptError
 
 _ROLES = ("user", "assistant", "toolResult", "bashExecution", "system")
 _MOMENTS: Mapping[str, Any] = {
-    "start": events.Start,
-    "text_start": events.TextStart,
-    "text_delta": events.TextDelta,
-    "text_end": events.TextEnd,
-    "thinking_start": events.ThinkingStart,
-    "thinking_delta": events.ThinkingDelta,
-    "thinking_end": events.ThinkingEnd,
+    "start": events.AnswerStart,
+    "text_start": events.AgentTextStart,
+    "text_delta": events.AgentTextDelta,
+    "text_end": events.AgentTextEnd,
+    "thinking_start": events.AgentThinkingStart,
+    "thinking_delta": events.AgentThinkingDelta,
+    "thinking_end": events.AgentThinkingEnd,
     "toolcall_start": events.ToolCallStart,
     "toolcall_delta": events.ToolCallDelta,
     "toolcall_end": events.ToolCallEnd,
@@ -163,12 +163,12 @@ class RuntimeReader:
 
 _READERS: Mapping[str, Callable[[RuntimeReader, Mapping[str, Any]], Any]] = {
     **dict.fromkeys(_MOMENTS, RuntimeReader._moment),
-    "done": lambda self, value: events.Done(reason=value["reason"], message=self._one(value["message"])),
-    "error": lambda self, value: events.Error(reason=value["reason"], error=self._one(value["error"])),
+    "done": lambda self, value: events.AnswerDone(reason=value["reason"], message=self._one(value["message"])),
+    "error": lambda self, value: events.AnswerError(reason=value["reason"], error=self._one(value["error"])),
     "agent_start": lambda _self, _value: events.AgentStart(),
     "agent_end": lambda self, value: events.AgentEnd(messages=self._all(value["messages"])),
-    "turn_start": lambda _self, _value: events.TurnStart(),
-    "turn_end": lambda self, value: events.TurnEnd(
+    "turn_start": lambda _self, _value: events.AgentTurnStart(),
+    "turn_end": lambda self, value: events.AgentTurnEnd(
         message=self._one(value["message"]), tool_results=self._all(value["toolResults"])
     ),
     "message_start": lambda self, value: events.MessageStart(message=self._one(value["message"])),

@@ -95,7 +95,7 @@ class StoredConversation:
         question = user(content, session_id=session.id)
         if tools is not None:
             run = tools.ask_for(schema_output(schema), question, model=model, options=self._options, session=session)
-            return run.output, run.stop.message, run.usage
+            return run.value, run.stop.message, run.usage
         session.add(question)
         answer = self._client.send(session.context(), output=schema_output(schema), model=model, **self._options)
         for message in answer.messages:
