@@ -16,7 +16,14 @@ import pytest
 import interlingua as il
 from interlingua_agents.calls import ToolLimits
 from interlingua_agents.toolbox import tool
-from interlingua_agents.tools import (CallPhase, Confirmation, Permission, Tool, ToolContext, by_side_effects,)
+from interlingua_agents.tools import (
+    CallPhase,
+    Confirmation,
+    Permission,
+    Tool,
+    ToolContext,
+    by_side_effects,
+)
 from interlingua_sessions.store import ToolCallStatus
 from interlingua_sessions.turn import CALL_STATUS
 from tests.agents.scripted import Say, Theatre, call

@@ -20,10 +20,15 @@ import pytest
 
 import interlingua as il
 from interlingua_agents.event_json import EventWriter
-from interlingua_agents.toolbox import tool
 from interlingua_agents.outcomes import outcome_of_output
-from interlingua_agents.toolbox import Toolbox, tool_of
-from interlingua_agents.tools import (Permission, Tool, ToolContext, ToolOutput, by_side_effects,)
+from interlingua_agents.toolbox import Toolbox, tool, tool_of
+from interlingua_agents.tools import (
+    Permission,
+    Tool,
+    ToolContext,
+    ToolOutput,
+    by_side_effects,
+)
 
 
 class Unit(enum.Enum):
@@ -314,7 +319,9 @@ def test_classes_of_every_kind_are_read_for_functions_of_both_kinds(asynchronous
 
 
 def test_side_effects_must_be_known() -> None:
-    with pytest.raises(il.CallerError, match="side_effects must be one of none, read, write, execute, network; got 'harmless'"):
+    with pytest.raises(
+        il.CallerError, match="must be one of none, read, write, execute, network; got 'harmless'"
+    ):
         tool(side_effects="harmless")
 
 

@@ -25,7 +25,14 @@ from interlingua_agents.outcomes import (
 from interlingua_agents.protocols import ConversationPort
 from interlingua_agents.results import DEFER, CallDecision, Defer, PendingCall
 from interlingua_agents.toolbox import Toolbox
-from interlingua_agents.tools import (Confirmation, Permission, Policy, Tool, ToolContext, by_side_effects,)
+from interlingua_agents.tools import (
+    Confirmation,
+    Permission,
+    Policy,
+    Tool,
+    ToolContext,
+    by_side_effects,
+)
 
 UNKNOWN_EFFECT = "interrupted while it ran; whether it took effect is unknown"
 _UNDECIDED = "was not run: the user continued without a decision about it"
