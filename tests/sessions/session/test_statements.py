@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from interlingua_agents import AgentLoop, tool
+from interlingua_agents import AgentLoop, ToolLimits, tool
 from interlingua_sessions import Store
 from interlingua_sessions.session import Session
 from tests.agents.scripted import Say, Theatre, call, playing, playing_async
@@ -110,7 +110,7 @@ def test_a_shortened_result_and_a_failure_are_written_with_the_message(tmp_path:
     lines = Theatre(
         "Hello.", Say(parts=[call("write", {"text": "a"}), call("add", {"a": "no"}), call("gone")]), "Done."
     )
-    loop = AgentLoop([add, write], confirm=lambda _question: True)
+    loop = AgentLoop([add, write], confirm=lambda _question: True, limits=ToolLimits(result=100))
     with playing(lines, tmp_path / "s.db") as session:
         session.send("hi")
         with traced(session.store) as trace:

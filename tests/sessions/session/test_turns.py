@@ -209,7 +209,7 @@ def test_resumed_elsewhere_the_wire_is_the_same_bytes(store: Store, tmp_path: Pa
         store.export_jsonl("s", tmp_path / "s.jsonl")
         with open_store(tmp_path / "other.db") as other, client(server) as fresh:
             other.import_jsonl(tmp_path / "s.jsonl")
-            there = Session.open(other, "s", client=fresh).to_wire("three")
+            there = Session.open(other, "s", client=fresh).build_request("three")
 
     assert there.body == here.body
     assert store.count_messages("s") == 5  # a preview stores nothing
@@ -272,7 +272,7 @@ def test_asynchronous_sessions_do_the_same(store: Store) -> None:
     stream = [b'data: {"t": "two!"}\n\n', b'data: {"end": "end_turn"}\n\n']
     with served(Reply(), Reply(body=stream)) as server, client(server) as c:
         said, wire = asyncio.run(talk())
-        assert Session.open(store, "s", client=c).to_wire("three").body == wire
+        assert Session.open(store, "s", client=c).build_request("three").body == wire
 
     assert said == "two!"
     assert texts(store) == [
@@ -312,7 +312,7 @@ def test_a_compaction_is_heeded_and_the_size_judged_after_it(store: Store) -> No
             session.add(il.user("x" * 40))
             session.add(il.assistant("y" * 40))
         with pytest.raises(NoRouteError, match="this model's context holds 120"):
-            Session.open(store, "s", client=c).to_wire("more")
+            Session.open(store, "s", client=c).build_request("more")
         session.send("more")
 
     assert store.count_messages("s") == 8
