@@ -319,9 +319,7 @@ def test_classes_of_every_kind_are_read_for_functions_of_both_kinds(asynchronous
 
 
 def test_side_effects_must_be_known() -> None:
-    with pytest.raises(
-        il.CallerError, match="must be one of none, read, write, execute, network; got 'harmless'"
-    ):
+    with pytest.raises(il.CallerError, match="must be one of none, read, write, execute, network; got 'harmless'"):
         tool(side_effects="harmless")
 
 

@@ -10,7 +10,7 @@ from interlingua._lazy import lazy_names as lazy_names  # noqa: PLC0414  public 
 # Module -> the names that are imported from it when first used.
 _NAMES = {
     "_catalogue": "ModelInfo Price PriceTier Rates find_model load_catalogue",
-    "_http.transport": "run_without_waiting",
+    "_http.io": "run_without_waiting",
     "_ids": "parse_model_id",
     "_json": (
         "EMPTY FrozenDict FrozenList dumps dumps_trimmed freeze freeze_object freeze_optional loads "
@@ -41,7 +41,7 @@ _NAMES = {
 
 if TYPE_CHECKING:
     from interlingua._catalogue import *
-    from interlingua._http.transport import run_without_waiting as run_without_waiting  # noqa: PLC0414  this alone
+    from interlingua._http.io import run_without_waiting as run_without_waiting  # noqa: PLC0414  this alone
     from interlingua._ids import *
     from interlingua._json import *
     from interlingua._plugins.batches import *
