@@ -2,14 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import attrs
 
 from interlingua._http import io
+from interlingua.errors import InterlinguaError, ProviderError, WireError
+from interlingua.plugins import (
+    Connection,
+    Registry,
+    RequestContext,
+    WireChunk,
+    WireRequest,
+    WireResponse,
+    dumps,
+    hookimpl,
+    loads,
+)
 from interlingua.transport import HttpRequest, TimeLimits
+from interlingua.types import (
+    BlockEnd,
+    BlockStart,
+    ContentBlock,
+    Message,
+    MessageComplete,
+    ModelCapabilities,
+    RequestOptions,
+    StopReason,
+    StreamEvent,
+    TextBlock,
+    TextDelta,
+    ToolDefinition,
+    ToolUseBlock,
+    ToolUseEnd,
+    ToolUseInputDelta,
+    ToolUseStart,
+    Usage,
+    UsageUpdate,
+    replace,
+)
 
-__all__ = ["AsyncMemoryTransport", "MemoryReply", "MemoryTransport", "no_network"]
+if TYPE_CHECKING:
+    from interlingua import AsyncClient, Client
+
+__all__ = [
+    "AsyncMemoryTransport",
+    "MemoryReply",
+    "MemoryTransport",
+    "ScriptedModel",
+    "SentRequest",
+    "call",
+    "no_network",
+]
 
 _JSON: Mapping[str, str] = MappingProxyType({"content-type": "application/json"})
 
@@ -18,9 +65,9 @@ class MemoryReply:
     """The reply of a `MemoryTransport`.
 
     Args:
-        body: the bytes of the body, or its pieces; one that raises an error stands for a broken connection.
+        body: bytes of the body, or an iterable of pieces; an error raised by it simulates a broken connection.
         status: HTTP status.
-        headers: response headers; names are lowered, and `content-type` is JSON's unless it is set here.
+        headers: response headers; `content-type` is `application/json` unless set here.
     """
 
     def __init__(
@@ -65,10 +112,10 @@ class MemoryTransport:
     """A transport for `Client(transport=…)` that answers by a function.
 
     Args:
-        answer: takes the request and returns its reply, or the bytes of a JSON body; may raise what a transport raises.
+        answer: takes a request and returns the reply or the bytes of a JSON body; may raise an error of a transport.
 
     Attributes:
-        requests: those that were sent.
+        requests: the requests sent.
     """
 
     def __init__(self, answer: Callable[[HttpRequest], MemoryReply | bytes]) -> None:
@@ -100,9 +147,201 @@ class AsyncMemoryTransport:
         """Do nothing."""
 
 
+Script: TypeAlias = str | ToolUseBlock | Message | InterlinguaError | Sequence[str | ToolUseBlock]
+"""One scripted answer: text, a tool call, several of them, a complete message, or an error."""
+
+_API = "scripted"
+_MODEL = "scripted:model"
+_CAPABILITIES: dict[str, Any] = {
+    "api": _API,
+    "supports_tools": True,
+    "supports_parallel_tool_calls": True,
+    "supports_tool_choice": True,
+    "supports_named_tool_choice": True,
+    "supports_system_prompt": True,
+    "supports_streaming": True,
+    "supports_images": True,
+    "supports_image_urls": True,
+    "supports_structured_output": True,
+    "structured_output_streams": True,
+    "structured_output_with_tools": True,
+    "schema_open_maps": True,
+}
+
+
+@attrs.frozen(kw_only=True)
+class SentRequest:
+    """A request that an application sent to a `ScriptedModel`.
+
+    Attributes:
+        messages: the conversation, as a provider plugin receives it.
+        tools: the tools offered to the model.
+        options: the options of the request.
+    """
+
+    messages: tuple[Message, ...]
+    tools: tuple[ToolDefinition, ...]
+    options: RequestOptions
+
+
+def call(name: str, **arguments: Any) -> ToolUseBlock:
+    """Return a tool call for a scripted answer; the client gives it a unique id."""
+    return ToolUseBlock(id=f"tu_{name}", name=name, input=arguments)
+
+
+class ScriptedModel:
+    """A model whose answers are scripted, for tests of applications.
+
+    It is a provider plugin with a transport in memory, so a request runs through everything but the network: checks,
+    projection, retries, streams, cost, typed answers, agents and sessions.
+
+    Example::
+
+        model = ScriptedModel([call("add", a=1, b=2), "It is 3."])
+        client = model.client()
+
+    Args:
+        answers: the answers in order, or a function from a `SentRequest` to its answer. Streams deliver text word by
+            word. An error is raised as if the service had answered with it, so that retryable ones are retried.
+        **capabilities: fields of `ModelCapabilities` to change, such as `supports_images=False`.
+
+    Attributes:
+        requests: every request sent, including retries.
+    """
+
+    def __init__(self, answers: Iterable[Script] | Callable[[SentRequest], Script], **capabilities: Any) -> None:
+        self._next = answers if callable(answers) else iter(list(answers))
+        self._capabilities = ModelCapabilities(**{**_CAPABILITIES, **capabilities})
+        self._written: list[SentRequest] = []
+        self._answers: list[Script] = []
+        self.requests: list[SentRequest] = []
+
+    def client(self, **settings: Any) -> Client:
+        """Return a client of this model; `settings` are further arguments of `Client`."""
+        from interlingua import Client  # noqa: PLC0415  plugins use MemoryTransport without a client
+
+        return Client(_MODEL, registry=self.registry(), environ={}, transport=MemoryTransport(self._answer), **settings)
+
+    def async_client(self, **settings: Any) -> AsyncClient:
+        """Return an asynchronous client of this model; `settings` are further arguments of `AsyncClient`."""
+        from interlingua import AsyncClient  # noqa: PLC0415  plugins use MemoryTransport without a client
+
+        transport = AsyncMemoryTransport(self._answer)
+        return AsyncClient(_MODEL, registry=self.registry(), environ={}, transport=transport, **settings)
+
+    def registry(self) -> Registry:
+        """Return a registry that holds this model as `scripted:model` and no installed plugin."""
+        return Registry(providers={"scripted": self}, entry_points=())
+
+    def _answer(self, request: HttpRequest) -> MemoryReply:
+        """Take the next answer of the script; a reply holds its number only."""
+        written = loads(request.body)
+        sent = self._written[written["request"]]
+        self.requests.append(sent)
+        answer = self._next(sent) if callable(self._next) else next(self._next, None)
+        if answer is None:
+            raise AssertionError(f"request {len(self.requests)} has no scripted answer")
+        if isinstance(answer, WireError):
+            raise answer
+        self._answers.append(answer)
+        body = dumps({"answer": len(self._answers) - 1})
+        if isinstance(answer, InterlinguaError):
+            return MemoryReply(body, status=answer.status or 500)
+        if written["stream"]:
+            return MemoryReply(b"data: %b\n\n" % body, headers={"content-type": "text/event-stream"})
+        return MemoryReply(body)
+
+    # -- the hooks of a provider ----------------------------------------------------------------------------------
+
+    @hookimpl
+    def capabilities(self) -> ModelCapabilities:
+        """Return the capabilities."""
+        return self._capabilities
+
+    @hookimpl
+    def connection(self) -> Connection:
+        """Return a connection whose host does not exist."""
+        return Connection(base_url="http://scripted.invalid")
+
+    @hookimpl
+    def models(self) -> tuple[()]:
+        """Return an empty catalogue."""
+        return ()
+
+    @hookimpl
+    def estimate_input_tokens(self, messages: Sequence[Message]) -> int:
+        """Return the number of words."""
+        return sum(_count_words(message) for message in messages)
+
+    @hookimpl
+    def to_wire(
+        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions
+    ) -> WireRequest:
+        """Note the request; its body holds its number only."""
+        self._written.append(SentRequest(messages=tuple(messages), tools=tuple(tools), options=options))
+        body = dumps({"request": len(self._written) - 1, "stream": options.stream})
+        return WireRequest(api=_API, path="/answer", body=body, stream=options.stream)
+
+    @hookimpl
+    def from_wire_error(self, response: WireResponse) -> ProviderError:
+        """Return the scripted error."""
+        error: Any = self._answers[loads(response.body)["answer"]]
+        return error  # type: ignore[no-any-return]
+
+    @hookimpl
+    def from_wire_response(self, response: WireResponse, context: RequestContext) -> Message:
+        """Return the scripted answer."""
+        return self._message(response.body, context)
+
+    @hookimpl
+    async def stream_response(
+        self, response_stream: AsyncIterator[WireChunk], context: RequestContext
+    ) -> AsyncIterator[StreamEvent]:
+        """Yield the events of the scripted answer, text word by word."""
+        async for chunk in response_stream:
+            message = self._message(chunk.data, context)
+            for index, block in enumerate(message.content):
+                for event in _block_events(index, block):
+                    yield event
+            yield UsageUpdate(usage=message.usage)
+            yield MessageComplete(stop_reason=message.stop_reason or StopReason.END_TURN)
+
+    def _message(self, body: bytes, context: RequestContext) -> Message:
+        answer: Any = self._answers[loads(body)["answer"]]
+        if isinstance(answer, Message):
+            return answer
+        parts = [answer] if isinstance(answer, (str, ToolUseBlock)) else list(answer)
+        blocks = [
+            TextBlock(text=part) if isinstance(part, str) else replace(part, id=context.mint_tool_use_id())
+            for part in parts
+        ]
+        called = any(isinstance(block, ToolUseBlock) for block in blocks)
+        message = context.message(blocks, stop_reason=StopReason.TOOL_USE if called else StopReason.END_TURN)
+        sent = self.requests[-1].messages
+        usage = Usage(input_tokens=sum(map(_count_words, sent)), output_tokens=_count_words(message))
+        return replace(message, metadata=replace(message.metadata, usage=usage))
+
+
+def _block_events(index: int, block: ContentBlock) -> Iterator[StreamEvent]:
+    if isinstance(block, TextBlock):
+        for place, word in enumerate(block.text.split(" ")):
+            yield TextDelta(index=index, text=f" {word}" if place else word)
+    elif isinstance(block, ToolUseBlock):
+        yield ToolUseStart(index=index, id=block.id, name=block.name)
+        yield ToolUseInputDelta(index=index, partial_json=block.input_json)
+        yield ToolUseEnd(index=index, block=block)
+    else:
+        yield BlockStart(index=index, block=block)
+        yield BlockEnd(index=index, block=block)
+
+
+def _count_words(message: Message) -> int:
+    return len(message.text.split()) + len(message.tool_calls) + len(message.tool_results)
+
+
 @contextmanager
 def no_network() -> Iterator[None]:
-    """Make every request fail with an AssertionError that names its host, unless a memory transport answers it."""
+    """Fail every request with an AssertionError that contains its URL, unless a transport in memory answers it."""
 
     def refuse(transport: object, url: str) -> None:
         if not isinstance(transport, (MemoryTransport, AsyncMemoryTransport)):

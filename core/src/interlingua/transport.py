@@ -156,14 +156,17 @@ class Reply(Protocol):
 
     Iterating yields the pieces of the body as they arrive, still encoded as `content-encoding` says, and raises
     `APIConnectionError` or `APITimeoutError` if it breaks off.
-
-    Attributes:
-        status: HTTP status.
-        headers: response headers, with names in lower case.
     """
 
-    status: int
-    headers: Mapping[str, str]
+    @property
+    def status(self) -> int:
+        """HTTP status."""
+        ...
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Response headers, with names in lower case."""
+        ...
 
     def __iter__(self) -> Iterator[bytes]: ...
 
@@ -201,8 +204,15 @@ class Transport(Protocol):
 class AsyncReply(Protocol):
     """As `Reply`, for `AsyncTransport`."""
 
-    status: int
-    headers: Mapping[str, str]
+    @property
+    def status(self) -> int:
+        """HTTP status."""
+        ...
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Response headers, with names in lower case."""
+        ...
 
     def __aiter__(self) -> AsyncIterator[bytes]: ...
 
