@@ -88,7 +88,7 @@ class Price(Rates):
     Attributes:
         since: first UTC day of these rates; None means from the beginning.
         utc_hours: (from, to) hours of the UTC day, `to` excluded, for time-of-day prices; None means all day.
-        service_tier: the processing tier these rates are for, as the provider reports it; None is the standard one.
+        service_tier: the processing tier these rates are for, as the provider reports it; None means the standard tier.
         tiers: rates of larger requests, in rising order of `above_input_tokens`.
     """
 
@@ -127,12 +127,12 @@ class ModelInfo:
     Attributes:
         id: the provider's own id, without the provider key.
         aliases: other names of the same model.
-        api: the provider's API this model must be called with; None where the provider's default serves it.
-        max_context_tokens: context window in tokens; None is unknown.
-        max_output_tokens: most tokens one answer may have; None is unknown.
+        api: the API that this model must be called with, or None for the provider's default.
+        max_context_tokens: context window in tokens, or None if unknown.
+        max_output_tokens: maximum number of tokens of one answer, or None if unknown.
         capabilities: overrides of the provider's default capabilities, by field name.
-        facts: what else the adapter needs to know of the model; each plugin documents its own keys.
-        prices: dated list prices; empty where none is known, which does not mean free.
+        facts: further facts that the plugin needs; each plugin documents its own keys.
+        prices: dated list prices; empty if no price is known, which does not mean free.
         pricing_version: version of the price data, stored with every cost computed from it.
         standard_service_tiers: names under which the provider reports its standard tier.
     """
@@ -203,7 +203,7 @@ def load_catalogue(text: str | bytes) -> tuple[ModelInfo, ...]:
     if not isinstance(file, dict) or not isinstance(file.get("models"), list):
         raise DecodeError("a catalogue is an object with a list of models", path="/models")
     shared = {name: file[name] for name in ("pricing_version", "standard_service_tiers") if file.get(name)}
-    _make(ModelInfo, {"id": "", **shared}, "")  # a fault in them stands at the top of the file
+    _make(ModelInfo, {"id": "", **shared}, "")  # an error in them is at the top of the file
     return tuple(_read_model(row, shared, f"/models/{place}") for place, row in enumerate(file["models"]))
 
 

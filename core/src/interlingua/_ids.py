@@ -41,8 +41,9 @@ class UlidMinter:
     def mint(self, after: str | None = None) -> str:
         """Return a new ULID, greater than every earlier one of this minter that was minted without `after`.
 
-        It is greater than `after`, a stored ULID, too. Where that is ahead of this minter, only the new one is: a
-        session whose clock was ahead must not push every other.
+        Args:
+            after: a stored ULID that the new one must exceed. If its clock was ahead of this machine's, later ULIDs
+                without `after` are smaller again: one session must not push all others into the future.
         """
         stamp = self._clock() // 1_000_000
         with self._lock:

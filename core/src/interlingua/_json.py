@@ -13,7 +13,7 @@ _T = TypeVar("_T")
 
 # orjson turns integers past 64 bits into floats; a run of this many digits sends the text to the exact, slower reader.
 _RUN = b"0" * 19
-# Such a run leaves three digits in every sixth character: most texts are seen to have none at a sixth of the cost.
+# That run has three digits among every sixth character: a sixth of the work shows that most strings have no such run.
 _TRACE = b"0" * 3
 _DIGITS = bytes(ord("0") if code in b"0123456789" else 0 for code in range(256))
 
@@ -78,8 +78,8 @@ def dumps(value: Any) -> bytes:
 def dumps_trimmed(value: Any) -> bytes:
     """Write JSON as `dumps` does, in bytes without spare memory: for what is kept.
 
-    orjson leaves up to eight times a text's size allocated behind its result (measured: 5.3 MB for 400 messages of
-    450 KB), and paging that memory in takes three times as long as writing the text.
+    orjson leaves up to eight times the size of its result allocated (measured: 5.3 MB for 400 messages of 450 KB), and
+    paging that memory in takes three times as long as writing the JSON.
     """
     return dumps([value])[1:-1]
 
@@ -94,14 +94,14 @@ def repair_surrogates(text: str) -> str:
     if text.isascii():
         return text
     try:
-        text.encode("utf-32")  # refuses such a half as UTF-8 does, at half the cost
+        text.encode("utf-32")  # rejects lone surrogates as UTF-8 does, at half the cost
     except UnicodeEncodeError:
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text
 
 
 def _refuse(*_args: object, **_kwargs: object) -> NoReturn:
-    raise TypeError("this JSON value is frozen inside a message; thaw() gives a copy that can be changed")
+    raise TypeError("this JSON value belongs to an immutable message; thaw() returns a mutable copy")
 
 
 class _Frozen:
@@ -165,13 +165,13 @@ def raise_field_error(expected: str, value: Any, path: str = "") -> NoReturn:
 
 
 def strip_surrogates(text: str) -> str:
-    """Return a text without halves of surrogate pairs, as a plain `str`."""
+    """Replace lone surrogates by U+FFFD and return a plain `str`."""
     return repair_surrogates(text if type(text) is str else str.__str__(text))
 
 
 MAX_INT: int = 10**4300
 MIN_INT = -MAX_INT
-"""Numbers are between these two: Python reads none of more digits (sys.set_int_max_str_digits)."""
+"""Numbers are between these two: Python reads no number of more digits (sys.set_int_max_str_digits)."""
 
 MAX_DEPTH = 200
 """Levels of JSON inside a value. The fast writer takes 254 in all."""
@@ -198,7 +198,7 @@ def _freeze(value: Any, levels: int) -> Any:
     if kind is str:
         return value if value.isascii() else strip_surrogates(value)
     if levels and (kind is dict or (kind is not list and isinstance(value, Mapping))):
-        frozen = FrozenDict(value)  # copied at once; what changes is then put in its place
+        frozen = FrozenDict(value)  # copied at once; then the values that change are replaced
         for key, item in value.items():
             if type(key) is not str or not key.isascii():
                 return FrozenDict({_freeze_key(key): _freeze(item, levels - 1) for key, item in value.items()})
@@ -243,7 +243,7 @@ def freeze_optional(value: Mapping[str, Any] | None) -> FrozenDict | None:
 
 
 def as_tuple(value: Iterable[_T]) -> tuple[_T, ...]:
-    """Return an array as a tuple; a text and an object are none (an attrs converter)."""
+    """Return an array as a tuple; strings and objects are not arrays (an attrs converter)."""
     if isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping)):
         return tuple(value)
     return raise_field_error("array", value)

@@ -1,6 +1,6 @@
 """Frozen attrs classes whose `__init__` checks each field by its type; `replace` copies a value with other fields.
 
-What a constructor accepts can be written and read again, equal: a value of another type is converted if it can mean
+A value that a constructor accepts can be written and read again, equal. One of another type is converted if it can mean
 one thing only (the word of an enum, a whole number as a decimal one), else rejected.
 
 The `__init__` and the copier of a class are one generated source, which `inspect.getsource` and debuggers show. attrs
@@ -166,7 +166,7 @@ def _write_init(cls: type, attrs_init: Any) -> None:
 
 
 def _kept(field: attrs.Attribute[Any], names: dict[str, Any]) -> str:
-    """Return a test, as a Python expression; a value that passes it is stored as it is, without a call."""
+    """Return a test, as a Python expression; a value that passes it is stored unchanged, without a call."""
     name, arms = field.name, _arms(field.type)
     if field.metadata.get("always"):
         return ""

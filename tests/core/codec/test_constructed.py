@@ -261,7 +261,7 @@ def test_what_can_mean_one_thing_only_is_converted(cls: type, field: str, given:
         (MessageMetadata, "provenance", "bogus", "expected one of generated, authored, imported; got 'bogus'"),
         (MessageMetadata, "user_id", 7, "expected str, got int"),
         (MessageMetadata, "critical", "01", "expected array, got str"),
-        (MessageMetadata, "extra", {"model": "m"}, "'model' is a field of its own"),
+        (MessageMetadata, "extra", {"model": "m"}, "'model' is a field, not an extra"),
         (MediaSource, "kind", "ftp", "expected one of base64, url, file_ref, file_id; got 'ftp'"),
         (blocks.ToolUseBlock, "kind", 3, "expected str, got int"),
         (TextBlock, "text", None, "expected str, got null"),

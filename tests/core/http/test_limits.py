@@ -20,7 +20,8 @@ from PIL import Image
 
 from interlingua._http.client import Client
 from interlingua._plugins.provider import ProjectionTarget
-from interlingua._request.media import MessageMedia, enforce_media_limits, find_media
+from interlingua._request.media import MessageMedia, find_media
+from interlingua._request.media_limits import enforce_media_limits
 from interlingua.errors import CapabilityError
 from interlingua.plugins import Loss
 from interlingua.types.blocks import ImageBlock, MediaSource, TextBlock, ToolUseBlock
@@ -194,7 +195,7 @@ def test_without_limits_nothing_is_measured() -> None:
 
 
 def test_bytes_are_told_without_decoding() -> None:
-    from interlingua._request.media import size_of
+    from interlingua._request.media_limits import size_of
 
     for length in range(7):
         data = base64.b64encode(bytes(length)).decode()

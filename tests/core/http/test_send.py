@@ -136,9 +136,9 @@ def test_what_is_no_conversation_says_what_one_is(given: object) -> None:
 @pytest.mark.parametrize(
     ("argument", "given", "wanted"),
     [
-        ("tools", {"name": "add"}, "tools are a sequence of ToolDefinition values, not dict"),
-        ("tools", "add", "tools are a sequence of ToolDefinition values, not str"),
-        ("tools", 3, "tools are a sequence of ToolDefinition values, not int"),
+        ("tools", {"name": "add"}, "tools must be a sequence of ToolDefinition values, not dict"),
+        ("tools", "add", "tools must be a sequence of ToolDefinition values, not str"),
+        ("tools", 3, "tools must be a sequence of ToolDefinition values, not int"),
         ("user_id", 3, "option user_id: expected str, got int"),
         ("model", 3, "model must be a string '<provider>:<model>', not int"),
         ("routing", "manual", "routing must be a RoutingDecision, not str"),
@@ -177,7 +177,7 @@ def test_nothing_to_say_is_not_sent(given: object) -> None:
         ("tool_choice", "sometimes", "ToolChoice"),
         ("response_schema", "an object", "expected object, got str"),
         ("provider_options", "x=1", "expected object, got str"),
-        ("headers", {"x-a": 1}, "a dict of texts"),
+        ("headers", {"x-a": 1}, "a dict of strings"),
         ("capabilities", {"supports_telepathy": True}, "ModelCapabilities"),
     ],
 )
@@ -238,7 +238,7 @@ def test_an_http_client_of_the_other_kind_is_the_callers_mistake() -> None:
 
 def test_a_limit_is_given_to_the_client() -> None:
     c = il.Client("fake:known", registry=registry(), environ={})
-    with c, pytest.raises(il.CallerError, match=r"unknown option 'timeout': give it to the client: Client\("):
+    with c, pytest.raises(il.CallerError, match=r"unknown option 'timeout': pass it to the client: Client\("):
         c.build_request("hi", timeout=5)
 
 

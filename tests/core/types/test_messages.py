@@ -126,7 +126,7 @@ def test_factories_and_accessors() -> None:
 @pytest.mark.parametrize("make", [user, system, assistant])
 def test_what_says_nothing_is_no_message(make: Any) -> None:
     for nothing in (None, 3):
-        with pytest.raises(CallerError, match="a text or content blocks"):
+        with pytest.raises(CallerError, match="a string or content blocks"):
             make(nothing)
 
 

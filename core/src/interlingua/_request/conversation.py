@@ -1,4 +1,4 @@
-"""What a client remembers of its last conversations, so that a longer one costs its new messages only.
+"""The conversations that a client sent last, kept so that a longer one costs its new messages only.
 
 A `ConversationState` is found by the newest message it covers, and used for a request only as far as each message is
 the very same object. The messages themselves hold nothing.
@@ -115,14 +115,14 @@ class ConversationCache:
     """The last conversations that one client sent, each found by its newest message; safe for several threads.
 
     It keeps at most 16 conversations with 64 MB of written pieces; those that were not used for longest go first.
-    Images that were fetched by URL are kept beside them, 8 of at most 32 MB together, each for the very message that
-    names it: a conversation that is cut to an earlier message sends the same bytes without fetching them again.
+    Images that were fetched by URL are kept beside them, 8 of at most 32 MB together, each with the very message that
+    refers to it: a conversation that is cut to an earlier message sends the same bytes without fetching them again.
     """
 
     def __init__(self, size: int = _CONVERSATIONS, max_bytes: int = _WRITTEN_BYTES) -> None:
         self._size, self._max_bytes = size, max_bytes
         self._found: dict[int, ConversationState] = {}  # an entry holds its messages, so no other object has their ids
-        self._images: dict[int, tuple[MessageMedia, int, int]] = {}  # likewise; with images and bytes
+        self._images: dict[int, tuple[MessageMedia, int, int]] = {}  # by message id; with images and bytes
         self._lock = Lock()
 
     def claim(self, messages: Sequence[Message]) -> ConversationState:

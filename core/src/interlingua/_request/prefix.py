@@ -95,7 +95,7 @@ def _cached(
 
 
 class _Sent(NamedTuple):
-    """What was sent for a session: provider, model, tools, and the first `length` messages of a list that may grow."""
+    """One session's last request: provider, model, tools, and the first `length` messages of a list that may grow."""
 
     provider: Provider
     model: str

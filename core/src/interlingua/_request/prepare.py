@@ -1,4 +1,4 @@
-"""From what a caller gave to bytes: arguments, hooks, capabilities, rules, media, projection, the adapter."""
+"""From a caller's arguments to bytes: options, hooks, capabilities, rules, media, projection, the plugin."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from interlingua._plugins.losses import Loss, option_loss
 from interlingua._plugins.provider import ProjectionTarget, Provider
 from interlingua._plugins.wire import RequestContext, WireRequest
 from interlingua._request.conversation import ConversationCache, ConversationState
-from interlingua._request.media import Fetched, enforce_media_limits, resolve_references, urls_to_fetch
+from interlingua._request.media import Fetched, resolve_references, urls_to_fetch
 from interlingua._request.prefix import PrefixWatch
 from interlingua._request.project import locate_losses
 from interlingua._request.rules import i23_tool_names_are_unique
@@ -27,35 +27,39 @@ from interlingua.types.messages import Message, Origin, RoutingDecision
 from interlingua.types.options import RequestOptions, ToolChoice, option_fields
 from interlingua.types.tools import ToolDefinition
 
-# `model` and `user_id` are arguments of their own; `stream` is which method is called
+# `model` and `user_id` are separate arguments; `stream` follows from the method that is called
 _NAMES = frozenset(option_fields()) - {"model", "stream", "user_id"}
 _NO_CONVERSATION = (
-    "a conversation is a text, a Message or a sequence of Message values; interlingua.user(...) makes one,"
+    "a conversation is a string, a Message or a sequence of Message values; interlingua.user(...) makes one,"
     " interlingua.codec.decode_messages(...) reads stored ones"
 )
 
 _HINTS = {
     "stream": "call .stream(...) for a stream",
     "system": "put interlingua.system(...) first in the messages",
-    "messages": "give the messages as the first argument",
-    "max_completion_tokens": "it is called max_tokens here",
-    "extra_body": "it is called provider_options here",
-    "extra_headers": "it is called headers here",
-    "timeout": "give it to the client: Client(..., timeout=Timeout(total=60))",
-    "retry": "give it to the client: Client(..., retry=2)",
-    "max_retries": "give it to the client: Client(..., retry=2)",
+    "messages": "pass the messages as the first argument",
+    "max_completion_tokens": "use max_tokens",
+    "extra_body": "use provider_options",
+    "extra_headers": "use headers",
+    "timeout": "pass it to the client: Client(..., timeout=Timeout(total=60))",
+    "retry": "pass it to the client: Client(..., retry=2)",
+    "max_retries": "pass it to the client: Client(..., retry=2)",
 }
 
 
 def read_options(
     given: Mapping[str, Any], settings: Mapping[str, Any] = EMPTY, headers: Mapping[str, str] = EMPTY, **fixed: Any
 ) -> RequestOptions:
-    """Make the options of one request: those the caller gave by name, with the client's settings and headers.
+    """Make the options of one request from the caller's options and the client's settings and headers.
 
-    `fixed` are fields that are no options of the caller's.
+    Args:
+        given: the caller's options by name.
+        settings: the client's settings for the provider.
+        headers: the client's headers.
+        fixed: fields that callers cannot set by name.
 
     Raises:
-        CallerError: an option has no such name (the message lists near ones), or its value is of another kind.
+        CallerError: no option has that name (the message lists similar ones), or a value has the wrong type.
     """
     if unknown := [name for name in given if name not in _NAMES]:
         from difflib import get_close_matches  # noqa: PLC0415  only for a mistake
@@ -74,7 +78,7 @@ def read_options(
 
 
 def read_messages(given: str | Message | Sequence[Message]) -> Sequence[Message]:
-    """Read a text or one message as a conversation of one message.
+    """Read a string or one message as a conversation of one message.
 
     Raises:
         CallerError: it is empty, or holds something that is not a Message.
@@ -97,22 +101,24 @@ def read_messages(given: str | Message | Sequence[Message]) -> Sequence[Message]
 
 
 def read_tools(given: Sequence[Any], options: RequestOptions) -> Sequence[ToolDefinition]:
-    """Return the tools; raise CallerError where one is no ToolDefinition or a forced one is not among them."""
+    """Check the tools: each must be a ToolDefinition, and a forced tool must be one of them."""
     if isinstance(given, (ToolDefinition, Mapping, str)) or not isinstance(given, Iterable):
-        raise CallerError(f"tools are a sequence of ToolDefinition values, not {type(given).__name__}")
+        raise CallerError(f"tools must be a sequence of ToolDefinition values, not {type(given).__name__}")
     for tool in given:
         if not isinstance(tool, ToolDefinition):
-            text = f"a tool is a ToolDefinition, not {type(tool).__name__}; from_wire_tool(...) reads a wire's"
+            text = (
+                f"a tool must be a ToolDefinition, not {type(tool).__name__}; from_wire_tool(...) reads other formats"
+            )
             if isinstance(getattr(tool, "definition", None), ToolDefinition):
                 text = (
-                    f"{tool.definition.name!r} is a tool with its function, and one request runs no functions: give its"
+                    f"{tool.definition.name!r} is a tool with its function, and one request runs no functions: pass its"
                     " `definition` to offer it, or run it with AgentLoop of interlingua-agents"
                 )
             raise CallerError(text)
     forced = options.tool_choice
     if isinstance(forced, ToolChoice) and all(tool.name != forced.name for tool in given):
         names = ", ".join(tool.name for tool in given) or "none"
-        raise CallerError(f"tool_choice names the tool {forced.name!r}; those given are: {names}")
+        raise CallerError(f"tool_choice requires the tool {forced.name!r}, but the request offers: {names}")
     return given
 
 
@@ -184,6 +190,8 @@ class RequestDraft:
             if lost:
                 self.provider.log_losses(lost, messages[0].session_id)
             if media := conversation.media:
+                from interlingua._request.media_limits import enforce_media_limits  # noqa: PLC0415  only for media
+
                 messages, unfetched = resolve_references(messages, media, self._inlines_urls, workspace, fetched)
                 downscale = self.options.downscale_images
                 messages, smaller = enforce_media_limits(messages, media, self.target, downscale=downscale)
@@ -226,9 +234,9 @@ class RequestDraft:
 def write_request(
     provider: Provider, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions
 ) -> WireRequest:
-    """Write the request a provider is sent for these messages, with its losses; neither rules nor media are looked at.
+    """Write a provider's request for these messages, with its losses, without checking rules or media.
 
-    For who holds a `Provider` and no client: tests, wire linters, the swap matrix.
+    For callers that have a `Provider` and no client: tests, wire linters, the swap matrix.
 
     Raises:
         CapabilityError: a critical block cannot be carried, or an option cannot be expressed.

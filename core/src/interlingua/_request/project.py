@@ -63,13 +63,13 @@ class Projection:
     """One conversation's projection into one target: a fold over its messages that grows with it.
 
     Attributes:
-        target: who is to carry the messages.
+        target: the model that the messages are projected for.
         sources: the messages taken so far.
-        written: what adapters wrote of the projected messages (`encode_each`).
+        written: what plugins wrote of the projected messages (`encode_each`).
     """
 
     def __init__(self, target: ProjectionTarget, earlier: Projection | None = None) -> None:
-        """Begin a projection; what adapters wrote of the very same messages in `earlier` is used again."""
+        """Begin a projection; it reuses what plugins wrote of the very same messages in `earlier`."""
         self.target = target
         self.sources: list[Message] = []
         self.written: dict[Hashable, tuple[list[Message], list[Any]]] = {}
@@ -136,7 +136,7 @@ class Projection:
             return
         if not (self._can.supports_system_prompt if self._only_system else self._can.supports_system_messages_in_list):
             self._at = 0
-            self._report("text", "rewritten", "no system message can stand here; sent as tagged user text")
+            self._report("text", "rewritten", "this target takes no system message here; sent as tagged user text")
             made = _system_as_user(made)
         (self._later if self._open else self._out).append(made)
 
@@ -154,7 +154,7 @@ class Projection:
                 continue
             made = self._project_result(block, call)
             metadata = message.metadata
-            if len(content) > 1 and metadata.critical:  # one of several becomes a message of its own
+            if len(content) > 1 and metadata.critical:  # one of several becomes a separate message
                 metadata = replace(metadata, critical=(0,) if self._at in metadata.critical else ())
             call.result = self._rebuild(message, content if made is block and len(content) == 1 else (made,), metadata)
             call.moved, self._moved = self._moved, []
@@ -193,7 +193,7 @@ class Projection:
                 self._at = 0
                 self._report("text", "rewritten", "the message holds nothing")
             rows = self._losses[before:]
-            reason = "{}; a text that says so stands in its place"
+            reason = "{}; replaced by a placeholder"
             if content:
                 self._losses[before:] = [attrs.evolve(row, reason=reason.format(row.reason)) for row in rows]
             kept = [TextBlock(text=placeholder_text(rows))]
@@ -209,8 +209,8 @@ class Projection:
             return message if content else None
         made = replace(message, content=content, metadata=metadata)
         known = self._earlier.get(id(message))
-        if known is not None and known[1] == made:  # `provider_raw` too, for it is of the same message and target
-            made = known[1]  # the very object that adapters wrote
+        if known is not None and known[1] == made:  # `provider_raw` too: same message, same target
+            made = known[1]  # the very object that plugins wrote
         self._changed[id(message)] = (message, made)
         return made
 
@@ -219,7 +219,7 @@ class Projection:
         return metadata.provider == self.target.provider and metadata.model is not None
 
     def _report(self, block_type: str, verdict: Verdict, reason: str) -> None:
-        """Add a row about the block that is being projected; dropped it is blocked where it is critical."""
+        """Add a row about the block that is being projected; a critical block is blocked instead of dropped."""
         message = self.sources[-1]
         if verdict == "dropped" and self._at in message.metadata.critical:
             verdict = "blocked"
@@ -228,7 +228,7 @@ class Projection:
             Loss(path=path, block_type=block_type, verdict=verdict, reason=reason, message_id=message.id)
         )
 
-    # -- one block: each returns what the target gets in its place, None for nothing ----------------------------------
+    # -- one block: each returns its replacement, None for nothing ----------------------------------
 
     def _drop(self, block: Any, reason: str) -> Any:
         self._report(block.type, "dropped", reason)
@@ -255,7 +255,7 @@ class Projection:
     def _project_text(self, block: TextBlock) -> Any:
         blank = not block.text or block.text.isspace()
         if blank and (block.signature is None or not self._takes_state()):
-            return self._drop(block, "empty text, which wires refuse")
+            return self._drop(block, "empty text, which services reject")
         block = self._without_signature(block)
         if block.citations and not self.target.takes_citations_of(self.sources[-1].metadata.origin):
             block = self._without(block, "citations", "citations cannot be sent to this target; the text is kept")
@@ -313,7 +313,7 @@ class Projection:
         typed = attrs.evolve(block, media_type=shown) if shown else block
         reason = media_refusal(typed, self.target, in_result=in_result)
         if reason is None and embedded and not typed.media_type:
-            reason = "its media type is not known; give the block its media_type"
+            reason = "its media type is not known: pass media_type="
         elif reason is None and shown:
             self._report(block.type, "rewritten", f"it names no media type; its bytes are {shown}")
         return typed, reason
@@ -342,7 +342,7 @@ class Projection:
         if type(part) in MEDIA:
             part, reason = self._type_media(part, in_result=True)
             if reason:
-                self._report(part.type, "rewritten", f"{reason}; a note stands in its place in the result")
+                self._report(part.type, "rewritten", f"{reason}; replaced by a note in the result")
                 return TextBlock(text=f"[{part.type} omitted: {reason}]")
             can, document = self._can, type(part) is DocumentBlock
             if not (can.supports_tool_result_documents if document else can.supports_tool_result_images):

@@ -31,7 +31,7 @@ RULES: dict[int, Callable[..., Any]] = {}
 
 _SNAKE_CASE = re.compile(r"[a-z][a-z0-9_]*")
 _BLOCKS = frozenset(get_args(ContentBlock))
-_CARRIED = {OpaqueBlock, UnknownBlock}  # carried as they are, so no rule judges them
+_CARRIED = {OpaqueBlock, UnknownBlock}  # carried unchanged, so no rule applies to them
 _MEDIA = frozenset(get_args(MediaBlock))
 _IN_RESULTS = {TextBlock, *_MEDIA, *_CARRIED}
 _BY_MODELS = {ToolUseBlock, ThinkingBlock, RedactedThinkingBlock}
@@ -67,10 +67,10 @@ _Check = Callable[..., Iterator[Violation]]
 
 
 def rule(*, repairable: bool) -> Callable[[Callable[..., _Found]], _Check]:
-    """Register a rule function in RULES; its name `iNN_what_holds` gives number and name.
+    """Register a rule function in RULES under the number and name in its name, `iNN_name`.
 
-    It yields what is wrong: the path (in a conversation the message's index and the path in it), a text for a person
-    and, where it differs, whether it is repairable.
+    The function yields violations: the path (in a conversation the message's index and the path in it), a sentence and,
+    if it differs from `repairable`, whether this one is repairable.
     """
 
     def register(function: Callable[..., _Found]) -> _Check:
@@ -94,7 +94,7 @@ def rule(*, repairable: bool) -> Callable[[Callable[..., _Found]], _Check]:
 
 
 def is_generated(message: Message) -> bool:
-    """Return True when a model made this message: its provenance says so, or it names a model and has no provenance."""
+    """Return True if a model made this message: by its provenance, or without one if the message has a model."""
     metadata = message.metadata
     if metadata.provenance is None:
         return message.role is Role.ASSISTANT and metadata.model is not None
@@ -120,7 +120,7 @@ def _is_complete(message: Message) -> bool:
 def i01_content_is_not_empty(message: Message) -> _Found:
     """A message other than a system message holds at least one block.
 
-    Repaired: the message is left out of the request; for a user's a text stands that says so.
+    Repaired: the message is left out of the request; a user message is replaced by a placeholder.
     """
     if not message.content and message.role is not Role.SYSTEM:
         yield "content", f"a {message.role} message holds nothing"
@@ -141,7 +141,7 @@ def i02_content_holds_blocks(message: Message) -> _Found:
 def i03_system_holds_text(message: Message) -> _Found:
     """A system message holds text only.
 
-    Repaired where it is media, which is left out; any other block stops a request.
+    Repaired if it is media, which is left out; any other block stops a request.
     """
     if message.role is not Role.SYSTEM:
         return
@@ -160,7 +160,7 @@ def i04_only_assistants_call_and_think(message: Message) -> _Found:
         return
     for index, block in enumerate(message.content):
         if type(block) in _BY_MODELS:
-            text = f"{block.type} stands in a {message.role} message; only an assistant message may hold it"
+            text = f"{block.type} in a {message.role} message; only an assistant message may hold it"
             yield f"content[{index}]", text
 
 
@@ -175,8 +175,8 @@ def i05_tool_messages_hold_one_result(message: Message) -> _Found:
         if (type(block) is ToolResultBlock) is (message.role is Role.TOOL):
             results += type(block) is ToolResultBlock
         elif type(block) in _BLOCKS and type(block) not in _CARRIED:
-            text = f"{block.type} stands in a {message.role} message; results and only results stand in tool messages"
-            text += ": split_tool_results(message) puts them there" if type(block) is ToolResultBlock else ""
+            text = f"{block.type} in a {message.role} message; tool messages hold results, and nothing else"
+            text += ": split_tool_results(message) moves them there" if type(block) is ToolResultBlock else ""
             yield f"content[{index}]", text
     if results > 1:
         yield "content", f"{results} results in one tool message; it answers one call", True
@@ -194,7 +194,7 @@ def i06_results_hold_text_and_media(message: Message) -> _Found:
         for place, part in enumerate(block.content):
             if type(part) in _BLOCKS and type(part) not in _IN_RESULTS:
                 path = f"content[{index}].content[{place}]"
-                yield path, f"{part.type} stands in a tool result"
+                yield path, f"{part.type} in a tool result"
 
 
 @rule(repairable=True)
@@ -238,7 +238,7 @@ def i09_generated_names_its_model(message: Message) -> _Found:
 
 @rule(repairable=True)
 def i10_generated_has_routing(message: Message) -> _Found:
-    """A generated message has a routing record that names the same model.
+    """A generated message has a routing record with the same model.
 
     Reported: no request carries it.
     """
@@ -254,7 +254,7 @@ def i10_generated_has_routing(message: Message) -> _Found:
 
 @rule(repairable=True)
 def i11_generated_has_usage(message: Message) -> _Found:
-    """A generated message has a usage, even where nothing was reported in it.
+    """A generated message has a usage, even if every field is None.
 
     Reported: no request carries it.
     """
@@ -264,7 +264,7 @@ def i11_generated_has_usage(message: Message) -> _Found:
 
 @rule(repairable=True)
 def i12_cost_names_its_prices(message: Message) -> _Found:
-    """A cost has the `pricing_version` it was computed with; `source` says that another system computed it.
+    """A cost has the `pricing_version` it was computed with, or `source` if another system computed it.
 
     Reported: no request carries it.
     """
@@ -315,7 +315,7 @@ def i15_created_at_is_utc(message: Message) -> _Found:
 def i16_schema_version_is_known(message: Message) -> _Found:
     """`schema_version` is 1 or that of a newer format.
 
-    Reported where it is newer; one below 1 stops a request.
+    Reported if it is newer; one below 1 stops a request.
     """
     version = message.schema_version
     if not 1 <= version <= SCHEMA_VERSION:
@@ -356,7 +356,7 @@ def i19_generated_ids_increase(messages: Sequence[Message]) -> _Found:
     for index, message in enumerate(messages):
         if _is_complete(message) and is_generated(message) and ULID.fullmatch(message.id):
             if message.id < last:
-                yield (index, "id"), f"{message.id} was minted before {last}, which stands before it"
+                yield (index, "id"), f"{message.id} was minted before {last}, the id of an earlier message"
             last = max(last, message.id)
 
 
@@ -376,7 +376,7 @@ def i20_call_ids_are_unique(messages: Sequence[Message]) -> _Found:
 
 @rule(repairable=True)
 def i21_results_answer_earlier_calls(messages: Sequence[Message]) -> _Found:
-    """A tool result answers a call that stands before it, and no call is answered twice.
+    """A tool result answers an earlier call, and no call is answered twice.
 
     Repaired: the result is left out of the request.
     """
@@ -384,7 +384,7 @@ def i21_results_answer_earlier_calls(messages: Sequence[Message]) -> _Found:
     for index, message in enumerate(messages):
         for place, call in _results(message):
             if _is_complete(message) and not open_calls.get(call):
-                text = f"{call!r} {'was answered before' if call in open_calls else 'is no call that stands before it'}"
+                text = f"{call!r} {'was answered before' if call in open_calls else 'is not the id of an earlier call'}"
                 yield (index, f"content[{place}].tool_use_id"), text
             if call in open_calls:
                 open_calls[call] = False

@@ -86,7 +86,7 @@ def wire_name(name: str, target: ProjectionTarget) -> str:
 def wire_tools(
     tools: Sequence[ToolDefinition], target: ProjectionTarget
 ) -> tuple[Sequence[ToolDefinition], Mapping[str, str], tuple[Loss, ...]]:
-    """Return the definitions under the names their calls have on the wire, the canonical name of each, and the losses.
+    """Return the definitions under their names on the wire, the canonical name of each, and the losses.
 
     Raises:
         CapabilityError: the declared pattern takes no name that could be built.

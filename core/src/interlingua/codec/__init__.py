@@ -48,7 +48,7 @@ def encode_message(message: Message) -> dict[str, Any]:
 def decode_message(data: Any) -> Message:
     """Return the message of a stored form; a field that has a default may be absent, a time may be a datetime.
 
-    What a newer version wrote is kept, with one WARN.
+    Fields and blocks of a newer version are kept, with one warning in the log.
 
     Raises:
         DecodeError: with the exact `path`, such as `content[0].text`.
@@ -65,7 +65,7 @@ def encode_messages(messages: Iterable[Message]) -> list[dict[str, Any]]:
 
 
 def decode_messages(data: Any) -> list[Message]:
-    """Return the conversation of a stored array, or of an iterator over what would stand in one.
+    """Return the conversation of a stored array, or of an iterator over its items.
 
     Raises:
         DecodeError: with the exact `path`, such as `messages[3].content[0].text`.
@@ -88,7 +88,7 @@ def dumps_message(message: Message) -> str:
     try:
         return dumps(encode_message(message)).decode()
     except (TypeError, ValueError, RecursionError) as error:
-        raise CallerError(f"message {message.id} holds what JSON cannot say: {error}") from error
+        raise CallerError(f"message {message.id} holds a value that JSON cannot express: {error}") from error
 
 
 def loads_message(text: str | bytes) -> Message:
@@ -108,7 +108,7 @@ def read_jsonl(lines: Iterable[str | bytes]) -> Iterator[Message]:
     """Read messages from lines of JSON one by one; blank lines are passed over.
 
     Raises:
-        DecodeError: as `loads_message`; its message names the line, from 1.
+        DecodeError: as `loads_message`; its message has the number of the line, from 1.
     """
     newer: set[str] = set()
     try:
@@ -130,7 +130,7 @@ def encode_tool(tool: ToolDefinition) -> dict[str, Any]:
 
 
 def decode_tool(data: Any) -> ToolDefinition:
-    """Return the tool definition of a stored form; fields of a newer version are dropped, with a WARN.
+    """Return the tool definition of a stored form; fields of a newer version are dropped, with a warning in the log.
 
     Raises:
         DecodeError: with the exact `path`, such as `input_schema/properties/a/oneOf`.

@@ -167,7 +167,7 @@ def _is_read(cls: type, field: attrs.Attribute[Any]) -> bool:
 
 
 def _sharing(cls: type, read: Hook) -> Hook:
-    """Let equal data of some classes share one value: messages nobody generated, and routing decisions."""
+    """Let equal data of some classes share one value: metadata of authored messages, and routing decisions."""
     last: tuple[Any, Any] = (None, None)
 
     def read_metadata(data: Any, kind: Any) -> Any:
@@ -229,9 +229,9 @@ def _newer_blocks(content: Iterable[Any]) -> Iterator[str]:
 
 
 def warn_of_newer(found: set[str]) -> None:
-    """Log, in one warning for a whole load, what a newer version wrote."""
+    """Log the fields and blocks of a newer version, in one warning for a whole load."""
     if found:
-        _warn("written by a newer version, kept as it is: %s", ", ".join(sorted(found)))
+        _warn("written by a newer version, kept unchanged: %s", ", ".join(sorted(found)))
 
 
 def _warn(text: str, *facts: object) -> None:

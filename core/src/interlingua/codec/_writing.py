@@ -42,7 +42,7 @@ from interlingua.types.tools import ToolDefinition
 
 Write = Callable[[Any], Any]
 
-# Written even where they have their defaults, besides the fields without one (format.md, Canonical JSON).
+# Written even if they have their defaults, as are the fields without one (format.md, Canonical JSON).
 # The media types are among them because their defaults may change one day.
 _ALWAYS_WRITTEN: dict[type, str] = {
     ToolUseBlock: "input",
@@ -119,8 +119,8 @@ _writers |= {
 def _value_writer(cls: type) -> Write:
     """Generate the writer of one class.
 
-    cattrs writes the fields that may be left out after all others; where that is not the order of the class, each run
-    of fields has a function of its own.
+    cattrs writes the fields that may be left out after all others; if that is not the order of the class, each run of
+    fields gets its own function.
     """
     fields = stored_fields(cls)
     always = {field.name for field in fields if field.default is attrs.NOTHING}
@@ -155,13 +155,13 @@ def _value_writer(cls: type) -> Write:
 
 
 def _is_unchanged(cls: type, field: attrs.Attribute[Any]) -> bool:
-    """Say whether a field's value is JSON as it is; a call's `kind` may be a member of an enum."""
+    """Say whether a field's value is JSON already; a call's `kind` may be a member of an enum."""
     kinds = get_args(field.type) or (field.type,)
     return all(kind in _UNCHANGED for kind in kinds) and (cls, field.name) != (ToolUseBlock, "kind")
 
 
 def _metadata_writer() -> Write:
-    """Make the writer of MessageMetadata: what a newer version wrote goes back beside the known fields."""
+    """Make the writer of MessageMetadata: fields of a newer version are written beside the known ones."""
     write = _value_writer(MessageMetadata)
     nothing = write(NO_METADATA)
 
@@ -176,12 +176,12 @@ def _metadata_writer() -> Write:
 
 
 def _put_back(data: dict[str, Any]) -> None:
-    """Put unknown fields back where they stood; those whose block was changed since stay in the metadata."""
+    """Put unknown fields back into their blocks; those whose block has changed stay in the metadata."""
     places = data["metadata"].get(UNKNOWN_FIELDS)
     if not isinstance(places, dict) or not places:
         return
     left = dict(places)
-    # before any of them changes; what is unknown of the metadata stands in `extra` itself
+    # before any of them changes; unknown fields of the metadata are in `extra` itself
     parts = [(place_of(path, part), part, cls) for path, part, cls in stored_objects(data) if path != "metadata"]
     for place, part, cls in parts:
         fields = left.get(place)

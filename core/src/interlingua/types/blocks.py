@@ -1,4 +1,4 @@
-"""Content blocks: text, thinking, media, tool calls and results, and what only one provider can read."""
+"""Content blocks: text, thinking, media, tool calls and results, and content that only one provider can read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class TextBlock:
 
     Attributes:
         text: the text.
-        citations: its sources, each an object as the origin's wire has it; sent back to the origin alone.
+        citations: its sources, each an object of the origin's API; sent back to the origin only.
         signature: opaque token that the origin attached to the text and wants back byte-equal, or None.
         cache: prompt-cache hint, or None.
     """
@@ -36,7 +36,7 @@ class ThinkingBlock:
     """Reasoning that the model shows.
 
     Attributes:
-        text: the reasoning; empty where the provider gives only its signature.
+        text: the reasoning; empty if the provider sends only its signature.
         signature: opaque token that the origin wants back byte-equal, or None.
     """
 
@@ -64,11 +64,11 @@ class ToolUseBlock:
     """A call of a tool.
 
     Attributes:
-        id: canonical id: `tu_<ulid>` where interlingua minted it (format.md, Identity).
+        id: canonical id: `tu_<ulid>` if interlingua minted it (format.md, Identity).
         name: canonical tool name.
-        input: the parsed arguments; empty when they could not be parsed.
+        input: the parsed arguments; empty if they could not be parsed.
         provider_id: the id the provider issued, or None.
-        raw_input: the argument string, where the wire carries a string: it is sent back byte-equal.
+        raw_input: the argument string, if the API sends a string: it is sent back byte-equal.
         parse_error: why `raw_input` is not a JSON object, or None.
         signature: opaque token that the origin attached to the call and wants back byte-equal, or None.
         kind: a ToolKind for user interfaces, or None.
@@ -88,7 +88,7 @@ class ToolUseBlock:
 
     @property
     def input_json(self) -> str:
-        """The arguments as a JSON string: the raw one where there is one, else written in insertion order."""
+        """The arguments as a JSON string: `raw_input` if there is one, else written in insertion order."""
         return dumps(self.input).decode() if self.raw_input is None else self.raw_input
 
 
@@ -140,7 +140,7 @@ def read_tool_input(raw: str) -> tuple[FrozenDict, str | None]:
     """Read the argument string of a call; an empty one, or `null`, is `{}`.
 
     Returns:
-        (input, parse_error): the input is empty where there is an error.
+        (input, parse_error): the input is empty if there is an error.
     """
     if not raw or raw.isspace():
         return freeze_object(None), None
@@ -177,8 +177,8 @@ class ImageBlock:
 
     Attributes:
         source: where its bytes are.
-        media_type: IANA media type such as `image/png`; empty where it is not known, as for a URL.
-        detail: resolution at which the model sees it, where a wire has such a field: low, high, auto, original.
+        media_type: IANA media type such as `image/png`; empty if unknown, as for a URL.
+        detail: resolution at which the model sees it, if the API has a field for it: low, high, auto, original.
         cache: prompt-cache hint, or None.
     """
 
@@ -197,7 +197,7 @@ class AudioBlock:
     Attributes:
         source: where its bytes are.
         media_type: IANA media type such as `audio/wav`.
-        transcript: the words in it, where the provider gives them.
+        transcript: the words in it, if the provider sends them.
         cache: prompt-cache hint, or None.
     """
 
@@ -233,7 +233,7 @@ class DocumentBlock:
     Attributes:
         source: where its bytes are; plain text is base64 of UTF-8, like any other bytes.
         media_type: IANA media type such as `application/pdf`.
-        title: file name or title, where known.
+        title: file name or title, if known.
         context: what the model should know about it.
         cite: ask the model for citations of it.
         cache: prompt-cache hint, or None.
@@ -251,7 +251,7 @@ class DocumentBlock:
 @validated
 @attrs.frozen(kw_only=True)
 class OpaqueBlock:
-    """Content that one provider alone has: server tools and their results, wire blocks not known yet.
+    """Content that only one provider has: server tools and their results, blocks that the plugin does not know.
 
     Attributes:
         provider: key of the only provider it may be sent to.
@@ -293,7 +293,7 @@ class CacheHint:
     """Asks the provider to cache the prompt up to here.
 
     Attributes:
-        type: the only kind there is.
+        type: the only kind.
         ttl: how long to keep it; None means the provider's default.
     """
 

@@ -86,7 +86,7 @@ class ToolUseEnd:
 
     Attributes:
         index: the call's block.
-        block: the whole call, where the adapter has it; else it is made of the pieces.
+        block: the whole call, if the plugin has it; otherwise it is made of the pieces.
     """
 
     type: ClassVar[Literal["tool_use_end"]] = "tool_use_end"
@@ -101,7 +101,7 @@ class BlockStart:
 
     Attributes:
         index: the block.
-        block: what is known of it.
+        block: the block as far as it is known.
     """
 
     type: ClassVar[Literal["block_start"]] = "block_start"
@@ -112,7 +112,7 @@ class BlockStart:
 @validated
 @attrs.frozen(kw_only=True)
 class BlockEnd:
-    """A block is whole: `block` gives its signature, citations or data; its text comes from the deltas if any came.
+    """A block is whole. `block` holds its signature, citations or data; its text comes from the deltas, if any came.
 
     Attributes:
         index: the block.
@@ -130,7 +130,7 @@ class UsageUpdate:
     """Token counts so far; each reported count replaces the earlier one (they are totals, not steps).
 
     Attributes:
-        usage: the counts reported so far; None where nothing was reported.
+        usage: the counts reported so far; None for a count that was not reported.
     """
 
     type: ClassVar[Literal["usage_update"]] = "usage_update"
@@ -143,8 +143,8 @@ class RawUpdate:
     """Opaque state as it arrives, so that an interrupted stream keeps its ids.
 
     Attributes:
-        replay: what a replay needs; each key replaces the earlier value of that key.
-        trace: what is good to know and may be trimmed; likewise.
+        replay: state that a replay needs; each key replaces the earlier value of that key.
+        trace: diagnostic state that may be trimmed; its keys are replaced in the same way.
     """
 
     type: ClassVar[Literal["raw_update"]] = "raw_update"

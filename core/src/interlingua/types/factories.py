@@ -38,8 +38,8 @@ def media_type_of(data: bytes, kind: str | None = None) -> str | None:
 
     Args:
         data: the bytes.
-        kind: `image`, `audio`, `video` or `document`: bytes of another kind give None, and a document may be UTF-8
-            text, which has no magic bytes.
+        kind: `image`, `audio`, `video` or `document`: the result is None for bytes of another kind. A document may be
+            UTF-8 text, which has no magic bytes.
     """
     import filetype  # type: ignore[import-untyped]  # noqa: PLC0415  as costly as all of `import interlingua`
 
@@ -59,7 +59,7 @@ def _is_text(data: bytes) -> bool:
 
 
 def shown_media_type(block: MediaBlock) -> str | None:
-    """Return the media type that a block's embedded bytes show, of the block's own kind; None where they show none."""
+    """Return the media type that a block's embedded bytes show, if it fits the block; else None."""
     try:
         found = media_type_of(_head(block.source.data))
     except CallerError:
@@ -68,7 +68,7 @@ def shown_media_type(block: MediaBlock) -> str | None:
 
 
 B = TypeVar("B", ImageBlock, AudioBlock, VideoBlock, DocumentBlock)
-_HEAD = 12_288  # base64 characters that hold all the bytes a media type is recognised by
+_HEAD = 12_288  # base64 characters that hold every byte a media type is recognised by
 
 
 def image_block(value: Any) -> ImageBlock:
@@ -78,7 +78,7 @@ def image_block(value: Any) -> ImageBlock:
         value: a PIL image, bytes, base64 text, a data: URL, an http(s) URL, a `file:` path or a Path.
 
     Raises:
-        CallerError: the text is no base64, URL or path, or the bytes are no image known here.
+        CallerError: the string is not base64, a URL or a path, or the bytes are not a known image.
         OSError: the file cannot be read.
     """
     if hasattr(value, "save") and not isinstance(value, (str, bytes, bytearray, os.PathLike)):
@@ -89,24 +89,24 @@ def image_block(value: Any) -> ImageBlock:
 
 
 def audio_block(value: Any) -> AudioBlock:
-    """Make an AudioBlock from what `image_block` takes, save PIL images and http(s) URLs; raises as that does.
+    """Make an AudioBlock; as `image_block`, without PIL images and http(s) URLs.
 
-    Bytes that are not recognised are taken for `audio/mpeg`.
+    Bytes that are not recognised count as `audio/mpeg`.
     """
     return _block(value, AudioBlock)
 
 
 def video_block(value: Any) -> VideoBlock:
-    """Make a VideoBlock from what `image_block` takes, save PIL images; raises as that does."""
+    """Make a VideoBlock; as `image_block`, without PIL images."""
     return _block(value, VideoBlock)
 
 
 def document_block(value: Any, *, title: str | None = None) -> DocumentBlock:
-    """Make a DocumentBlock from what `image_block` takes, save PIL images; raises as that does.
+    """Make a DocumentBlock; as `image_block`, without PIL images.
 
     Args:
         value: the document; PDF, office files and UTF-8 text are recognised. A URL counts as a PDF.
-        title: its name; a path gives its own where there is none.
+        title: its title; without one, the name of the file.
     """
     made = _block(value, DocumentBlock)
     path = _path_of(value)
@@ -117,10 +117,10 @@ def media_bytes(block: MediaBlock) -> bytes:
     """Return the bytes of a block that holds them as base64.
 
     Raises:
-        CallerError: it holds a reference, or what it holds is not base64.
+        CallerError: the block holds a reference, or its data is not base64.
     """
     if block.source.kind != "base64":
-        raise CallerError(f"the {block.type} is a {block.source.kind} reference, its bytes are not here")
+        raise CallerError(f"the {block.type} is a {block.source.kind} reference: the message does not hold its bytes")
     try:
         return base64.b64decode(block.source.data, validate=True)
     except binascii.Error as error:
@@ -135,7 +135,7 @@ def to_pil_image(block: ImageBlock) -> Any:
     """
     data = media_bytes(block)
     try:
-        from PIL import Image, UnidentifiedImageError  # noqa: PLC0415  an extra of its own
+        from PIL import Image, UnidentifiedImageError  # noqa: PLC0415  optional dependency
     except ModuleNotFoundError as error:
         raise CallerError("Pillow is not installed: pip install 'interlingua[images]'") from error
     try:
@@ -167,9 +167,7 @@ def _block(value: Any, cls: type[B]) -> B:
     media_type = media_type or media_type_of(head, cls.type) or ("audio/mpeg" if cls is AudioBlock else None)
     if media_type is None:
         kinds = " (JPEG, PNG, GIF or WEBP)" if cls is ImageBlock else ""
-        raise CallerError(
-            f"these bytes are not {_name(cls)} of a known kind{kinds}; {cls.__name__}(media_type=…) names another"
-        )
+        raise CallerError(f"these bytes are not {_name(cls)} of a known kind{kinds}: pass {cls.__name__}(media_type=…)")
     return cls(source=MediaSource(kind="base64", data=value), media_type=media_type)
 
 
@@ -215,7 +213,7 @@ def user(
         session_id: the session it belongs to.
 
     Raises:
-        CallerError: something is not media of its kind, or `text` is neither text nor blocks.
+        CallerError: a value is not media of its kind, or `text` is neither a string nor blocks.
         OSError: a file cannot be read.
     """
     media = [
@@ -252,8 +250,8 @@ def tool_result(
     Args:
         call: the call, or its canonical id.
         result: text, blocks, or any JSON value (written as JSON text).
-        is_error: the tool failed and `result` says how.
-        tool_name: taken from the call when that is given.
+        is_error: the tool failed, and `result` describes how.
+        tool_name: default: the name in the call, if `call` is a block.
         session_id: the session it belongs to.
         **fields: `details`, `metadata`, `terminate` of the block; never sent to a model.
     """
@@ -274,10 +272,10 @@ def tool_results(
 
 
 def split_tool_results(message: Message) -> list[Message]:
-    """Return a message with each tool result in a TOOL message of its own, as the format has them (format.md, Rule 5).
+    """Split a message into one TOOL message for each tool result and one for the rest (format.md, Rule 5).
 
-    Some APIs send results inside a user's message. They go in front of what else it holds, which keeps the message's id
-    and metadata; an assistant's message, and one that needs no splitting, come back as they are.
+    Some APIs send results inside a user message. They come before the rest of it, which keeps the message's id and
+    metadata. An assistant message, and one that needs no splitting, is returned unchanged.
     """
     results = [at for at, block in enumerate(message.content) if type(block) is ToolResultBlock]
     is_tool = message.role is Role.TOOL

@@ -133,15 +133,15 @@ class Usage:
         audio_input_tokens: part of input that was audio, where the provider reports it.
         cached_audio_input_tokens: part of the cached reads that was audio.
         reasoning_tokens: part of output that was reasoning.
-        extra_units: what has a price of its own, counted by name: the service's tools by use (`web_search`,
-            `file_search`), the units it bills instead of tokens (`search_units`), and tokens of output that is no text
+        extra_units: units with separate prices, counted by name: the service's tools by use (`web_search`,
+            `file_search`), the units it bills instead of tokens (`search_units`), and tokens of output that is not text
             (`image_output_tokens`, part of `output_tokens`).
-        service_tier: the tier that the provider used, as it names it.
+        service_tier: the tier that the provider reports.
         cost_usd: sum of `cost` in USD; None, never 0, when unknown.
         cost: its parts, exact.
         cost_note: why the cost is unknown, or which part is not in it.
-        pricing_version: which price table was used; `source` where another system computed the cost, `self-hosted`
-            where tokens have no price.
+        pricing_version: which price table was used; `source` if another system computed the cost, `self-hosted` if
+            tokens have no price.
         latency_ms: milliseconds from sending the request to the end of the answer.
     """
 
@@ -175,7 +175,7 @@ class Usage:
         )
 
     def updated(self, other: Usage) -> Usage:
-        """Return this with the counts that `other` reports in place of its own: they are totals, not steps."""
+        """Return this with the counts that `other` reports: they are totals and replace earlier ones."""
         changes = {name: value for name in _COUNTS if (value := getattr(other, name)) is not None}
         return replace(self, **changes) if changes else self
 
@@ -221,11 +221,11 @@ class RoutingDecision:
 @validated
 @attrs.frozen(kw_only=True)
 class ErrorInfo:
-    """What ended a message that failed: class name in `interlingua.errors`, and its message.
+    """The error that ended a message.
 
     Attributes:
         type: class name in `interlingua.errors`.
-        message: what happened.
+        message: its message.
     """
 
     type: str
@@ -233,11 +233,11 @@ class ErrorInfo:
 
 
 class Origin(NamedTuple):
-    """Who generated a message: provider key, wire format, and model name without the key.
+    """The origin of a generated message: provider, API and model.
 
     Attributes:
         provider: provider key.
-        api: which of the provider's wire formats.
+        api: which of the provider's APIs.
         model: model name without provider key.
     """
 
@@ -250,19 +250,19 @@ def _extra(value: Mapping[str, Any] | None) -> FrozenDict:
     extra = freeze_object(value)
     for name in extra if type(extra) is FrozenDict else ():
         if name in _METADATA_FIELDS and name != "extra":
-            raise FieldError(f"{name!r} is a field of its own")
+            raise FieldError(f"{name!r} is a field, not an extra")
     return extra
 
 
 @validated
 @attrs.frozen(kw_only=True)
 class MessageMetadata:
-    """What is known about a message besides its content (format.md, Metadata).
+    """Facts about a message, apart from its content (format.md, Metadata).
 
     Attributes:
         model: canonical model id, `<provider>:<name>`.
         provider: provider key.
-        api: which of the provider's wire formats.
+        api: which of the provider's APIs.
         routing: why this model was chosen.
         usage: tokens, money, time.
         parent_tool_use_id: for TOOL messages, the call they answer.
@@ -270,12 +270,12 @@ class MessageMetadata:
         stop_reason: why the model stopped.
         stop_reason_raw: the provider's word for it.
         error: what ended a message that failed.
-        provenance: where it came from; None means authored, or generated where `model` is set.
-        critical: indexes of blocks that may not be dropped for a target that cannot take them.
+        provenance: where it came from; None means authored, or generated if `model` is set.
+        critical: indexes of blocks that must not be dropped: a target that cannot take them raises CapabilityError.
         user_id: stable pseudonymous id of the user.
         team_id: stable pseudonymous id of the team.
-        app: free JSON of applications, each under a key of its own, such as its package's name; never sent.
-        provider_raw: `{origin, replay, trace}` of the adapter that wrote it; not part of equality or hash.
+        app: free JSON of applications, each under its own key, such as the name of its package; never sent.
+        provider_raw: `{origin, replay, trace}` of the plugin that wrote it; not part of equality or hash.
         extra: metadata fields written by a newer version, kept on re-save.
     """
 
@@ -322,7 +322,7 @@ def _content(value: str | ContentBlock | Iterable[ContentBlock]) -> tuple[Conten
         return (TextBlock(text=value),)
     if isinstance(value, Iterable) and not isinstance(value, (bytes, Mapping)):
         return tuple(value)
-    return (value,) if attrs.has(type(value)) else raise_field_error("a text or content blocks", value)  # type: ignore[return-value]
+    return (value,) if attrs.has(type(value)) else raise_field_error("a string or content blocks", value)  # type: ignore[return-value]
 
 
 def utc_now() -> datetime:
@@ -340,7 +340,7 @@ class Message:
         session_id: the session it belongs to.
         role: whose message it is; a plain string is converted.
         content: blocks in order; a string is converted to one TextBlock.
-        metadata: everything else known.
+        metadata: everything else that is known.
         created_at: time in UTC, to the microsecond.
         schema_version: version of the canonical format that it was written in.
     """
@@ -401,6 +401,6 @@ TRACE_LIMIT = 65_536
 
 
 def limit_trace(trace: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the trace, or, where it is larger than TRACE_LIMIT, a note of its size in its place."""
+    """Return the trace, or a note of its size if it is larger than TRACE_LIMIT."""
     size = len(dumps(trace)) if trace else 0
     return trace if size <= TRACE_LIMIT else {"trimmed_bytes": size}

@@ -1,4 +1,4 @@
-"""Options of a request, and what an adapter declares it can carry."""
+"""Options of a request, and the capabilities that a plugin declares for a model."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ReplayScope = Literal["never", "model", "api", "provider"]
 @validated
 @attrs.frozen(kw_only=True, cache_hash=True)  # hashed for every request
 class ModelCapabilities:
-    """What one adapter can carry to one model (format.md, Options and capabilities).
+    """The capabilities of one model through its plugin (format.md, Options and capabilities).
 
     Attributes:
         supports_thinking: thinking blocks can be sent back.
@@ -31,10 +31,10 @@ class ModelCapabilities:
         supports_streaming: answers as streams.
         supports_streaming_tool_calls: call arguments arrive in pieces.
         supports_parallel_tool_calls: several calls in one answer.
-        supports_prompt_caching: cache hints have a form on this wire.
-        supports_system_messages_in_list: system messages may stand anywhere, not only hoisted to the front.
-        max_context_tokens: window in tokens; 0 when unknown.
-        max_output_tokens: longest answer in tokens; 0 when unknown.
+        supports_prompt_caching: cache hints can be expressed in this API.
+        supports_system_messages_in_list: system messages may be anywhere, not only at the front.
+        max_context_tokens: window in tokens; 0 if unknown.
+        max_output_tokens: longest answer in tokens; 0 if unknown.
         accepted_image_media_types: IANA media types.
         supports_audio: audio in user messages.
         supports_video: video in user messages.
@@ -42,41 +42,41 @@ class ModelCapabilities:
         supports_citations: citations on assistant text can be sent back to the provider and API they came from.
         supports_tool_result_images: images, audio and video inside tool results.
         supports_tool_result_documents: documents inside tool results, whether or not user messages hold them.
-        supports_image_urls: images by URL, so that nobody need fetch them first.
+        supports_image_urls: images by URL; otherwise core fetches them before sending.
         supports_tool_choice: forcing the model to call some tool.
-        supports_named_tool_choice: forcing it to call the tool of a name.
+        supports_named_tool_choice: forcing it to call one tool by name.
         accepted_audio_media_types: IANA media types.
         accepted_video_media_types: IANA media types.
         accepted_document_media_types: IANA media types.
-        thinking_scope: how near the origin must be for its thinking and signatures to be sent back.
+        thinking_scope: how close the origin must be for its thinking and signatures to be sent back.
         accepts_unsigned_thinking: thinking without a signature may be sent back within that scope.
-        tool_id_pattern: regular expression a call id must match on this wire, whole.
+        tool_id_pattern: regular expression that a call id must match, whole.
         tool_id_max_length: longest call id.
-        tool_name_pattern: regular expression a tool name must match on this wire, whole.
+        tool_name_pattern: regular expression that a tool name must match, whole.
         tool_name_max_length: longest tool name.
-        max_cache_hints: most cache markers in one request; 0 where hints have no markers.
-        max_images: most images in one request; here and below 0 is no limit known.
+        max_cache_hints: maximum number of cache markers in one request; 0 if the API has no markers.
+        max_images: maximum number of images in one request; here and below 0 means no known limit.
         max_image_bytes: largest image, in bytes before base64.
         max_image_side: longest side of an image in pixels.
-        many_images: with more images than this in a request, `many_images_side` holds instead of `max_image_side`.
+        many_images: with more images than this in a request, `many_images_side` applies instead of `max_image_side`.
         many_images_side: that longest side in pixels.
-        max_document_pages: most PDF pages in one request.
-        max_media_bytes: most bytes of media in one request, before base64.
+        max_document_pages: maximum number of PDF pages in one request.
+        max_media_bytes: maximum bytes of media in one request, before base64.
         structured_output_with_tools: a response schema, or the JSON mode, may be sent together with tools.
         structured_output_streams: a response schema, or the JSON mode, may be sent for a streamed answer.
-        json_mode: `provider_options` that make an answer some JSON object; empty where the service has no such mode.
+        json_mode: `provider_options` that make an answer some JSON object; empty if the service has no JSON mode.
         structured_in_prompt: the service shows the response schema to the model.
         forced_tool_with_thinking: a call may be forced while the model is asked to think.
-        thinks_by_default: the model thinks unless it is told not to.
-        schema_all_required: a schema is kept to only where each object requires all its properties.
+        thinks_by_default: the model thinks unless the request disables it.
+        schema_all_required: a schema is enforced only if each object requires all its properties.
         schema_open_maps: objects with properties of any name, `additionalProperties`, in a response schema.
         schema_recursive: a response schema may refer to itself.
-        schema_max_optional: most optional properties in a response schema; here and below 0 is no limit known.
-        schema_max_unions: most unions (`anyOf`) in it.
-        schema_max_depth: most levels of objects in it.
-        schema_max_properties: most properties in it.
-        schema_max_enum_values: most values of enums in it.
-        api: which of the provider's wire formats these facts are about.
+        schema_max_optional: maximum number of optional properties in a response schema; from here on, 0 means no limit.
+        schema_max_unions: maximum number of unions (`anyOf`) in it.
+        schema_max_depth: maximum number of levels of objects in it.
+        schema_max_properties: maximum number of properties in it.
+        schema_max_enum_values: maximum number of enum values in it.
+        api: the API that these facts are about.
         assumed: the model is not in the catalogue and these are its provider's defaults.
     """
 
@@ -162,7 +162,7 @@ def _stop(value: str | tuple[str, ...] | list[str] | None) -> tuple[str, ...]:
 def _headers(value: Mapping[str, str] | None) -> FrozenDict:
     headers = freeze_object(value)
     if type(headers) is not FrozenDict or not all(isinstance(text, str) for text in headers.values()):
-        raise FieldError("expected a dict of texts")
+        raise FieldError("expected a dict of strings")
     return freeze_object({name.lower(): text for name, text in headers.items()})
 
 
@@ -180,29 +180,29 @@ class RequestOptions:
 
     Attributes:
         model: model name as the provider knows it, without provider key.
-        api: which wire format of the provider; None lets the adapter choose.
+        api: which API of the provider; None lets the plugin choose.
         stream: ask for a stream.
         max_tokens: longest answer in tokens.
         temperature: sampling temperature.
         top_p: nucleus sampling.
-        top_k: sampling from the k likeliest.
-        seed: for repeatable sampling, where a wire has it.
+        top_k: sampling from the k likeliest tokens.
+        seed: for repeatable sampling, if the API has it.
         stop: stop sequences.
         tool_choice: auto, none, required, or one tool.
         parallel_tool_calls: False forbids several calls in one answer.
         response_schema: JSON Schema the answer must follow.
-        response_name: a name for that schema, where a wire wants one.
+        response_name: a name for that schema, if the API needs one.
         effort: how hard to think.
-        thinking: True or False to switch reasoning on or off, where a model lets one choose.
-        thinking_budget: reasoning tokens allowed, where a model takes a budget; 0 switches thinking off everywhere.
-        thinking_as_text: send foreign reasoning as text; off by default, because models imitate it.
-        downscale_images: make images smaller that the target would refuse for their size (needs Pillow, the extra
-            `images`); off by default, an image too large is a CapabilityError.
+        thinking: True or False to switch reasoning on or off, if the model allows it.
+        thinking_budget: maximum reasoning tokens, if the model takes a budget; 0 switches thinking off everywhere.
+        thinking_as_text: send reasoning of other models as text; off by default, because models imitate it.
+        downscale_images: shrink images that are too large for the target (needs Pillow, the extra `images`); off by
+            default: an image that is too large is a CapabilityError.
         user_id: stable pseudonymous end-user id for the provider's abuse control.
-        provider_options: extra body fields in the provider's own words, laid over the body last.
+        provider_options: extra body fields of the provider's API, merged into the body last.
         headers: extra request headers.
-        capabilities: facts the caller asserts about a model the catalogue does not know.
-        connection: the provider's connection options (`settings=` of the client), for adapters; no option of a call.
+        capabilities: facts about a model that the catalogue does not know.
+        connection: the provider's connection options (`settings=` of the client), for plugins; not an option of a call.
     """
 
     model: str
@@ -243,7 +243,7 @@ class RequestKwargs(TypedDict, total=False):
         tools: functions that the model may call.
         routing: why this model was chosen, if a router chose it.
         user_id: stable pseudonymous id of the end user; sent if the service has a field for it.
-        team_id: likewise of the user's team; kept on the answer, never sent.
+        team_id: stable pseudonymous id of the user's team; kept on the answer, never sent.
     """
 
     model: str | None

@@ -16,7 +16,7 @@ from interlingua.types.blocks import CacheHint
 
 
 class SideEffects(StrEnum):
-    """What running a tool may change; every tool declares it (format.md, Tools)."""
+    """Side effects of running a tool; every tool declares them (format.md, Tools)."""
 
     NONE = "none"
     """Pure read or computation."""
@@ -56,7 +56,7 @@ SCHEMA_MAX_DEPTH = 64
 
 
 def check_schema(schema: Mapping[str, Any]) -> None:
-    """Refuse a tool's input schema that is outside the subset of format.md, Tools.
+    """Reject a tool's input schema that is outside the subset of format.md, Tools.
 
     Args:
         schema: the JSON Schema of an object.
@@ -84,7 +84,7 @@ def check_schema(schema: Mapping[str, Any]) -> None:
 
 
 def check_keyword(keyword: Any, value: Any, path: str) -> None:
-    """Refuse one keyword of the schema at `path`, by its name or by the form of its value.
+    """Check one keyword of the schema at `path`: its name and the form of its value.
 
     Raises:
         UnsupportedSchemaError: the keyword is outside the subset, or its value is malformed.
@@ -127,7 +127,7 @@ def _has_names(value: Any) -> bool:
     return all(isinstance(name, str) for name in value)
 
 
-# keyword -> what its value must fulfil, and what that is called
+# keyword -> a check of its value, and a description of valid values
 _CHECKS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "type": (
         lambda value: isinstance(value, str) and value in TYPES,
@@ -184,7 +184,7 @@ class ToolDefinition:
         name: lower snake_case, at most 64 characters, unique within a request.
         description: what the model reads; may be empty.
         input_schema: JSON Schema of the input, in the subset of format.md, Tools; kept as a deeply frozen copy.
-        side_effects: what running it may change; a plain string is converted.
+        side_effects: what running it may change; a string is converted.
         requires_workspace: True when it needs a workspace to run in.
         cache: prompt-cache hint: cache the prompt up to and with this tool, or None.
         kind: hint for user interfaces, or None.
@@ -203,19 +203,19 @@ class ToolDefinition:
     kind: ToolKind | None = None
 
     def extra_of(self, api: str) -> FrozenDict:
-        """Return members of the definition that only requests in `api` have; see `WireTool`."""
+        """Return further members of the definition for requests in `api`; see `WireTool`."""
         return EMPTY
 
 
 @validated
 @attrs.frozen(kw_only=True)
 class WireTool(ToolDefinition):
-    """A tool as somebody's request in a service's API defines it: name and schema stay as they came, unchecked.
+    """A tool as a request in a service's API defines it; name and schema are kept unchecked.
 
     Attributes:
-        name: as it came; it becomes another only where the target's pattern does not take it.
+        name: any name; it is replaced only if the target's pattern does not allow it.
         input_schema: any JSON Schema.
-        side_effects: unknown, so the most there is.
+        side_effects: unknown, therefore the most severe.
         extra: further members of the definition, written back by the API that they came from.
         api: that API.
     """
@@ -227,7 +227,7 @@ class WireTool(ToolDefinition):
     api: str = ""
 
     def extra_of(self, api: str) -> FrozenDict:
-        """Return the further members, in a request of the API that they came from."""
+        """Return the further members if `api` is the API that they came from."""
         return self.extra if self.api == api else EMPTY
 
 
@@ -244,16 +244,16 @@ def to_wire_function_tool(definition: ToolDefinition) -> dict[str, Any]:
 def from_wire_tool(
     tool: Mapping[str, Any], *, side_effects: SideEffects, requires_workspace: bool = True, kind: ToolKind | None = None
 ) -> ToolDefinition:
-    """Read a tool in any of the three wrappers; what no wire carries comes from the caller.
+    """Read a tool in any of the three wrappers; the caller supplies the facts that no API carries.
 
     Args:
-        tool: one entry of a wire's list of tools; keys beside name, description and schema are not read.
+        tool: one entry of a request's list of tools; only name, description and schema are read.
         side_effects: what running the tool may change.
         requires_workspace: as in ToolDefinition.
         kind: as in ToolDefinition.
 
     Raises:
-        CallerError: it is none of the three, or its name is not canonical.
+        CallerError: it has another form, or its name is not canonical.
         UnsupportedSchemaError: its schema is outside the subset; `path` points into the schema.
     """
     name, description, schema = _unwrapped(tool)
