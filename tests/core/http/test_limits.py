@@ -255,14 +255,14 @@ def test_a_grown_conversation_still_counts_what_went_out_before() -> None:
 
 def test_a_ledger_row_of_a_smaller_image_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     written([user(images=[picture(8100)])], "anthropic:claude-haiku-4-5", downscale_images=True)
-    assert [record.levelname for record in caplog.records if "made smaller" in record.getMessage()] == ["WARNING"]
+    assert [record.levelname for record in caplog.records if "was shrunk" in record.getMessage()] == ["WARNING"]
 
 
 def test_without_media_nothing_of_this_is_imported() -> None:
     code = (
         "import sys; from interlingua import Client, user;"
         "Client('anthropic:claude-haiku-4-5', environ={'ANTHROPIC_API_KEY': 'k'}).build_request([user('hi')]);"
-        "print([n for n in ('imagesize', 'filetype', 'PIL') if n in sys.modules])"
+        "print([n for n in ('imagesize', 'filetype', 'PIL', 'interlingua._request.media_limits') if n in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
