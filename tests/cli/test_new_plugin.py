@@ -163,7 +163,7 @@ def test_what_is_not_the_authors_to_write_passes_already(report: ContractReport)
 
 def test_what_waits_for_a_cassette_says_so(report: ContractReport) -> None:
     waiting = {result.rule.number: result.reason for result in report.results if result.outcome == "skip"}
-    by_hand = {number for number, reason in waiting.items() if "given by hand" in reason}
+    by_hand = {number for number, reason in waiting.items() if "registered in code" in reason}
     waiting = {number: reason for number, reason in waiting.items() if "does not serve" not in reason}  # optional
     others = {number: reason for number, reason in waiting.items() if "(C00 lists all)" not in reason}
 
@@ -210,7 +210,7 @@ def test_the_prefix_is_not_part_of_the_name(tmp_path: Path, name: str) -> None:
     done = new_plugin(name, "--into", str(tmp_path))
 
     assert done.exit_code == 1
-    assert "error: give the provider's name alone" in done.stderr
+    assert "error: pass the provider's name alone" in done.stderr
 
 
 def test_nothing_is_written_over(tmp_path: Path) -> None:
@@ -221,7 +221,7 @@ def test_nothing_is_written_over(tmp_path: Path) -> None:
     done = new_plugin("acme", "--into", str(tmp_path))
 
     assert done.exit_code == 1
-    assert "is there already and is left as it is" in done.stderr
+    assert "exists already; nothing was changed" in done.stderr
     assert [path.name for path in tmp_path.rglob("*")] == ["interlingua-acme", "README.md"]
     assert kept.read_text() == "mine"
 
@@ -260,7 +260,7 @@ def test_a_name_or_the_example(arguments: tuple[str, ...], tmp_path: Path) -> No
     done = new_plugin(*arguments, "--into", str(tmp_path))
 
     assert done.exit_code == 2
-    assert "give the NAME of a new provider, or --example alone" in done.stderr
+    assert "pass the NAME of a new provider, or --example alone" in done.stderr
     assert not list(tmp_path.iterdir())
 
 

@@ -12,11 +12,11 @@ PAGE = tree.ROOT / "docs" / "reference" / "contract.md"
 HEAD = """\
 # The contract, rule by rule
 
-What `ProviderContract` and `interlingua check` hold a provider plugin to. Every rule has a number that is never given
-to another rule, the section it comes from, and what to do when it fails. How to run them, and how to declare what is
-different about a provider: [Checking a plugin](../plugins/README.md).
+`ProviderContract` and `interlingua check` run these rules against a provider plugin. Each rule has a number that is
+never reused, the section it comes from, and a fix. [Checking a plugin](../plugins/README.md) explains how to run them
+and how to declare a provider's deviations.
 
-This page is made from the rules themselves (`python -m tests.contract.test_reference`).
+`python -m tests.contract.test_reference` writes this page from the rules.
 """
 
 

@@ -145,7 +145,7 @@ def _tag_the_system(body: Body, losses: list[Loss], messages: Sequence[Message])
         (_say_it_for_nothing, "(text): the ledger has 1 rows for 0 losses (so it seems)"),
         (_number, "its request is no element prefix of the request after the return"),
         (_count, "a field beside the conversation changed in the request after the return"),
-        (_cut_an_id, "stands with only one of call and result"),
+        (_cut_an_id, "is missing from either the call or the result"),
     ],
 )
 def test_each_way_of_being_wrong_is_found(change: Change, why: str) -> None:

@@ -1,6 +1,6 @@
 """The legal sequence of stream events, as a pure check over a list of them.
 
-A block begins before it goes on, with one kind per index; a call begins once, its pieces come before its end and add up
+A block starts before its deltas, with one kind per index; a call starts once, its pieces come before its end and add up
 to its arguments; nothing follows the end of a block or the terminal event; there is at most one terminal event, and no
 call is open at `message_complete`.
 """
@@ -51,14 +51,14 @@ class _EventChecker:
     def block(self, event: StreamEvent, index: int) -> Iterator[str]:
         if isinstance(event, ToolUseStart):
             if index in self.kinds:
-                yield f"call {index} is begun on a block that was begun before"
+                yield f"call {index} starts on a block that has already started"
             if event.id in self.ids:
                 yield f"call id {event.id} is given twice"
             self.ids.add(event.id)
             self.kinds[index] = "tool_use"
         elif isinstance(event, (ToolUseInputDelta, ToolUseEnd)):
             if self.kinds.get(index) != "tool_use":
-                yield f"{event.type} for block {index}, where no call was begun"
+                yield f"{event.type} for block {index}, but no call has started there"
             if isinstance(event, ToolUseInputDelta):
                 self.pieces.setdefault(index, []).append(event.partial_json)
             else:
@@ -77,7 +77,7 @@ class _EventChecker:
             return
         value, error = read_tool_input(text)
         if error is None and block.parse_error is None and value != block.input:
-            yield f"the pieces of call {index} give {value!r}, its end says {block.input!r}"
+            yield f"the pieces of call {index} add up to {value!r}, but its end has {block.input!r}"
 
     def finish(self) -> Iterator[str]:
         if self.done == "message_complete":

@@ -131,7 +131,7 @@ def record_warnings() -> Iterator[list[logging.LogRecord]]:
     """Yield the WARN records that core writes inside."""
     logger = logging.getLogger("interlingua")
     handler, level, propagate, handlers = BufferingHandler(sys.maxsize), logger.level, logger.propagate, logger.handlers
-    logger.handlers = [handler]  # losses made by a rule are nobody else's warnings
+    logger.handlers = [handler]  # losses that a rule causes are not warnings for the user
     logger.setLevel(logging.WARNING)
     logger.propagate = False
     try:

@@ -1,4 +1,4 @@
-"""JSON bodies as trees: leaves with their paths, changed copies, and the form in which a leaf stands."""
+"""JSON bodies as trees: leaves with their paths, changed copies, and the form in which a leaf is written."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Path = tuple[str | int, ...]
 Shape = tuple[str, ...]
 
 MARK = re.compile(r"mk[a-z]\d+q")
-"""A mark that stands nowhere else in a generated conversation."""
+"""A mark that appears nowhere else in a generated conversation."""
 
 
 def leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
@@ -62,14 +62,14 @@ def find_growing_array(short: Any, long: Any) -> Path | None:
 
 
 def value_at(value: Any, path: Path) -> Any:
-    """Return what stands at a path."""
+    """Return the value at a path."""
     for key in path:
         value = value[key]
     return value
 
 
 def leads_somewhere(value: Any, path: Path) -> bool:
-    """True when something stands at a path of field names."""
+    """True when a value exists at a path of field names."""
     for key in path:
         if not isinstance(value, dict) or key not in value:
             return False
@@ -85,7 +85,7 @@ def with_value(value: Any, path: Path, new: Any) -> Any:
 
 
 def without(value: Any, path: Path) -> Any:
-    """Return a copy without what stands at a path."""
+    """Return a copy without the value at a path."""
     changed = copy.deepcopy(value)
     del value_at(changed, path[:-1])[path[-1]]
     return changed
@@ -122,19 +122,19 @@ def forms_of(body: Any, word: str) -> set[Shape]:
 
 
 def marks_in(body: Any) -> list[str]:
-    """Return the marks of generated conversations in every leaf, in the order in which they stand."""
+    """Return the marks of generated conversations in every leaf, in order."""
     return [mark for _, leaf in strings(body) for mark in MARK.findall(leaf)]
 
 
 def find_path(body: Any, text: str) -> Path | None:
-    """Return the path of the first leaf that is this text or, where none is, contains it."""
+    """Return the path of the first leaf that equals this string, else of the first that contains it."""
     exact = (path for path, leaf in strings(body) if leaf == text)
     containing = (path for path, leaf in strings(body) if text in leaf)
     return next(chain(exact, containing), None)
 
 
 def stands_after(one: Path, other: Path) -> bool:
-    """True when the first stands behind the second in a list that holds both; fields of an object have no order."""
+    """True when the first follows the second in a list that holds both; fields of an object have no order."""
     for left, right in zip(one, other, strict=False):
         if left != right:
             return isinstance(left, int) and isinstance(right, int) and left > right

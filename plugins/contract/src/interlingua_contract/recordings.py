@@ -80,7 +80,7 @@ class Serializer:
 
 
 def _readable(body: Any) -> dict[str, Any]:
-    """Choose the most readable form that gives the same bytes back."""
+    """Choose the most readable form that yields the same bytes."""
     if body in (None, b"", ""):
         return {}
     try:
@@ -117,11 +117,11 @@ def _keep_response_headers(response: dict[str, Any]) -> dict[str, Any]:
 
 @attrs.frozen(kw_only=True)
 class ReadResult:
-    """What came of one answer.
+    """The result of reading one answer.
 
     Attributes:
         events: of a stream; empty for a whole body.
-        message: the message, the partial one where it failed, or None where nothing was made.
+        message: the message, the partial message of a failed answer, or None.
         error: the typed error, or None.
         escaped: an exception that is no typed error, or None; always a mistake.
     """
@@ -157,7 +157,7 @@ def read_stream(
     size: int | None = None,
     broken: bool = False,
 ) -> ReadResult:
-    """Read a stream, or `body` in its place, in pieces of `size` bytes; broken: the connection is lost at the end."""
+    """Read a stream, or `body` instead, in pieces of `size` bytes; with `broken`, the connection is lost at the end."""
     events: list[StreamEvent] = []
     decoder: StreamDecoder | None = None
     try:
@@ -206,7 +206,7 @@ class Frames:
     """A stream cut into its events.
 
     Raises:
-        NotApplicable: an event is to be written in a framing of the plugin's own that has no `write`.
+        NotApplicable: the plugin's own framing has no `write`, so no event can be written.
     """
 
     def __init__(self, subject: Subject, exchange: RecordedExchange) -> None:
@@ -234,7 +234,7 @@ class Frames:
         return b"event: " + name.encode() + b"\n" + lines if name else lines
 
     def data(self, event: bytes) -> Any:
-        """Return an event's JSON, or None where it has none."""
+        """Return an event's JSON, or None."""
         raw = event
         if self.framing == "own":
             raw = self._read(event).data
@@ -285,7 +285,7 @@ class Frames:
 
 
 def _split_frames(made: Any, body: bytes) -> Iterator[bytes]:
-    """Yield the bytes that each event takes: up to the one that completes it."""
+    """Yield the bytes of each event, up to and including the byte that completes it."""
     start = 0
     for at in range(len(body)):
         if list(made.feed(body[at : at + 1])):
@@ -299,11 +299,11 @@ def recorded_streams(subject: Subject) -> list[RecordedExchange]:
     """Return every recorded stream.
 
     Raises:
-        NotApplicable: there is none.
+        NotApplicable: no cassette has a stream.
     """
     found = [exchange for exchange in subject.exchanges if exchange.good and exchange.streamed]
     if not found:
-        raise NotApplicable("no cassette holds a stream; record one")
+        raise NotApplicable("no cassette has a stream: record one")
     return found
 
 
@@ -311,12 +311,12 @@ def recorded_answers(subject: Subject) -> list[tuple[RecordedExchange, Message]]
     """Return every recorded answer that became a whole message.
 
     Raises:
-        NotApplicable: there is none.
+        NotApplicable: no cassette has a good answer.
     """
     answers = [(exchange, read_answer(subject, exchange)) for exchange in subject.exchanges if exchange.good]
     found = [(exchange, read.message) for exchange, read in answers if read.error is None and read.message is not None]
     if not found:
-        raise NotApplicable("no cassette holds a good answer; record one")
+        raise NotApplicable("no cassette has a good answer: record one")
     return found
 
 

@@ -19,12 +19,12 @@ from interlingua_contract.rules.installation import UNWRITTEN
 from interlingua_contract.subject import Subject
 
 Outcome = Literal["pass", "fail", "skip", "deviates"]
-"""`skip`: there was nothing to look at, and `reason` says why; `deviates`: broken as the quirks declare."""
+"""`skip`: the rule had nothing to check, see `reason`; `deviates`: broken as the quirks declare."""
 
 
 @attrs.frozen(kw_only=True)
 class RuleResult:
-    """What became of one rule."""
+    """The result of one rule."""
 
     rule: ContractRule
     outcome: Outcome
@@ -35,7 +35,7 @@ class RuleResult:
 
 @attrs.frozen(kw_only=True)
 class ContractReport:
-    """What became of all rules, and what the provider supports."""
+    """The results of all rules, and what the provider supports."""
 
     provider: str
     distribution: str
@@ -45,11 +45,11 @@ class ContractReport:
 
     @property
     def failed(self) -> tuple[RuleResult, ...]:
-        """The results that fail the run."""
+        """Results that fail the run."""
         return tuple(result for result in self.results if result.outcome == "fail")
 
     def as_json(self) -> dict[str, Any]:
-        """Return the report as plain values."""
+        """Return the report as JSON values."""
         return {
             "provider": self.provider,
             "distribution": self.distribution,
@@ -73,13 +73,13 @@ class ContractReport:
 
 
 MOST_FINDINGS = 20
-"""Findings of one rule that are reported; the next one would not help."""
+"""Most findings of one rule in a report; more would not help."""
 
 
 def check(subject: Subject, rule: ContractRule, most: int = MOST_FINDINGS) -> RuleResult:
-    """Run one rule; `most` findings are enough.
+    """Run one rule and return its result, with at most `most` findings.
 
-    One that only met functions that are still to be written is skipped with that reason: C00 lists them all.
+    A rule that only met unwritten functions is skipped with that reason; C00 lists them all.
     """
     started = time.monotonic()
     findings: list[RuleFinding] = []
@@ -90,7 +90,7 @@ def check(subject: Subject, rule: ContractRule, most: int = MOST_FINDINGS) -> Ru
         except NotApplicable as nothing:
             reason = str(nothing)
         except Exception as error:  # a hook may fail in any way, and the other rules still run
-            findings.append(RuleFinding(f"the check itself ended with {type(error).__name__}: {error}"))
+            findings.append(RuleFinding(f"the check itself failed with {type(error).__name__}: {error}"))
     met = _find_met(subject, findings) if rule.number != UNWRITTEN else []
     if met:
         findings = [finding for finding in findings if not any(text in finding.why for text in met)]
@@ -102,27 +102,27 @@ def check(subject: Subject, rule: ContractRule, most: int = MOST_FINDINGS) -> Ru
         if findings:
             outcome, reason = "deviates", excuse
         else:
-            findings = [RuleFinding("quirks.deviations declares that this rule is broken, and it holds", rule.number)]
+            findings = [RuleFinding("quirks.deviations declares it broken, but it holds: remove that", rule.number)]
             outcome, reason = "fail", ""
     spent = time.monotonic() - started
     return RuleResult(rule=rule, outcome=outcome, findings=tuple(findings), reason=reason, seconds=spent)
 
 
 def _find_met(subject: Subject, findings: list[RuleFinding]) -> list[str]:
-    """Return what functions that are still to be written said in the findings."""
+    """Return the messages of unwritten functions that occur in the findings."""
     try:
         return [text for text in subject.unwritten if any(text in finding.why for finding in findings)]
-    except InterlinguaError:  # a plugin that cannot be loaded: each rule says so
+    except InterlinguaError:  # a plugin that cannot be loaded: each rule reports it
         return []
 
 
 def run(
     subject: Subject, rules: Iterable[ContractRule] = ALL, progress: Callable[[RuleResult], None] = lambda _result: None
 ) -> ContractReport:
-    """Run rules and make the report; `progress` is called with each result as soon as it is there.
+    """Run rules and return the report; `progress` is called with each result as soon as it is known.
 
     Raises:
-        InterlinguaError: there is no such provider, or it cannot be loaded.
+        InterlinguaError: the provider is not installed, or cannot be loaded.
     """
     shipped = subject.provider.distribution
     results = []

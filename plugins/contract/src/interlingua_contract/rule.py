@@ -1,4 +1,4 @@
-"""What a rule of the contract is: number, statement, source, how to fix, and the check that finds what breaks it."""
+"""Rules of the contract: number, statement, source, fix, and the check that finds violations."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class RuleFinding:
-    """One thing that breaks a rule.
+    """One violation of a rule.
 
     Attributes:
-        why: what was expected and what is there, for the adapter's author.
-        where: cassette, option, capability or conversation it was seen with; empty when it is everywhere.
+        why: what was expected and what was found, for the plugin's author.
+        where: cassette, option, capability or conversation in which it was found; empty if it is everywhere.
     """
 
     why: str
@@ -28,7 +28,7 @@ class RuleFinding:
 
 
 class NotApplicable(Exception):
-    """Raised by a check that found nothing to look at; the message says what is missing."""
+    """Raised by a check that has nothing to check; the message says what is missing."""
 
 
 Check = Callable[["Subject"], Iterator[RuleFinding]]
@@ -39,12 +39,12 @@ class ContractRule:
     """One numbered rule.
 
     Attributes:
-        number: `C01`, never given to another rule.
+        number: such as `C01`; a number is never reused.
         name: in snake_case; the test is `test_c01_<name>`.
         statement: one line.
-        source: section of the documentation (docs/reference) or the hook that it comes from.
-        fix: a paragraph for the author of an adapter that breaks it.
-        check: yields findings; none means the rule holds.
+        source: section of the documentation (docs/reference), or the hook, that the rule comes from.
+        fix: a paragraph for the author of a plugin that breaks the rule.
+        check: yields findings; the rule holds if there are no findings.
     """
 
     number: str
@@ -56,7 +56,7 @@ class ContractRule:
 
     @property
     def test_name(self) -> str:
-        """The name of its test."""
+        """Name of the rule's test."""
         return f"test_{self.number.lower()}_{self.name}"
 
 
@@ -64,7 +64,7 @@ RULES: dict[str, ContractRule] = {}
 
 
 def rule(number: str, statement: str, *, source: str, fix: str) -> Callable[[Check], Check]:
-    """Register a check as a rule; its name is the function's.
+    """Register a check as a rule that has the function's name.
 
     Raises:
         ValueError: the number is taken.

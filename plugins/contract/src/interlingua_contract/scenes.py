@@ -1,4 +1,4 @@
-"""What rules write requests for: small histories written by hand, and laws run over generated ones."""
+"""Conversations for the rules: small fixed histories, and laws over generated ones."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Scene:
         name: for messages; also the key in `quirks.dropped_kinds`.
         block_type: what the ledger calls it.
         history: the conversation.
-        payload: what must be in the body where it is declared, and must not where it is not.
+        payload: what the body must contain if the capability is declared, and must not contain otherwise.
         flag: the capability that declares it, or several; empty where no target may carry it.
         media: the list of accepted media types that must hold `media_type` as well.
         media_type: of the payload.
@@ -222,7 +222,7 @@ def with_system_prompt() -> tuple[Message, ...]:
 
 
 def text_document_probes() -> Mapping[str, tuple[tuple[Message, ...], str]]:
-    """Return the same for services whose documents are texts."""
+    """Return the same for services whose documents are plain text."""
     document = DocumentBlock(source=_DATA, media_type="text/plain", title="a.txt")
     flag = "supports_tool_result_documents"
     return {"supports_documents": (_in_question(document), WORDS), flag: (_in_result(document, flag).history, WORDS)}
@@ -259,7 +259,7 @@ def check_law(
     """Run a law, which raises LawBroken, on every aim with what the strategy draws for it.
 
     `share` is the number of examples for each aim; by default the subject's examples are divided among them. `aims` are
-    those to run it on, where that is not all.
+    the aims to run it on, if not all.
     """
     aims = subject.aims if aims is None else aims
     share = share or max(subject.examples // max(len(aims), 1), 3)

@@ -1,4 +1,4 @@
-"""What the rules on serving work with: contexts with a seal, and answers as the events that a model would give."""
+"""Material of the rules on serving: contexts with a seal, and answers as the events of a model."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Seals:
         return base64.urlsafe_b64encode(b"contract-seal-%06d" % len(self._states)).decode()
 
     def unseal(self, text: str) -> State | None:
-        """Return the state of a number; None for what is none."""
+        """Return the state of a number; None for any other string."""
         try:
             data = base64.urlsafe_b64decode(text)
         except ValueError:
@@ -100,7 +100,7 @@ def whole_answers(messages: Sequence[Message]) -> Iterator[Message]:
 
 
 def answer_events(message: Message) -> tuple[StreamEvent, ...]:
-    """Return events that give this message: every text in two pieces."""
+    """Return events that assemble to this message: every text in two pieces."""
     out: list[StreamEvent] = []
     raw: Mapping[str, Any] = message.metadata.provider_raw or EMPTY
     for index, block in enumerate(message.content):

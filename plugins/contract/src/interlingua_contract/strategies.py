@@ -278,10 +278,10 @@ def conversations(
 
     Args:
         draw: Hypothesis's own.
-        origins: who answers, in any order; put your own provider among them.
+        origins: the models that answer, in any order; include your own provider.
         turns: the most answers.
         ragged: also histories that core has to repair: calls without results, results without calls.
-        marked: put a mark of its own (see `MARK`) into every text, argument, signature and opaque leaf.
+        marked: put a distinct mark (see `MARK`) into every text, argument, signature and opaque leaf.
         cached: with cache hints.
     """
     make = _HistoryMaker(draw, origins, marked=marked, cached=cached)
@@ -302,7 +302,7 @@ def conversations(
 
 
 def messages(origins: Sequence[Origin] = ORIGINS) -> st.SearchStrategy[Message]:
-    """Single messages of any role, as they stand in histories."""
+    """Single messages of any role, as in histories."""
     return conversations(origins, turns=2).flatmap(st.sampled_from)
 
 

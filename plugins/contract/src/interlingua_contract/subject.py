@@ -34,7 +34,7 @@ from interlingua_cli.cassettes import RecordedExchange, read_cassette
 from interlingua_serving import ServingPlugin, find_serving_plugin
 
 QUIRKS_FILE = "quirks.toml"
-"""Name of the file beside the cassettes that `interlingua check` reads; its fields are those of `Quirks`."""
+"""Name of the file beside the cassettes that `interlingua check` reads; its fields are the fields of `Quirks`."""
 
 
 @attrs.frozen(kw_only=True)
@@ -49,7 +49,7 @@ class Quirks:
         estimate_band: lowest and highest allowed estimate / recorded input tokens.
         deviations: rule number -> reason why this provider breaks it; the rule must then be broken.
         unevidenced: capability -> reason why there can be no cassette that shows it.
-        unpaired: cassette -> reason why its answer is not the one that its streamed sibling gives.
+        unpaired: cassette -> reason why its answer differs from its streamed sibling's.
         dropped_kinds: block kind -> reason why the adapter may leave it out though core sends it (with a ledger row).
         thinking_scope: why reasoning may go back to another model (the section that allows it), where that is declared.
         errors: cassette of a failure -> the error class that the documentation asks for.
@@ -131,7 +131,7 @@ class Aim:
 
 _SIZE_LIMITS = ("max_context", "max_output", "max_image", "many_images", "max_document", "max_media")
 
-# models that differ in sizes only are written alike, and in what core alone goes by when it asks for a typed answer
+# models that differ in sizes only are written alike, and so are those that differ in what core plans typed answers by
 _FOR_PLANS = ("schema_", "structured_in_prompt", "forced_tool_with_thinking", "thinks_by_default")
 _WITHOUT_SIZES: dict[str, Any] = {
     field.name: field.default
@@ -168,13 +168,13 @@ def _is_framed(framing: Any, exchange: RecordedExchange) -> bool:
         made = framer(framing)
         try:
             return any(True for _ in chain(made.feed(exchange.body), made.close()))
-        except Exception:  # whatever a framer raises: such a body is none of its streams
+        except Exception:  # a framer may raise anything: the body is not a stream of its format
             return False
     return False
 
 
 def _find_unwritten(tree: ast.Module) -> Iterator[str]:
-    """Yield the texts of functions whose body is a docstring and `raise NotImplementedError("…")`, nothing else."""
+    """Yield the messages of functions whose body is only a docstring and `raise NotImplementedError("…")`."""
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             match node.body[ast.get_docstring(node) is not None :]:
@@ -189,7 +189,7 @@ class Subject:
         key: provider key.
         cassettes: folder of its cassettes; None for none.
         quirks: what is different about it; by default what the file `quirks.toml` beside the cassettes holds.
-        registry: where the provider is found, with wrappers where there are any.
+        registry: the registry that has the provider, and its wrappers.
         examples: generated conversations per rule.
         seed: of their generation.
         shrink_s: seconds spent on making a failing example smaller; 0 where only the failure counts.
@@ -234,11 +234,11 @@ class Subject:
 
     @cached_property
     def unwritten(self) -> tuple[str, ...]:
-        """What the plugin's functions that only raise NotImplementedError say, in the order in which to write them."""
+        """Messages of the plugin's functions that only raise NotImplementedError, in the order to write them."""
         found = self.provider._hook.to_wire.get_hookimpls()
         plugin = next((each.plugin for each in found if not (each.hookwrapper or each.wrapper)), None)
         module = sys.modules.get(type(plugin).__module__)
-        place = getattr(module, "__file__", None)  # none for a class in place of an object: its type is a builtin
+        place = getattr(module, "__file__", None)  # missing if the plugin is a class: its type is a builtin
         if module is None or place is None:
             return ()
         path = Path(place)
@@ -261,7 +261,7 @@ class Subject:
             return ()
         found: list[RecordedExchange] = []
         for path in sorted(self.folder.rglob("*.yaml")):
-            with suppress(CallerError):  # C46 says so, once
+            with suppress(CallerError):  # C46 reports it, once
                 found += read_cassette(path)
         return tuple(
             with_streaming(each, self.provider, api)
@@ -276,7 +276,7 @@ class Subject:
 
     @cached_property
     def aims(self) -> tuple[Aim, ...]:
-        """What to write requests for: each API with one model per distinct declaration."""
+        """The aims of requests: each API with one model per distinct declaration."""
         found: dict[tuple[str, ModelCapabilities], Aim] = {}
         for api in self.apis:
             for name in self.quirks.models.get(api) or (UNKNOWN_MODEL, *[info.id for info in self.provider.models()]):

@@ -32,7 +32,7 @@ _MOST_FINDINGS = 30
 @click.command("check")
 @click.argument("provider", shell_complete=complete_providers)
 @click.option(
-    "--cassettes", type=_FOLDER, help="Folder of recorded traffic; by default cassettes/PROVIDER, where there is one."
+    "--cassettes", type=_FOLDER, help="Folder of recorded traffic; by default cassettes/PROVIDER, if it exists."
 )
 @click.option("--rule", "numbers", multiple=True, metavar="C07", help="Run only this rule; may be repeated.")
 @click.option("--examples", default=40, show_default=True, help="Generated conversations per rule.")
@@ -46,9 +46,9 @@ def check(
 ) -> None:  # fmt: skip
     """Check a provider plugin against the contract, and show what it supports by evidence."""
     try:
-        from interlingua_contract.report import run  # noqa: PLC0415  pytest and hypothesis, for this command only
-        from interlingua_contract.rules import ALL  # noqa: PLC0415  likewise
-        from interlingua_contract.subject import Subject  # noqa: PLC0415  likewise
+        from interlingua_contract.report import run  # noqa: PLC0415  imports pytest and hypothesis; only this command needs them
+        from interlingua_contract.rules import ALL  # noqa: PLC0415  as above
+        from interlingua_contract.subject import Subject  # noqa: PLC0415  as above
     except ModuleNotFoundError as error:
         raise click.ClickException(f"the contract needs {error.name}: pip install 'interlingua[contract]'") from error
     rules = _select_rules(ALL, numbers)
@@ -61,7 +61,7 @@ def check(
         _print_report(report, whole=not numbers)
     if folder is None:
         where = f"there is no folder cassettes/{provider} here, and --cassettes names none"
-        click.echo(f"no recorded traffic was looked at: {where}; without it no capability has evidence", err=True)
+        click.echo(f"no recorded traffic was checked: {where}; without it no capability has evidence", err=True)
     if report.failed:
         sys.exit(1)
 
@@ -123,7 +123,7 @@ def _print_report(report: ContractReport, *, whole: bool) -> None:
 @click.option(
     "--cassettes",
     type=_FOLDER,
-    help="Recorded answers, a folder per provider; by default cassettes, where there is one.",
+    help="Recorded answers, a folder per provider; by default cassettes, if it exists.",
 )
 @json_option
 @plugin_option
@@ -161,7 +161,7 @@ def matrix(
     if out is not None:
         for name, text in pages.items():
             write_file(out / name, text)
-            (out / name).chmod(0o644)  # a page is for everybody, unlike a conversation
+            (out / name).chmod(0o644)  # a page is readable by every user, unlike a conversation
     print_json(swaps.as_json(done, served)) if as_json else _print_matrix(done)
     if served and not as_json:
         click.echo(swaps.served_totals(served))

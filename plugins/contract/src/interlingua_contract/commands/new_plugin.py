@@ -41,17 +41,19 @@ def check_name(name: str) -> str:
         CallerError: it cannot; the message says what can.
     """
     if name == _PREFIX or name.startswith((f"{_PREFIX}-", f"{_PREFIX}_")):
-        raise CallerError(f"give the provider's name alone: the distribution of acme is called {_PREFIX}-acme")
+        raise CallerError(
+            f"pass the provider's name alone, such as acme: the distribution is then called {_PREFIX}-acme"
+        )
     if not _NAME.fullmatch(name) or len(name) > _LONGEST:
         raise CallerError(
-            f"{name!r} cannot be a provider's name: it is lower-case letters and digits, a letter first, words joined"
+            f"{name!r} cannot be a provider's name: use lower-case letters and digits, a letter first, words joined"
             f" by single hyphens, {_LONGEST} characters at most, such as acme or acme-cloud"
         )
     return name
 
 
 def render(name: str, into: Path) -> Path:
-    """Write the distribution `interlingua-<name>` into a folder and return where it is.
+    """Write the distribution `interlingua-<name>` into a folder and return its path.
 
     Args:
         name: provider key.
@@ -77,7 +79,7 @@ def render(name: str, into: Path) -> Path:
 
 
 def copy_example(into: Path) -> Path:
-    """Write the example of the tutorial, with its service and its tests, into a folder and return where it is.
+    """Write the example of the tutorial, with its service and its tests, into a folder and return its path.
 
     Raises:
         CallerError: a file or folder of the distribution's name exists.
@@ -88,7 +90,7 @@ def copy_example(into: Path) -> Path:
 
 def _write(folder: Path, texts: Iterable[tuple[str, str]]) -> Path:
     if folder.exists() or folder.is_symlink():
-        raise CallerError(f"{folder} is there already and is left as it is: choose another name or --into, or move it")
+        raise CallerError(f"{folder} exists already; nothing was changed: choose another name or --into, or move it")
     into = folder.parent
     into.mkdir(parents=True, exist_ok=True)
     # a temporary folder, so that a failure leaves nothing behind
@@ -103,7 +105,7 @@ def _write(folder: Path, texts: Iterable[tuple[str, str]]) -> Path:
 
 
 def _template_values(name: str) -> dict[str, Any]:
-    """Return the values the templates use; the hooks' docstrings are those of the specs installed here."""
+    """Return the values the templates use; the hooks' docstrings come from the specs installed here."""
     words = name.split("-")
     return {
         "name": name,
@@ -118,7 +120,7 @@ def _template_values(name: str) -> dict[str, Any]:
 
 
 def _docstring(hook: Any) -> str:
-    """Return a spec's docstring as it stands in source, to be indented."""
+    """Return a spec's docstring as written in its source, without indentation."""
     text = inspect.getdoc(hook) or ""
     return f'"""{text}\n"""' if "\n" in text else f'"""{text}"""'
 
@@ -158,7 +160,7 @@ def new_plugin(context: CommandContext, name: str | None, into: Path, example: b
     NAME is the key of the provider, such as acme: its distribution is interlingua-acme, its models are acme:NAME.
     """
     if (name is None) is not example:
-        raise click.UsageError("give the NAME of a new provider, or --example alone")
+        raise click.UsageError("pass the NAME of a new provider, or --example alone")
     if name is None:
         _print_written(copy_example(into), _NEXT_OF_EXAMPLE)
         return

@@ -1,4 +1,4 @@
-"""The swap matrix: histories begun on one provider, continued on another, and brought back."""
+"""The swap matrix: histories started on one provider, continued on another, and brought back."""
 
 from __future__ import annotations
 

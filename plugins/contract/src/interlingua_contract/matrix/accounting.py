@@ -31,7 +31,7 @@ _FIELDS = ("title", "context", "transcript", "detail")
 
 
 class Place(NamedTuple):
-    """What a ledger row is about: a block of a message, or media inside a result, by type."""
+    """The subject of a ledger row: a block of a message, or media inside a result, by type."""
 
     message: int
     block: int
@@ -42,7 +42,7 @@ class Leaf(NamedTuple):
     """One leaf.
 
     Attributes:
-        place: the block it belongs to, as the ledger names it.
+        place: the block it belongs to, as a path of the ledger.
         kind: text, thinking, signature, data, call, form, citations, error, place, role, content, cache, lifetime (of
             a cache hint), or a field of a media block.
         value: what is looked for.
@@ -164,12 +164,12 @@ class Body:
         return made
 
     def has_text(self, text: str) -> bool:
-        """Tell whether a text stands in the body, whole; a blank one only as a string by itself."""
+        """Tell whether the body contains this text whole; blank text counts only as a string by itself."""
         text = repair_surrogates(text)
         return text in self._all if text.strip() else text in self.texts
 
     def has_object(self, text: str) -> bool:
-        """Tell whether a JSON object or list is there as it is, key order included; or the text, where it is none."""
+        """Tell whether the body has a JSON object or list unchanged, keys in order; or the text, if it is no JSON."""
         try:
             value = loads(text)
         except ValueError:
@@ -181,16 +181,16 @@ class Body:
         return all(self.has_text(leaf) for _, leaf in json_paths.strings(thaw(value)) if len(leaf) > _SHORT)
 
     def wraps(self, text: str) -> bool:
-        """Tell whether a text stands only as the one member of an object that was put around it."""
+        """Tell whether this text appears only as the single member of an object that wraps it."""
         bare = [path for path, leaf in self.strings if leaf == repair_surrogates(text)]
         return not any(len(json_paths.value_at(self.tree, path[:-1])) > 1 for path in bare)
 
     def tags(self, text: str) -> bool:
-        """Tell whether a system message stands in tags, as user text."""
+        """Tell whether a system message is written as user text in tags."""
         return self.has_text(f"<system>\n{text}")
 
     def holds_together(self, texts: Sequence[str], links: Set[str], data: str) -> bool:
-        """Tell whether data stands in the smallest object that holds these texts and one of these links."""
+        """Tell whether the smallest object with these strings and one of these links contains data."""
         for _, node in sorted(json_paths.nodes(self.tree), key=lambda pair: -len(pair[0])):
             if isinstance(node, dict):
                 inside = [leaf for _, leaf in json_paths.strings(node)]
@@ -202,7 +202,7 @@ class Body:
 _PATH = re.compile(r"messages\[(\d+)\]\.content\[(\d+)\]")
 
 FlagSent = Callable[[int, int, str], bool]
-"""Tells whether the request says, other than in a text, what is marked on a block: by message, block and kind of leaf
+"""Tells whether the request says, other than in text, what is marked on a block: by message, block and kind of leaf
 (error, cache, lifetime)."""
 
 
@@ -218,7 +218,7 @@ def find_unaccounted(
     """Yield each disagreement between history, request and ledger, in a sentence.
 
     A row that drops a block covers all its leaves; a row that rewrites one stands for exactly one leaf that is no
-    longer as it was.
+    longer the same.
 
     Args:
         messages: the canonical history.
@@ -259,7 +259,7 @@ def _compare(place: Place, group: list[Leaf], rows: list[Loss], carried: Callabl
             kinds = ", ".join(sorted(found))
             yield f"{_describe_place(place)}: {kinds} in the wire and in the ledger ({dropped[0].reason})"
         if len(rows) > 1 and place.block_type not in MEDIA:
-            yield f"{_describe_place(place)}: one loss stands in the ledger {len(rows)} times ({rows[1].reason})"
+            yield f"{_describe_place(place)}: one loss appears {len(rows)} times in the ledger ({rows[1].reason})"
     elif len(missing) > len(rows):
         yield f"{_describe_place(place)}: {', '.join(missing)} neither in the wire nor in the ledger"
     elif len(missing) < len(rows):

@@ -22,7 +22,7 @@ from interlingua_contract.matrix.sides import Speaker
 
 
 def split_elements(body: bytes, path: json_paths.Path | None) -> list[str]:
-    """Return the elements of the array at a path exactly as they are written; none where there is no such array."""
+    """Return the elements of the array at a path exactly as written; empty if there is no array."""
     text = body.decode()
     at = _skip(text, 0)
     for key in path or ():
@@ -60,7 +60,7 @@ def _members(text: str, at: int) -> list[tuple[str | int, int, int]]:
 
 
 _CONSTANT = re.compile(r"[\w.-]+")
-"""A word that is a flag, such as a status; a text is a sentence, or has one around it."""
+"""A word that is a flag, such as a status; text is a sentence, or part of one."""
 
 
 class WrittenRequest:
@@ -88,7 +88,7 @@ class WrittenRequest:
 
     @cached_property
     def findings(self) -> tuple[str, ...]:
-        """What the linter, the accounting and the check of ids find."""
+        """Yield the findings of the linter, the accounting and the check of ids."""
         side = self.speaker.side
         try:
             found = [
@@ -159,7 +159,7 @@ class WrittenRequest:
             if not fits(wire) or len(wire) > capabilities.tool_id_max_length:
                 yield f"the id {wire!r} is outside the declared pattern"
             if self._body.texts[wire] == 1:
-                yield f"messages[{index}].content[{at}]: the id {wire!r} stands with only one of call and result"
+                yield f"messages[{index}].content[{at}]: the id {wire!r} is missing from either the call or the result"
 
 
 @attrs.frozen(kw_only=True)
@@ -168,7 +168,7 @@ class CrossingRun:
 
     Attributes:
         history: its name.
-        models: the models it was begun on and swapped to.
+        models: the model that it started on and the model it was swapped to.
         losses: what the swap costs: the ledger of the first request to the other side.
         back: the ledger of the request after the return.
         findings: what is wrong; empty is green.
@@ -202,7 +202,7 @@ _LONG = 100
 
 
 class Crossing:
-    """A history begun on `a`, swapped to `b`, and back."""
+    """A history started on `a`, swapped to `b`, and back."""
 
     def __init__(self, history: str, begun: Script, a: Speaker) -> None:
         self.history, self.begun, self.a = history, begun, a

@@ -31,7 +31,7 @@ class Matrix:
 
     @property
     def findings(self) -> list[str]:
-        """What is wrong, each with its pair and history."""
+        """The failures, each with its pair and history."""
         return [
             f"{cell.begun} to {cell.swapped}, {run.history}: {finding}"
             for cell in self.cells

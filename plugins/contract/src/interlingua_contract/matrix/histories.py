@@ -103,12 +103,12 @@ class Script:
         return f"{_TIME}{len(self.messages):016d}"
 
     def mark(self, text: str = "") -> str:
-        """Return a text that stands nowhere else in the history."""
+        """Return a string that appears nowhere else in the history."""
         self._mark += 1
         return f"mk{self._mark}q {text}".rstrip() if text else f"mk{self._mark}q"
 
     def opaque(self, seed: str) -> str:
-        """Return base64, as signatures and encoded thinking are, that stands nowhere else in the history."""
+        """Return base64, the form of signatures and encoded thinking, that appears nowhere else in the history."""
         return base64.b64encode(self.mark(seed).encode() * 4).decode()
 
     def add(
@@ -255,7 +255,7 @@ def cited(script: Script, a: Speaker) -> None:
 
 
 def cached(script: Script, a: Speaker) -> None:
-    """A system prompt and a question that are to be cached."""
+    """A system prompt and a question with cache hints."""
     hint = CacheHint(ttl="1h")
     script.add(Role.SYSTEM, [TextBlock(text=script.mark("Be brief."), cache=hint)])
     script.add(Role.USER, [TextBlock(text=script.mark("Hello."), cache=CacheHint())])
@@ -264,7 +264,7 @@ def cached(script: Script, a: Speaker) -> None:
 
 
 def refused(script: Script, a: Speaker) -> None:
-    """An answer that the model refused to give."""
+    """A refusal instead of an answer."""
     script.user("Tell me.")
     script.answer(a, script.text("I cannot help with that."), reason=StopReason.REFUSAL)
     script.user("Something else, then.")

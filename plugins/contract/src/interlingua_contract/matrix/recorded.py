@@ -63,7 +63,7 @@ def _write_script(speaker: Speaker, exchanges: Iterable[RecordedExchange]) -> Sc
 
 
 def _read_answer(script: Script, speaker: Speaker, exchange: RecordedExchange) -> Message | None:
-    """Read an answer as if it were given here; None where it is not a whole message."""
+    """Read a recorded answer as if it had been received now; None if it is not a whole message."""
     side, number = speaker.side, len(script.messages)
     entry = Entry(
         id=exchange.cassette,

@@ -22,23 +22,22 @@ _HEAD = f"""# The swap matrix
 Every history of a shared set is started on one provider, continued on another, and moved back.
 Written by `make matrix`; a test holds it to what the code does. [{HTML}]({HTML}) shows the ledger behind each cell.
 
-What a green cell means, for every history and every request:
+A green cell means, for every history and every request:
 
 - The request passes its wire's linter, where the provider ships one.
 - Every leaf of the canonical history (text, thinking, signatures, calls with name and arguments, results and their
-  error flag, media and where it stands, citations, system role, opaque content) is in the wire as it was, or in the
-  ledger, and in exactly one of the two. A row that rewrites stands for one leaf. What is in the wire is found by
-  searching the request, not by trusting the ledger. Half a surrogate pair counts as U+FFFD, which is all that JSON
-  can hold.
-- The last request before the swap is an element prefix, byte by byte, of the one after the return, and so is the
+  error flag, media and their position, citations, system role, opaque content) is either unchanged in the request or in
+  the ledger, never in both. A row that rewrites covers one leaf. The check searches the request; it does not trust the
+  ledger. A lone surrogate counts as U+FFFD, because JSON cannot hold it.
+- The last request before the swap is an element prefix, byte by byte, of the request after the return, and so is the
   request that would have been sent without a swap: own ids, signatures and arguments return byte-equal. The fields
   beside the conversation do not change.
-- Call ids are within the wire's pattern, no two calls share one, each stands with its call and with its result, and an
-  id the provider issued is the one it gets back.
+- Call ids match the wire's pattern, no two calls share one, each appears with its call and with its result, and an id
+  that the provider issued returns to it.
 
-Histories are written by hand, each leaf marked; the ones called *recorded* are made of a provider's own answers in the
-cassettes, with all the replay state its adapter keeps. Models are the first of a catalogue that declare most of what a
-history needs; `any-model` stands for an empty catalogue.
+Histories are written by hand, with a mark in each leaf; those called *recorded* consist of a provider's own answers in
+the cassettes, with all the replay state its plugin keeps. Models are the first of a catalogue that declare most of what
+a history needs; `any-model` means an empty catalogue.
 """
 
 
@@ -120,19 +119,20 @@ def _models_of(matrix: Matrix, side: str) -> Iterator[tuple[str, str]]:
 
 _SERVED_HEAD = """# What callers of a served API lose
 
-A gateway lets a model of any provider answer callers of another's API
-([how to](../how-to/serve-agents-with-any-model.md)). Here every history of the [swap matrix](swap-matrix.md) goes that
-way: its answers are made by the provider of the row, written in the API of the column, sent back by its caller, read,
-and written as the next request to the provider. Written by `make matrix`; a test holds it to what the code does.
+A gateway lets a model of any provider answer callers of another provider's API
+([how to](../how-to/serve-agents-with-any-model.md)). Here every history of the [swap matrix](swap-matrix.md) takes that
+route: the provider of the row produces its answers, the gateway writes them in the API of the column, the caller sends
+them back, and the gateway reads them and writes the next request to the provider. `make matrix` writes this page; a
+test compares it with the code.
 
-The first number counts the rows of the ledger when an application asks the provider directly; behind the plus are those
-that the API between adds. `RED` means that something is wrong: the request breaks a rule of the provider's wire, or is
-without a leaf of the history that no row names. Beside the texts and calls, signatures, encrypted thinking and the
-ids that the provider gave its calls must come back as they were.
+The first number counts the rows of the ledger when an application calls the provider directly; the number after the
+plus counts the rows that the API between them adds. `RED` marks a fault: the request breaks a rule of the provider's
+wire, or lacks a leaf of the history although no row reports it. In addition to text and calls, signatures, encrypted
+thinking and the provider's own call ids must return unchanged.
 
-What a caller's API has no place for at all, such as audio in Messages, is in no request of its callers and so not
-counted. Options that only one API has are dropped for other services, each with a row. What an API adds
-because its callers do not send it back is kept in the gateway's store and put back from there.
+Content that a caller's API cannot express, such as audio in Messages, is in no request of its callers and not counted.
+Options that only one API has are dropped for other services, each with a row. Content that callers do not send back is
+kept in the gateway's store and restored from it.
 """
 
 
@@ -172,7 +172,7 @@ _ISSUED = re.compile(r"\bcall \S+ of")  # a reason with the id of a call, which 
 
 
 def _by_reason(cells: Iterable[tuple[ServedCell, str]]) -> dict[_Reason, tuple[list[str], list[str]]]:
-    """Return for each reason the histories and the providers that it stands with, in order."""
+    """Return for each reason its histories and providers, in order."""
     found: defaultdict[_Reason, tuple[dict[str, None], dict[str, None]]] = defaultdict(lambda: ({}, {}))
     for cell, name in cells:
         for run in cell.runs:

@@ -145,7 +145,7 @@ class ServedApiCase:
         return list(_added(writer.losses, whole))
 
     def _with_echoes(self, body: bytes, messages: Sequence[Message], echoes: dict[int, list[Any]]) -> bytes:
-        """Put what callers send back in the places of the answers, which are known by their texts."""
+        """Replace the answers, which their text identifies, with the form in which callers send them back."""
         if self.side.growing_path is None or not echoes:
             return body
         places = {text: at for at in echoes for text in _texts(messages[at])}
@@ -167,7 +167,7 @@ def _pointer(text: str) -> json_paths.Path:
 
 
 def _texts(message: Message) -> Iterator[str]:
-    """Yield the texts of an answer and the marks in them."""
+    """Yield the text blocks of an answer and the marks in them."""
     for leaf in leaves_of([message]):
         if isinstance(leaf.value, str):
             yield from (leaf.value, *_MARK.findall(leaf.value))

@@ -24,7 +24,7 @@ class Side:
     Args:
         provider: its façade.
         api: which wire.
-        name: the provider's key, with the wire behind a slash where there are several.
+        name: the provider's key; with several APIs, also the API behind a slash.
     """
 
     def __init__(self, provider: Provider, api: str, name: str) -> None:
@@ -78,7 +78,7 @@ class Side:
 
     @cached_property
     def growing_path(self) -> json_paths.Path | None:
-        """The path of the array that grows with the conversation; None where there is none."""
+        """The path of the array that grows with the conversation; None without one."""
         model = self.model_for(())
         short = self.write(model, [user("one")], ())
         long = self.write(model, [user("one"), assistant("two"), user("three")], ())
@@ -112,7 +112,7 @@ def _sides_of(provider: Provider) -> list[Side]:
 
 @attrs.frozen(kw_only=True)
 class Speaker:
-    """Who answers: a side and one of its models."""
+    """A side and one of its models, which answers."""
 
     side: Side
     model: str

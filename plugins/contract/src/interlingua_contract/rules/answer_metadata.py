@@ -29,7 +29,7 @@ from interlingua_contract.subject import Subject
 _NEW_WORD = "contract_new_reason"
 
 _BY_CONTENT = {StopReason.TOOL_USE, StopReason.REFUSAL}
-"""What follows from the content alone, whatever the word."""
+"""Stop reasons that follow from the content alone, whatever the provider's word."""
 
 _COMMON_WORDS = {
     r"length|max_(output_)?tokens": (StopReason.MAX_TOKENS, StopReason.CONTEXT_WINDOW),
@@ -41,10 +41,10 @@ _COMMON_WORDS = {
 
 @rule(
     "C36",
-    "An unknown stop reason is OTHER (or what calls or a refusal imply), with the provider's word; never an exception.",
+    "An unknown stop reason is OTHER (or what calls or a refusal imply), with the provider's word; it never raises.",
     source="format.md, Metadata",
-    fix="""Map by a table with `.get(word, StopReason.OTHER)`, and give the word as `stop_reason_raw`
-    both whole and streamed.""",
+    fix="""Map stop reasons with a table and `.get(word, StopReason.OTHER)`, and set `stop_reason_raw` to the
+    provider's word, both whole and streamed.""",
 )
 def unknown_stop_reasons_are_other(subject: Subject) -> Iterator[RuleFinding]:
     """Each recorded answer with its word replaced."""
@@ -57,12 +57,12 @@ def unknown_stop_reasons_are_other(subject: Subject) -> Iterator[RuleFinding]:
         if found is None:
             yield RuleFinding(f"stop_reason_raw is {word!r}, a word that is not in the answer", exchange.cassette)
         elif found.escaped or found.error or found.message is None:
-            yield RuleFinding(f"an unknown word gives {found.error or found.escaped}", exchange.cassette)
+            yield RuleFinding(f"an unknown word leads to {found.error or found.escaped}", exchange.cassette)
         else:
             got = (found.message.metadata.stop_reason, found.message.metadata.stop_reason_raw)
             allowed = _BY_CONTENT & {message.metadata.stop_reason} | {StopReason.OTHER}
             if got[0] not in allowed or got[1] != _NEW_WORD:
-                yield RuleFinding(f"{word!r} replaced by {_NEW_WORD!r} gives {got}", exchange.cassette)
+                yield RuleFinding(f"{word!r} replaced by {_NEW_WORD!r} is read as {got}", exchange.cassette)
 
 
 def _read_with_word(subject: Subject, exchange: RecordedExchange, word: str) -> ReadResult | None:
@@ -87,10 +87,10 @@ def _read_with_word(subject: Subject, exchange: RecordedExchange, word: str) -> 
 
 @rule(
     "C37",
-    "A good answer has a stop reason that fits: calls are `tool_use`; a word for length or refusal means that.",
+    "A good answer has a stop reason that fits: `tool_use` for calls; a word for length or refusal keeps that meaning.",
     source="format.md, Metadata",
-    fix="""Some services send `stop` although they call: an answer with calls that ended well is TOOL_USE, with the word
-    as it was in `stop_reason_raw`.""",
+    fix="""Some services report `stop` although the answer has calls: set TOOL_USE for a finished answer with calls,
+    and keep the provider's word in `stop_reason_raw`.""",
 )
 def stop_reasons_fit_the_content(subject: Subject) -> Iterator[RuleFinding]:
     """Each recorded answer."""
@@ -99,11 +99,11 @@ def stop_reasons_fit_the_content(subject: Subject) -> Iterator[RuleFinding]:
         word = (message.metadata.stop_reason_raw or "").lower()
         for pattern, meant in _COMMON_WORDS.items():
             if re.search(pattern, word) and reason not in meant:
-                yield RuleFinding(f"{word!r} is {reason}", exchange.cassette)
+                yield RuleFinding(f"{word!r} is read as {reason}", exchange.cassette)
         if reason is None:
             yield RuleFinding("a complete message without a stop reason", exchange.cassette)
         elif message.tool_calls and reason in (StopReason.END_TURN, StopReason.STOP_SEQUENCE, StopReason.OTHER):
-            yield RuleFinding(f"{len(message.tool_calls)} calls and stop reason {reason}", exchange.cassette)
+            yield RuleFinding(f"{len(message.tool_calls)} calls, but the stop reason is {reason}", exchange.cassette)
         elif reason is StopReason.TOOL_USE and not message.tool_calls:
             yield RuleFinding("stop reason tool_use without a call", exchange.cassette)
         if reason is StopReason.ERROR and read_answer(subject, exchange).error is None:
@@ -111,17 +111,18 @@ def stop_reasons_fit_the_content(subject: Subject) -> Iterator[RuleFinding]:
 
 
 _NO_PART = ("audio", "miss")
-"""In names of counts that are no part of ours: another medium, or tokens that the cache did not hold."""
+"""Words in the names of counts that ours exclude: another medium, or tokens that the cache did not hold."""
 
 _ODD: tuple[Any, ...] = (None, "many", -1, 1.5, True, [], {})
 
 
 @rule(
     "C38",
-    "Cached tokens are part of the input, reasoning is part of the output, and every count is counted once.",
+    "Cached tokens are part of the input, reasoning is part of the output, and every token is counted once.",
     source="format.md, Usage",
-    fix="""`input_tokens` is the inclusive total: add cached reads and writes where the service reports them apart, and
-    do not where it includes them. `reasoning_tokens` is part of `output_tokens` likewise.""",
+    fix="""`input_tokens` is the inclusive total: add cached reads and writes if the service reports them
+    separately, and do not add them if its total includes them. The same holds for `reasoning_tokens`, which are
+    part of `output_tokens`.""",
 )
 def parts_lie_within_totals(subject: Subject) -> Iterator[RuleFinding]:
     """Each recorded answer."""
@@ -136,7 +137,7 @@ def parts_lie_within_totals(subject: Subject) -> Iterator[RuleFinding]:
         reported = _reported_counts(subject, exchange)
         for what, count in (("input", usage.input_tokens), ("output", usage.output_tokens)):
             if reported and count is not None and count not in _possible_sums(reported):
-                yield RuleFinding(f"{count} {what} tokens are no sum of reported {reported}", exchange.cassette)
+                yield RuleFinding(f"{count} {what} tokens are not a sum of counts in {reported}", exchange.cassette)
         if why := _find_unreported_part(usage, reported):
             yield RuleFinding(why, exchange.cassette)
 
@@ -156,7 +157,7 @@ def _possible_sums(reported: list[dict[str, int]]) -> set[int]:
 
 
 def _find_unreported_part(usage: Usage, reported: list[dict[str, int]]) -> str:
-    """Return which reported part is missing; empty where none is."""
+    """Return which reported part is missing; empty if all are there."""
     parts = {
         "cache": (usage.cached_input_tokens, usage.cache_creation_input_tokens),
         "reasoning": (usage.reasoning_tokens,),
@@ -167,7 +168,7 @@ def _find_unreported_part(usage: Usage, reported: list[dict[str, int]]) -> str:
         for name, count in [item for counts in reported for item in counts.items()]:
             counted = word in name and not any(other in name for other in _NO_PART)
             if counted and count > max(0, *(one or 0 for one in kept)):
-                return f"{name} = {count} is reported and missing"
+                return f"{name} = {count} is reported, but missing in the usage"
     return ""
 
 
@@ -178,10 +179,10 @@ def _is_count(path: Path) -> bool:
 
 @rule(
     "C39",
-    "Odd, missing and new counts raise nothing; what is not reported is None, not 0.",
+    "Odd, missing and new counts raise nothing; an unreported count is None, not 0.",
     source="format.md, Usage",
-    fix="""Read every count with `.get` and take only integers that are not negative; leave None where nothing was
-    reported. A missing usage object is no error.""",
+    fix="""Read every count with `.get` and accept only non-negative integers; use None for a count that was not
+    reported. A missing usage object is not an error.""",
 )
 def counts_may_be_odd(subject: Subject) -> Iterator[RuleFinding]:
     """Each count of each recorded answer replaced, one by one; then all of them removed."""

@@ -18,23 +18,23 @@ from interlingua_contract.subject import Subject
     "C46",
     "Every cassette is readable and has requests of our form; a good answer is a message or the provider's error.",
     source="docs/plugins/how-to/record-cassettes.md",
-    fix="""Record with pytest-recording and `decode_compressed_response=True`. Traffic that belongs to no endpoint of
-    the connection is not looked at; an answer that cannot be read is a mistake of the adapter.""",
+    fix="""Record with pytest-recording and `decode_compressed_response=True`. Traffic that matches no endpoint of
+    the connection is ignored; an answer that cannot be read is a fault of the plugin.""",
 )
 def cassettes_are_readable(subject: Subject) -> Iterator[RuleFinding]:
     """Each file of the folder."""
     if subject.folder is None or not subject.folder.is_dir():
-        raise NotApplicable("no cassette folder was given")
+        raise NotApplicable("no cassette folder was passed")
     for path in sorted(subject.folder.rglob("*.yaml")):
         try:
             read_cassette(path)
         except CallerError as error:
             forms = "a body is `parsed_body`, `lines`, `string` or `base64`, in `request` and in `response.body`"
-            yield RuleFinding(f"{error}; no other rule looks at it ({forms})", path.name)
+            yield RuleFinding(f"{error}; no other rule reads it ({forms})", path.name)
     if not subject.exchanges and subject.unwritten:
-        raise NotApplicable("record an exchange as soon as requests are written")
+        raise NotApplicable("record an exchange once the plugin writes requests")
     if not subject.exchanges:
-        yield RuleFinding("no exchange in it belongs to an endpoint of this provider", subject.folder.name)
+        yield RuleFinding("no recorded exchange matches an endpoint of this provider", subject.folder.name)
     yield from _check_headers(subject)
     for exchange in subject.exchanges:
         if exchange.good:
@@ -49,7 +49,7 @@ def _check_headers(subject: Subject) -> Iterator[RuleFinding]:
         recorded = [set(one.request_headers) for one in subject.exchanges if subject.api_of(one) == aim.api]
         sent = {name.lower() for name in (*subject.connection.headers, *subject.write(aim, [user("q")]).headers)}
         if missing := set.intersection(*recorded) - sent - _REQUEST_HEADERS if recorded else set():
-            yield RuleFinding(f"recorded requests have {', '.join(sorted(missing))}, ours have not", aim.api)
+            yield RuleFinding(f"recorded requests have {', '.join(sorted(missing))}, ours do not", aim.api)
 
 
 _REQUEST_HEADERS = frozenset({"content-type", "accept", "user-agent", "content-length", "host", "accept-encoding"})
@@ -78,15 +78,15 @@ _SECRET = re.compile(
     "C47",
     "Cassettes hold no secret: headers by allowlist, bodies and query strings scanned.",
     source="docs/plugins/how-to/record-cassettes.md",
-    fix="""Filter while recording: keep only the headers a test needs (`quirks.headers` allows more by name), and
-    filter query parameters that carry keys. A key that was once committed must be revoked.""",
+    fix="""Filter while recording: keep only the headers that a test needs (`quirks.headers` allows more by name),
+    and remove query parameters that hold keys. Revoke any key that was ever committed.""",
 )
 def cassettes_hold_no_secret(subject: Subject) -> Iterator[RuleFinding]:
     """Each exchange's headers, addresses and bodies."""
     if subject.folder is None or not subject.folder.is_dir():
-        raise NotApplicable("no cassette folder was given")
+        raise NotApplicable("no cassette folder was passed")
     wire = {name.lower() for name in subject.connection.headers} | subject.quirks.headers | _REQUEST_HEADERS
-    if subject.exchanges:  # headers that the adapter itself writes are no secret: a request holds none
+    if subject.exchanges:  # headers that the plugin itself writes are not secret: a request holds none
         wire |= {name.lower() for aim in subject.aims for name in subject.write(aim, [user("q")]).headers}
     for exchange in subject.exchanges:
         extra = exchange.request_headers.keys() - wire

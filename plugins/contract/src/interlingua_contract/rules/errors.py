@@ -17,10 +17,10 @@ _STATUSES = (400, 401, 402, 403, 404, 408, 409, 413, 418, 422, 429, 500, 502, 50
 
 @rule(
     "C40",
-    "A failure without a readable body gets the class of its status, and may be retried as that class may.",
+    "A failure without a readable body has the error class of its status, and is retryable as that class is.",
     source="errors.md; hook from_wire_error",
-    fix="""Start from `interlingua.plugins.error_class_for_status(response.status)` and let the body only make it
-    more exact. A gateway's HTML page or an empty body must not raise.""",
+    fix="""Start from `interlingua.plugins.error_class_for_status(response.status)` and let the body only refine it.
+    A gateway's HTML page or an empty body must not raise an exception.""",
 )
 def status_alone_decides_without_a_body(subject: Subject) -> Iterator[RuleFinding]:
     """Sixteen statuses, eight bodies."""
@@ -42,11 +42,11 @@ def status_alone_decides_without_a_body(subject: Subject) -> Iterator[RuleFindin
 
 @rule(
     "C41",
-    "A recorded failure gets its documented class, its status, body, message, and the delay it asks for.",
+    "A recorded failure has its documented class, and its status, body, message and requested delay.",
     source="errors.md; hook from_wire_error",
-    fix="""Take the message from the body's own text, `code` and `request_id` from where the service sends them, and the
-    delay by `interlingua.plugins.retry_after(response.headers)`. Where the body makes the class more exact than the
-    status, `quirks.errors` names the class each cassette has to give, as the service documents it.""",
+    fix="""Take the message from the body's own text, `code` and `request_id` from the fields that the service
+    documents, and the delay from `interlingua.plugins.retry_after(response.headers)`. If the body makes the class
+    more exact than the status does, list the documented class of each cassette in `quirks.errors`.""",
 )
 def recorded_failures_keep_their_words(subject: Subject) -> Iterator[RuleFinding]:
     """Each cassette with a status of 400 or more; the delay also on a made-up answer."""
@@ -56,7 +56,7 @@ def recorded_failures_keep_their_words(subject: Subject) -> Iterator[RuleFinding
         error = subject.provider.from_wire_error(answer, subject.context_for(api, "m"))
         if not isinstance(error, RateLimitError) or error.retry_after != 7 or not error.retryable:
             yield RuleFinding(
-                f"429 with retry-after: 7 gives {type(error).__name__}, retry_after={error.retry_after}", api
+                f"429 with retry-after: 7 leads to {type(error).__name__} with retry_after={error.retry_after}", api
             )
         yield from _check_delays(subject, api)
     if not failed:
@@ -65,7 +65,7 @@ def recorded_failures_keep_their_words(subject: Subject) -> Iterator[RuleFinding
         response = WireResponse(status=exchange.status, headers=exchange.headers, body=exchange.body)
         error = subject.provider.from_wire_error(response, subject.context(exchange))
         if not isinstance(error, ProviderError) or type(error) is ProviderError:
-            yield RuleFinding(f"{type(error).__name__} is no class of its own", exchange.cassette)
+            yield RuleFinding(f"{type(error).__name__} is not one of the error classes for failures", exchange.cassette)
         if (error.status, error.body) != (exchange.status, exchange.body):
             yield RuleFinding("status or body is not kept", exchange.cassette)
         wanted = subject.quirks.errors.get(exchange.cassette)
@@ -86,7 +86,7 @@ def _check_delays(subject: Subject, api: str) -> Iterator[RuleFinding]:
         answer = WireResponse(status=429, headers={name: text}, body=b"{}")
         error = subject.provider.from_wire_error(answer, subject.context_for(api, "m"))
         if error.retry_after != seconds:
-            yield RuleFinding(f"429 with {name}: {text} gives retry_after={error.retry_after}", api)
+            yield RuleFinding(f"429 with {name}: {text} leads to retry_after={error.retry_after}", api)
 
 
 def _sentences(body: bytes) -> list[str]:

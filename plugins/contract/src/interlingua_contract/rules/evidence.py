@@ -74,13 +74,13 @@ _OPTIONS: dict[str, dict[str, Any]] = {
 _BY_ITSELF = (
     "supports_thinking", "supports_citations", "supports_prompt_caching", "supports_streaming_tool_calls",
 )  # fmt: skip
-"""What a service may do unrequested although nothing of it can be sent back."""
+"""Features that a service may use unrequested, although nothing of them can be sent back."""
 
 _BESIDE_SCHEMAS: dict[str, Callable[[RecordedExchange, set[Shape]], bool]] = {
     "structured_output_with_tools": lambda exchange, tools: bool(tools & _shapes_of(exchange.request)),
     "structured_output_streams": lambda exchange, _: exchange.streamed,
 }
-"""What may stand beside a response schema: told of a request that has one, given the shapes of tools."""
+"""Features beside a response schema; each function reads a request that has one, and the shapes of tools."""
 
 FLAGS = (
     *(field.name for field in attrs.fields(ModelCapabilities) if field.name.startswith("supports_")),
@@ -128,10 +128,10 @@ def support_table(subject: Subject) -> list[Support]:
 
 @rule(
     "C51",
-    "A declared capability has a cassette that shows it, and one that answers show is declared.",
+    "A declared capability has a cassette that shows it, and a capability that answers show is declared.",
     source="format.md, Options and capabilities",
     fix="""Record an exchange that uses the capability (or write one from the documentation and have the provider's
-    SDK read it), or declare it False. quirks.unevidenced is for what cannot be recorded, with the reason.""",
+    SDK read it), or declare it False. Use quirks.unevidenced, with the reason, for what cannot be recorded.""",
 )
 def capabilities_have_evidence(subject: Subject) -> Iterator[RuleFinding]:
     """Every flag of every API."""

@@ -28,10 +28,10 @@ _FAULTS: dict[str, _Fault] = {
 
 @rule(
     "C32",
-    "A stream cut at any event is StreamInterruptedError, with all that had arrived; it is never `stop`.",
+    "A stream cut at any event raises StreamInterruptedError with all received content; it is never `stop`.",
     source="format.md, Status and errors; format.md, Streaming",
-    fix="""Yield `MessageComplete` only when the service has sent the end of the message. When the source ends
-    without that, flush open blocks and return; core makes the error and the partial message.""",
+    fix="""Yield `MessageComplete` only after the service has sent the end of the message. If the source ends
+    earlier, flush open blocks and return; core raises the error with the partial message.""",
 )
 def cut_streams_are_interrupted(subject: Subject) -> Iterator[RuleFinding]:
     """Cut each recorded stream after every event, in good order and with a broken connection."""
@@ -88,9 +88,9 @@ def _texts(message: Message | None) -> list[str]:
     "C33",
     "Lost, doubled, swapped, spliced and unreadable events end in a message or a typed error; earlier text is kept.",
     source="format.md, Status and errors; format.md, Streaming",
-    fix="""Check before you index: `.get`, type checks, and a place for what arrives out of order. Never yield an event
-    for a block that was not begun; what cannot be understood is MalformedResponseError, and text already yielded
-    stays.""",
+    fix="""Check before you index: use `.get` and type checks, and handle events that arrive out of order. Never
+    yield an event for a block that has not started. Raise MalformedResponseError for an event that makes no sense;
+    text that was already yielded is kept.""",
 )
 def broken_streams_end_well(subject: Subject) -> Iterator[RuleFinding]:
     """Eight faults at every event of each recorded stream."""
@@ -109,17 +109,17 @@ def _wrong_fault(found: ReadResult, before: ReadResult) -> str:
     if found.escaped is not None:
         return f"{type(found.escaped).__name__}: {found.escaped}; it must end in a message or a typed error"
     if isinstance(found.error, PluginError):
-        return f"{found.error}; yield events only for a block that was begun, and once"
+        return f"{found.error}; start each block once, before its other events"
     lost = [was for was in _texts(before.message) if not any(now.startswith(was) for now in _texts(found.message))]
     return f"text that had arrived is lost: {lost[0][-60:]!r}" if lost else ""
 
 
 @rule(
     "C34",
-    "An error inside a 200 is a typed error, whole or in a stream, and what had arrived is kept.",
+    "An error inside a 200 is a typed error, whole or in a stream, and the content received before it is kept.",
     source="format.md, Status and errors; hook from_wire_response",
-    fix="""Check for the service's error form first in a good body and in every event: raise the typed
-    error (`from_wire_response`) or yield `ErrorEvent` and return (`stream_response`).""",
+    fix="""Check a good body and every event for the service's error form first: raise the typed error
+    (`from_wire_response`), or yield `ErrorEvent` and return (`stream_response`).""",
 )
 def errors_inside_a_200_are_errors(subject: Subject) -> Iterator[RuleFinding]:
     """The recorded error bodies as answers of status 200, whole and as an event in the middle of a stream."""
@@ -167,8 +167,9 @@ def _is_object(body: bytes) -> bool:
     "C35",
     "A whole body that is cut, empty or of the wrong shape is a typed error.",
     source="format.md, Status and errors",
-    fix="""Read with `interlingua.plugins.loads` and take what is missing as missing. Anything but a typed error that
-    escapes is a mistake; core turns the common ones into MalformedResponseError, so do not catch them yourself.""",
+    fix="""Parse with `interlingua.plugins.loads` and treat missing fields as missing. Any other exception that
+    escapes is a fault of the plugin; core turns the common ones into MalformedResponseError, so do not catch them
+    yourself.""",
 )
 def broken_bodies_are_typed_errors(subject: Subject) -> Iterator[RuleFinding]:
     """Each recorded whole answer, broken in a dozen ways."""

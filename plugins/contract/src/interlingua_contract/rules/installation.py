@@ -39,15 +39,16 @@ _TIME = datetime(2026, 11, 21, tzinfo=UTC)
 
 
 UNWRITTEN = "C00"
-"""Number of the rule that lists what is still to be written; the others are skipped where they meet it."""
+"""Number of the rule that lists the unwritten functions; other rules that need one of them are skipped."""
 
 
 @rule(
     UNWRITTEN,
     "Every function of the plugin is written.",
     source="docs/plugins/tutorial.md",
-    fix="""Write the functions one after the other, as the tutorial does, and run this again: rules that need one of
-    them are skipped until then. A function counts as open while all it does is `raise NotImplementedError("…")`.""",
+    fix="""Write the functions in the listed order, as the tutorial does, and run the suite again; rules that need a
+    missing function are skipped until then. A function counts as missing while its body is only `raise
+    NotImplementedError("…")`.""",
 )
 def everything_is_written(subject: Subject) -> Iterator[RuleFinding]:
     """One list, in the order of the files: messages, request, response, stream."""
@@ -58,11 +59,11 @@ def everything_is_written(subject: Subject) -> Iterator[RuleFinding]:
 
 @rule(
     "C43",
-    "A written request holds no secret: the key comes only from the signer, just before sending.",
+    "A written request holds no secret: the key is added only by the signer, just before sending.",
     source="hook connection",
-    fix="""Put the key into the headers that `Connection.auth` or `Connection.sign` returns, alone: not into the URL,
-    the public headers, the path or the body. The key comes from `settings.api_key`, else from `settings.environ` under
-    a name listed in `env`; another key gives other headers.""",
+    fix="""Put the key only into the headers that `Connection.auth` or `Connection.sign` returns: not into the URL,
+    the public headers, the path or the body. Read it from `settings.api_key`, else from `settings.environ` under a
+    name listed in `env_vars`; another key must produce other headers.""",
 )
 def requests_hold_no_secret(subject: Subject) -> Iterator[RuleFinding]:
     """A made-up key by both ways, and every environment variable that is listed."""
@@ -74,7 +75,7 @@ def requests_hold_no_secret(subject: Subject) -> Iterator[RuleFinding]:
     ):
         made = subject.provider.connection(settings)
         if _KEY in made.base_url or _KEY in repr(dict(made.headers)):
-            yield RuleFinding(f"the key given by {how} is in the base URL or the public headers", "connection")
+            yield RuleFinding(f"the key from {how} is in the base URL or the public headers", "connection")
         for aim in subject.aims[:1]:
             request = subject.write(aim, [user("q")], offered_tools(aim))
             if _KEY in repr(request) or (made.url is not None and _KEY in made.url(request)):
@@ -88,7 +89,7 @@ def requests_hold_no_secret(subject: Subject) -> Iterator[RuleFinding]:
             both = [_sign(one, request) for one in (made, subject.provider.connection(other))]
             if given and not plain.has_key and both[0] == both[1]:
                 yield RuleFinding(
-                    f"the signer does not use the key given by {how}: another gives the same", "connection"
+                    f"the signer ignores the key from {how}: another key produces the same headers", "connection"
                 )
 
 
@@ -116,10 +117,10 @@ def _is_key(name: str) -> bool:
 
 @rule(
     "C44",
-    "The connection names where each API is: an https or local base URL, and endpoints that match the paths written.",
+    "The connection locates each API: an https or local base URL, and endpoints that match the written paths.",
     source="hook connection",
-    fix="""`endpoints` maps each API to a pattern that matches the end of the path that `to_wire` writes for it;
-    `base_url` has no slash at its end, and `settings.base_url` overrides it.""",
+    fix="""Map each API in `endpoints` to a pattern that matches the end of the path that `to_wire` writes for it.
+    `base_url` has no trailing slash, and `settings.base_url` overrides it.""",
 )
 def connection_is_complete(subject: Subject) -> Iterator[RuleFinding]:
     """Base URL, its override, endpoints, framing."""
@@ -145,7 +146,7 @@ def connection_is_complete(subject: Subject) -> Iterator[RuleFinding]:
                 f"the endpoint's group `model` reads {found.model!r} in the path of {aim.model!r}", aim.name
             )
         if request.method != "POST":
-            yield RuleFinding(f"a conversation is sent by {request.method}", aim.name)
+            yield RuleFinding(f"a conversation must be sent by POST, not {request.method}", aim.name)
         if request.api != aim.api:
             yield RuleFinding(f"the request has api {request.api!r}", aim.name)
         if not request.stream and subject.write(aim, [user("q")], stream=True).stream is not True:
@@ -154,11 +155,11 @@ def connection_is_complete(subject: Subject) -> Iterator[RuleFinding]:
 
 @rule(
     "C45",
-    "The catalogue is sound, and a model it does not know gets the provider's defaults, marked assumed.",
+    "The catalogue is consistent, and an unknown model gets the provider's defaults, marked assumed.",
     source="format.md, Pricing; hook models",
-    fix="""Give each model one id, aliases that no other model has, limits above zero or None, and prices with a
-    pricing_version, their tiers in rising order. `capabilities` of an unknown model: your defaults with
-    `assumed=True`, never an exception.""",
+    fix="""Each model has one id, aliases that no other model has, limits above zero or None, and prices with a
+    pricing_version and tiers in rising order. For an unknown model, return your default capabilities with
+    `assumed=True`; never raise.""",
 )
 def catalogue_is_sound(subject: Subject) -> Iterator[RuleFinding]:
     """Ids, aliases, limits, prices, declarations."""
@@ -166,16 +167,16 @@ def catalogue_is_sound(subject: Subject) -> Iterator[RuleFinding]:
     for info in subject.provider.models():
         for name in (info.id, *info.aliases):
             if names.setdefault(name, info.id) != info.id:
-                yield RuleFinding(f"{name!r} names {names[name]} and {info.id}", "models")
+                yield RuleFinding(f"{name!r} is a name of both {names[name]} and {info.id}", "models")
         if info.prices and not info.pricing_version:
             yield RuleFinding("prices without a pricing_version", info.id)
         for price in info.prices:
             limits = [tier.above_input_tokens for tier in price.tiers]
             if limits != sorted(set(limits)):
-                yield RuleFinding(f"tiers that do not rise: {limits}", info.id)
+                yield RuleFinding(f"tier limits must rise: {limits}", info.id)
         for limit in (info.max_context_tokens, info.max_output_tokens):
             if limit is not None and limit <= 0:
-                yield RuleFinding(f"a limit of {limit}", info.id)
+                yield RuleFinding(f"a limit must be above zero, not {limit}", info.id)
     yield from _check_declarations(subject)
 
 
@@ -188,7 +189,7 @@ def _check_declarations(subject: Subject) -> Iterator[RuleFinding]:
         declared = aim.capabilities
         again = provider.capabilities(aim.model, aim.options())
         if again is not declared:
-            yield RuleFinding("a new object for the same question: keep one per model", aim.name)
+            yield RuleFinding("capabilities() made a new object for the same model: keep one", aim.name)
         known = infos[aim.model].max_context_tokens if aim.model in infos else None
         if known and declared.max_context_tokens != known:
             why = f"declares {declared.max_context_tokens} tokens of context, the catalogue has {known}"
@@ -196,7 +197,7 @@ def _check_declarations(subject: Subject) -> Iterator[RuleFinding]:
         if declared.api != aim.api:
             yield RuleFinding(f"declares api {declared.api!r}", aim.name)
         if declared.supports_parallel_tool_calls and not declared.supports_tools:
-            yield RuleFinding("parallel calls without tools", aim.name)
+            yield RuleFinding("declares parallel calls, but no tools", aim.name)
         try:
             re.compile(declared.tool_id_pattern)
             re.compile(declared.tool_name_pattern)
@@ -236,31 +237,32 @@ def find_entry_point(subject: Subject) -> importlib.metadata.EntryPoint:
     """Return the entry point the provider came from.
 
     Raises:
-        NotApplicable: it was given by hand or configured.
+        NotApplicable: the provider is registered in code or configured, not installed.
     """
     found = subject.registry.found().get(subject.key)  # not loaded: what cannot be is one of the findings
     for group in (PROVIDERS, PRESETS):
         for entry in subject.entries(group):
             if found is not None and entry.dist is not None and entry.dist.name == found.distribution.name:
                 return entry
-    raise NotApplicable("no installed distribution ships this provider; it was given by hand or configured")
+    raise NotApplicable("no installed distribution contains this provider: it was registered in code or configured")
 
 
 @rule(
     "C48",
-    "The entry point names an object with hooks, under the provider's key, for this contract version.",
+    "The entry point refers to an object with hooks, under the provider's key, and supports this contract version.",
     source="hooks.md",
-    fix="""In pyproject: `[project.entry-points."interlingua.providers"]`, `acme = "interlingua_acme.plugin:plugin"`,
-    the value an object, not a module. `contract_version`, if it is there, is the version of hookspecs.""",
+    fix="""In pyproject.toml write `[project.entry-points."interlingua.providers"]` and `acme =
+    "interlingua_acme.plugin:plugin"`; the value is an object, not a module. `contract_version`, if set, must be a
+    version that this interlingua supports.""",
 )
 def entry_point_is_an_object(subject: Subject) -> Iterator[RuleFinding]:
     """Load it as the registry does."""
     entry = find_entry_point(subject)
     plugin = entry.load()
     if isinstance(plugin, (types.ModuleType, type)):
-        yield RuleFinding(f"{entry.value} is a {type(plugin).__name__}; name an object in it", entry.name)
+        yield RuleFinding(f"{entry.value} is a {type(plugin).__name__}; refer to an object in it", entry.name)
     elif not any(hasattr(getattr(plugin, name, None), f"{PROJECT}_impl") for name in dir(plugin)):
-        yield RuleFinding(f"{entry.value} offers no hook; mark its methods with @hookimpl", entry.name)
+        yield RuleFinding(f"{entry.value} has no hook; mark its methods with @hookimpl", entry.name)
     wanted = getattr(plugin, "contract_version", CONTRACT_VERSION)
     if wanted != CONTRACT_VERSION:
         yield RuleFinding(f"written for contract version {wanted}, this is {CONTRACT_VERSION}", entry.name)
@@ -268,10 +270,10 @@ def entry_point_is_an_object(subject: Subject) -> Iterator[RuleFinding]:
 
 @rule(
     "C49",
-    "The distribution names version, licence, Python and summary, depends on interlingua, and ships types.",
+    "The distribution declares version, licence, Python and summary, depends on interlingua, and ships types.",
     source="docs/plugins/how-to/publish.md",
-    fix="""Fill `version`, `description`, `requires-python` and `license` in pyproject's [project], depend on
-    `interlingua`, and put an empty `py.typed` beside `__init__.py`.""",
+    fix="""Set `version`, `description`, `requires-python` and `license` in pyproject.toml's [project], depend on
+    `interlingua`, and add an empty `py.typed` beside `__init__.py`.""",
 )
 def metadata_is_complete(subject: Subject) -> Iterator[RuleFinding]:
     """The installed metadata and the package folder."""
@@ -293,13 +295,13 @@ def metadata_is_complete(subject: Subject) -> Iterator[RuleFinding]:
 
 @rule(
     "C50",
-    "Importing the plugin is cheap, reaches no network, and loads no HTTP library, no database and no client.",
+    "Importing the plugin is cheap, uses no network, and loads no HTTP library, database or client.",
     source="docs/plugins/how-to/publish.md",
     fix="""Import from `interlingua.types`, `.errors` and `.plugins` only, and read `models.json` when it is first
     needed. A plugin is a translator: core does the I/O.""",
 )
 def import_is_cheap(subject: Subject) -> Iterator[RuleFinding]:
-    """In an interpreter of its own, where core is loaded already."""
+    """Import it in a separate interpreter that has already loaded core."""
     entry = find_entry_point(subject)
     best = float("inf")
     found: dict[str, object] = {}
@@ -313,12 +315,12 @@ def import_is_cheap(subject: Subject) -> Iterator[RuleFinding]:
             return
         found = json.loads(done.stdout)
         if "network" in found:
-            yield RuleFinding("it reaches for the network while it is imported", entry.value)
+            yield RuleFinding("importing it uses the network", entry.value)
             return
         best = min(best, float(str(found["ms"])))
         if best <= subject.quirks.import_ms:
             break
     if loaded := [name for name in _FORBIDDEN if name in list(found["modules"])]:  # type: ignore[call-overload]
-        yield RuleFinding(f"it loads {', '.join(loaded)}", entry.value)
+        yield RuleFinding(f"importing it loads {', '.join(loaded)}", entry.value)
     if best > subject.quirks.import_ms:
-        yield RuleFinding(f"it takes {best:.0f} ms, {subject.quirks.import_ms} are allowed", entry.value)
+        yield RuleFinding(f"importing takes {best:.0f} ms; {subject.quirks.import_ms} are allowed", entry.value)

@@ -47,11 +47,11 @@ def _undeclared_scenes(aim: Aim) -> list[Scene]:
 
 @rule(
     "C12",
-    "What a target does not declare is left out, with exactly one ledger row and one WARN with all five fields.",
+    "An undeclared kind is left out, with exactly one ledger row and one warning that has all five fields.",
     source="format.md, Projection and losses",
-    fix="""Do nothing: core drops what you do not declare, with its ledger row. If this fails, your `to_wire` reads
-    blocks it was not given (through `provider_raw`, a cache or the arguments of another hook), or reports the same
-    loss again. If the wire takes this kind after all, declare it and record a cassette that shows it.""",
+    fix="""Do nothing: core drops what you do not declare and records the loss. If this rule fails, your `to_wire`
+    reads blocks that it did not receive (through `provider_raw`, a cache or the arguments of another hook), or
+    reports the same loss again. If the wire does take this kind, declare it and record a cassette that shows it.""",
 )
 def undeclared_kinds_are_dropped_and_logged(subject: Subject) -> Iterator[RuleFinding]:
     """One request per kind that is not declared."""
@@ -72,10 +72,10 @@ def undeclared_kinds_are_dropped_and_logged(subject: Subject) -> Iterator[RuleFi
 
 @rule(
     "C13",
-    "A critical block that cannot be carried fails the request before anything is sent.",
+    "A critical block that cannot be sent fails the request before anything is sent.",
     source="format.md, Metadata; format.md, Projection and losses",
-    fix="""Do not drop blocks yourself: core knows which are critical. A loss that only your wire knows gets the
-    verdict `blocked` when the block's index is in `message.metadata.critical`.""",
+    fix="""Do not drop blocks yourself: core knows which ones are critical. For a loss that only your wire causes,
+    use the verdict `blocked` if the block's index is in `message.metadata.critical`.""",
 )
 def critical_blocks_fail_the_request(subject: Subject) -> Iterator[RuleFinding]:
     """The same scenes, with every block critical; except signatures, which are rewritten."""
@@ -98,13 +98,14 @@ def critical_blocks_fail_the_request(subject: Subject) -> Iterator[RuleFinding]:
 
 @rule(
     "C11",
-    "A declared kind of block reaches the wire whole, by its type and in its place, without a ledger row.",
+    "A declared kind of block reaches the wire whole, as its type, at its position, without a ledger row.",
     source="format.md, Options and capabilities",
-    fix="""Write every kind your capabilities declare, with its data unchanged. If the wire cannot take it in some
-    place, do not declare it, or append a Loss there and name it with its reason in quirks.dropped_kinds.""",
+    fix="""Write every kind that your capabilities declare, with its data unchanged. If the wire cannot take it at
+    some position, do not declare it, or report a Loss there and list the kind with the reason in
+    quirks.dropped_kinds.""",
 )
 def declared_kinds_arrive(subject: Subject) -> Iterator[RuleFinding]:
-    """One request per declared medium; then an image between two texts."""
+    """One request per declared medium; then an image between two text blocks."""
     for aim in subject.aims:
         yield from _check_place(subject, aim)
         for scene in [*media_scenes(), linked_image(), result_image(), result_document()]:
@@ -135,22 +136,22 @@ def _check_place(subject: Subject, aim: Aim) -> Iterator[RuleFinding]:
     body = subject.body(aim, history)
     places = [find_path(body, word) for word in ("mkt1q", PAYLOAD, "mkt2q")]
     if any(one and other and stands_after(one, other) for one, other in pairwise(places)):
-        yield RuleFinding("an image between two texts is somewhere else", aim.name)
+        yield RuleFinding("an image between two text blocks is not between them in the body", aim.name)
 
 
 @rule(
     "C14",
-    "Foreign thinking, signatures, opaque blocks and provider_raw never reach the wire, in no form.",
+    "Thinking, signatures, opaque blocks and provider_raw of another origin never reach the wire, in any form.",
     source="format.md, Metadata; format.md, Projection and losses",
-    fix="""Core removes foreign state before you see it. Write thinking only as thinking, never as text and never
-    inside a tool result; read from `provider_raw` only what you wrote there, and only when its `origin` has your api
-    and, where the wire binds it, your model.""",
+    fix="""Core removes this state before your hook runs. Write thinking only as thinking, never as text and never
+    inside a tool result. Read from `provider_raw` only what you wrote there, and only if its `origin` has your api
+    and, if the wire binds it to a model, your model.""",
 )
 def foreign_state_stays_away(subject: Subject) -> Iterator[RuleFinding]:
     """Three origins: this one, another model of this provider, another provider.
 
     Core removes the state of other providers before the adapter sees it; there the rule checks core and wrapping
-    plugins. The adapter itself sees `provider_raw` of other models of its own provider.
+    plugins. The plugin itself receives `provider_raw` of its provider's other models.
     """
 
     def law(aim: Aim, history: list[Message]) -> None:
@@ -182,11 +183,11 @@ def _state_marks(message: Message, *, whole: bool) -> Iterator[str]:
 
 @rule(
     "C15",
-    "Reasoning bound to a model goes to no other model of the same provider; it becomes text only by option.",
+    "Reasoning bound to a model reaches no other model of the provider; it becomes text only if an option allows it.",
     source="format.md, Options and capabilities",
-    fix="""Declare `thinking_scope` as narrow as the wire demands: `model` where signatures are bound to the model,
-    `never` where nothing goes back. A wider one needs a reason: quirks.thinking_scope names the section of the
-    service's documentation that allows it.""",
+    fix="""Declare `thinking_scope` as narrow as the wire demands: `model` if signatures are bound to the model,
+    `never` if nothing is sent back. A wider scope needs evidence: cite the section of the service's documentation
+    that allows it in quirks.thinking_scope.""",
 )
 def thinking_keeps_its_scope(subject: Subject) -> Iterator[RuleFinding]:
     """Signed thinking of another model, with and without the option."""
@@ -208,10 +209,10 @@ def thinking_keeps_its_scope(subject: Subject) -> Iterator[RuleFinding]:
 
 @rule(
     "C59",
-    "Citations go back to the provider and API they came from, where that is declared, and nowhere else.",
+    "Citations return to the provider and API they came from, if declared, and to no other.",
     source="format.md, Options and capabilities; format.md, Blocks",
-    fix="""Declare `supports_citations` where the wire takes the citations of an earlier answer back, and write
-    `TextBlock.citations` then as they are, or append a Loss; core has removed those of other origins.""",
+    fix="""Declare `supports_citations` if the wire takes the citations of an earlier answer back, and then write
+    `TextBlock.citations` unchanged, or report a Loss. Core has already removed citations of other origins.""",
 )
 def citations_go_home(subject: Subject) -> Iterator[RuleFinding]:
     """Cited text of this provider, of another API of it, and of another provider."""
@@ -227,4 +228,4 @@ def citations_go_home(subject: Subject) -> Iterator[RuleFinding]:
                 undeclared = " though supports_citations is False" if origin == mine else ""
                 yield RuleFinding(f"{whose} citations are in the body{undeclared}", aim.name)
             elif not there and not told:
-                yield RuleFinding(f"{whose} citations are not in the body, and no ledger row says so", aim.name)
+                yield RuleFinding(f"{whose} citations are neither in the body nor in the ledger", aim.name)

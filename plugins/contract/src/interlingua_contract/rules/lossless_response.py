@@ -33,10 +33,10 @@ UNKNOWN = {"type": "contract_new_kind", "object": "contract.new.kind", "payload"
 
 @rule(
     "C24",
-    "Stream events arrive in legal order, and what they assemble to keeps the invariants.",
+    "Stream events arrive in legal order, and the message assembled from them keeps the invariants.",
     source="format.md, Streaming",
-    fix="""Begin each block once, keep its index and kind, end it once, and yield the terminal event last: usage and
-    replay state that come after the stop reason must be held and yielded before `MessageComplete`.""",
+    fix="""Start each block once, keep its index and kind, end it once, and yield the terminal event last: hold
+    usage and replay state that arrive after the stop reason, and yield them before `MessageComplete`.""",
 )
 def events_are_in_order(subject: Subject) -> Iterator[RuleFinding]:
     """Each recorded stream against the event law."""
@@ -52,9 +52,9 @@ def events_are_in_order(subject: Subject) -> Iterator[RuleFinding]:
 
 @rule(
     "C25",
-    "Events are yielded as they arrive, not kept until the end.",
+    "Events are yielded as they arrive, not collected until the end.",
     source="hook stream_response",
-    fix="Yield a delta for each chunk that brings text, inside the loop over `response_stream`.",
+    fix="Yield a delta for each chunk that contains text, inside the loop over `response_stream`.",
 )
 def events_are_not_held_back(subject: Subject) -> Iterator[RuleFinding]:
     """Feed event by event and see when text arrives."""
@@ -72,11 +72,11 @@ def events_are_not_held_back(subject: Subject) -> Iterator[RuleFinding]:
         found = read_stream(subject, exchange)
         brought, given = _pieces(subject, exchange, found), sum(event.type == "text_delta" for event in found.events)
         if brought > 2 and given < 2:
-            yield RuleFinding(f"the text of {brought} events comes as one", exchange.cassette)
+            yield RuleFinding(f"the text of {brought} events arrives as one", exchange.cassette)
 
 
 def _pieces(subject: Subject, exchange: RecordedExchange, found: ReadResult) -> int:
-    """Return how many events brought a piece of the text, each where the one before ended."""
+    """Return how many events brought a piece of the text, each continuing the previous one."""
     text = found.message.text if found.message else ""
     frames = Frames(subject, exchange)
     at, count = 0, 0
@@ -91,7 +91,7 @@ def _pieces(subject: Subject, exchange: RecordedExchange, found: ReadResult) -> 
     "C26",
     "An unknown event in a stream is skipped; the message is the same without it.",
     source="hook stream_response",
-    fix="Ignore events, types and fields you do not know; never index into what may not be there.",
+    fix="Ignore events, types and fields that you do not know; never index a key that may be missing.",
 )
 def unknown_events_are_skipped(subject: Subject) -> Iterator[RuleFinding]:
     """One unknown event at every place of each recorded stream."""
@@ -111,9 +111,9 @@ def unknown_events_are_skipped(subject: Subject) -> Iterator[RuleFinding]:
 
 @rule(
     "C27",
-    "New fields, and new kinds of content, in a whole answer raise nothing; new content is kept.",
+    "New fields and new kinds of content in a whole answer raise nothing; new content is kept.",
     source="format.md, Blocks",
-    fix="""Read fields by name and ignore the others. A content item of a type you do not know becomes
+    fix="""Read fields by name and ignore the others. Turn a content item of an unknown type into
     `OpaqueBlock(provider=…, kind=<its type>, data=<the object, exact>)`.""",
 )
 def new_content_is_kept(subject: Subject) -> Iterator[RuleFinding]:
@@ -167,11 +167,11 @@ AWKWARD: dict[str, Any] = {"z": 0, "path": "a b", "m": False, "e": "", "l": [Non
 
 @rule(
     "C28",
-    "Everything in an answer is in the message: text, arguments as they arrived, names, and opaque state.",
+    "Everything in an answer is in the message: text, arguments as received, names, and opaque state.",
     source="format.md, Blocks; format.md, Streaming",
-    fix="""Every text, reasoning, signature and argument of a good answer belongs into a block; what has no block of its
-    own goes into an OpaqueBlock, what a replay needs into `replay`, and what is no content into `trace`. Arguments keep
-    their order and every value; where the wire has them as a string keep it as `raw_input`.""",
+    fix="""Put every text, reasoning, signature and argument of a good answer into a block. Content that has no
+    block type becomes an OpaqueBlock, state for the next request goes to `replay`, and anything else to `trace`.
+    Keep the order and every value of arguments; if the wire sends them as a string, keep it as `raw_input`.""",
 )
 def nothing_received_is_lost(subject: Subject) -> Iterator[RuleFinding]:
     """Each string of the answer that the request did not bring, whole or in events; each object of arguments."""
@@ -198,13 +198,13 @@ def nothing_received_is_lost(subject: Subject) -> Iterator[RuleFinding]:
 
 
 def _is_call(leaf: str, message: Message) -> bool:
-    """True for arguments that came as one JSON text, written by the service in a way of its own."""
+    """True for arguments that arrived as one JSON string with the service's own formatting."""
     value = _json(leaf.encode("utf-8", "surrogatepass"))
     return isinstance(value, dict) and any(value == json.loads(call.input_json) for call in message.tool_calls)
 
 
 def _is_said(path: tuple[str | int, ...], leaf: str) -> bool:
-    """True for prose, and for what stands under a name of opaque state."""
+    """True for prose, and for values under a name of opaque state."""
     name = next((str(key).lower() for key in reversed(path) if isinstance(key, str)), "")
     return " " in leaf.strip() or (
         len(leaf) >= _STATE and ("signature" in name or "encrypted" in name or name == "data")
@@ -216,7 +216,7 @@ def _is_source(path: tuple[str | int, ...]) -> bool:
 
 
 def _arguments(subject: Subject, exchange: RecordedExchange, message: Message) -> Iterator[RuleFinding]:
-    """The arguments of each recorded call replaced by awkward ones, which must come out as they are."""
+    """The arguments of each recorded call replaced by awkward ones, which must be read unchanged."""
     body = json.loads(exchange.body)
     wanted = json.dumps(AWKWARD)
     for number, call in enumerate(message.tool_calls):
@@ -239,10 +239,10 @@ def _strings(message: Message) -> str:
 
 @rule(
     "C56",
-    "An answer is credited to the provider, api and model that gave it, and a whole one is complete.",
+    "An answer records the provider, api and model that produced it, and a whole answer is complete.",
     source="format.md, Metadata",
-    fix="""Make the message with `RequestContext.message` and do not set provider, api, model or status yourself: state
-    goes back only to its origin, so a wrong one loses it.""",
+    fix="""Create the message with `RequestContext.message` and do not set provider, api, model or status yourself:
+    state returns only to its origin, so a wrong origin loses it.""",
 )
 def answers_are_credited(subject: Subject) -> Iterator[RuleFinding]:
     """Each recorded answer against the context it was read with."""
@@ -256,17 +256,17 @@ def answers_are_credited(subject: Subject) -> Iterator[RuleFinding]:
 
 @rule(
     "C57",
-    "The id of a call is minted by core, never made by the adapter nor taken from the wire.",
+    "Core creates the id of a call; the plugin neither makes one nor takes it from the wire.",
     source="format.md, Identity",
-    fix="""Call `context.mint_tool_use_id()` once for each call, in order, and give the wire's own id as
-    `provider_id`. Ids that come back in the next answer make two calls one.""",
+    fix="""Call `context.mint_tool_use_id()` once for each call, in order, and store the wire's own id as
+    `provider_id`. An id that repeats in the next answer would merge two calls into one.""",
 )
 def ids_are_minted_by_core(subject: Subject) -> Iterator[RuleFinding]:
     """Each recorded answer with calls."""
     for exchange, message in recorded_answers(subject):
         mint = subject.context(exchange).mint_tool_use_id
         calls = message.tool_calls
-        minted = {mint() for _ in range(len(calls) + 8)}  # a stream may drop a call it has begun
+        minted = {mint() for _ in range(len(calls) + 8)}  # a stream may drop a call that has started
         strange = [call.id for call in calls if call.id not in minted]
         if strange or len({call.id for call in calls}) < len(calls):
             yield RuleFinding(f"core did not mint {strange or [call.id for call in calls]}", exchange.cassette)

@@ -42,16 +42,17 @@ _ONE_OPTION: tuple[Mapping[str, Any], ...] = (
 )
 
 _THINKING_OPTIONS = ("effort", "thinking", "thinking_budget")
-"""A loss of one of these stands for the others: a model that does not think takes none of them."""
+"""A loss of one of these covers the others: a model that does not think takes no option of thinking."""
 
 
 @rule(
     "C18",
-    "Every option is sent with its value, or dropped with a ledger row, or refused; never ignored.",
+    "Every option is sent with its value, dropped with a ledger row, or rejected; it is never ignored.",
     source="format.md, Options and capabilities; hook to_wire",
-    fix="""Compare with None, not with truth: 0, 0.0 and False are values. What the wire cannot express: a Loss with
-    `block_type="option"` and `path="options.<name>"` when that is harmless, CapabilityError when the caller would be
-    misled (a schema, a forced tool). `provider_options` are laid over the body last.""",
+    fix="""Compare with None, not by truth: 0, 0.0 and False are values. For an option that the wire cannot express,
+    report a Loss with `block_type="option"` and `path="options.<name>"` if dropping it is harmless; raise
+    CapabilityError if it would mislead the caller (a schema, a forced tool). Apply `provider_options` to the body
+    last.""",
 )
 def options_are_honoured(subject: Subject) -> Iterator[RuleFinding]:
     """One option at a time against the request without it; its value must be there, and forms of one differ."""
@@ -75,7 +76,7 @@ def options_are_honoured(subject: Subject) -> Iterator[RuleFinding]:
 
 
 def _write_or_none(subject: Subject, aim: Aim, options: Mapping[str, Any]) -> WireRequest | None:
-    """Write a request with options; None where it is refused."""
+    """Write a request with options; None if it is rejected."""
     try:
         return subject.write(aim, [user("q")], offered_tools(aim), **options)
     except CapabilityError:
@@ -128,10 +129,11 @@ def _check_distinct(subject: Subject, aim: Aim) -> Iterator[RuleFinding]:
 
 @rule(
     "C19",
-    "What is not declared is refused, not ignored: schema, forced tool, stream.",
+    "An undeclared feature is rejected, not ignored: schema, forced tool, streaming.",
     source="format.md, Options and capabilities",
     fix="""Raise CapabilityError with `path="options.<name>"` for an option whose capability you declare False, or
-    drop it with a Loss where that misleads nobody. If the wire can do it, declare it and record a cassette.""",
+    drop it with a Loss if that misleads no caller. If the service supports the option, declare it and record a
+    cassette.""",
 )
 def undeclared_options_are_refused(subject: Subject) -> Iterator[RuleFinding]:
     """Declared False must not be sent silently; of several forms one refused is enough."""
@@ -158,10 +160,10 @@ def _is_refused(subject: Subject, aim: Aim, options: Mapping[str, Any]) -> bool:
 
 @rule(
     "C20",
-    "provider_options stand in the body as they are, over what the adapter writes, in every value.",
+    "provider_options reach the body unchanged and override what the plugin writes, whatever the value.",
     source="format.md, Options and capabilities; hook to_wire",
-    fix="""Lay `options.provider_options` over the finished body as the last step, value by value, without filtering
-    falsy ones.""",
+    fix="""Merge `options.provider_options` into the finished body as the last step, value by value, without
+    filtering falsy values.""",
 )
 def provider_options_come_last(subject: Subject) -> Iterator[RuleFinding]:
     """A field of the adapter's own is overruled, a new one is added."""
@@ -170,6 +172,6 @@ def provider_options_come_last(subject: Subject) -> Iterator[RuleFinding]:
         body = json.loads(subject.write(aim, [user("q")], provider_options=given).body)
         for name, value in given.items():
             if name == "model" and "model" not in subject.body(aim, [user("q")]):
-                continue  # this wire names the model in its path
+                continue  # this API has the model in its path
             if body.get(name) != value:
                 yield RuleFinding(f"provider_options[{name!r}] is {body.get(name)!r} in the body", aim.name)

@@ -1,4 +1,4 @@
-"""Rules on order: every text once and in its place, results behind their calls, roles kept apart."""
+"""Rules on order: every text once and in order, results behind their calls, roles kept apart."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from interlingua_contract.subject import Aim, Subject
 
 @rule(
     "C09",
-    "Every call is answered right after it, in the order of the calls, whatever order the results arrived in.",
+    "Every call is answered directly after it, in the order of the calls, whatever order the results arrived in.",
     source="format.md, Rule 22; format.md, Projection and losses",
-    fix="""Core hands you results already in call order, right after the message with the calls. Write them there and
-    in that order; where the wire wants all results in one element put them together, and nothing else between.""",
+    fix="""Core passes results in call order, directly after the message with the calls: write them there in that
+    order. If the wire needs all results in one element, combine them, and write nothing between them.""",
 )
 def results_follow_their_calls(subject: Subject) -> Iterator[RuleFinding]:
     """Two parallel calls, answered the other way round with a system message in between, and one never answered."""
@@ -43,15 +43,15 @@ def results_follow_their_calls(subject: Subject) -> Iterator[RuleFinding]:
             "mkt3q",
         ]
         if found != wanted:
-            yield RuleFinding(f"marks stand as {found}, expected {wanted}", aim.name)
+            yield RuleFinding(f"marks are in the order {found}, expected {wanted}", aim.name)
 
 
 @rule(
     "C10",
-    "Leading system messages go where the wire wants its system prompt; a later one stays in its place.",
+    "Leading system messages become the wire's system prompt; a later one keeps its position.",
     source="format.md, Projection and losses",
-    fix="""Only messages of role SYSTEM before all others may be hoisted. A later one arrives only if you declare
-    `supports_system_messages_in_list`; write it where it stands. Never write a system prompt as user text when
+    fix="""Hoist only messages of role SYSTEM that precede all others. A later one reaches you only if you declare
+    `supports_system_messages_in_list`; write it at its position. Never write a system prompt as user text if
     `supports_system_prompt` is declared.""",
 )
 def system_messages_keep_their_place(subject: Subject) -> Iterator[RuleFinding]:
@@ -107,8 +107,8 @@ def _surroundings(body: Any, word: str) -> str:
     "C53",
     "User, assistant and tool messages are written differently, and a failed result differs from a good one.",
     source="format.md, Messages; format.md, Blocks",
-    fix="""Give each message the role that the wire has for it. `ToolResultBlock.is_error` goes into the wire's own
-    field; where it has none, write it into the result's text, or append a Loss.""",
+    fix="""Use the wire's own role for each message. Write `ToolResultBlock.is_error` to the wire's own field; if
+    the wire has none, write it into the result's text, or report a Loss.""",
 )
 def roles_are_distinguishable(subject: Subject) -> Iterator[RuleFinding]:
     """The forms of one message of each role, and two results that differ only in `is_error`."""
@@ -121,7 +121,7 @@ def roles_are_distinguishable(subject: Subject) -> Iterator[RuleFinding]:
         question, answer, again = (forms_of(body, mark) for mark in ("mkt1q", "mkt2q", "mkt3q"))
         alike = question & answer and _surroundings(body, "mkt2q") == _surroundings(body, "mkt1q")
         if question != again or alike:
-            yield RuleFinding(f"questions stand as {question} and {again}, an answer as {answer}", aim.name)
+            yield RuleFinding(f"questions are written as {question} and {again}, an answer as {answer}", aim.name)
         if not aim.capabilities.supports_tools:
             continue
         if forms_of(body, "mku1q") & question and _surroundings(body, "mku1q") == _surroundings(body, "mkt1q"):
@@ -136,9 +136,9 @@ def roles_are_distinguishable(subject: Subject) -> Iterator[RuleFinding]:
     "C08",
     "Every text, argument and result reaches the wire once, in the order of the conversation.",
     source="format.md, Projection and losses",
-    fix="""Walk the messages in order and write every block you declare. A text that the wire cannot take where it
-    stands is a Loss; a result of parallel calls is not allowed to overtake another; text of one message is not joined
-    with text of another.""",
+    fix="""Walk the messages in order and write every block kind you declare. If the wire cannot take text at its
+    position, report a Loss. A result of parallel calls must not overtake another, and text of one message must not
+    be joined with text of another.""",
 )
 def nothing_is_lost_or_moved(subject: Subject) -> Iterator[RuleFinding]:
     """Marks of the projected history against marks of the body."""
@@ -157,7 +157,7 @@ def nothing_is_lost_or_moved(subject: Subject) -> Iterator[RuleFinding]:
             raise LawBroken(f"{twice[0]} is in the body more than once")
         places = [expected[mark] for mark in found if projected[expected[mark]].role is not Role.SYSTEM]
         if places != sorted(places):
-            raise LawBroken("messages stand in another order than in the conversation")
+            raise LawBroken("messages are in another order than in the conversation")
         if not own_losses:
             _check_texts(projected, body, _rewritten_texts(request.losses))
 
@@ -171,7 +171,7 @@ def _rewritten_texts(losses: Sequence[Loss]) -> set[str | None]:
 
 
 def _check_texts(projected: Sequence[Message], body: Any, rewritten: Container[str | None] = ()) -> None:
-    """Check that every text is whole, and that no empty one stands in the place of a text.
+    """Check that every text is whole and that no empty string replaces one.
 
     Some services refuse an unfinished answer that ends with white space: it may be stripped where the conversation ends
     with it and, with a ledger row, where it once did.
@@ -183,7 +183,7 @@ def _check_texts(projected: Sequence[Message], body: Any, rewritten: Container[s
             wanted[-1] = wanted[-1].rstrip()
         for text in wanted:
             if text not in there:
-                raise LawBroken(f"a text is not in the body as it was written: {text[:40]!r}, {len(text)} characters")
+                raise LawBroken(f"text is not in the body unchanged: {text[:40]!r}, {len(text)} characters")
     marks = {mark for message in projected for mark in _marks_of(message)}
     marked = {shape(body, path) for path, leaf in strings(body) if marks & set(MARK.findall(leaf))}
     if any(leaf == "" and shape(body, path) in marked for path, leaf in leaves(body)):
@@ -191,7 +191,7 @@ def _check_texts(projected: Sequence[Message], body: Any, rewritten: Container[s
 
 
 def _check_long_history(subject: Subject, aim: Aim) -> Iterator[RuleFinding]:
-    """Forty turns of awkward texts: nothing is lost, and the ledger stays empty."""
+    """Forty turns of awkward text: nothing is lost, and the ledger stays empty."""
     words = ["lorem ipsum " * 2000, *(text for text in EXTREMES if text.isprintable())]
     history = [system("mks0q Be brief."), user("mkt0q")]
     for number in range(1, 40):
@@ -208,7 +208,7 @@ def _check_long_history(subject: Subject, aim: Aim) -> Iterator[RuleFinding]:
     except LawBroken as broken:
         yield RuleFinding(str(broken), aim.name)
     if request.losses and aim.capabilities.supports_system_prompt:
-        yield RuleFinding(f"the ledger has a loss where there is none: {request.losses[0]}", aim.name)
+        yield RuleFinding(f"the ledger reports a loss although nothing is lost: {request.losses[0]}", aim.name)
     if aim.capabilities.supports_tools:
         yield from _check_result_texts(subject, aim)
 
@@ -218,7 +218,7 @@ def _check_result_texts(subject: Subject, aim: Aim) -> Iterator[RuleFinding]:
     result = tool_result(tool_call, [TextBlock(text="mku1q"), TextBlock(text="mku2q")])
     marks = marks_in(subject.body(aim, [user("q"), assistant_turn([tool_call], None), result], [READ]))
     if marks != ["mku1q", "mku2q"]:
-        yield RuleFinding(f"of a result of two texts {marks} is there", aim.name)
+        yield RuleFinding(f"of a result with two text blocks only {marks} is in the body", aim.name)
 
 
 def _texts_of(message: Message) -> Iterator[str]:

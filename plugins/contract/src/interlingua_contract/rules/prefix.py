@@ -1,4 +1,4 @@
-"""Rules on the prefix that providers cache: what was sent in one turn stands unchanged at the beginning of the next."""
+"""Rules on the prefix that providers cache: each turn's request begins with the previous one, unchanged."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from interlingua_contract.subject import Aim, Subject
     "C04",
     "The elements of turn n are a prefix of those of turn n+1, and nothing before them changes.",
     source="format.md, Projection and losses (stable prefixes)",
-    fix="""Write each message by itself, from that message alone: no field that depends on being last or first, no
-    renumbering, no merging into an element that was sent before, nothing hoisted from the middle of a conversation.
-    Fields beside the message array (system, tools, settings) may not depend on how long the conversation is. If the
-    array that grows is not found, name it in quirks.elements.""",
+    fix="""Write each message from that message alone: no field that depends on being last or first, no renumbering,
+    no merging into an element that was sent before, nothing hoisted from the middle of a conversation. Fields
+    beside the message array (system, tools, settings) must not depend on the length of the conversation. If the
+    rule does not find the array that grows, set quirks.elements.""",
 )
 def prefix_is_stable(subject: Subject) -> Iterator[RuleFinding]:
     """Over growing conversations with swaps, parallel calls and repairs."""
@@ -118,7 +118,7 @@ def growing_path(subject: Subject, aim: Aim) -> Path | None:
 
 
 def paths_beside(subject: Subject, aim: Aim) -> list[Path]:
-    """Return the paths of other arrays that grow with it, as `quirks.elements` names them."""
+    """Return the paths of other arrays that grow with it, in the form of `quirks.elements`."""
     return [tuple(named.split(".")) for named in subject.quirks.elements.get(aim.api, "").split()[1:]]
 
 
@@ -154,21 +154,21 @@ _SETTINGS: tuple[Mapping[str, Any], ...] = (
 
 @rule(
     "C54",
-    "Cache hints add markers and change nothing else; without a hint there is no marker, and none where undeclared.",
+    "Cache hints add markers and change nothing else; without a hint, or undeclared, there is no marker.",
     source="format.md, Blocks; format.md, Projection and losses",
-    fix="""Write an element in the same way with and without a hint and put the wire's marker beside it, for at most
-    `max_cache_hints` of them. Declare `supports_prompt_caching` with `max_cache_hints=0` where the wire caches by
-    itself and has no markers.""",
+    fix="""Write an element the same way with and without a hint, and add the wire's marker beside it, for at most
+    `max_cache_hints` of them. If the service caches by itself and has no markers, declare `supports_prompt_caching`
+    with `max_cache_hints=0`.""",
 )
 def cache_hints_only_mark(subject: Subject) -> Iterator[RuleFinding]:
-    """Eight texts, with hints and without."""
+    """Eight text blocks, with hints and without."""
     for aim in subject.aims:
         plain, one, many = (subject.body(aim, _with_hints(number)) for number in (0, 1, 8))
         most = aim.capabilities.max_cache_hints if aim.capabilities.supports_prompt_caching else 0
         added = [len(list(leaves(body))) - len(list(leaves(plain))) for body in (one, many)]
         words, *marked = ([leaf for _, leaf in strings(body)] for body in (plain, one, many))
         if not all(_is_subsequence(words, others) for others in marked):
-            yield RuleFinding("with a cache hint the texts differ", aim.name)
+            yield RuleFinding("a cache hint changes the text", aim.name)
         elif most and not added[0]:
             yield RuleFinding(f"{most} cache hints are declared, and a hint leaves no marker", aim.name)
         elif not most and (one != plain or many != plain):
@@ -186,18 +186,17 @@ def _with_hints(most: int) -> list[Message]:
 
 
 def _is_subsequence(words: list[str], others: list[str]) -> bool:
-    """True when the words stand in this order among the others."""
+    """True when the words occur in this order among the others."""
     left = iter(others)
     return all(word in left for word in words)
 
 
 @rule(
     "C55",
-    "Settings do not change the messages, and what was not set is not sent: no null, no empty field.",
+    "Settings do not change the messages, and an unset option is not sent: no null, no empty field.",
     source="format.md, Projection and losses (stable prefixes)",
-    fix="""Write the messages without reading the options: caches are prefix caches, and another temperature or
-    streaming must not cost the prefix. Leave a field out where it has no value: services refuse
-    `null` and empty lists.""",
+    fix="""Write the messages without reading the options: prompt caches match prefixes, and another temperature or
+    streaming must not change the prefix. Omit a field that has no value: services reject `null` and empty lists.""",
 )
 def settings_change_no_message(subject: Subject) -> Iterator[RuleFinding]:
     """Each setting by itself against the request without it."""

@@ -31,9 +31,9 @@ sys.stdout.write(run_probe(sys.stdin.read()))
     "C58",
     "Another process writes the same bytes: nothing depends on the interpreter's hash seed.",
     source="format.md, Identity; hook to_wire",
-    fix="""Do not iterate over a set, and do not write `hash()` or `id()`: Python orders sets of strings anew in each
-    process. Use a dict or a list; `dict.fromkeys` removes doubles in order. A session that is resumed elsewhere would
-    otherwise lose its cached prefix.""",
+    fix="""Do not iterate over a set, and do not write `hash()` or `id()`: Python orders sets of strings differently
+    in each process. Use a dict or a list; `dict.fromkeys` removes duplicates in order. Otherwise a session that
+    another process resumes loses its cached prefix.""",
 )
 def other_processes_write_the_same(subject: Subject) -> Iterator[RuleFinding]:
     """One conversation with tools for each aim, in this interpreter and in two with other seeds."""
@@ -58,7 +58,7 @@ def other_processes_write_the_same(subject: Subject) -> Iterator[RuleFinding]:
 
 
 def _pickle_plugin(subject: Subject) -> str:
-    """Return a provider that was given by hand as text; empty for one that is installed.
+    """Return a provider that was registered in code, pickled as a string; empty for an installed provider.
 
     Raises:
         NotApplicable: it cannot be pickled.
@@ -69,7 +69,7 @@ def _pickle_plugin(subject: Subject) -> str:
     try:
         return base64.b64encode(pickle.dumps(found.load())).decode()
     except Exception as error:
-        raise NotApplicable(f"the provider was given by hand and cannot be pickled: {error}") from error
+        raise NotApplicable(f"the provider was registered in code and cannot be pickled: {error}") from error
 
 
 def run_probe(work: str) -> str:

@@ -17,10 +17,10 @@ from interlingua_contract.subject import Aim, Subject
 
 @rule(
     "C16",
-    "Own signatures, encrypted thinking, opaque blocks and ids return byte-equal, in order, thinking as thinking.",
+    "Own signatures, encrypted thinking, opaque blocks and ids return byte-equal, in order, as their kind.",
     source="format.md, Identity; format.md, Blocks",
-    fix="""Keep what the origin wants back in the block's own field (`signature`, `data`, `provider_id`, `raw_input`)
-    or in `replay`, as it arrived, and write it back unchanged for the same api and model.""",
+    fix="""Store what the service expects back in the block's own field (`signature`, `data`, `provider_id`,
+    `raw_input`) or in `replay`, exactly as received, and write it back unchanged for the same api and model.""",
 )
 def own_state_comes_back(subject: Subject) -> Iterator[RuleFinding]:
     """Each recorded answer, sent back."""
@@ -46,7 +46,7 @@ def own_state_comes_back(subject: Subject) -> Iterator[RuleFinding]:
 
 
 def _check_signature_place(block: Any, body: Any, found: list[str]) -> str:
-    """Return what is wrong when a signature stands in another object than what it signs."""
+    """Return the fault if a signature is in another object than the content it signs."""
     signature = getattr(block, "signature", None)
     signed = block.input.get("path") if block.type == "tool_use" else getattr(block, "text", None)
     if not signature or not isinstance(signed, str) or found.count(signature) != 1 or found.count(signed) != 1:
@@ -91,10 +91,10 @@ def _replayed_values(message: Message, aim: Aim) -> Iterator[tuple[str, str]]:
 
 @rule(
     "C17",
-    "A stored and reloaded answer gives the same bytes in the next turn as the one that was received.",
+    "A stored and reloaded answer produces the same bytes in the next turn as the received answer.",
     source="format.md, Canonical JSON",
-    fix="""Keep all that the next turn needs in the message's public fields and in `provider_raw`, as JSON; nothing on
-    the plugin object, nothing in an attribute that is not stored.""",
+    fix="""Keep everything the next turn needs in the message's public fields and in `provider_raw`, as JSON; keep
+    nothing on the plugin object or in an attribute that is not stored.""",
 )
 def stored_answers_send_the_same(subject: Subject) -> Iterator[RuleFinding]:
     """Each recorded answer through the codec."""

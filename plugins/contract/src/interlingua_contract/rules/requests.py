@@ -59,11 +59,11 @@ _PICKY_TOOL = ToolDefinition(
 
 @rule(
     "C01",
-    "`to_wire` gives the same bytes for the same arguments, whatever was written before.",
+    "`to_wire` writes the same bytes for the same arguments, whatever was written before.",
     source="format.md, Identity; hook to_wire",
-    fix="""Make the body from the arguments alone. Usual causes: an id or a time minted while writing, iteration over
-    a set, a module-level counter or cache whose key leaves something out (the key given to
-    `interlingua.plugins.encode_each` must name all that the bytes depend on besides the message).""",
+    fix="""Build the body from the arguments alone. Usual causes: an id or a time created while writing, iteration
+    over a set, or a module-level counter or cache whose key omits something (the key passed to
+    `interlingua.plugins.encode_each` must include everything that the bytes depend on in addition to the message).""",
 )
 def to_wire_is_deterministic(subject: Subject) -> Iterator[RuleFinding]:
     """The same body from the same façade, from a new one, and from copies of the messages."""
@@ -91,11 +91,11 @@ def to_wire_is_deterministic(subject: Subject) -> Iterator[RuleFinding]:
 
 @rule(
     "C02",
-    "`to_wire` changes nothing it is given.",
+    "`to_wire` does not change its arguments.",
     source="hook to_wire",
-    fix="""Values are immutable, the JSON inside them as well; build new objects. If you need to change a dict of a
-    message, take `interlingua.plugins.thaw(value)` first. Keep nothing on a message;
-    `interlingua.plugins.encode_each` remembers what was written of each.""",
+    fix="""Values are immutable, and so is the JSON inside them: build new objects. To change a dict of a message,
+    copy it with `interlingua.plugins.thaw(value)` first. Store nothing on a message;
+    `interlingua.plugins.encode_each` remembers what was written for each message.""",
 )
 def inputs_are_not_changed(subject: Subject) -> Iterator[RuleFinding]:
     """Arguments look the same after writing as before, opaque state included."""
@@ -121,8 +121,9 @@ def _snapshot(messages: list[Message], offered: list[Any], options: RequestOptio
     "C03",
     "No hook uses the clock, randomness, the environment, files or the network.",
     source="hooks to_wire, connection and stream_response",
-    fix="""What changes from call to call belongs to core: ids and time come with the RequestContext, the environment
-    comes to `connection` as `settings.environ`, signatures are made by the function that `Connection.auth` names.""",
+    fix="""Values that change from call to call are core's: read ids and time from the RequestContext and the
+    environment from `settings.environ` in `connection`, and compute signatures in the function set as
+    `Connection.auth`.""",
 )
 def hooks_have_no_side_effects(subject: Subject) -> Iterator[RuleFinding]:
     """Watch the interpreter while the pure hooks run."""
@@ -186,11 +187,11 @@ _OPTIONS: tuple[Mapping[str, Any], ...] = (
 
 @rule(
     "C52",
-    "No request that `to_wire` writes is one that the service is known to refuse.",
+    "No request that `to_wire` writes is one that the service is known to reject.",
     source="hook wire_rules",
-    fix="""The finding names the wire rule, the place in the body and the section it is from. Write that place as the
-    service wants it, or declare less in the capabilities so that core drops it first. If the service has changed,
-    change the rule file: it must accept what the real service accepts.""",
+    fix="""The finding has the wire rule, the place in the body and the section that it comes from. Write that place
+    as the service requires, or declare less in the capabilities so that core drops the content first. If the
+    service has changed, change the rule file: it must accept everything that the real service accepts.""",
 )
 def nothing_refused_is_written(subject: Subject) -> Iterator[RuleFinding]:
     """Generated histories of own and foreign origin with a tool, a request per declared medium, and one per option."""
@@ -255,10 +256,10 @@ _FEWEST_TOKENS = 30
 
 @rule(
     "C42",
-    "The estimate of input tokens lies within the band that the quirks state, around what was counted.",
+    "The estimate of input tokens lies within the band in the quirks, around the counted value.",
     source="hook estimate_input_tokens",
-    fix="""Count characters by kind of text (about four to a token for English prose) plus a few tokens per message and
-    tool, and images by their known cost; widen quirks.estimate_band only with measurements.""",
+    fix="""Count characters by kind of text (about four per token for English prose), add a few tokens per message
+    and tool, and count images by their known cost. Widen quirks.estimate_band only with measurements.""",
 )
 def estimates_are_near(subject: Subject) -> Iterator[RuleFinding]:
     """English prose, at four characters a token; more of it, and tools; then the words of each recorded request."""
@@ -313,7 +314,7 @@ def _check_growth(subject: Subject, aim: Aim) -> Iterator[RuleFinding]:
 
 
 def _histories_by_place(aim: Aim) -> dict[str, Callable[[str], list[Message]]]:
-    """Return where text may stand, each with a history that takes more text there."""
+    """Return the places of text, each with a history that takes more text there."""
     tool_call = call(1)
     made: dict[str, Callable[[str], list[Message]]] = {
         "an answer": lambda text: [user("q"), assistant_turn([TextBlock(text=f"a {text}")], None), user("n")]

@@ -1,4 +1,4 @@
-"""Rules on serving: requests read as they were written, answers of anybody written so that this API's reader agrees."""
+"""Rules on serving: requests are read as written, and answers are written as this API's reader reads them."""
 
 from __future__ import annotations
 
@@ -72,10 +72,11 @@ def _read(subject: Subject, request: WireRequest, **facts: Any) -> InboundReques
 
 @rule(
     "C60",
-    "A request that the adapter wrote is read as what was written: written again, it is the same.",
+    "A request that the plugin wrote is read back unchanged: written again, it is the same.",
     source="hook from_wire_request",
-    fix="""Read every form that `to_wire` writes, in the order of the wire. What no option says goes to `extra`
-    unchanged; where an option says it in another form, keep the exact one there and name it in `covered`.""",
+    fix="""Read every form that `to_wire` writes, in the order of the wire. Put fields that no option expresses into
+    `extra` unchanged; if an option expresses a field in another form, keep the exact form there too and list it in
+    `covered`.""",
 )
 def requests_are_read_as_written(subject: Subject) -> Iterator[RuleFinding]:
     """Generated conversations with tools, and the recorded requests."""
@@ -121,10 +122,10 @@ def _written_again(subject: Subject, request: WireRequest, model: str) -> WireRe
 
 @rule(
     "C61",
-    "A whole answer, whoever made it, says the same in this API: texts, thinking, calls, why it stopped, counts.",
+    "A whole answer of any provider reads the same in this API: text, thinking, calls, stop reason, counts.",
     source="hook to_wire_response",
-    fix="""Write every block that this API has a place for, in order; what it has none for is a row of the losses, or
-    goes into a seal. Counts are inclusive here: take them apart as the API counts.""",
+    fix="""Write every block that this API can express, in order; report the others as losses, or put them into a
+    seal. Counts are inclusive here: split them as the API counts.""",
 )
 def whole_answers_say_the_same(subject: Subject) -> Iterator[RuleFinding]:
     """Generated answers of this and another origin, and the recorded ones."""
@@ -140,10 +141,10 @@ def _check_whole(subject: Subject, api: str, message: Message, context: ServeCon
 
 @rule(
     "C62",
-    "A streamed answer says what the whole one says, whatever reads its events came in.",
+    "A streamed answer says the same as the whole one, however its events are grouped.",
     source="hook stream_to_wire",
-    fix="""Keep the writer's state in the object that the hook returns. Bytes may not depend on how many events one call
-    of `feed` brings, save for what a reader passes over, such as pings.""",
+    fix="""Keep the writer's state in the object that the hook returns. The bytes must not depend on the number of
+    events that one call of `feed` brings, except for parts that readers ignore, such as pings.""",
 )
 def streams_say_the_same(subject: Subject) -> Iterator[RuleFinding]:
     """The same answers, their events one by one and all at once."""
@@ -221,10 +222,10 @@ def _facts(message: Message) -> tuple[Any, ...]:
 
 @rule(
     "C63",
-    "An answer that broke off, or failed, never looks finished.",
+    "An interrupted or failed answer never looks finished.",
     source="hook stream_to_wire",
-    fix="""Write the API's own error event where no `MessageComplete` came: `end()` without one, and every `ErrorEvent`.
-    Write neither a stop reason nor an end mark then.""",
+    fix="""Write the API's own error event for every `ErrorEvent` and for `end()` without a `MessageComplete`. In
+    these cases write neither a stop reason nor an end mark.""",
 )
 def cut_answers_do_not_look_finished(subject: Subject) -> Iterator[RuleFinding]:
     """An answer broken off at every event, silently and with an error."""
@@ -256,10 +257,11 @@ def _sample(origin: Origin) -> Message:
 
 @rule(
     "C64",
-    "An answer says the model that was asked for, and has ids of its own.",
+    "An answer reports the requested model, and has its own ids.",
     source="hook to_wire_response; hook stream_to_wire",
-    fix="""Write `context.model`, never the model that answered: clients drop reasoning of another name. Make the
-    answer's id of `context.answer_id`: clients glue answers of one id into one. Take time and ids from the context.""",
+    fix="""Write `context.model`, never the model that answered: clients drop reasoning of another model. Derive the
+    answer's id from `context.answer_id`: clients merge answers that share an id. Take time and ids from the
+    context.""",
 )
 def answers_have_names_of_their_own(subject: Subject) -> Iterator[RuleFinding]:
     """One answer under two ids, whole and streamed."""
@@ -271,7 +273,7 @@ def answers_have_names_of_their_own(subject: Subject) -> Iterator[RuleFinding]:
                 for name in ("01KAKDPZ0000000000000000AA", "01KAKDPZ0000000000000000BB")
             ]
             if FOREIGN.model.encode() in bodies[0]:
-                yield RuleFinding(f"the {how} answer names the model that made it", api)
+                yield RuleFinding(f"the {how} answer reports the model that answered, not the requested one", api)
             if _says_models(subject, api) and ASKED.encode() not in bodies[0]:
                 yield RuleFinding(f"the {how} answer does not say the model that was asked for", api)
             if bodies[0] == bodies[1] and _says_ids(subject, api):
@@ -292,7 +294,7 @@ def _stream_bytes(subject: Subject, message: Message, context: ServeContext) -> 
 
 
 def _says(subject: Subject, api: str, told: Callable[[Any], bool]) -> bool:
-    """Tell whether recorded answers of an API have something; where there are none, they are taken to have it."""
+    """Tell whether recorded answers of an API have a feature; without recordings, assume that they do."""
     bodies = [each for each in subject.exchanges if each.good and subject.api_of(each) == api and not each.streamed]
     return not bodies or any(isinstance(body := json.loads(each.body), dict) and told(body) for each in bodies)
 
@@ -307,10 +309,11 @@ def _says_ids(subject: Subject, api: str) -> bool:
 
 @rule(
     "C65",
-    "What only an answer's origin can use comes back to it: sealed, sent back by a caller and read.",
+    "State that only its origin can use returns to it: sealed, sent back by a caller, and read.",
     source="hook to_wire_response; hook from_wire_request",
-    fix="""Seal what `AnswerState` gathers into a field that callers send back, and put the state in front of its block
-    when the answer is read again, for `restore_answer`. quirks.echoed names what of an answer callers send back.""",
+    fix="""Seal the state that `AnswerState` collects into a field that callers send back. When the answer is read
+    again, put the state before its block, for `restore_answer`. List the fields that callers send back in
+    quirks.echoed.""",
 )
 def sealed_state_comes_back(subject: Subject) -> Iterator[RuleFinding]:
     """Generated answers of another origin, whole, sent back as they were written."""
@@ -366,10 +369,10 @@ def _state_of(message: Message) -> list[Any]:
 
 @rule(
     "C66",
-    "State that only its origin can read is nowhere in an answer of another, but for the seal.",
+    "State that only its origin can read appears in an answer of another origin inside the seal only.",
     source="hook to_wire_response; hook stream_to_wire",
-    fix="""Write signatures, encrypted reasoning, opaque blocks and replay state of another origin into the seal only.
-    Without a seal they are dropped, with a row of the writer's losses; they are never text.""",
+    fix="""Write signatures, encrypted reasoning, opaque blocks and replay state of another origin into the seal
+    only. Without a seal, drop them with a row in the writer's losses; never write them as text.""",
 )
 def state_is_never_text(subject: Subject) -> Iterator[RuleFinding]:
     """Generated answers of another origin, with a mark in everything opaque; with a seal and without."""
@@ -396,13 +399,13 @@ def state_is_never_text(subject: Subject) -> Iterator[RuleFinding]:
 
 @rule(
     "C67",
-    "A failure is written as this API's own error: read again it is of the same class, with its delay.",
+    "A failure is written as this API's own error: read again, it has the same class and delay.",
     source="hook to_wire_error",
-    fix="""Give each class of errors the status and the words that `from_wire_error` reads as that class, and the
-    delay as `retry-after`. What a PluginError says is for you, not for callers.""",
+    fix="""Write each class of errors with the status and the words that `from_wire_error` reads as that class, and
+    the delay as `retry-after`. The text of a PluginError is for you, not for callers.""",
 )
 def errors_keep_their_class(subject: Subject) -> Iterator[RuleFinding]:
-    """Seven classes, and a fault of our own."""
+    """Seven classes, and a fault of this side."""
     for api in served_apis(subject):
         context = serve_context(subject, api)
         for kind in _ERRORS:
@@ -411,12 +414,12 @@ def errors_keep_their_class(subject: Subject) -> Iterator[RuleFinding]:
             if type(read) is not kind:
                 yield RuleFinding(f"{kind.__name__} is read as {type(read).__name__} at {response.status}", api)
             elif "contract words" not in read.message:
-                yield RuleFinding(f"what {kind.__name__} says is lost", api)
+                yield RuleFinding(f"the message of {kind.__name__} is lost", api)
             elif read.retry_after != 7.0:
                 yield RuleFinding(f"the delay of {kind.__name__} became {read.retry_after}", api)
         failure: WireResponse = subject.serving.to_wire_error(PluginError("contract secret"), context)
         if failure.status < 500 or b"contract secret" in failure.body:
-            yield RuleFinding(f"a fault of ours is told to the caller, at {failure.status}", api)
+            yield RuleFinding(f"the caller sees an internal fault, with status {failure.status}", api)
         refused = subject.serving.to_wire_error(CapabilityError("contract words", path="x"), context)
         if not 400 <= refused.status < 500:
-            yield RuleFinding(f"what cannot be done is written with status {refused.status}", api)
+            yield RuleFinding(f"a CapabilityError is written with status {refused.status}", api)

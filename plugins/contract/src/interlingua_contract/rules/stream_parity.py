@@ -37,17 +37,17 @@ _LETTERS = "é√🙂"
 
 @rule(
     "C21",
-    "The whole body and the stream of the same answer give the same message and the same next request.",
+    "The whole body and the stream of the same answer produce the same message and the same next request.",
     source="format.md, Streaming",
-    fix="""Build the blocks of both by the same functions, and give a block the index that its place in the
-    finished content has. Ids, when the provider makes a new one per request, may differ; nothing else. If two
-    recordings are not of the same answer, name the cassette in quirks.unpaired with the reason.""",
+    fix="""Build the blocks of both with the same functions, and number a block by its position in the finished
+    content. Ids may differ if the provider creates a new one for each request; nothing else may. If two recordings
+    are not of the same answer, list the cassette in quirks.unpaired with the reason.""",
 )
 def stream_equals_whole_body(subject: Subject) -> Iterator[RuleFinding]:
     """Pairs of cassettes whose requests differ only in streaming."""
     pairs = list(_pairs(subject))
     if not pairs:
-        raise NotApplicable("no two cassettes hold the same request, once whole and once streamed; record such a pair")
+        raise NotApplicable("no two cassettes hold the same request, once whole and once streamed: record a pair")
     for whole, streamed in pairs:
         where = f"{whole.cassette} and {streamed.cassette}"
         one, other = read_whole(subject, whole), read_stream(subject, streamed)
@@ -67,7 +67,7 @@ def stream_equals_whole_body(subject: Subject) -> Iterator[RuleFinding]:
 
 
 def _pairs(subject: Subject) -> Iterator[tuple[RecordedExchange, RecordedExchange]]:
-    """Each good whole answer with a good stream of its request: of several, the one that is named most alike.
+    """Each good whole answer with a good stream of its request: of several, the stream with the most similar name.
 
     A failure inside a 200 is not that answer.
     """
@@ -114,10 +114,10 @@ def _without_ids(body: bytes, message: Message) -> bytes:
 
 @rule(
     "C22",
-    "A stream gives the same events and the same message at every chunking: 1, 7 and 64 bytes, and all at once.",
+    "A stream yields the same events and message at every chunk size: 1, 7 and 64 bytes, and all at once.",
     source="format.md, Streaming",
-    fix="""Keep state per event, never per chunk of bytes: core frames the stream before you see it. A framing of your
-    own must hold back unfinished lines and unfinished UTF-8.""",
+    fix="""Keep state per event, never per chunk of bytes: core frames the stream before your hook reads it. A
+    framing that you write yourself must hold back unfinished lines and unfinished UTF-8.""",
 )
 def chunking_does_not_matter(subject: Subject) -> Iterator[RuleFinding]:
     """Each recorded stream at four sizes; one more with letters of several bytes."""
@@ -164,7 +164,8 @@ def _find_torn_letters(subject: Subject, exchange: RecordedExchange) -> str | No
     "C23",
     "CRLF line ends, comments, a byte-order mark and a missing last newline change nothing.",
     source="format.md, Streaming; hook connection",
-    fix="Use core's framings `sse` or `ndjson`; a framing of your own has to know all the forms its standard allows.",
+    fix="""Use core's framings `sse` or `ndjson`. A framing that you write yourself must accept every form that its
+    standard allows.""",
 )
 def line_ends_do_not_matter(subject: Subject) -> Iterator[RuleFinding]:
     """Each recorded stream in four disguises."""
@@ -188,9 +189,10 @@ def line_ends_do_not_matter(subject: Subject) -> Iterator[RuleFinding]:
 
 @rule(
     "C29",
-    "Reading an answer keeps no state: read again, or at the same time as another, it is the same.",
+    "Reading an answer keeps no state: reading it again, or together with another, has the same result.",
     source="hook stream_response",
-    fix="Keep the state of a stream in local names of the generator, or in an object made there; never on the plugin.",
+    fix="""Keep the state of a stream in local variables of the generator, or in an object created there; never on
+    the plugin.""",
 )
 def answers_do_not_mix(subject: Subject) -> Iterator[RuleFinding]:
     """Every answer twice, and every stream in turn with another one."""
@@ -226,8 +228,8 @@ def _read_interleaved(subject: Subject, one: RecordedExchange, other: RecordedEx
     "C30",
     "`stream_response` awaits only its stream, and can be closed and cancelled at any event.",
     source="hook stream_response",
-    fix="""No sleeping, no locks, no tasks, no I/O inside the generator; no `yield` in a `finally`, and no `except
-    BaseException` that continues or returns: a cancelled task would look like an answer that ended.""",
+    fix="""Inside the generator use no sleep, lock, task or I/O, no `yield` in a `finally`, and no `except
+    BaseException` that continues or returns: a cancelled task would look like a finished answer.""",
 )
 def hook_awaits_only_its_stream(subject: Subject) -> Iterator[RuleFinding]:
     """Drive by hand; close after every event; cancel while it waits for the next chunk."""
@@ -285,9 +287,9 @@ async def _source(chunks: list[WireChunk], *, cancelled: bool = False) -> AsyncI
 
 @rule(
     "C31",
-    "Sync and async agree: in an event loop the hook yields the same events as when it is driven by hand.",
+    "Sync and async agree: the hook yields the same events in an event loop as without one.",
     source="hook stream_response",
-    fix="Do not look for a running event loop, and do nothing that behaves differently inside of one.",
+    fix="Do not search for a running event loop, and do nothing that behaves differently inside one.",
 )
 def sync_and_async_agree(subject: Subject) -> Iterator[RuleFinding]:
     """Each recorded stream in a real event loop, its chunks one by one."""

@@ -33,11 +33,11 @@ SCHEMA: dict[str, Any] = {
 
 @rule(
     "C05",
-    "Every call id stands in the request exactly with its call and with its result, whole and within the pattern.",
+    "Every call id is in the request with its call and with its result only, whole and matching the pattern.",
     source="format.md, Identity",
-    fix="""The ids you are given are wire ids already: write `block.id` for a call and `block.tool_use_id` for a
-    result, unchanged. Do not cut, prefix, count or hash them. If the wire refuses them, declare its `tool_id_pattern`
-    and `tool_id_max_length`; if it has no ids at all, set `ids_on_wire=False` in the quirks.""",
+    fix="""Write `block.id` for a call and `block.tool_use_id` for a result, unchanged: they are wire ids already.
+    Do not cut, prefix, count or hash them. If the service rejects them, declare its `tool_id_pattern` and
+    `tool_id_max_length`; if the wire has no ids at all, set `ids_on_wire=False` in the quirks.""",
 )
 def call_ids_are_whole(subject: Subject) -> Iterator[RuleFinding]:
     """Compare the ids that core resolved with the leaves of the body."""
@@ -55,18 +55,18 @@ def call_ids_are_whole(subject: Subject) -> Iterator[RuleFinding]:
                 raise LawBroken(f"{one!r} is outside the declared pattern")
         found = Counter(texts(subject.body(aim, history, [READ])))
         if wrong := {one: found[one] for one in ids if found[one] != 2}:
-            raise LawBroken(f"each id must stand twice, with its call and with its result; found {wrong}")
+            raise LawBroken(f"each id must appear twice, with its call and with its result; found {wrong}")
 
     yield from check_law(subject, law, mixed_histories(subject, marked=True))
 
 
 @rule(
     "C06",
-    "A call's name and arguments reach the wire exactly as they are, malformed ones and falsy values included.",
+    "A call's name and arguments reach the wire unchanged, malformed arguments and falsy values included.",
     source="format.md, Blocks; format.md, Canonical JSON",
-    fix="""Where the wire carries arguments as a string write `block.input_json`; where it carries an object write
-    `block.input` as it is: no sorting of keys, no dropping of null, 0, false or empty values, no escaping of text
-    beyond what JSON needs.""",
+    fix="""If the wire carries arguments as a string, write `block.input_json`; if it carries an object, write
+    `block.input` unchanged: do not sort keys, do not drop null, 0, false or empty values, and escape only what JSON
+    requires.""",
 )
 def arguments_arrive_exactly(subject: Subject) -> Iterator[RuleFinding]:
     """Arguments in unusual key order, with every falsy value and numbers that a careless reader changes."""
@@ -90,7 +90,7 @@ def arguments_arrive_exactly(subject: Subject) -> Iterator[RuleFinding]:
         if not any(json.dumps(node) == json.dumps(value) for node in _objects(body)):
             yield RuleFinding(f"no object of the body holds {value!r} in this order", aim.name)
         if texts(body).count(READ.name) < 2:
-            yield RuleFinding(f"the name {READ.name!r} stands with its definition and not with its call", aim.name)
+            yield RuleFinding(f"the name {READ.name!r} is in the tool's definition, but not in its call", aim.name)
 
 
 def _objects(body: Any) -> Iterator[Any]:
@@ -104,10 +104,11 @@ def _objects(body: Any) -> Iterator[Any]:
 
 @rule(
     "C07",
-    "Tool definitions reach the wire whole, in the order given; where there are no tools, none is sent.",
+    "Tool definitions reach the wire whole and in order; without tools the request has no tool field.",
     source="format.md, Tools; hook to_wire",
-    fix="""Write every tool with its name, description and schema, in the given order; a schema keyword the wire does
-    not know is a Loss, not left out silently. A target without tools declares `supports_tools=False` and gets none.""",
+    fix="""Write every tool with its name, description and schema, in the order received. Report a schema keyword
+    that the wire does not support as a Loss instead of omitting it silently. If a model has no tools, declare
+    `supports_tools=False`; core then sends it none.""",
 )
 def tool_definitions_arrive(subject: Subject) -> Iterator[RuleFinding]:
     """Every field of a definition, and six names in an order that is no other's."""
