@@ -1,4 +1,4 @@
-"""Files and addresses that go with a question: media (`--attach`), and texts before the prompt (`--fragment`)."""
+"""Files and URLs of a question: media (`--attach`), and text before the prompt (`--fragment`)."""
 
 from __future__ import annotations
 
@@ -43,17 +43,17 @@ def _is_place(place: str) -> bool:
 
 
 def _read(place: str) -> bytes:
-    """Return what is at a path, an http(s) address, or on standard input.
+    """Return the bytes of a path, an http(s) URL, or standard input.
 
     Raises:
         CallerError: it is empty.
-        APIConnectionError: the address cannot be fetched.
+        APIConnectionError: the URL cannot be fetched.
         OSError: the file cannot be read.
     """
     if place == STANDARD:
         data = sys.stdin.buffer.read()
     elif _is_address(place):
-        from urllib.error import URLError  # noqa: PLC0415  not free to import, and few attach an address
+        from urllib.error import URLError  # noqa: PLC0415  slow to import; few questions attach a URL
         from urllib.request import Request, urlopen  # noqa: PLC0415
 
         request = Request(place, headers={"user-agent": "interlingua"})  # noqa: S310  http and https only
@@ -61,13 +61,13 @@ def _read(place: str) -> bytes:
             with urlopen(request, timeout=_FETCH_SECONDS) as response:  # noqa: S310
                 data = response.read(_FETCH_LIMIT + 1)
         except (URLError, TimeoutError, ValueError) as error:
-            raise APIConnectionError(f"{place} cannot be fetched: {error}") from error
+            raise APIConnectionError(f"cannot fetch {place}: {error}") from error
         if len(data) > _FETCH_LIMIT:
             raise CallerError(f"{place} is larger than {_FETCH_LIMIT:,} bytes")
     else:
         data = Path(place).read_bytes()
     if not data:
-        raise CallerError(f"{_named(place)} is empty: there is nothing to attach")
+        raise CallerError(f"{_named(place)} is empty: nothing to attach")
     return data
 
 
@@ -80,14 +80,14 @@ def _title(place: str) -> str | None:
 
 
 def attach(place: str) -> ContentBlock:
-    """Return a file as an image, audio, a video, a document, or text under its name, by what its bytes are.
+    """Return a file as an image, audio, a video, a document, or text under its name; the bytes decide.
 
     Args:
-        place: a path, an http(s) address, or `-` for standard input.
+        place: a path, an http(s) URL, or `-` for standard input.
 
     Raises:
-        CallerError: it is none of these, or empty.
-        APIConnectionError: the address cannot be fetched.
+        CallerError: the file has another type, or is empty.
+        APIConnectionError: the URL cannot be fetched.
         OSError: the file cannot be read.
     """
     data = _read(place)
@@ -100,29 +100,29 @@ def attach(place: str) -> ContentBlock:
 
 
 def attach_as(place: str, media_type: str) -> ContentBlock:
-    """Return a file as media of a type that is given; an address is not fetched, the model's service may do that.
+    """Return a file as media of the given type; a URL is not fetched here but by the service, if it can.
 
     Raises:
-        click.BadParameter: the type is none of a medium.
+        click.BadParameter: no block has this media type.
         CallerError, OSError: as `attach`.
     """
     kind = media_type.partition("/")[0]
     factory = _FACTORIES.get(kind, document_block if kind in ("application", "text") else None)
     if factory is None or "/" not in media_type:
-        raise click.BadParameter(f"{media_type!r} is no media type that a message has, such as image/png")
+        raise click.BadParameter(f"{media_type!r} is not a media type of a message: pass one such as image/png")
     block: Any = factory(place if _is_address(place) and kind != "audio" else _read(place))
     return attrs.evolve(block, media_type=media_type)  # type: ignore[no-any-return]
 
 
 def read_fragment(place: str) -> TextBlock:
-    """Return a text that goes before the prompt, under its name.
+    """Return text that precedes the prompt, under its name.
 
     Args:
-        place: a path, an http(s) address, `-` for standard input, or the name of a stored fragment.
+        place: a path, an http(s) URL, `-` for standard input, or the name of a stored fragment.
 
     Raises:
-        CallerError: it is no UTF-8 text, or empty.
-        APIConnectionError: the address cannot be fetched.
+        CallerError: the file is not UTF-8 text, or is empty.
+        APIConnectionError: the URL cannot be fetched.
         OSError: the file cannot be read.
     """
     return TextBlock(text=f"{_heading(place)}{read_fragment_text(place)}")
@@ -132,7 +132,7 @@ def read_fragment_text(place: str) -> str:
     """Return the text of a fragment alone; as `read_fragment`."""
     if not _is_place(place):
         return require_fragment(place, os.environ)
-    return _decode(place, _read(place), "no UTF-8 text; -a attaches images, audio and documents")
+    return _decode(place, _read(place), "not UTF-8 text; -a attaches images, audio and documents")
 
 
 def _text_block(place: str, data: bytes, otherwise: str) -> TextBlock:
@@ -153,12 +153,12 @@ def _heading(place: str) -> str:
 
 @attrs.frozen(kw_only=True)
 class Attachments:
-    """What goes with a question, as it is named on the command line; `blocks` reads it.
+    """Files and URLs of a question, as on the command line; `blocks` reads them.
 
     Attributes:
-        fragments: texts that go before the prompt.
-        media: paths and addresses of media.
-        typed: paths and addresses with the type they are given.
+        fragments: text that precedes the prompt.
+        media: paths and URLs of media.
+        typed: paths and URLs with their media type.
     """
 
     fragments: tuple[str, ...] = ()
@@ -167,7 +167,7 @@ class Attachments:
 
     @property
     def takes_standard_input(self) -> bool:
-        """True when one of them is standard input, which then holds no part of the prompt."""
+        """True if one of them is standard input, which then holds no part of the prompt."""
         return STANDARD in (*self.fragments, *self.media, *(place for place, _ in self.typed))
 
     def blocks(self) -> list[ContentBlock]:
@@ -185,30 +185,30 @@ class Attachments:
 def _collect(ctx: click.Context, parameter: click.Parameter, places: Sequence[Any]) -> Sequence[Any]:
     for place in (place if isinstance(place, str) else place[0] for place in places):
         if not _is_place(place):
-            raise click.BadParameter(f"there is no file {place}", ctx, parameter)
+            raise click.BadParameter(f"no such file: {place}", ctx, parameter)
     return places
 
 
 def _collect_fragments(ctx: click.Context, parameter: click.Parameter, places: Sequence[str]) -> Sequence[str]:
     for place in places:
         if not _is_place(place) and stored_fragment(place, os.environ) is None:
-            raise click.BadParameter(f"there is no file and no stored fragment {place}", ctx, parameter)
+            raise click.BadParameter(f"no file and no stored fragment is called {place}", ctx, parameter)
     return places
 
 
 fragment_option = click.option(
     "-f", "--fragment", "fragments", metavar="PLACE", multiple=True, callback=_collect_fragments,
     shell_complete=complete_fragments,
-    help="Put this text before the prompt: a file, an http(s) address, - for standard input, or a name that"
-    " `interlingua fragments set` gave; may be repeated.",
+    help="Put this text before the prompt: a file, an http(s) URL, - for standard input, or the name of a stored"
+    " fragment (`interlingua fragments set`); may be repeated.",
 )  # fmt: skip
 attach_option = click.option(
     "-a", "--attach", "media", metavar="PLACE", multiple=True, callback=_collect,
     shell_complete=complete_files,
-    help="Attach an image, audio, a video, a PDF or a text: a file, an address, or -; may be repeated.",
+    help="Attach an image, audio, a video, a PDF or plain text: a file, a URL, or -; may be repeated.",
 )  # fmt: skip
 attach_type_option = click.option(
     "--at", "--attachment-type", "typed", metavar="PLACE TYPE", type=(str, str), multiple=True, callback=_collect,
     shell_complete=complete_files,
-    help="Attach this as the media type given, such as image/webp; may be repeated.",
+    help="Attach this with an explicit media type, such as image/webp; may be repeated.",
 )  # fmt: skip

@@ -1,7 +1,7 @@
 """Read cassettes: vcr's YAML files of recorded exchanges.
 
-Beside vcr's `string`, a JSON body may be under `parsed_body` as YAML, an event stream under `lines`, and what is no
-text under `base64`.
+In addition to vcr's `string`, a JSON body may be under `parsed_body` as YAML, an event stream under `lines`, and
+other bytes under `base64`.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ class RecordedExchange:
 
     cassette: str  # file name without its ending
     method: str
-    uri: str  # the whole address
-    request: Any  # the request's body, parsed where it is JSON, else None
-    request_body: bytes  # the same as bytes
+    uri: str  # the whole URL
+    request: Any  # the request's body if it is JSON, parsed; else None
+    request_body: bytes  # the request's body as bytes
     request_headers: Mapping[str, str]  # names in lower case
     status: int
-    headers: Mapping[str, str]  # of the answer, names in lower case
-    body: bytes  # of the answer, as bytes
-    streamed: bool  # the answer came as framed events, by its content type; `Subject` asks the framing
+    headers: Mapping[str, str]  # response headers, names in lower case
+    body: bytes  # response body
+    streamed: bool  # its content type is an event stream's; `Subject` also checks the framing
 
     @property
     def good(self) -> bool:
-        """True when the status is no error."""
+        """True if the status is below 400."""
         return self.status < 400
 
 
@@ -42,9 +42,9 @@ def read_cassette(path: Path) -> list[RecordedExchange]:
     """Read one file.
 
     Raises:
-        CallerError: it is no cassette.
+        CallerError: the file is not a cassette.
     """
-    import yaml  # noqa: PLC0415  not free to import, and only cassettes need it
+    import yaml  # noqa: PLC0415  slow to import; only cassettes need it
 
     try:
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -60,7 +60,7 @@ def read_cassettes(folder: Path) -> list[RecordedExchange]:
 
 
 def read_body(holder: Mapping[str, Any]) -> bytes:
-    """Return the bytes of a body as a cassette holds it."""
+    """Return the bytes of a body in any form that a cassette may have."""
     if "parsed_body" in holder:
         return json.dumps(holder["parsed_body"], ensure_ascii=False, separators=(",", ":")).encode()
     if "lines" in holder:

@@ -1,4 +1,4 @@
-"""A chat at the terminal: read what is typed, ask the model, carry out commands."""
+"""A chat at the terminal: read input, ask the model, run commands."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ QUOTES = '"""'
 MULTI, EDIT, FRAGMENT = "!multi", "!edit", "!fragment"
 
 HELP = f"""\
-/model MODEL     go on with another model; alone, say which answers
-/save FILE       keep the conversation in this file; alone, say where it is kept
-{FRAGMENT} FILE   put a text before the next message
-{QUOTES}              begin and end a message of several lines, as {MULTI} and !end do; pasted lines are one message
+/model MODEL     continue with another model; alone, print the current one
+/save FILE       keep the conversation in this file; alone, print where it is kept
+{FRAGMENT} FILE   put the text of a file before the next message
+{QUOTES}              start and end a message of several lines, as {MULTI} and !end do; pasted lines are one message
 {EDIT}            write a message in your editor
-/quit            end, as Ctrl-D does; Ctrl-C stops an answer and keeps what came"""
-_PASTE_S = 0.05  # seconds within which the next line of a paste is there
+/quit            end, as Ctrl-D does; Ctrl-C stops an answer and keeps its beginning"""
+_PASTE_S = 0.05  # seconds within which the next line of a paste arrives
 
 
 class Chat(Protocol):
-    """What `run_chat` needs of a chat; plugins may have their own."""
+    """The interface that `run_chat` uses; plugins may implement it."""
 
     def turn(self, text: str) -> None:
         """Ask the model, and print its answer."""
@@ -48,13 +48,13 @@ class Chat(Protocol):
         """Keep the conversation in this file; an empty name prints where it is kept."""
 
     def add_fragment(self, place: str) -> None:
-        """Put a text before the next message."""
+        """Put the text of a file before the next message."""
 
 
 def run_chat(chat: Chat) -> None:
-    """Read messages and commands from standard input until its end, and carry them out."""
+    """Read messages and commands from standard input until its end, and run them."""
     if sys.stdin.isatty():
-        text = "/help says what there is, /save FILE keeps the conversation in a file, Ctrl-D ends"
+        text = "/help lists the commands, /save FILE keeps the conversation in a file, Ctrl-D ends"
         click.secho(text, err=True, dim=True)
     goes_on = True
     while goes_on:
@@ -65,7 +65,7 @@ def run_chat(chat: Chat) -> None:
 
 
 def _do_next(chat: Chat) -> bool:
-    """Read one message or command and carry it out; False at the end."""
+    """Read one message or command and run it; return False at the end."""
     text = read_input()
     word, _, rest = (text or "").strip().partition(" ")
     if text is None or word in ("/quit", "/exit", "/bye"):
@@ -79,15 +79,15 @@ def _do_next(chat: Chat) -> bool:
     elif word in ("/help", "/?"):
         click.echo(HELP, err=True)
     elif word.startswith("/") and "\n" not in text and word[1:].isalpha():
-        click.echo(f"no command {word}:\n{HELP}", err=True)
+        click.echo(f"unknown command {word}:\n{HELP}", err=True)
     elif text.strip():
         chat.turn(text)
     return True
 
 
 def read_input() -> str | None:
-    """Return the next message, a line or several, or what the editor saved; None at the end of input."""
-    is_typed_ahead = _is_waiting(0)  # while the last answer came: lines by themselves
+    """Return the next message: one line, several, or the saved text of the editor; None at the end of input."""
+    is_typed_ahead = _is_waiting(0)  # typed while the last answer arrived: separate lines
     try:
         line = _read_line(">>> ")
     except EOFError:
@@ -110,23 +110,23 @@ def read_input() -> str | None:
 
 
 def _is_waiting(seconds: float) -> bool:
-    """Tell whether a terminal has more input, or gets it within this time."""
+    """Tell whether a terminal has more input, or receives it within this time."""
     if not sys.stdin.isatty():
         return False
-    with contextlib.suppress(OSError, ValueError):  # of a stream that cannot be waited for
+    with contextlib.suppress(OSError, ValueError):  # a stream that cannot be polled
         return bool(select.select([sys.stdin], (), (), seconds)[0])
     return False
 
 
 def _read_pasted() -> Iterator[str]:
-    """Yield the lines that follow at once, as those of a paste do."""
+    """Yield the lines that follow immediately, as pasted lines do."""
     with contextlib.suppress(EOFError):
         while _is_waiting(_PASTE_S):
             yield _read_line("... ")
 
 
 def _read_until(is_last: Callable[[str], bool], *, keep: bool = False) -> list[str]:
-    """Return lines to the last one, which is left out unless kept; the end of input is one too."""
+    """Return the lines up to the last one, without it unless `keep`; the end of input also ends them."""
     lines: list[str] = []
     with contextlib.suppress(EOFError):
         while True:
@@ -138,11 +138,11 @@ def _read_until(is_last: Callable[[str], bool], *, keep: bool = False) -> list[s
 
 
 def _edit(text: str) -> str:
-    """Return what was written in the user's editor; nothing where it was left without saving."""
+    """Return the text saved in the user's editor; empty if the editor was left without saving."""
     try:
         written = click.edit(text)
     except click.ClickException as error:
-        click.echo(f"error: {error.format_message()}; EDITOR names your editor", err=True)
+        click.echo(f"error: {error.format_message()}; set EDITOR to your editor", err=True)
         return ""
     return (written or "").rstrip("\n")
 
@@ -156,13 +156,13 @@ def _read_line(prompt: str) -> str:
 
 
 def describe_place(talk: OpenConversation) -> str:
-    """Say where a conversation is kept."""
-    return f"kept as {talk.place}" if talk.place else "kept nowhere: /save FILE keeps it"
+    """Describe where a conversation is kept."""
+    return f"kept as {talk.place}" if talk.place else "not kept: /save FILE keeps it"
 
 
 @attrs.define
 class TerminalChat:
-    """A chat over a conversation, wherever that is kept."""
+    """A chat at the terminal over an open conversation."""
 
     _context: CommandContext
     _conversation: OpenConversation
@@ -206,12 +206,12 @@ class TerminalChat:
         if not file:
             click.echo(describe_place(self._conversation), err=True)
         elif str(path) != self._conversation.place and path.exists():
-            click.echo(f"error: {path} is there already: name another file", err=True)
+            click.echo(f"error: {path} exists already: choose another file", err=True)
         else:
             self._conversation.save(path)
 
     def add_fragment(self, place: str) -> None:
-        """Put a text before the next message."""
+        """Put the text of a file before the next message."""
         from interlingua_cli.attachments import read_fragment  # noqa: PLC0415  few chats have any
 
         try:

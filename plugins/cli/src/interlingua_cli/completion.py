@@ -41,7 +41,7 @@ class BashWithColons(BashComplete):
     source_template = _BASH
 
     def get_completion_args(self) -> tuple[list[str], str]:
-        """Return the words before the one that is completed, without the program's name, and that one."""
+        """Return the words before the completed word, without the program's name, and the completed word."""
         line = os.environ["COMP_WORDS"]
         words = split_arg_string(line)[1:]
         return (words, "") if not words or line[-1].isspace() else (words[:-1], words[-1])
@@ -63,7 +63,7 @@ def complete_providers(ctx: click.Context, _param: click.Parameter, incomplete: 
 
 
 def complete_models_words(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """Return what may stand behind `models`: a provider, or `default` and a model."""
+    """Return the words that may follow `models`: a provider, or `default` and a model."""
     words = ctx.params.get("words") or ()
     if words:
         models = MODEL.shell_complete(ctx, param, incomplete) if tuple(words) == ("default",) else []

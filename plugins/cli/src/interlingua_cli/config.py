@@ -27,8 +27,8 @@ class Config:
     aliases: Mapping[str, str] = attrs.field(factory=dict)  # short name -> `<provider>:<model>`
     # provider key -> `api_key_env`, `base_url`, `api`, `options`
     providers: Mapping[str, Mapping[str, Any]] = attrs.field(factory=dict)
-    default_model: str | None = None  # asked where no model is named
-    log: bool = True  # prompts and answers are kept in the store
+    default_model: str | None = None  # used if no model is passed
+    log: bool = True  # keep prompts and answers in the store
 
     def settings(self, environ: Mapping[str, str]) -> dict[str, dict[str, Any]]:
         """Return the client's `settings`, each key read from its environment variable."""
@@ -42,7 +42,7 @@ class Config:
 
 
 def config_path(environ: Mapping[str, str]) -> Path:
-    """Return where the file is: what the variable names, else `interlingua/config.toml` in the user's config folder."""
+    """Return the file's path: the variable's value, else `interlingua/config.toml` in the user's config folder."""
     if named := environ.get(VARIABLE):
         return Path(named).expanduser()
     folder = environ.get("XDG_CONFIG_HOME")
@@ -50,31 +50,31 @@ def config_path(environ: Mapping[str, str]) -> Path:
 
 
 def read_config(environ: Mapping[str, str]) -> Config:
-    """Read the file; without one the configuration is empty, unless the variable names it."""
+    """Read the file; a missing file is an empty configuration, unless the variable is set."""
     path = config_path(environ)
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         if environ.get(VARIABLE):
-            raise DecodeError(f"{VARIABLE} names {path}, which is not there") from error
+            raise DecodeError(f"{VARIABLE} is {path}, but there is no such file") from error
         return Config()
     except (OSError, ValueError) as error:
-        raise DecodeError(f"{path} cannot be read: {error}") from error
+        raise DecodeError(f"cannot read {path}: {error}") from error
     return _check(data, path)
 
 
 def write_value(environ: Mapping[str, str], name: str, *, value: str | bool) -> Path:
-    """Set one value above the tables of the configuration file, all else in it stays; return where the file is.
+    """Set one value above the tables of the configuration file, keep the rest, and return the file's path.
 
     Raises:
-        CallerError: what the variable names is no file, such as /dev/null.
+        CallerError: the path in the variable is not a file, such as /dev/null.
         DecodeError: the file cannot be read.
     """
     from interlingua_cli.input import write_file  # noqa: PLC0415  most runs write nothing
 
     path = config_path(environ)
     if path.exists() and not path.is_file():
-        raise CallerError(f"{path} is no file: name another in {VARIABLE}, or unset it")
+        raise CallerError(f"{path} is not a file: set {VARIABLE} to another path, or unset it")
     text = path.read_text(encoding="utf-8") if path.exists() else ""
     first_table = re.search(r"^\s*\[", text, re.MULTILINE)
     at = first_table.start() if first_table else len(text)
@@ -83,14 +83,14 @@ def write_value(environ: Mapping[str, str], name: str, *, value: str | bool) -> 
     try:
         _check(tomllib.loads(changed), path)
     except ValueError as error:
-        raise DecodeError(f"{path} cannot be changed: {error}") from error
+        raise DecodeError(f"cannot change {path}: {error}") from error
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_file(path.resolve(), changed, private=True)  # a link to the file stays one
+    write_file(path.resolve(), changed, private=True)  # keep a symbolic link to the file
     return path
 
 
 def data_folder(environ: Mapping[str, str]) -> Path:
-    """Return the folder of what the command line keeps: `interlingua` in the user's data folder."""
+    """Return the folder of the command line's data: `interlingua` in the user's data folder."""
     folder = environ.get("XDG_DATA_HOME")
     return (Path(folder) if folder else Path("~/.local/share").expanduser()) / "interlingua"
 
@@ -99,7 +99,7 @@ def _check(data: dict[str, Any], file: Path) -> Config:
     known = attrs.fields_dict(Config)
     for name, table in data.items():
         if name not in known:
-            raise DecodeError(f"{file}: unknown; there are {', '.join(known)}", path=name)
+            raise DecodeError(f"{file}: unknown setting; known are {', '.join(known)}", path=name)
         _check_type(file, name, table, _VALUES.get(name, dict))
         if name in _VALUES:
             continue
@@ -108,8 +108,10 @@ def _check(data: dict[str, Any], file: Path) -> Config:
     for key, table in data.get("providers", {}).items():
         for name, value in table.items():
             if name not in _SETTINGS:
-                text = f"{file}: unknown; there are {', '.join(_SETTINGS)}"
-                hint = "; a key stays in the environment, name its variable in api_key_env" if name == "api_key" else ""
+                text = f"{file}: unknown setting; known are {', '.join(_SETTINGS)}"
+                hint = (
+                    "; keep the key in the environment and set api_key_env to its variable" if name == "api_key" else ""
+                )
                 raise DecodeError(text + hint, path=f"providers.{key}.{name}")
             _check_type(file, f"providers.{key}.{name}", value, _SETTINGS[name])
     return Config(**data)

@@ -49,7 +49,7 @@ class CommandContext:
 
     @cached_property
     def registry(self) -> Registry:
-        """The installed providers with the user's presets, aliases and plugins."""
+        """The installed providers, with the user's presets, aliases and plugins."""
         from interlingua.plugins import Registry  # noqa: PLC0415  slow to import; help does not need it
 
         registry = Registry(presets=self.config.presets, aliases=self.config.aliases)
@@ -59,7 +59,7 @@ class CommandContext:
 
     @property
     def has_plugins(self) -> bool:
-        """True when a plugin may have commands to add (hook `register_commands`); found out without loading any."""
+        """True if a plugin may add commands (hook `register_commands`); no plugin is loaded to find out."""
         named = self.plugins or self.environ.get("INTERLINGUA_PLUGINS")
         return bool(named or entry_points(group="interlingua.plugins"))
 
@@ -69,7 +69,9 @@ class CommandContext:
         found = self.registry.found()
         given = self.config.settings(self.environ)
         for key in sorted(given.keys() - found.keys()):
-            click.echo(f"warning: the configuration has settings for {key!r}, and no such provider is here", err=True)
+            click.echo(
+                f"warning: the configuration has settings for {key!r}, but no such provider is installed", err=True
+            )
         return {key: settings for key, settings in given.items() if key in found}
 
     def client(self, model: str | None = None, base_url: str | None = None) -> Client:
@@ -79,7 +81,7 @@ class CommandContext:
         return Client(model, base_url=base_url, registry=self.registry, settings=self.settings)
 
     def is_model(self, name: str) -> bool:
-        """Tell whether this is an alias, or PROVIDER:NAME of a provider that is here; a text with spaces is none."""
+        """Tell whether a word is an alias, or PROVIDER:NAME of an installed provider."""
         if len(name.split()) != 1:
             return False
         try:
@@ -88,29 +90,31 @@ class CommandContext:
             return False
 
     def model_or_default(self, name: str | None) -> str:
-        """Return a model's name, or the default's where none is given.
+        """Return a model's name, or the default model.
 
         Raises:
-            click.UsageError: there is no default either.
+            click.UsageError: `name` is None and there is no default.
         """
         chosen = name or self.config.default_model
         if chosen is None:
-            text = f"Missing argument 'MODEL'. {self.describe_models()}; `interlingua models default MODEL` sets one"
-            raise click.UsageError(f"{text} to ask where none is named.")
+            text = (
+                f"Missing argument 'MODEL'. {self.describe_models()}; `interlingua models default MODEL` sets the model"
+            )
+            raise click.UsageError(f"{text} to use without MODEL.")
         return chosen
 
     def connection(self, key: str) -> Connection:
-        """Return how a provider would be reached with the user's settings; raises as `Registry.provider`."""
+        """Return a provider's connection with the user's settings; raises as `Registry.provider`."""
         from interlingua.plugins import ConnectionSettings  # noqa: PLC0415  slow to import; help does not need it
 
         given = {name: value for name, value in self.settings.get(key, {}).items() if value is not None}
         return self.registry.provider(key).connection(ConnectionSettings(environ=self.environ, **given))
 
     def describe_models(self) -> str:
-        """Say how a model is named, and which providers could be asked here: with a key, or needing none."""
+        """Describe the form of MODEL, and the providers that are usable here: with a key, or without needing one."""
         keys: dict[str, list[str]] = {"found": [], "not needed": []}
         for provider in self.registry.found():
-            with contextlib.suppress(InterlinguaError):  # `providers` says what is broken
+            with contextlib.suppress(InterlinguaError):  # `providers` reports broken ones
                 keys.setdefault(key_state(self.connection(provider)), []).append(provider)
         models = (f"{key}:{known.id}" for key in keys["found"] for known in self.registry.provider(key).models())
         example = f", such as {first}" if (first := next(models, None)) else ""
@@ -123,7 +127,7 @@ class CommandContext:
 def key_state(connection: Connection) -> str:
     """Tell whether a provider's key is `found`, `missing`, `not needed` or `looked up` with the first request.
 
-    Nothing is called: a signer or a source of credentials may ask a service.
+    Signers and sources of credentials are not called: they may make requests.
     """
     from interlingua.plugins import no_auth  # noqa: PLC0415  slow to import; help does not need it
 
@@ -137,12 +141,12 @@ def key_state(connection: Connection) -> str:
 
 
 class ModelName(click.ParamType):  # type: ignore[type-arg]  # click 8.1: not generic
-    """A model as it is named on the command line; one that is missing, or no name, says which there are."""
+    """A model on the command line; a missing or unknown name lists the models that can be used."""
 
     name = "model"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the name as it is."""
+        """Return the name unchanged, after checking it."""
         if ctx is not None and ":" not in value:
             context = ctx.ensure_object(CommandContext)
             try:
@@ -151,7 +155,7 @@ class ModelName(click.ParamType):  # type: ignore[type-arg]  # click 8.1: not ge
                 known = {model.id: each.key for each in context.registry.providers() for model in each.models()}
                 near = get_close_matches(value, known, n=1)
                 meant = f"; did you mean {known[near[0]]}:{near[0]}?" if near else "."
-                self.fail(f"{value!r} names no model{meant} {context.describe_models()}.", param, ctx)
+                self.fail(f"{value!r} is not a model{meant} {context.describe_models()}.", param, ctx)
         return value
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
@@ -164,7 +168,7 @@ class ModelName(click.ParamType):  # type: ignore[type-arg]  # click 8.1: not ge
         return [CompletionItem(name) for name in known if name.startswith(incomplete)]
 
     def get_missing_message(self, param: click.Parameter, ctx: click.Context | None) -> str | None:
-        """Return what is said where no model is named."""
+        """Return the message for a missing model."""
         return None if ctx is None else f"{ctx.ensure_object(CommandContext).describe_models()}."
 
 
@@ -183,6 +187,6 @@ _PLUGIN: Any = {
     "callback": _add_plugins,
     "help": "Load this plugin module (or module:object; a provider as KEY=module:object) for the run; may be repeated.",
 }
-# for the whole line, and for commands: an option before the command is easily forgotten
+# on the program and on its commands: users easily put it after the command
 plugin_option = click.option("-p", "--plugin", **_PLUGIN)
-long_plugin_option = click.option("--plugin", **_PLUGIN)  # where -p gives a template its values
+long_plugin_option = click.option("--plugin", **_PLUGIN)  # for commands in which -p sets a template's parameters

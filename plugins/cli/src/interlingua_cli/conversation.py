@@ -161,7 +161,7 @@ class MemoryConversation:
     @property
     def without_answer(self) -> str:
         """As `OpenConversation.without_answer`."""
-        return "(no answer; the question is taken back)"
+        return "(no answer; the question is removed)"
 
     @property
     def place(self) -> str | None:
@@ -237,11 +237,11 @@ class MemoryConversation:
         self._save_again(path)
 
     def _save_again(self, path: Path) -> None:
-        """Write the conversation; when that fails the chat continues, and the next turn tries again."""
+        """Write the conversation; if that fails the chat continues, and the next turn tries again."""
         try:
             write_conversation(path, self.messages)
         except OSError as error:
-            text = f"error: {path}: {error.strerror}; nothing is lost yet: /save FILE keeps it elsewhere"
+            text = f"error: {path}: {error.strerror}; still in memory: /save FILE writes it elsewhere"
             click.echo(text, err=True)
 
 
@@ -284,7 +284,7 @@ def open_conversation(
             except LogError as error:
                 if conversation is not None:
                     raise
-                click.echo(f"warning: this is not kept: {error}", err=True)
+                click.echo(f"warning: not stored: {error}", err=True)
         messages = log.messages(conversation) if conversation and log else []
         if instructions and not messages:
             messages.append(system(instructions))
@@ -296,10 +296,10 @@ def open_conversation(
 
 def _announce_no_store(context: CommandContext) -> None:
     marker = data_folder(context.environ) / "no-store-announced"
-    with suppress(OSError):  # the file is there, or cannot be made
+    with suppress(OSError):  # the file exists, or cannot be created
         marker.parent.mkdir(parents=True, exist_ok=True)
         marker.touch(exist_ok=False)
-        click.echo(f"(this is not kept: {NO_STORE})", err=True)
+        click.echo(f"(not stored: {NO_STORE})", err=True)
 
 
 def conversation_id(context: CommandContext, named: str | None, *, last: bool) -> str | None:
@@ -328,10 +328,10 @@ def conversation_id(context: CommandContext, named: str | None, *, last: bool) -
 
 continue_option = click.option(
     "-c", "--continue", "go_on", is_flag=True,
-    help="Go on with the last conversation: its model, tools, options and schema.",
+    help="Continue the last conversation with its model, tools, options and schema.",
 )  # fmt: skip
-cid_option = click.option("--cid", "--conversation", "cid", metavar="ID", help="Go on with this conversation.")
+cid_option = click.option("--cid", "--conversation", "cid", metavar="ID", help="Continue this conversation.")
 plain_option = click.option(
-    "--plain", is_flag=True, help="With -c or --cid: without the tools, options, schema and URL it had."
+    "--plain", is_flag=True, help="With -c or --cid: without its stored tools, options, schema and URL."
 )
-no_log_option = click.option("-n", "--no-log", is_flag=True, help="Keep nothing of this in the store.")
+no_log_option = click.option("-n", "--no-log", is_flag=True, help="Do not store this conversation.")

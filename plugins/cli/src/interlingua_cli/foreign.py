@@ -1,4 +1,4 @@
-"""Other programs' session files, recognised by what is in them, so that nobody repairs what is not broken."""
+"""Other programs' session files, recognised by their content, so that no command repairs a file that is not broken."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from interlingua.errors import DecodeError
 _Object = Mapping[str, Any]
 _GZIP = b"\x1f\x8b"
 _HEAD_BYTES = 16 << 20  # of a compressed file
-_LOOKED_AT = 50  # lines that hold anything; a file shows what it is long before
+_LOOKED_AT = 50  # non-empty lines; a format shows itself much earlier
 _CANONICAL = {"id", "session_id", "role", "content", "metadata", "created_at"}
 
-_IMPORT = "`interlingua transcript import {}` makes a conversation of it"
+_IMPORT = "`interlingua transcript import {}` imports it as a conversation"
 _MAKE_MESSAGES = (
-    "this command reads interlingua's own messages only: make them in Python with user(), assistant() and"
+    "this command reads interlingua's own messages only: create them in Python with user(), assistant() and"
     " tool_result(), and write each on a line with dumps_message()"
 )
 
 
 @attrs.frozen
 class Format:
-    """A kind of file: its name, and what a line of it, or the whole file, looks like.
+    """A kind of file: its name, and a test of a line or of the whole file.
 
     Attributes:
-        name: as it follows "this looks like".
-        matches: tells whether a JSON object belongs to such a file.
-        remedy: how to have the conversation as interlingua messages; None: by importing it.
+        name: follows "this looks like" in a sentence.
+        matches: tells whether a JSON object belongs to this kind of file.
+        remedy: how to turn the file into interlingua messages; None if it can be imported.
     """
 
     name: str
@@ -140,15 +140,15 @@ def recognise_format(values: Iterable[Any]) -> Format | None:
 
 
 def refuse_foreign(lines: Sequence[bytes | str], file: str = "the file", *, allowed: Format | None = None) -> None:
-    """Refuse another program's session file.
+    """Reject another program's session file.
 
     Args:
-        lines: of the file.
-        file: its name.
-        allowed: a format that is not refused.
+        lines: lines of the file.
+        file: name of the file.
+        allowed: a format that is accepted.
 
     Raises:
-        DecodeError: it is one, or compressed; the message names it and says what to do.
+        DecodeError: the file is another program's, or compressed; the message says what to do.
     """
     packed = _joined(lines[:1]).startswith(_GZIP)
     if packed:
@@ -160,11 +160,11 @@ def refuse_foreign(lines: Sequence[bytes | str], file: str = "the file", *, allo
         how = found.remedy or (_IMPORT.format(file) if can_import else _MAKE_MESSAGES)
         raise DecodeError(f"{file} looks like {found.name}, not like interlingua messages; {how}")
     if packed:
-        raise DecodeError(f"{file} is compressed by gzip; unpack it first (`gzip -d`)")
+        raise DecodeError(f"{file} is compressed with gzip: unpack it first (`gzip -d`)")
 
 
 def _unpacked(lines: Sequence[bytes | str]) -> list[bytes]:
-    """Return the first lines of what a gzip file holds; none where it is damaged."""
+    """Return the first lines inside a gzip file; empty if it is damaged."""
     try:
         return decompressobj(wbits=MAX_WBITS | 16).decompress(_joined(lines), _HEAD_BYTES).splitlines(keepends=True)
     except ZlibError:
@@ -172,7 +172,7 @@ def _unpacked(lines: Sequence[bytes | str]) -> list[bytes]:
 
 
 def _installed_format(lines: Sequence[bytes | str], values: Sequence[Any]) -> Format | None:
-    """Return the format of session files that a distribution besides ours reads, by its entry points."""
+    """Return the format of session files that another installed distribution reads."""
     ours = {point.dist.name for point in entry_points(group="interlingua.commands", name="transcript") if point.dist}
     points = [
         point for point in entry_points(group="interlingua.transcripts") if point.dist and point.dist.name not in ours
@@ -186,7 +186,7 @@ def _installed_format(lines: Sequence[bytes | str], values: Sequence[Any]) -> Fo
             system = point.load()
             if any(system.detect(head) is not None for head in heads):
                 return Format(f"a session file of {system.title}", lambda _: True)
-        except Exception:  # noqa: S112  a fault of what was installed is none of the file
+        except Exception:  # noqa: S112  the installed reader is faulty, not the file
             continue
     return None
 

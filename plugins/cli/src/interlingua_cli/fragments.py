@@ -1,4 +1,4 @@
-"""Stored fragments: texts that are kept once under a name, and put before prompts with `-f NAME`."""
+"""Stored fragments: named text that `-f NAME` inserts before prompts."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ def fragment_names(environ: Mapping[str, str]) -> list[str]:
 
 
 def stored_fragment(name: str, environ: Mapping[str, str]) -> str | None:
-    """Return a stored fragment's text; None where there is none of this name."""
+    """Return a stored fragment's text; None if there is no fragment of this name."""
     path = _folder(environ) / f"{name}{_ENDING}"
     return path.read_text(encoding="utf-8") if _NAME.match(name) and path.is_file() else None
 
 
 def store_fragment(name: str, text: str, environ: Mapping[str, str]) -> Path:
-    """Store a text under a name, over one that is there; return its file.
+    """Store text under a name, replacing a fragment of that name; return its file.
 
     Raises:
-        CallerError: it is no name.
+        CallerError: the name is not allowed.
     """
     if not _NAME.match(name):
-        raise CallerError(f"{name!r} is no name of a fragment: use letters, digits, '_', '-' and '.'")
+        raise CallerError(f"{name!r} is not a name for a fragment: use letters, digits, '_', '-' and '.'")
     path = _folder(environ) / f"{name}{_ENDING}"
     path.parent.mkdir(parents=True, exist_ok=True)
     write_file(path, text)
@@ -43,7 +43,7 @@ def remove_fragment(name: str, environ: Mapping[str, str]) -> None:
     """Remove a stored fragment.
 
     Raises:
-        CallerError: there is none of this name.
+        CallerError: there is no fragment of this name.
     """
     require_fragment(name, environ)
     (_folder(environ) / f"{name}{_ENDING}").unlink()
@@ -53,11 +53,11 @@ def require_fragment(name: str, environ: Mapping[str, str]) -> str:
     """Return a stored fragment's text.
 
     Raises:
-        CallerError: there is none of this name.
+        CallerError: there is no fragment of this name.
     """
     text = stored_fragment(name, environ)
     if text is None:
-        raise CallerError(f"no fragment {name!r} is stored: `interlingua fragments` lists those there are")
+        raise CallerError(f"no fragment {name!r} is stored: `interlingua fragments` lists the stored ones")
     return text
 
 

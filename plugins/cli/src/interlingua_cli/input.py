@@ -1,4 +1,4 @@
-"""What commands read: conversations, tools, piped text, and options given as NAME=VALUE."""
+"""Input of commands: conversations, tools, piped text, and options written as NAME=VALUE."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from interlingua.types import (
 )
 from interlingua_cli.foreign import refuse_foreign
 
-STANDARD = "-"  # standard input, where a file is named
-_WAIT_S = 2.0  # seconds without any input before it is said that input is waited for
+STANDARD = "-"  # stands for standard input wherever a file is expected
+_WAIT_S = 2.0  # seconds without input before a note that the command waits
 
 
 def file_name(path: str) -> str:
-    """Return what errors call a file."""
+    """Return the name of a file in error messages."""
     return "standard input" if path == "-" else path
 
 
@@ -44,7 +44,7 @@ def read_conversation(path: str) -> list[Message]:
     """Read a conversation; `-` is standard input.
 
     Raises:
-        DecodeError: a line is no message, or the file is another program's; the message says what to do.
+        DecodeError: a line is not a message, or the file is another program's; the message says what to do.
     """
     with click.open_file(path, "rb") as file:
         lines = list(file)
@@ -54,7 +54,7 @@ def read_conversation(path: str) -> list[Message]:
     except DecodeError as error:
         raise DecodeError(f"{path}: {error} (`interlingua doctor` shows every fault)") from error
     if not messages:
-        raise DecodeError(f"{file_name(path)} holds no message")
+        raise DecodeError(f"{file_name(path)} has no message")
     return messages
 
 
@@ -68,7 +68,7 @@ def read_tools(path: str) -> list[ToolDefinition]:
     tools = []
     for number, tool in enumerate(data if isinstance(data, list) else [data]):
         canonical = not isinstance(tool, dict) or "side_effects" in tool
-        try:  # a provider's format does not say what the tool may change: assume the most
+        try:  # a provider's format does not tell what the tool may change: assume the most
             tools.append(decode_tool(tool) if canonical else from_wire_tool(tool, side_effects=SideEffects.EXECUTE))
         except InterlinguaError as error:
             raise DecodeError(f"{path}: {error}", path=f"[{number}]") from error
@@ -84,9 +84,9 @@ def write_file(path: Path, content: str | bytes | Iterable[bytes], *, private: b
     """Write a file atomically: a crash, an interruption or an error leaves the old file.
 
     Args:
-        path: the file; one that is there keeps its mode.
-        content: of the file; pieces are written as they come.
-        private: give a new file to its owner alone, not to whom the umask lets.
+        path: the file; an existing file keeps its mode.
+        content: content of the file; pieces are written as they are produced.
+        private: make a new file readable by its owner only.
     """
     beside = path.with_name(f".{os.urandom(8).hex()}")
 
@@ -238,11 +238,11 @@ url_option = click.option(
 
 
 def read_text(words: Sequence[str], *, wait: bool = False) -> str:
-    """Return what is to be said: piped text takes the place of `-`, else it stands in the lines before the words.
+    """Return the text to send: piped text replaces `-`, else it precedes the words on separate lines.
 
     Args:
         words: the arguments.
-        wait: a terminal is read to its end too, where there are no words.
+        wait: without words, also read a terminal to its end.
 
     Raises:
         click.UsageError: standard input is not UTF-8.
@@ -267,23 +267,23 @@ def _read_piped_text() -> str:
 
 
 def _announce_wait() -> None:
-    """Say what is waited for: at a terminal, or where nothing arrives because a pipe was left open by mistake."""
+    """Tell the user that the command waits: at a terminal, or for a pipe that was left open by mistake."""
     if sys.stdin.isatty():
         click.echo("(type the prompt; Ctrl-D ends it)", err=True)
         return
-    with contextlib.suppress(OSError, ValueError):  # of a stream that cannot be waited for
+    with contextlib.suppress(OSError, ValueError):  # a stream that cannot be polled
         if not select.select([sys.stdin], (), (), _WAIT_S)[0]:
-            click.echo("(reading standard input to its end; `< /dev/null` says that there is none)", err=True)
+            click.echo("(reading standard input to its end; without input, add `< /dev/null`)", err=True)
 
 
 def check_text(text: str) -> str:
     """Return an argument that is sent to a model; a click type.
 
     Raises:
-        click.BadParameter: it holds bytes of another encoding, which would reach the model as U+FFFD.
+        click.BadParameter: the argument has bytes of another encoding, which would reach the model as U+FFFD.
     """
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise click.BadParameter("it holds bytes that are no text in this terminal's encoding") from error
+        raise click.BadParameter("the argument has bytes that are not text in this terminal's encoding") from error
     return text

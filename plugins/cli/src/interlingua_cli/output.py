@@ -1,4 +1,4 @@
-"""What commands print: JSON for programs; tables, answers and errors for a person."""
+"""Output of commands: JSON for programs; tables, answers and errors for the user."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from interlingua_cli.context import CommandContext
 from interlingua_cli.streams import escape_controls, supports_unicode
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON only.")
-_WIDE = 120  # columns where no terminal limits them
+_WIDE = 120  # columns without a terminal
 _GAP = 3  # columns between a table's cells
 _LONG_WORD = 24  # columns; a longer word may be broken
 _LEDGER = ("path", "block", "verdict", "reason")
@@ -48,7 +48,7 @@ def print_json(value: Any) -> None:
 
 
 def print_json_lines(values: Iterable[Any]) -> None:
-    """Print each value as JSON on a line of its own."""
+    """Print each value as one line of JSON."""
     for value in values:
         text = json.dumps(value, ensure_ascii=not supports_unicode(sys.stdout), default=_to_json)
         click.echo(repair_surrogates(text))
@@ -63,7 +63,7 @@ def _to_json(value: Any) -> Any:
 
 
 def print_facts(facts: Mapping[str, Any], *, err: bool = False) -> None:
-    """Print names and values, one a line; None is left out."""
+    """Print names and values, one per line; omit missing values."""
     width = max(map(len, facts))
     for name, value in facts.items():
         if value is not None:
@@ -74,16 +74,16 @@ def print_facts(facts: Mapping[str, Any], *, err: bool = False) -> None:
 def print_table(
     columns: Sequence[str], rows: Iterable[Sequence[Any]], *, err: bool = False, spare: Sequence[str] = ()
 ) -> None:
-    """Print a table; None is an empty cell.
+    """Print a table; a missing value is an empty cell.
 
-    Where a terminal is too narrow for it, spare columns are left out, the last first; then each row becomes a block of
-    lines. In a pipe the columns are as wide as what is in them. Nothing is cut off.
+    On a terminal that is too narrow, spare columns are omitted, the last first; then each row becomes a block of lines.
+    In a pipe the columns are as wide as their cells. No cell is cut.
 
     Args:
         columns: the headings.
-        rows: a cell per column.
-        err: on stderr.
-        spare: headings of columns that a narrow terminal may leave out.
+        rows: one cell per column.
+        err: print on stderr.
+        spare: headings of columns that may be omitted on a narrow terminal.
     """
     out = make_console(err=err)
     lines = [["" if cell is None else _cell_text(cell, out.file) for cell in row] for row in rows]
@@ -105,7 +105,7 @@ def print_table(
 
 
 def _plain_rows(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Yield a table's lines; a cell of several lines goes on below its first."""
+    """Yield a table's lines; a cell of several lines continues below its first."""
     cells = [[cell.splitlines() for cell in row] for row in rows]
     widths = [max((len(line) for cell in column for line in cell), default=0) for column in zip(*cells, strict=True)]
     for row in cells:
@@ -114,7 +114,7 @@ def _plain_rows(rows: Sequence[Sequence[str]]) -> Iterator[str]:
 
 
 def _narrowest(columns: Sequence[str], lines: Sequence[Sequence[str]], kept: Sequence[int]) -> int:
-    """Return how wide a table is at least, when cells break at spaces and in words longer than `_LONG_WORD`."""
+    """Return the least width of a table whose cells break at spaces and in words longer than `_LONG_WORD`."""
     words = [max((len(word) for line in (columns, *lines) for word in line[at].split()), default=0) for at in kept]
     return sum(min(word, _LONG_WORD) + _GAP for word in words)
 
@@ -137,7 +137,7 @@ def _cell_text(cell: Any, stream: TextIO) -> str:
 
 
 def make_console(*, err: bool = False) -> Any:
-    """Return a rich console on stdout or stderr; what is no terminal is wide."""
+    """Return a rich console on stdout or stderr; without a terminal it is wide."""
     from rich.console import Console  # noqa: PLC0415
 
     stream = sys.stderr if err else sys.stdout
@@ -145,11 +145,11 @@ def make_console(*, err: bool = False) -> Any:
 
 
 def mask_credentials(url: str) -> str:
-    """Return a URL with the user information before its host masked: it may hold a password."""
+    """Return a URL with its user information masked, which may hold a password."""
     try:
         parts = urlsplit(url)
     except ValueError:
-        return "no valid address"
+        return "an invalid URL"
     host = parts.netloc.rpartition("@")[2]
     return url if host == parts.netloc else urlunsplit(parts._replace(netloc=f"***@{host}"))
 
@@ -172,13 +172,13 @@ _open_lines: list[TextIO] = []  # the stream whose last line has no end yet
 
 
 def end_line() -> None:
-    """End the line an answer is being printed on, if it is on a terminal; piped text stays as it is."""
+    """End the line of an unfinished answer on a terminal; piped text is left unchanged."""
     if _open_lines and _open_lines[0].isatty():
         end_lines()
 
 
 def end_lines() -> None:
-    """End the line an answer is being printed on."""
+    """End the line of an unfinished answer."""
     while _open_lines:
         click.echo(file=_open_lines.pop())
 
@@ -206,7 +206,7 @@ def print_delta(text: str, *, thinking: bool = False) -> None:
 
 
 def _continue_on(file: TextIO) -> None:
-    """Print on this file from now on; reasoning and text do not share a line."""
+    """Continue on this stream; reasoning and text do not share a line."""
     if _open_lines != [file]:
         if _open_lines == [sys.stderr]:
             end_lines()
@@ -214,7 +214,7 @@ def _continue_on(file: TextIO) -> None:
 
 
 def print_calls(message: Message) -> None:
-    """Print the tool calls the model asked for; the command line runs none."""
+    """Print the model's tool calls, which are not run."""
     for call in message.tool_calls:
         click.secho(escape_controls(f"[calls {call.name}({call.input_json})]", sys.stderr), err=True, dim=True)
 
@@ -237,15 +237,15 @@ def print_usage(message: Message) -> None:
     click.secho(f"[{' · '.join(facts)}]", err=True, dim=True)
 
 
-_BUSY = "the service has trouble of its own: ask again later"
-_NOT_AN_API = "nothing that came is an answer: is the address that of an API?"
+_BUSY = "the service has a problem: try again later"
+_NOT_AN_API = "the response is not an answer: check that the URL is an API's"
 
 _ADVICE: dict[type[InterlinguaError], str] = {
-    PermissionDeniedError: "the key may not do this there; `interlingua models {} --live` lists what it may use",
-    ModelNotFoundError: "`interlingua models {} --live` lists what the service has",
-    ContextWindowExceededError: "`interlingua models {}` shows what each model holds",
-    ContentRefusedError: "a content filter refused this: say it in other words, or ask another model",
-    QuotaExceededError: "the account's money or plan is used up, and waiting does not help",
+    PermissionDeniedError: "the key lacks the permission; `interlingua models {} --live` lists the models it may use",
+    ModelNotFoundError: "`interlingua models {} --live` lists the service's models",
+    ContextWindowExceededError: "`interlingua models {}` shows each model's context window",
+    ContentRefusedError: "a content filter rejected this: rephrase it, or use another model",
+    QuotaExceededError: "the account's credit or plan is used up; waiting does not help",
     OverloadedError: _BUSY,
     ServerError: _BUSY,
     MalformedResponseError: _NOT_AN_API,
@@ -253,37 +253,37 @@ _ADVICE: dict[type[InterlinguaError], str] = {
 
 
 def print_error(context: CommandContext, error: Exception) -> None:
-    """Print an error on one line of stderr, with what to do about it where that helps."""
+    """Print an error on one line of stderr, with advice if there is any."""
     where = isinstance(error, OSError) and error.filename and error.strerror
     text = f"{error.filename}: {error.strerror}" if where else str(error)  # type: ignore[attr-defined]
     if isinstance(error, AuthenticationError) and error.status is None:
-        text = text.replace(" or pass api_key=", ", or name its variable as api_key_env in the configuration")
+        text = text.replace(" or pass api_key=", " or set api_key_env to its variable in the configuration")
     advice = advise(context, error) if isinstance(error, InterlinguaError) else None
     click.echo(f"error: {' '.join((f'{text}; {advice}' if advice else text).split())}", err=True)
 
 
 def advise(context: CommandContext, error: InterlinguaError) -> str | None:
-    """Return what to do about an error of a service; None where the error says it, or nothing helps."""
+    """Return advice about a service's error; None if the error has it, or nothing helps."""
     if type(error) is APIConnectionError:
-        return "is the service running there? --url names another address"
+        return "is the service running there? --url sets another address"
     if error.provider is None:
         return None
     if isinstance(error, StreamInterruptedError):
         started = error.partial is not None and error.partial.content
-        return "the answer is not whole: ask again" if started else _NOT_AN_API
+        return "the answer is incomplete: try again" if started else _NOT_AN_API
     if error.status is None:
         return None
     if isinstance(error, AuthenticationError):
         variable = _key_variable(context, error.provider)
-        return f"is the key in {variable} right, and meant for this service?" if variable else None
+        return f"check that the key in {variable} is right and belongs to this service" if variable else None
     if isinstance(error, RateLimitError):
         wait = f"in {error.retry_after:g} s" if error.retry_after else "in a while"
-        return f"too much was asked for in a short time: ask again {wait}"
+        return f"too many requests in a short time: try again {wait}"
     return next((text for kind, text in _ADVICE.items() if isinstance(error, kind)), "").format(error.provider) or None
 
 
 def _key_variable(context: CommandContext, provider: str) -> str | None:
-    """Return the name of the variable that the provider's key was taken from, or would be."""
+    """Return the environment variable of the provider's key."""
     configured: str | None = context.config.providers.get(provider, {}).get("api_key_env")
     if configured:
         return configured

@@ -36,9 +36,9 @@ def plan_request(
     base_url: str | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> Exchange:
-    """Return the request as the client would send it; nothing is sent and no key is needed.
+    """Return the request that the client would send; nothing is sent and no key is needed.
 
-    An image that would have to be fetched raises CallerError; with `exact=False` its address stands for it.
+    An image that would have to be fetched raises CallerError; with `exact=False` its URL replaces it.
     """
     shared = ClientState(
         model, base_url=base_url, registry=context.registry, settings=context.settings, workspace=Path.cwd()
@@ -46,7 +46,7 @@ def plan_request(
     exchange = new_exchange(shared, messages, {"tools": tools, **(options or {})}, stream=stream)
     urls = exchange.request.urls
     if exact and urls:
-        raise CallerError(f"{model} takes no image by URL, and nothing is fetched here: {', '.join(urls)}")
+        raise CallerError(f"{model} takes no image by URL, and this command fetches nothing: {', '.join(urls)}")
     exchange.write(None)
     return exchange
 
@@ -62,7 +62,7 @@ def losses_at_model(
 
 
 def add_next_message(messages: Sequence[Message]) -> Sequence[Message]:
-    """Return a conversation that ends with an answer with a user's message behind it: some services take it so only."""
+    """Append a user message to a conversation that ends with an answer: some services require one."""
     last = messages[-1] if messages else None
     if last is None or last.role is not Role.ASSISTANT or last.metadata.stop_reason is StopReason.PAUSE_TURN:
         return messages
@@ -70,7 +70,7 @@ def add_next_message(messages: Sequence[Message]) -> Sequence[Message]:
 
 
 def describe_request(exchange: Exchange) -> tuple[str, str, dict[str, str]]:
-    """Return method, full URL and headers of a planned request, without auth and with secrets of the caller masked."""
+    """Return method, full URL and headers of a planned request, without auth and with the caller's secrets masked."""
     connection = attrs.evolve(exchange.connection, auth=no_auth, sign=None)
     sent = sign_request(connection, exchange.request.wire, exchange.request.options.headers)
     headers = {name: "***" if any(word in name for word in _SECRETS) else text for name, text in sent.headers.items()}
@@ -78,7 +78,7 @@ def describe_request(exchange: Exchange) -> tuple[str, str, dict[str, str]]:
 
 
 def estimate_cost(request: RequestDraft) -> dict[str, Any]:
-    """Return what sending a planned request would take: tokens, window, and the price of its input in USD."""
+    """Return the cost of sending a planned request: tokens, window, and the price of its input in USD."""
     provider, model = request.provider, request.options.model
     tokens = estimate_tokens(provider, request.messages, request.tools, request.options)
     window = request.target.capabilities.max_context_tokens or None
@@ -94,14 +94,14 @@ def estimate_cost(request: RequestDraft) -> dict[str, Any]:
 
 
 def estimate_lost_cache(request: RequestDraft, input_tokens: int) -> dict[str, Any]:
-    """Return what it costs to leave the last answer's model for this one: its prompt cache is lost."""
+    """Return the cost of losing the last answer's prompt cache by changing to this model."""
     messages, provider, model = request.messages, request.provider, request.options.model
     origin = next((message.metadata.model for message in reversed(messages) if message.metadata.model), None)
     facts: dict[str, Any] = {"from": origin, "tokens": 0, "source": None, "cost_usd": None, "cost_note": None}
     if origin is None:
-        return facts | {"cost_note": "no model answered yet, so nothing is cached"}
+        return facts | {"cost_note": "no model has answered yet, so nothing is cached"}
     if origin == f"{provider.key}:{model}":
-        return facts | {"cost_note": "the same model: what it cached stays"}
+        return facts | {"cost_note": "the same model: its cache stays valid"}
 
     lost = lost_cache(
         messages, input_tokens, provider.model(model), datetime.now(UTC),

@@ -21,7 +21,7 @@ from interlingua.errors import CallerError, InterlinguaError
 from interlingua_cli.context import CommandContext, plugin_option
 
 _SUMMARY_WIDTH = 80
-GROUP = "interlingua.commands"  # entry points: COMMAND = a click command, COMMAND.NAME = what changes that command
+GROUP = "interlingua.commands"  # entry points: COMMAND = a click command, COMMAND.NAME = a function that changes it
 EXTENSIBLE = ("chat",)  # commands that `register_commands` may change: asking loads every plugin
 
 
@@ -37,7 +37,7 @@ class Commands(click.Group):
 
     @cached_property
     def _installed(self) -> dict[str, EntryPoint]:
-        """Entry points by name; where two distributions use one name, the first distribution's, with a warning."""
+        """Entry points by name; if two distributions use one name, the first distribution's, with a warning."""
         found: dict[str, EntryPoint] = {}
         for entry in sorted(entry_points(group=GROUP), key=_distribution):
             used = found.setdefault(entry.name, entry)
@@ -56,7 +56,7 @@ class Commands(click.Group):
         return sorted({*self.installed_commands(), *super().list_commands(ctx)})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Load one installed command, with what other distributions change of it; else a plugin's."""
+        """Load one installed command, with other distributions' changes; else a plugin's command."""
         entry = self._installed.get(cmd_name)
         if entry is None or "." in cmd_name:
             self._ask_plugins(ctx)
@@ -75,25 +75,25 @@ class Commands(click.Group):
         return command
 
     def _extensions(self, cmd_name: str) -> list[EntryPoint]:
-        """Return what installed distributions change of a command."""
+        """Return the changes that installed distributions make to a command."""
         return [entry for name, entry in sorted(self._installed.items()) if name.startswith(f"{cmd_name}.")]
 
     def extend(self, cmd_name: str, change: Callable[[click.Command], click.Command]) -> None:
-        """Let a plugin change a command, such as by an option more, from within `register_commands`.
+        """Let a plugin change a command, for example by adding an option; called in `register_commands`.
 
         Args:
-            cmd_name: one of `EXTENSIBLE`; others are not asked about, because asking loads every plugin.
-            change: takes the command and returns the one to use instead; the given one stays as it is.
+            cmd_name: one of `EXTENSIBLE`; other commands cannot be changed, because changes load every plugin.
+            change: receives the command and returns its replacement; the passed command stays unchanged.
 
         Raises:
             CallerError: the command cannot be extended.
         """
         if cmd_name not in EXTENSIBLE:
-            raise CallerError(f"{cmd_name!r} cannot be extended; there is {', '.join(EXTENSIBLE)}")
+            raise CallerError(f"{cmd_name!r} cannot be extended; only {', '.join(EXTENSIBLE)} can")
         self._changes.setdefault(cmd_name, []).append(change)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
-        """Return the commands and options that begin like this; no command is loaded for it."""
+        """Return the commands and options with this beginning; no command is loaded."""
         from click.shell_completion import CompletionItem  # noqa: PLC0415  only while completing
 
         names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
@@ -101,7 +101,7 @@ class Commands(click.Group):
         return [*items, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands; what installed ones do is read from their source, so that help imports none of them."""
+        """List the commands; their summaries are read from their source, so that help does not import them."""
         rows = []
         for name in self.list_commands(ctx):
             summary = self._summary(ctx, name, formatter.width)
@@ -111,7 +111,7 @@ class Commands(click.Group):
             formatter.write_dl(rows)
 
     def _summary(self, ctx: click.Context, name: str, width: int) -> str | None:
-        """Return what a command does, in a line; None where it cannot be loaded."""
+        """Return a command's one-line summary; None if it cannot be loaded."""
         entry = self._installed.get(name)
         summary = _read_summary(entry) if entry else None
         if summary is not None:
@@ -120,19 +120,19 @@ class Commands(click.Group):
         return command.get_short_help_str(width) if command else None
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run; an error of ours is one line on stderr and exit code 1, Ctrl-C is exit code 130."""
+        """Run; an interlingua error is one line on stderr and exit code 1, Ctrl-C is exit code 130."""
         context = ctx.ensure_object(CommandContext)
         with print_warnings(context):
             try:
                 return super().invoke(ctx)
-            except (InterlinguaError, OSError, NotImplementedError) as error:  # the last: a plugin half written
+            except (InterlinguaError, OSError, NotImplementedError) as error:  # the last: an unfinished plugin
                 _fail(ctx, context, error)
             except KeyboardInterrupt:
                 click.echo("interrupted", err=True)
                 ctx.exit(130)
 
     def _ask_plugins(self, ctx: click.Context) -> None:
-        """Let plugins add their commands, once in a run; nothing is loaded where no plugin is named or installed."""
+        """Let plugins add their commands, once per run; nothing is loaded if no plugin is requested or installed."""
         context = ctx.ensure_object(CommandContext)
         if ctx.meta.get(__name__) or not context.has_plugins:
             return
@@ -192,12 +192,12 @@ def _distribution(entry: EntryPoint) -> str:
 
 
 def _load(entry: EntryPoint, kind: Any) -> Any:
-    """Import what an entry point names; what cannot be imported, or is of another kind, is a warning and None."""
+    """Import an entry point's object; warn and return None if it cannot be imported or has another type."""
     try:
         found = entry.load()
         if isinstance(found, kind):
             return found
-        reason = f"{entry.value} is no {kind.__name__}"
+        reason = f"{entry.value} is not a {kind.__name__}"
     except Exception as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())
     click.echo(f"warning: {entry.name!r} of {_distribution(entry)} cannot be loaded: {reason}", err=True)
@@ -205,7 +205,7 @@ def _load(entry: EntryPoint, kind: Any) -> Any:
 
 
 def _read_summary(entry: EntryPoint) -> str | None:
-    """Return the first line of a command function's docstring from its source; None where it is not found there."""
+    """Return the first line of a command function's docstring from its source; None if it is not found."""
     try:
         source = _read_source(entry.module)
         tree = ast.parse(source or "")
@@ -234,8 +234,8 @@ class _WarningPrinter(logging.Handler):
         self._context = context
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Print a warning, unless the command shows the same itself: ledger rows, models without a catalogue entry."""
-        from interlingua_cli.output import end_line  # noqa: PLC0415  help needs it not
+        """Print a warning, unless the command itself shows it: ledger rows, models without a catalogue entry."""
+        from interlingua_cli.output import end_line  # noqa: PLC0415  slow to import; help does not need it
 
         context = self._context
         announced = isinstance(record.args, tuple) and ":".join(map(str, record.args)) in context.models_announced
@@ -246,7 +246,7 @@ class _WarningPrinter(logging.Handler):
 
 @contextmanager
 def print_warnings(context: CommandContext) -> Iterator[None]:
-    """Print what the library logs as a warning, one line each on stderr, while this lasts."""
+    """Print the library's logged warnings as lines on stderr, inside this context."""
     logger = logging.getLogger("interlingua")
     handler = _WarningPrinter(context)
     logger.addHandler(handler)
@@ -262,7 +262,7 @@ def _fail(ctx: click.Context, context: CommandContext, error: Exception) -> NoRe
     if context.debug:
         click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
     else:
-        from interlingua_cli.output import print_error  # noqa: PLC0415  help needs it not
+        from interlingua_cli.output import print_error  # noqa: PLC0415  slow to import; help does not need it
 
         print_error(context, error)
     ctx.exit(1)
@@ -270,14 +270,14 @@ def _fail(ctx: click.Context, context: CommandContext, error: Exception) -> NoRe
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @plugin_option
-@click.option("--debug", is_flag=True, help="Show where an error came from.")
+@click.option("--debug", is_flag=True, help="Print errors with their traceback.")
 @click.version_option(package_name="interlingua", prog_name="interlingua")
 @click.pass_context
 def cli(ctx: click.Context, debug: bool) -> None:
-    """One canonical conversation, every provider's wire.
+    """Talk to any model, and inspect conversations, requests and recordings.
 
-    MODEL is written PROVIDER:NAME, or an alias. Plugins also load from INTERLINGUA_PLUGINS (comma-separated modules);
-    presets, aliases and provider settings from the TOML file INTERLINGUA_CONFIG, by default interlingua/config.toml in
-    the user's configuration folder.
+    MODEL is PROVIDER:NAME or an alias. Plugins are also loaded from INTERLINGUA_PLUGINS (comma-separated modules);
+    presets, aliases and provider settings are read from the TOML file INTERLINGUA_CONFIG, by default
+    interlingua/config.toml in the user's configuration folder.
     """
     ctx.ensure_object(CommandContext).debug = debug

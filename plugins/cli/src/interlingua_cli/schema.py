@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 _TYPES = {"str": "string", "int": "integer", "float": "number", "bool": "boolean"}
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
-_OF_TEMPLATE = "t:"  # begins a schema that is a template's
-OUTPUT_NAME = "answer"  # of the schema, and of the tool that takes an answer where a service has no schemas
+_OF_TEMPLATE = "t:"  # prefix of a template's schema
+OUTPUT_NAME = "answer"  # name of the schema, and of the tool that carries the answer if a service has no schemas
 _ID = re.compile(r"[0-9a-f]{16}\Z")
 
 
@@ -32,7 +32,7 @@ def parse_short_form(text: str) -> dict[str, Any]:
     default), `int`, `float` or `bool`, then a hint behind a colon: `name, age int, tags: words with commas between`.
 
     Raises:
-        CallerError: a field has no name, or a type that is none of these.
+        CallerError: a field has no name, or another type.
     """
     properties: dict[str, Any] = {}
     for part in text.split("\n" if "\n" in text.strip() else ","):
@@ -42,7 +42,9 @@ def parse_short_form(text: str) -> dict[str, Any]:
         name, _, kind = field.partition(" ")
         kind = kind.strip() or "str"
         if not _NAME.match(name) or kind not in _TYPES:
-            raise CallerError(f"{part.strip()!r} is no field: write NAME, then one of {', '.join(_TYPES)}, then : HINT")
+            raise CallerError(
+                f"{part.strip()!r} is not a field: write NAME, then one of {', '.join(_TYPES)}, then : HINT"
+            )
         properties[name] = {"type": _TYPES[kind], **({"description": hint} if hint else {})}
     if not properties:
         raise CallerError("the schema has no field: write it as name, age int, tags: a hint")
@@ -56,10 +58,10 @@ def many(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_schema(text: str, environ: Mapping[str, str]) -> dict[str, Any]:
-    """Return the schema that an argument gives: JSON, a file that is there, a stored id, or the short form.
+    """Return the schema of an argument: JSON, an existing file, a stored id, or the short form.
 
     Raises:
-        CallerError: it is none of these.
+        CallerError: the argument has another form.
         OSError: the file cannot be read.
     """
     text = text.strip()
@@ -70,7 +72,7 @@ def read_schema(text: str, environ: Mapping[str, str]) -> dict[str, Any]:
     if _ID.match(text):
         return stored_schema(text, environ)
     if text.endswith(".json"):
-        raise CallerError(f"there is no file {text}")
+        raise CallerError(f"no such file: {text}")
     return parse_short_form(text)
 
 
@@ -78,23 +80,23 @@ def stored_schema(name: str, environ: Mapping[str, str]) -> dict[str, Any]:
     """Return the stored schema of an id.
 
     Raises:
-        CallerError: there is none.
+        CallerError: no schema with this id is stored.
     """
     stored = _folder(environ) / f"{name}.json"
     if not _ID.match(name) or not stored.is_file():
-        raise CallerError(f"no schema {name!r} is stored: `interlingua schemas` lists those there are")
+        raise CallerError(f"no schema {name!r} is stored: `interlingua schemas` lists the stored ones")
     return _parse(stored.read_text(encoding="utf-8"), str(stored))
 
 
 def given_schema(environ: Mapping[str, str], schema: str | None, schema_multi: str | None) -> dict[str, Any] | None:
-    """Return the schema of `--schema` or `--schema-multi`, which may be a template's; None where neither is given.
+    """Return the schema of `--schema` or `--schema-multi`, which may be a template's; None if neither is set.
 
     Raises:
-        click.UsageError: both are given.
+        click.UsageError: both are set.
         CallerError, OSError: as `read_schema` and `read_template`.
     """
     if schema is not None and schema_multi is not None:
-        raise click.UsageError("--schema is for one object, --schema-multi for a list: give one")
+        raise click.UsageError("--schema is for one object, --schema-multi for a list: pass only one of them")
     if schema is not None and schema.startswith(_OF_TEMPLATE):
         from interlingua_cli.template import read_template  # noqa: PLC0415  few schemas are a template's
 
@@ -113,7 +115,7 @@ def _parse(text: str, name: str) -> dict[str, Any]:
     except ValueError as error:
         raise CallerError(f"{name} is not JSON: {error}") from error
     if not isinstance(schema, dict):
-        raise CallerError(f"{name} is no JSON object")
+        raise CallerError(f"{name} is not a JSON object")
     return schema
 
 
@@ -146,7 +148,7 @@ def _folder(environ: Mapping[str, str]) -> Path:
 
 
 def describe_schema(schema: Mapping[str, Any]) -> str:
-    """Return a schema in the short form as far as that goes, hints left out."""
+    """Return a schema in the short form as far as possible, without hints."""
     shape = schema.get("properties", {})
     inner = shape.get("items", {}).get("items") if list(shape) == ["items"] else None
     if isinstance(inner, Mapping):
@@ -171,5 +173,5 @@ schema_multi_option = click.option(
     "--schema-multi",
     metavar="SCHEMA",
     shell_complete=complete_files,
-    help="As --schema, for a list of such objects under `items`.",
+    help="As --schema, for a list of these objects under `items`.",
 )

@@ -1,4 +1,4 @@
-"""How an answer is shown: as it arrives or whole, as text, Markdown or JSON, or only the code in it."""
+"""Display of an answer: as it arrives or whole, as text, Markdown or JSON, or only its code."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ _FENCE = re.compile(r"^(?P<fence>`{3,}|~{3,})[^\n]*\n(?P<code>.*?)^(?P=fence)[ \
 
 
 def find_code(text: str, *, last: bool = False) -> str | None:
-    """Return the first fenced code block of a Markdown text, or the last; None where there is none."""
+    """Return the first fenced code block of Markdown, or the last; None without one."""
     blocks = [match["code"] for match in _FENCE.finditer(text)]
     return blocks[-1 if last else 0].rstrip("\n") if blocks else None
 
 
 @attrs.define(kw_only=True)
 class Show:
-    """How one command shows answers; what is for a person goes to stderr.
+    """The display settings of one command; notes for the user go to stderr.
 
     Attributes:
         form: text, markdown (laid out on a terminal) or json, the canonical message.
         extract: print only the first code block, or the last.
-        thinking: reasoning is shown on a terminal, while it arrives.
-        stream: text is printed as it arrives, where `form` is text.
-        tools: calls and results of tools are shown.
+        thinking: show reasoning on a terminal while it arrives.
+        stream: print text as it arrives, if `form` is text.
+        tools: show tool calls and results.
     """
 
     form: Literal["text", "markdown", "json"] = "text"
@@ -58,15 +58,15 @@ class Show:
         return self.form == "text" and self.extract is None and self.stream
 
     def take(self, open_stream: Callable[[], Any], send: Callable[[], Message]) -> Message:
-        """Return an answer and print what arrives of it; one that Ctrl-C stopped, as far as it came.
+        """Print an answer as it arrives and return it; after Ctrl-C, return its beginning.
 
         Args:
             open_stream: returns the stream of the answer.
-            send: returns the whole answer, where none is wanted or the model cannot stream.
+            send: returns the whole answer, if `stream` is off or the model cannot stream.
 
         Raises:
-            InterlinguaError: what the client raises.
-            KeyboardInterrupt: nothing came before.
+            InterlinguaError: as the client.
+            KeyboardInterrupt: Ctrl-C before the answer began.
         """
         self._printed = False
         if self.stream:
@@ -85,7 +85,7 @@ class Show:
                 message: Message = stream.message
                 return message
         except KeyboardInterrupt:
-            with suppress(CallerError):  # it was not open yet
+            with suppress(CallerError):  # the stream was not open yet
                 if stream is not None and stream.partial.content:
                     partial: Message = stream.partial
                     return partial
@@ -97,7 +97,7 @@ class Show:
             raise _CannotStreamError from error
 
     def listen(self, event: Any) -> None:
-        """Print what an event of the agent loop says; a listener."""
+        """Print an event of the agent loop; a listener."""
         if event.type == "message_update":
             inner = event.assistant_message_event
             if inner.type == "text_delta" and self._prints_deltas:
@@ -116,24 +116,24 @@ class Show:
             self.print_result(event.result)
 
     def print_call(self, name: str, arguments: Mapping[str, Any]) -> None:
-        """Print a call of a tool, where that is wanted."""
+        """Print a tool call, if `tools` is on."""
         if self.tools:
             _print_dim(f"[runs {name}({dict(arguments)})]")
 
     def print_result(self, result: ToolResultBlock) -> None:
-        """Print what a tool gave, where that is wanted."""
+        """Print a tool's result, if `tools` is on."""
         if self.tools:
             text = "".join(getattr(block, "text", f"[{block.type}]") for block in result.content)
             _print_dim(f"[{'failed' if result.is_error else 'result'}: {text}]")
 
     def _end_text(self, message: Message) -> None:
-        """Print the text of a message where no event brought it."""
+        """Print the text of a message if no event has printed it."""
         text = message.text
         if not self._printed and text:
             click.echo(escape_controls(text, sys.stdout))
 
     def finish(self, message: Message) -> None:
-        """Print what of the last answer is not printed yet, then, on stderr, its calls, tokens and cost."""
+        """Print the rest of the last answer, then its calls, tokens and cost on stderr."""
         if self.form == "json":
             print_json(encode_message(message))
             return
@@ -144,7 +144,7 @@ class Show:
                 click.echo("(no code block; this is the whole answer)", err=True)
             click.echo(escape_controls(text if code is None else code, sys.stdout))
         elif self.form == "markdown" and sys.stdout.isatty():
-            from rich.markdown import Markdown  # noqa: PLC0415  not free to import
+            from rich.markdown import Markdown  # noqa: PLC0415  slow to import
 
             make_console().print(Markdown(escape_controls(text, sys.stdout)))
         elif not self._printed:
@@ -155,7 +155,7 @@ class Show:
         print_usage(message)
 
     def finish_value(self, value: Any, message: Message, usage: Usage) -> None:
-        """Print the JSON of a typed answer, then, on stderr, what all attempts took."""
+        """Print the JSON of a typed answer, then the usage of all attempts on stderr."""
         if self.form == "json":
             print_json(encode_message(message))
             return
@@ -164,14 +164,14 @@ class Show:
         print_usage(attrs.evolve(message, metadata=metadata))
 
     def fail(self, error: BaseException) -> None:
-        """Print what an error left of an answer, where JSON is wanted."""
+        """Print the partial answer of an error, if the output is JSON."""
         partial = error.partial if isinstance(error, InterlinguaError) else None
         if self.form == "json" and isinstance(partial, Message) and partial.content:
             print_json(encode_message(partial))
 
 
 class _CannotStreamError(Exception):
-    """The model answers whole only."""
+    """The model cannot stream."""
 
 
 def _print_dim(text: str) -> None:

@@ -1,4 +1,4 @@
-"""Templates: prompts with what belongs to them, as TOML files in `templates` beside the configuration file."""
+"""Templates: prompts with their settings, as TOML files in `templates` beside the configuration file."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\Z")
 
 @attrs.frozen(kw_only=True)
 class Template:
-    """What a template holds; each part may be missing.
+    """The settings of a template; each may be missing.
 
     Attributes:
-        name: as it was asked for.
-        prompt: text of the question; `$input` is what is said on the command line, appended where it is missing;
-            `$name` is a parameter, `$$` a dollar.
+        name: name of the template.
+        prompt: text of the question; `$input` is the text of the command line, which is appended if the prompt does not
+            have it; `$name` is a parameter, `$$` a dollar.
         system: the system prompt, with the same parameters.
-        model: who answers where none is named.
-        options: of the request, as `-o` gives them: texts, or values of TOML.
-        schema: as `--schema` takes it, or a table.
-        schema_multi: as `--schema-multi` takes it.
-        tools: as `--tool` takes them.
-        fragments: texts before the prompt.
-        defaults: values of parameters that are not given.
+        model: the model that answers if the command line has none.
+        options: options of the request: strings as for `-o`, or values of TOML.
+        schema: value of `--schema`, or a table.
+        schema_multi: value of `--schema-multi`.
+        tools: values of `--tool`.
+        fragments: text before the prompt, as for `--fragment`.
+        defaults: default values of parameters.
     """
 
     name: str = ""
@@ -70,7 +70,7 @@ class Template:
         return None if self.system is None else self._fill(self.system, {**self.defaults, **given, "input": said})
 
     def option_pairs(self) -> list[str]:
-        """Return the options as `-o` takes them."""
+        """Return the options in the form of `-o`."""
         return option_pairs(self.options)
 
     def _fill(self, text: str, values: Mapping[str, str]) -> str:
@@ -105,7 +105,7 @@ def template_path(name: str, environ: Mapping[str, str]) -> Path:
     if "/" in name or name.endswith(".toml"):
         return Path(name).expanduser()
     if not _NAME.match(name):
-        raise CallerError(f"{name!r} is no name of a template: use letters, digits, '_', '-' and '.'")
+        raise CallerError(f"{name!r} is not a name for a template: use letters, digits, '_', '-' and '.'")
     return template_folder(environ) / f"{name}.toml"
 
 
@@ -113,7 +113,7 @@ def read_template(name: str, environ: Mapping[str, str]) -> Template:
     """Read a template.
 
     Raises:
-        CallerError: there is none of this name, or a part of it is not what it should be.
+        CallerError: there is no template of this name, or a setting is wrong.
     """
     path = template_path(name, environ)
     try:
@@ -121,13 +121,13 @@ def read_template(name: str, environ: Mapping[str, str]) -> Template:
     except FileNotFoundError as error:
         raise CallerError(f"there is no template {name!r} ({path}); `interlingua templates` lists them") from error
     except ValueError as error:
-        raise CallerError(f"{path} cannot be read: {error}") from error
+        raise CallerError(f"cannot read {path}: {error}") from error
     known = {field for field in attrs.fields_dict(Template) if field != "name"}
     for part, value in data.items():
         if part not in known:
-            raise CallerError(f"{path}: unknown part {part!r}; there are {', '.join(sorted(known))}")
+            raise CallerError(f"{path}: unknown setting {part!r}; known are {', '.join(sorted(known))}")
         if not _fits(part, value):
-            raise CallerError(f"{path}: {part} is of the wrong type")
+            raise CallerError(f"{path}: {part} has the wrong type")
     return Template(name=name, **data)
 
 
@@ -142,7 +142,7 @@ def _fits(part: str, value: Any) -> bool:
 
 
 def write_template(template: Template, environ: Mapping[str, str]) -> Path:
-    """Write a template under its name, over one that is there; return its file."""
+    """Write a template under its name, replacing a template of that name; return its file."""
     path = template_path(template.name, environ)
     values = attrs.asdict(template, recurse=False)
     lines = [f"{name} = {_toml(values[name])}" for name in values if name != "name" and values[name]]
@@ -152,7 +152,7 @@ def write_template(template: Template, environ: Mapping[str, str]) -> Path:
 
 
 def _toml(value: Any) -> str:
-    """Return a value as TOML; JSON's strings, numbers and truth values are TOML's as well."""
+    """Return a value as TOML; strings, numbers and booleans have the same form as in JSON."""
     if isinstance(value, Mapping):
         pairs = (f"{json.dumps(name)} = {_toml(item)}" for name, item in value.items() if item is not None)
         return f"{{ {', '.join(pairs)} }}"
@@ -163,10 +163,10 @@ def _toml(value: Any) -> str:
 
 
 def list_templates(environ: Mapping[str, str]) -> list[Template]:
-    """Return the templates there are, by name.
+    """Return the stored templates, by name.
 
     Raises:
-        CallerError: one cannot be read.
+        CallerError: a template cannot be read.
     """
     return [read_template(path.stem, environ) for path in sorted(template_folder(environ).glob("*.toml"))]
 
@@ -180,7 +180,7 @@ def read_parameters(_ctx: click.Context, _parameter: click.Parameter, pairs: Seq
 
 
 def complete_templates(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
-    """Return the names of templates that begin like this; a path is the shell's to complete."""
+    """Return the names of templates with this beginning; the shell completes a path."""
     from click.shell_completion import CompletionItem  # noqa: PLC0415  only while completing
 
     if "/" in incomplete:
@@ -195,5 +195,5 @@ template_option = click.option(
 )  # fmt: skip
 param_option = click.option(
     "-p", "--param", "parameters", metavar="NAME VALUE", multiple=True, callback=read_parameters,
-    help="Give a template's $NAME this value; may be repeated.",
+    help="Set the template's parameter $NAME; may be repeated.",
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Tools for a model from the command line: functions by `--tool MODULE:FUNCTION`, and who consents to what they do."""
+"""Tools for a model from the command line: functions of `--tool MODULE:FUNCTION`, and the user's consent to calls."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ _UNLIMITED = sys.maxsize
 
 
 def load_tools(names: Sequence[str]) -> list[Tool]:
-    """Import tools; the current folder is looked in as well.
+    """Import tools, from the current folder too.
 
     Args:
         names: `MODULE:FUNCTION`, or `MODULE` for all of its functions that are decorated with `@tool`.
 
     Raises:
-        CallerError: what is named is not there, is no tool and no function, or interlingua-agents is not installed.
+        CallerError: there is no such function, or interlingua-agents is not installed.
     """
     return [tool for name in names for tool in _load(name)]
 
 
 def _load(name: str) -> list[Tool]:
     try:
-        from interlingua_agents import Tool, tool  # noqa: PLC0415  a distribution of its own
+        from interlingua_agents import Tool, tool  # noqa: PLC0415  an optional distribution
     except ModuleNotFoundError as error:
         raise CallerError(_NO_AGENTS) from error
 
@@ -50,11 +50,13 @@ def _load(name: str) -> list[Tool]:
     try:
         module = importlib.import_module(place)
     except Exception as error:
-        raise CallerError(f"--tool {name}: {place} cannot be imported: {type(error).__name__}: {error}") from error
+        raise CallerError(f"--tool {name}: cannot import {place}: {type(error).__name__}: {error}") from error
     if not attribute:
         found = [value for value in vars(module).values() if isinstance(value, Tool)]
         if not found:
-            raise CallerError(f"--tool {name}: no function there is decorated with @tool; name one as {place}:FUNCTION")
+            raise CallerError(
+                f"--tool {name}: {place} has no function decorated with @tool; pass a function as {place}:FUNCTION"
+            )
         return found
     value = getattr(module, attribute, None)
     if isinstance(value, Tool):
@@ -66,12 +68,12 @@ def _load(name: str) -> list[Tool]:
 
 @attrs.frozen(kw_only=True)
 class Tools:
-    """Functions that a model may call, and how far it may go with them; needs interlingua-agents.
+    """Functions that a model may call, and the limits of their use; needs interlingua-agents.
 
     Attributes:
         functions: the tools.
-        show: prints what happens.
-        settings: arguments of `AgentLoop` and `Agent`: who consents, how many answers one question may have.
+        show: prints calls and results.
+        settings: arguments of `AgentLoop` and `Agent`: consent, and the limit of answers per question.
     """
 
     functions: Sequence[Tool]
@@ -79,8 +81,8 @@ class Tools:
     settings: Mapping[str, Any]
 
     def loop(self) -> AgentLoop:
-        """Return what runs the calls of a turn."""
-        from interlingua_agents import AgentLoop  # noqa: PLC0415  a distribution of its own
+        """Return the loop that runs the calls of a turn."""
+        from interlingua_agents import AgentLoop  # noqa: PLC0415  an optional distribution
 
         listen = self.show.listen if self.show.stream else None
         return AgentLoop(self.functions, listen=listen, on_stop=_report_stop, **self.settings)
@@ -88,18 +90,18 @@ class Tools:
     def ask_for(
         self, output: Any, content: Any, *, model: str | None, options: Mapping[str, Any], **where: Any
     ) -> RunResult[Any]:
-        """Ask for an answer of a type, the calls before it run.
+        """Ask for an answer of a type, and run the calls before it.
 
         Args:
-            output: the type.
-            content: what is asked.
-            model: who is asked.
-            options: of every request.
+            output: type of the answer.
+            content: the question.
+            model: the model that answers.
+            options: options of every request.
             **where: `history` and `client`, or `session`, as for `Agent.run_sync`.
 
         Raises:
-            CallerError: the limit of answers was reached before.
-            InterlinguaError: what the client raises; no answer fits the type.
+            CallerError: the limit of answers was reached first.
+            InterlinguaError: as the client; also if no answer matches the type.
         """
         from interlingua_agents import Agent  # noqa: PLC0415  as above
 
@@ -115,15 +117,16 @@ class Tools:
 
 
 def make_tools(names: Sequence[str], show: Show, *, approve: bool, limit: int) -> Tools | None:
-    """Return what a model may call; None where nothing is named.
+    """Return the tools that a model may call; None if `names` is empty.
 
-    What changes something is asked for on a terminal and refused without one; the model reads that.
+    A call that changes something needs the user's consent on a terminal and is refused without one; the model reads the
+    refusal.
 
     Args:
         names: as for `load_tools`.
-        show: prints what happens.
-        approve: every call is asked for, also of tools that only read.
-        limit: answers of one turn; 0 for no limit.
+        show: prints calls and results.
+        approve: ask before every call, also of tools that only read.
+        limit: most answers per question; 0 for no limit.
 
     Raises:
         CallerError: as `load_tools`.
@@ -152,38 +155,38 @@ def _confirm(question: Confirmation) -> bool:
 
 
 def _refuse(question: Confirmation) -> bool:
-    text = escape_controls(f"refused, because no terminal is here to ask: {question.text}", sys.stderr)
+    text = escape_controls(f"refused, because there is no terminal to ask on: {question.text}", sys.stderr)
     click.echo(text, err=True)
     return False
 
 
 def confirm_template_tools(template: str, names: Sequence[str]) -> None:
-    """Ask before the code that a template names is imported, and run where a model calls it.
+    """Ask before a template's tools are imported: a model's call runs their code.
 
     Raises:
-        click.UsageError: the answer is no, or no terminal is here to ask.
+        click.UsageError: the user declined, or there is no terminal to ask on.
     """
     if not names:
         return
     listed = ", ".join(names)
     if not sys.stdin.isatty():
         options = _as_options(names)
-        raise click.UsageError(f"template {template!r} brings tools, which run code here: allow them with {options}")
-    if not click.confirm(f"Template {template!r} brings tools, which run code here: {listed}. Use them?", err=True):
+        raise click.UsageError(f"template {template!r} has tools, which run code here: allow them with {options}")
+    if not click.confirm(f"Template {template!r} has tools, which run code here: {listed}. Use them?", err=True):
         raise click.UsageError(f"template {template!r} needs its tools")
 
 
 def confirm_kept_tools(names: Sequence[str]) -> Sequence[str]:
-    """Ask before the code of a continued conversation's tools is imported: it may be another by now.
+    """Ask before a continued conversation's tools are imported: their code may have changed.
 
     Returns:
-        The names; none where the answer is no, or no terminal is here to ask, which is said.
+        The names; empty if the user declined, or if there is no terminal to ask on, with a note.
     """
     if not names:
         return ()
     if not sys.stdin.isatty():
         text = "the conversation had tools, which run code here:"
-        click.echo(f"({text} {_as_options(names)} allows them, --plain forgets them)", err=True)
+        click.echo(f"({text} {_as_options(names)} allows them, --plain drops them)", err=True)
         return ()
     places = ", ".join(f"{name} ({_source_of(name)})" for name in names)
     question = f"The conversation had tools, which run code here: {places}. Use them again?"
@@ -201,21 +204,21 @@ def _source_of(name: str) -> str:
     for at in range(len(parts)):
         spec = PathFinder.find_spec(".".join(parts[: at + 1]), places)
         if spec is None:
-            return "not there"
+            return "not found"
         places = spec.submodule_search_locations
     return (spec.origin if spec else None) or "not a file"
 
 
 tool_option = click.option(
     "-T", "--tool", "tools", metavar="MODULE:FUNCTION", multiple=True,
-    help="Let the model call this function; may be repeated. What changes something is asked for on a terminal, and"
-    " refused without one.",
+    help="Let the model call this function; may be repeated. A call that changes something needs consent on a"
+    " terminal, and is refused without one.",
 )  # fmt: skip
 tools_debug_option = click.option("--td", "--tools-debug", "tools_debug", is_flag=True,
-                                  help="Show calls of tools and their results.")  # fmt: skip
+                                  help="Show tool calls and their results.")  # fmt: skip
 tools_approve_option = click.option("--ta", "--tools-approve", "tools_approve", is_flag=True,
-                                    help="Ask before each call of a tool.")  # fmt: skip
+                                    help="Ask before each tool call.")  # fmt: skip
 chain_limit_option = click.option(
     "--cl", "--chain-limit", "chain_limit", type=click.IntRange(0), default=32, show_default=True, metavar="N",
-    help="At most so many answers for one question; 0 for no limit.",
+    help="Most answers for one question; 0 for no limit.",
 )  # fmt: skip

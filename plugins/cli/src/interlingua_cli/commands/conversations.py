@@ -77,7 +77,7 @@ _conversation_options = _all(
 
 @attrs.define(kw_only=True)
 class _Given:
-    """What `send` and `chat` are both given."""
+    """The options that `send` and `chat` share."""
 
     instructions: str | None
     go_on: bool
@@ -94,30 +94,30 @@ class _Given:
     url: str | None
 
     def read_template(self, context: CommandContext, *, is_saved: bool = False) -> Template:
-        """Return the template, an empty one where none is named; one that is saved may have new parameters."""
+        """Return the template, or an empty one; with `is_saved`, new parameters are allowed."""
         if self.template is None:
             if self.parameters and not is_saved:
-                raise click.UsageError("-p gives values to a template: name one with -t")
+                raise click.UsageError("-p sets a template's parameters: choose a template with -t")
             return Template()
         return read_template(self.template, context.environ)
 
     def all_options(self, template: Template) -> dict[str, Any]:
-        """Return the request's options, those of the command line over the template's."""
+        """Return the request's options: the command line's override the template's."""
         context = click.get_current_context()
         parameter = click.Option(["--option"])
         return {**read_options(context, parameter, template.option_pairs()), **self.options}
 
     def kept_arguments(self, context: CommandContext, conversation: str | None) -> Arguments:
-        """Return what the conversation that is continued was asked with."""
+        """Return the arguments of the continued conversation."""
         if self.plain and conversation is None:
-            raise click.UsageError("--plain goes on without what a conversation had: give -c or --cid, too")
+            raise click.UsageError("--plain continues a conversation without its arguments: add -c or --cid")
         log = conversation_log(context)
         if conversation is None or self.plain or log is None:
             return Arguments()
         return log.arguments(conversation)
 
     def all_arguments(self, context: CommandContext, template: Template, kept: Arguments, model: str) -> Arguments:
-        """Return the arguments without a schema: those given, else the template's, else those kept."""
+        """Return the arguments without a schema: the command line's, else the template's, else the stored ones."""
         named = [*(name for name in template.tools if name not in self.tools), *self.tools]
         provider = context.registry.resolve(model).provider if self.url or kept.url else None
         return Arguments(
@@ -128,7 +128,7 @@ class _Given:
         )
 
     def make_tools(self, template: Template, kept: Arguments, show: Show) -> Tools | None:
-        """Return what the model may call, after asking about what a template or the conversation brings."""
+        """Return the tools that the model may call, after asking about those of a template or the conversation."""
         brought = [name for name in template.tools if name not in self.tools]
         if self.template is not None:
             confirm_template_tools(self.template, brought)
@@ -143,15 +143,15 @@ class _Given:
 def _choose_model(
     context: CommandContext, named: str | None, template: Template, conversation: str | None
 ) -> tuple[str, bool]:
-    """Return the model that answers, and whether this run names it."""
+    """Return the model that answers, and whether the user chose it for this run."""
     chosen = named or template.model
     log = conversation_log(context)
     if chosen is None and conversation is not None and log is not None:
         try:
             return context.model_or_default(log.model_of(conversation)), False
-        except CallerError as error:  # there is none of this id: who would answer in a new one
+        except CallerError as error:  # no such conversation: the default model answers in a new one
             if context.config.default_model is None:
-                text = f"{error}; to begin it, name a model. {context.describe_models()}."
+                text = f"{error}; to start it, pass a model. {context.describe_models()}."
                 raise click.UsageError(text) from error
             return context.config.default_model, False
     return context.model_or_default(chosen), chosen is not None
@@ -171,7 +171,7 @@ def _choose_model(
 @click.option("--xl", "--extract-last", "extract_last", is_flag=True, help="Print only the last code block.")
 @click.option("-R", "--hide-reasoning", is_flag=True, help="Do not show reasoning while it arrives.")
 @click.option("--format", "form", type=click.Choice(["text", "markdown", "json"]), default="text", show_default=True,
-              help="Text as it arrives; Markdown laid out on a terminal; the canonical message as JSON.")  # fmt: skip
+              help="Text as it arrives; Markdown formatted on a terminal; the canonical message as JSON.")  # fmt: skip
 @click.option("--save", "save_as", metavar="NAME", help="Make a template of this command line and send nothing.")
 @json_option
 @long_plugin_option
@@ -182,17 +182,17 @@ def send(context: CommandContext, /, words: tuple[str, ...], model: str | None, 
          as_json: bool, **given: Any) -> None:  # fmt: skip
     """Send TEXT to a model and print its answer.
 
-    MODEL is the first word where that names one; else -m, the template, the conversation that is continued, or the
-    default (`interlingua models default`) says who answers. Text piped in stands before TEXT on lines of its own, or in
-    place of a - in it; at a terminal without TEXT it is typed. The question and the answer are kept for
-    `interlingua logs` and -c. One that is stopped by Ctrl-C, or breaks off, is printed and kept as far as it came.
+    MODEL is the first word if that is a model; else -m, the template, the continued conversation, or the default
+    (`interlingua models default`) sets it. Piped text goes before TEXT on separate lines, or replaces a - in it; at a
+    terminal without TEXT you type it. The question and the answer are stored for `interlingua logs` and -c. An answer
+    that Ctrl-C stops, or that breaks off, is printed and stored as far as it arrived.
     """
     common = _Given(**given)
     template = common.read_template(context, is_saved=save_as is not None)
     conversation = conversation_id(context, common.cid, last=common.go_on)
     if save_as is not None:
         if media or typed:
-            raise click.UsageError("a template holds no attachments: leave -a and --at out, or use -f for texts")
+            raise click.UsageError("a template cannot have attachments: omit -a and --at, or use -f for text")
         _save_template(context, save_as, common, template, model=model, words=words, schema=schema, multi=schema_multi)
         return
     if model is None:
@@ -219,12 +219,12 @@ def send(context: CommandContext, /, words: tuple[str, ...], model: str | None, 
 
 
 def _announce(kept: Arguments, used: Arguments) -> None:
-    """Say what of a continued conversation's arguments this run takes over; tools are asked about."""
+    """Print the arguments that this run takes over from the continued conversation; tools are confirmed instead."""
     options = {name: value for name, value in kept.options.items() if used.options[name] == value}
     schema = kept.schema if used.schema == kept.schema else None
     taken = Arguments(options=options, schema=schema, url=kept.url if used.url == kept.url else None).describe()
     if taken:
-        click.echo(f"(as before: {taken}; --plain leaves that out)", err=True)
+        click.echo(f"(as before: {taken}; --plain omits these)", err=True)
 
 
 def _ask(
@@ -234,7 +234,7 @@ def _ask(
     show: Show,
     tools: Tools | None,
 ) -> Message:
-    """Ask, print the answer and return it; where none came, say what has become of the question."""
+    """Ask, print the answer and return it; without an answer, print what happened to the question."""
     try:
         if schema is not None:
             value, message, usage = talk.ask_for(content, schema, tools)
@@ -254,7 +254,7 @@ def _ask(
 def _split_model(
     context: CommandContext, words: tuple[str, ...], *, needed: bool
 ) -> tuple[str | None, tuple[str, ...]]:
-    """Return the model that the first word names, and the others; a word that names none where it has to is refused."""
+    """Return the model in the first word, and the other words; if a model is required, the first word must be one."""
     if words and context.is_model(words[0]):
         return words[0], words[1:]
     if not needed or context.config.default_model is not None:
@@ -286,13 +286,13 @@ def _content(
     if prompt.strip():
         blocks.append(TextBlock(text=prompt))
     if not blocks:
-        raise click.UsageError("nothing to send: give TEXT, an --attach, or pipe text in")
+        raise click.UsageError("nothing to send: pass TEXT, --attach a file, or pipe text in")
     return blocks, instructions
 
 
 def _save_template(context: CommandContext, name: str, common: _Given, template: Template, *, model: str | None,
                    words: tuple[str, ...], schema: str | None, multi: str | None) -> None:  # fmt: skip
-    """Write the command line as a template, what it takes from another one included."""
+    """Write the command line as a template, including the settings of the template it uses."""
     if model is None and words and context.is_model(words[0]):
         model, words = words[0], words[1:]
     saved = attrs.evolve(
@@ -317,9 +317,9 @@ def _save_template(context: CommandContext, name: str, common: _Given, template:
 @no_log_option
 @click.option("-R", "--hide-reasoning", is_flag=True, help="Do not show reasoning while it arrives.")
 @click.option("--save", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
-              help="Keep the conversation in this JSON Lines file, not in the store.")  # fmt: skip
+              help="Keep the conversation in this JSON Lines file instead of the store.")  # fmt: skip
 @click.option("--resume", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
-              help="Go on with this file; it is saved there too, unless --save says where.")  # fmt: skip
+              help="Continue the conversation in this file, and save it there unless --save is set.")  # fmt: skip
 @long_plugin_option
 @click.pass_obj
 def chat(context: CommandContext, /, model: str | None, no_log: bool, hide_reasoning: bool, save: Path | None,
@@ -327,24 +327,24 @@ def chat(context: CommandContext, /, model: str | None, no_log: bool, hide_reaso
     """Talk with a model; answers stream.
 
     Enter sends a line; three double quotes open and close a message of several lines, and so do !multi and !end; pasted
-    lines are one message; !edit opens your editor. /model MODEL goes on with another model and shows what the
-    conversation loses there; /help lists the rest. Ctrl-C stops an answer and keeps what came; Ctrl-D ends.
+    lines are one message; !edit opens your editor. /model MODEL continues with another model and shows what the
+    conversation loses there; /help lists the other commands. Ctrl-C stops an answer and keeps its start; Ctrl-D ends.
     """
     if save is not None and save != resume and save.exists() and save.stat().st_size:
-        raise click.UsageError(f"{save} holds something already: --resume it, or save elsewhere")
+        raise click.UsageError(f"{save} is not empty: continue it with --resume, or choose another file")
     if save is not None and not save.parent.is_dir():
-        raise click.UsageError(f"there is no folder {save.parent} to save in")
+        raise click.UsageError(f"the folder {save.parent} does not exist")
     context.ledger_shown = True
     common = _Given(**given)
     file = save or resume
     conversation = conversation_id(context, common.cid, last=common.go_on)
     if conversation is not None and resume is not None:
-        raise click.UsageError("--resume goes on with a file, -c and --cid with what is in the store: give one")
+        raise click.UsageError("--resume continues a file, -c and --cid a stored conversation: pass only one of them")
     template = common.read_template(context)
     show = Show(thinking=not hide_reasoning, tools=common.tools_debug)
     fragments = Attachments(fragments=common.all_fragments(template)).blocks()
     name, is_named = _choose_model(context, model, template, conversation)
-    kept = attrs.evolve(common.kept_arguments(context, conversation), schema=None)  # a chat answers in words
+    kept = attrs.evolve(common.kept_arguments(context, conversation), schema=None)  # a chat answers in text
     arguments = common.all_arguments(context, template, kept, name)
     _announce(kept, arguments)
     tools = common.make_tools(template, kept, show)

@@ -57,20 +57,20 @@ def corpus(context: CommandContext, files: tuple[str, ...], as_json: bool, emit:
             click.echo("interrupted: the report is of what was read until then", err=True)
     data = report.as_json()
     if not data and not interrupted:
-        click.echo("there is no entry in what was read", err=True)
+        click.echo("the input has no entry", err=True)
     print_json(data) if as_json else _print_report(data)
     sys.exit(130 if interrupted else 1 if report.failed else 0)
 
 
 @contextlib.contextmanager
 def _open_emit(emit: str | None, files: Sequence[str]) -> Iterator[IO[bytes] | None]:
-    """Open the file for `--emit`; a file that is to be read is refused."""
+    """Open the file for `--emit`; reject an input file."""
     if emit is None:
         yield None
         return
     for file in files:
         if "-" not in (emit, file) and Path(emit).exists() and Path(emit).samefile(file):
-            raise click.UsageError(f"--emit would write over {file}, which is to be read: name another file")
+            raise click.UsageError(f"--emit would overwrite the input {file}: choose another file")
     with click.open_file(emit, "wb") as out:
         yield out
 
@@ -78,7 +78,7 @@ def _open_emit(emit: str | None, files: Sequence[str]) -> Iterator[IO[bytes] | N
 def _decode_recording(
     recording: Recording, matcher: Matcher, chunk: int | None, report: ReplayReport, excluded: Mapping[str, str]
 ) -> Iterator[Outcome]:
-    """Decode a recording; where it cannot be read further, that is one failure, and what came before counts."""
+    """Decode a recording; if it becomes unreadable, that is one failure, and the entries before it count."""
     try:
         for name, line in recording.lines():
             try:

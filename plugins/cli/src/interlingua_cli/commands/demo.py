@@ -36,18 +36,18 @@ def step_to_json(step: Step) -> dict[str, Any]:
 
 @click.command("demo")
 @click.option("--live", metavar="MODEL,MODEL", help="Talk to these two models, PROVIDER:NAME each.")
-@click.option("--live-url", metavar="URL", help="Talk to a local server at this address, over both recorded wires.")
-@click.option("--recorded", is_flag=True, help="Replay what was recorded from a local server, over two wires.")
+@click.option("--live-url", metavar="URL", help="Talk to a local server at this address, over both recorded APIs.")
+@click.option("--recorded", is_flag=True, help="Replay recorded answers of a local server, over two APIs.")
 @json_option
 @plugin_option
 @click.pass_obj
 def demo(context: CommandContext, live: str | None, live_url: str | None, recorded: bool, as_json: bool) -> None:
     """Show one conversation that crosses providers.
 
-    A conversation with an image, reasoning and parallel tool calls goes from one service to another, over four wires,
-    and comes back; beside each swap stands what is lost, what it costs and what the prompt cache would have spared. It
-    needs neither a key nor a network: the answers are written by hand in each service's format, and given only where
-    the very request is made that they belong to. --live talks to real models, --recorded replays real answers.
+    A conversation with an image, reasoning and parallel tool calls moves from one service to another, over four APIs,
+    and back; for each swap the demo shows the losses, the cost and the savings of the lost prompt cache. It needs
+    neither a key nor a network: the answers are written by hand in each service's format, and replayed only for the
+    exact request they belong to. --live talks to real models, --recorded replays real answers.
     """
     if live:
         chosen = live_scenario(live)
@@ -56,7 +56,7 @@ def demo(context: CommandContext, live: str | None, live_url: str | None, record
     else:
         chosen = recorded_scenario() if recorded else crossing_scenario()
     context.ledger_shown = True
-    context.models_announced = frozenset(chosen.as_if)  # said in the closing lines
+    context.models_announced = frozenset(chosen.as_if)  # the closing lines report them
     settings = {**context.settings, **chosen.settings}
     http_client = ReplayingClient(Cassette(chosen.cassette)) if chosen.cassette else None
     with Client(registry=context.registry, settings=settings, http_client=http_client) as client:

@@ -38,17 +38,17 @@ def doctor(
     """Find what would make a provider reject a conversation, and repair it.
 
     CONVERSATION is JSON Lines of canonical messages; - is standard input. Nothing is sent and, without --repair or
-    --in-place, nothing is written. Lines that are no messages are never removed, and another program's session file
-    is named and left alone. The exit code is 1 when something is left that only a person can mend, or that a repair
-    would mend and none was asked for.
+    --in-place, nothing is written. Lines that are not messages are never removed, and another program's session file
+    is recognised and left unchanged. The exit code is 1 if a fault remains: one that only you can fix, or one that a
+    repair would fix but was not requested.
     """
     if in_place and (out is not None or conversation == "-"):
-        raise click.UsageError("--in-place repairs the file that is examined: give a file, and no --repair")
+        raise click.UsageError("--in-place repairs the examined file: pass a file, and no --repair")
     context.ledger_shown = True
     with click.open_file(conversation, "rb") as lines:
         diagnosis = examine(lines, file_name(conversation))
     if not diagnosis.before:
-        raise DecodeError(f"{file_name(conversation)} holds no message")
+        raise DecodeError(f"{file_name(conversation)} has no message")
     if model is not None and diagnosis.is_readable:
         target = model
 

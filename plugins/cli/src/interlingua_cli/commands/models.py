@@ -34,19 +34,19 @@ _MODEL_COLUMNS = ("model", "context", "output", "$ in", "$ out", "aliases")
 def models(context: CommandContext, words: tuple[str, ...], live: bool, url: str | None, as_json: bool) -> None:
     """List the models in the catalogues, or in one provider's.
 
-    `interlingua models default` prints the model that is asked where none is named, and with MODEL sets it.
+    `interlingua models default` prints the default model; with MODEL, it sets it.
     """
     if words[:1] == ("default",):
         _default_model(context, words[1:], as_json=as_json)
         return
     if len(words) > 1:
-        raise click.UsageError(f"one PROVIDER at most, not {' '.join(words)}")
+        raise click.UsageError(f"expected at most one PROVIDER, got {' '.join(words)}")
     provider = words[0] if words else None
     if live:
         _list_live(context, provider, url, as_json)
         return
     if url is not None:
-        raise click.UsageError("--url says where --live asks: give --live, too")
+        raise click.UsageError("--url is the address for --live: add --live")
     registry = context.registry
     providers = [registry.provider(provider)] if provider else registry.providers()
     now = datetime.now(UTC)
@@ -55,7 +55,7 @@ def models(context: CommandContext, words: tuple[str, ...], live: bool, url: str
         print_json(rows)
         return
     if not rows:
-        click.echo(f"no catalogue comes with {provider}: --live asks the service which models it has", err=True)
+        click.echo(f"{provider} has no catalogue: --live asks the service for its models", err=True)
         return
     print_table(_MODEL_COLUMNS, [_model_cells(row) for row in rows], spare=("aliases",))
 
@@ -63,12 +63,12 @@ def models(context: CommandContext, words: tuple[str, ...], live: bool, url: str
 def _default_model(context: CommandContext, names: tuple[str, ...], *, as_json: bool) -> None:
     """Print the default model, or set it."""
     if len(names) > 1:
-        raise click.UsageError("one MODEL, please")
+        raise click.UsageError("expected one MODEL")
     if not names:
         if as_json:
             print_json(context.config.default_model)
         elif context.config.default_model is None:
-            click.echo("there is none: `interlingua models default MODEL` sets one", err=True)
+            click.echo("there is no default model: `interlingua models default MODEL` sets it", err=True)
         else:
             click.echo(context.config.default_model)
         return
@@ -199,7 +199,7 @@ def price(context: CommandContext, /, model: str, as_json: bool, **counts: int |
 
 
 def _without_units(facts: dict[str, Any]) -> dict[str, Any]:
-    """Return prices with those of extra units beside the others, not in a table of their own."""
+    """Return prices with the prices of extra units in the same table."""
     return {name: value for name, value in facts.items() if name != "units"} | dict(facts.get("units") or {})
 
 

@@ -37,7 +37,7 @@ def templates(ctx: click.Context, as_json: bool) -> None:
     if as_json:
         print_json([_template_json(template) for template in found])
     elif not found:
-        click.echo("there is no template yet: `interlingua send … --save NAME` makes one", err=True)
+        click.echo("there is no template yet: `interlingua send … --save NAME` creates one", err=True)
     else:
         rows = [(one.name, one.model, one.prompt or one.system, " ".join(one.tools)) for one in found]
         print_table(("template", "model", "prompt", "tools"), rows, spare=("tools",))
@@ -53,7 +53,7 @@ def _template_json(template: Template) -> dict[str, Any]:
 @click.pass_obj
 def show_template(context: CommandContext, name: str) -> None:
     """Print a template's file."""
-    read_template(name, context.environ)  # which says what is wrong with it
+    read_template(name, context.environ)  # raises if the template is faulty
     click.echo(template_path(name, context.environ).read_text(encoding="utf-8"), nl=False)
 
 
@@ -69,21 +69,21 @@ def templates_path(context: CommandContext) -> None:
 @plugin_option
 @click.pass_context
 def schemas(ctx: click.Context, as_json: bool) -> None:
-    """List the schemas that answers were asked for with; `send --schema ID` uses one again."""
+    """List the schemas of earlier answers; `send --schema ID` uses one again."""
     if ctx.invoked_subcommand is not None:
         return
     found = stored_schemas(ctx.obj.environ)
     if as_json:
         print_json([{"id": name, "schema": schema} for name, schema in found.items()])
     elif not found:
-        click.echo("no schema is stored yet: `interlingua send --schema …` stores the one it asks with", err=True)
+        click.echo("no schema is stored yet: `interlingua send --schema …` stores its schema", err=True)
     else:
         print_table(("id", "fields"), [(name, describe_schema(schema)) for name, schema in found.items()])
 
 
 @schemas.command("dsl")
 @click.argument("text")
-@click.option("--multi", is_flag=True, help="For a list of such objects under `items`.")
+@click.option("--multi", is_flag=True, help="For a list of these objects under `items`.")
 def dsl(text: str, multi: bool) -> None:
     """Print the JSON Schema of a short form, such as `name, age int, tags: a hint`."""
     schema = parse_short_form(text)
@@ -103,7 +103,7 @@ def show_schema(context: CommandContext, name: str) -> None:
 @plugin_option
 @click.pass_context
 def fragments(ctx: click.Context, as_json: bool) -> None:
-    """List the texts that are stored under a name, for `-f NAME`."""
+    """List the stored fragments, for `-f NAME`."""
     if ctx.invoked_subcommand is not None:
         return
     environ = ctx.obj.environ
@@ -122,9 +122,9 @@ def fragments(ctx: click.Context, as_json: bool) -> None:
 @click.argument("place", shell_complete=complete_files)
 @click.pass_obj
 def set_fragment(context: CommandContext, name: str, place: str) -> None:
-    """Store the text of a file, an http(s) address or - for standard input under NAME.
+    """Store the text of a file, an http(s) URL or - for standard input under NAME.
 
-    It stays as it is where the file changes; over one of this name.
+    The stored text does not change with the file; a fragment of this name is replaced.
     """
     click.echo(f"stored as {store_fragment(name, read_fragment_text(place), context.environ)}", err=True)
 
@@ -133,7 +133,7 @@ def set_fragment(context: CommandContext, name: str, place: str) -> None:
 @click.argument("name", shell_complete=complete_fragments)
 @click.pass_obj
 def show_fragment(context: CommandContext, name: str) -> None:
-    """Print a stored text."""
+    """Print a stored fragment."""
     click.echo(require_fragment(name, context.environ), nl=False)
 
 
@@ -141,7 +141,7 @@ def show_fragment(context: CommandContext, name: str) -> None:
 @click.argument("name", shell_complete=complete_fragments)
 @click.pass_obj
 def remove_fragment_command(context: CommandContext, name: str) -> None:
-    """Remove a stored text; conversations that hold it keep it."""
+    """Remove a stored fragment; conversations that contain its text keep it."""
     remove_fragment(name, context.environ)
 
 

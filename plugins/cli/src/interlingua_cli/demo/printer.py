@@ -47,13 +47,15 @@ class DemoPrinter:
             self._print_answer(step.message)
 
     def _print_swap(self, swap: Swap) -> None:
-        """Print the ledger of a swap beside what its request costs, and what the prompt cache would have spared."""
+        """Print the ledger of a swap, the cost of its request, and the lost savings of the prompt cache."""
         count = len(swap.losses)
         self._print_line("swap", "yellow", f"to {swap.model}: {count} {_plural('row', count)} in the loss ledger")
         for loss in swap.losses:
             self._print_line("", "", f"{loss.path}  {loss.block_type}  {loss.verdict}: {loss.reason}")
         if swap.kept:
-            self._print_line("", "", f"{swap.kept} {_plural('block', swap.kept)} of its own reasoning, back as signed")
+            self._print_line(
+                "", "", f"{swap.kept} {_plural('block', swap.kept)} of its reasoning returned with their signature"
+            )
         price, lost = swap.estimate["input_cost_usd"], swap.lost_cache
         cost = "no price" if price is None else _money(price)
         line = f"about {swap.estimate['input_tokens']:,} tokens in, {cost}"
@@ -90,7 +92,7 @@ class DemoPrinter:
         return _money(usage.cost_usd)
 
     def _print_line(self, who: str, style: str, text: str, *, dim: bool = False) -> None:
-        """Print text beside who says it; lines that do not fit go on below, under the text."""
+        """Print text beside its speaker; wrapped lines are indented under the text."""
         width = min(self._console.width - _GUTTER, _TEXT_WIDTH)
         shown = Text(escape_controls(text.strip(), self._console.file))
         for number, line in enumerate(shown.wrap(self._console, width)):

@@ -1,4 +1,4 @@
-"""The demo's conversation: what is said and read, which model answers, and what each change of the model means."""
+"""The demo's conversation: its questions and files, the models that answer, and the effect of each swap."""
 
 from __future__ import annotations
 
@@ -89,14 +89,14 @@ class UserTurn:
 
 @attrs.frozen(kw_only=True)
 class Swap:
-    """A step: what the conversation so far loses and costs at this turn's model.
+    """A step: the losses and the cost of the conversation so far at this turn's model.
 
     Attributes:
-        model: the one that will answer.
+        model: the model that will answer.
         losses: the ledger of its request.
-        estimate: tokens and price of that request, as `explain` gives them.
-        lost_cache: what the last model's prompt cache would have spared, as `explain` gives it.
-        kept: how many pieces of this model's own reasoning go back to it, signed as it gave them.
+        estimate: tokens and price of that request, as in `explain`.
+        lost_cache: savings of the last model's prompt cache that are lost, as in `explain`.
+        kept: number of this model's own reasoning blocks that return to it with their signature.
     """
 
     model: str

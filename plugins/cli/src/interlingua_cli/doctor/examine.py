@@ -1,4 +1,4 @@
-"""Find what a provider would refuse in a stored conversation, and make the repaired conversation beside it."""
+"""Find what a provider would reject in a stored conversation, and repair a copy of it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from interlingua_cli.foreign import refuse_foreign
 from interlingua_cli.lint import lint_request
 from interlingua_cli.plan import add_next_message
 
-# what a finding cites
+# citations of findings
 _EMPTY = "format.md, Projection"
 _UNFINISHED = "format.md, Status and errors"
 _DANGLING = "format.md, Rule 22"
@@ -42,8 +42,8 @@ _CAPABILITIES = "the target's capabilities"
 _ADD_MESSAGE = "add a user message before sending"
 
 _DESCRIPTIONS = {
-    "empty-text": "text that says nothing, which providers refuse",
-    "half-done": "what an unfinished answer left half done: a call without whole arguments, or unsigned thinking",
+    "empty-text": "blank text, which providers reject",
+    "half-done": "an unfinished part of an interrupted answer: a call without whole arguments, or unsigned thinking",
 }
 
 
@@ -51,11 +51,11 @@ def examine(lines: Iterable[bytes], file: str = "the file") -> Diagnosis:
     """Examine a conversation stored as JSON Lines.
 
     Args:
-        lines: of the file.
-        file: its name, for the error.
+        lines: lines of the file.
+        file: name of the file, for the error.
 
     Raises:
-        DecodeError: it is another program's session file; the message names it and says what to do.
+        DecodeError: the file is another program's session file; the message says what to do.
     """
     read = list(lines)
     refuse_foreign(read, file)
@@ -74,7 +74,7 @@ def examine(lines: Iterable[bytes], file: str = "the file") -> Diagnosis:
 
 
 def _check_rules(records: list[DoctorRecord]) -> Iterable[DoctorFinding]:
-    """Yield what the numbered rules still forbid after the repair."""
+    """Yield the violations of numbered rules that remain after the repair."""
     numbers = {record.message.id: record.number for record in records}
     for broken in validate_conversation([record.message for record in records]):
         if broken.repairable:
@@ -92,10 +92,10 @@ def _check_rules(records: list[DoctorRecord]) -> Iterable[DoctorFinding]:
 def check_target(
     messages: Sequence[Message], plan: Callable[[Sequence[Message]], RequestDraft]
 ) -> tuple[DoctorFinding, ...]:
-    """Return what one target would refuse: by its capabilities, its context window and its linter; nothing is sent.
+    """Return what one target would reject: by its capabilities, its context window and its linter; nothing is sent.
 
-    A conversation that ends with an answer is looked at as its user's next message would send it; what is refused of
-    it as it stands is a note.
+    A conversation that ends with an answer is checked with a next user message; what the target rejects without that
+    message is a note.
     """
     if not messages:
         return ()
@@ -115,7 +115,7 @@ def _check_request(
     try:
         request = plan(messages)
     except CapabilityError as error:
-        hint = "choose another target, or change what it cannot take"
+        hint = "choose another target, or change the content it cannot take"
         return (DoctorFinding(rule="cannot", path=error.path, message=str(error), citation=_CAPABILITIES, hint=hint),)
     except InvalidConversationError:
         return ()  # `examine` reports broken rules
@@ -128,14 +128,14 @@ def _check_request(
     window = request.target.capabilities.max_context_tokens
     tokens = estimate_tokens(request.provider, request.messages, request.tools, request.options)
     if window and tokens > window:
-        what = f"about {tokens:,} input tokens, and the window has {window:,}"
+        what = f"about {tokens:,} input tokens, but the window has {window:,}"
         hint = "compact the conversation"
         findings.append(DoctorFinding(rule="too-long", path="request", message=what, citation=_CAPABILITIES, hint=hint))
     return tuple(findings)
 
 
 def _repair_content(record: DoctorRecord, findings: list[DoctorFinding]) -> bool:
-    """Remove from a message what no provider accepts; return False when nothing of it is left."""
+    """Remove content that no provider accepts from a message; return False if nothing is left."""
     unfinished = record.message.metadata.status is not MessageStatus.COMPLETE
     _remove(record, lambda block: unfinished and _is_half_done(block), "half-done", _UNFINISHED, findings)
     _remove(record, _is_empty_text, "empty-text", _EMPTY, findings)
@@ -175,9 +175,9 @@ def _drop_blocks(
     *,
     hint: str,
 ) -> None:
-    """Remove these blocks, but for critical ones, and report both; `critical` keeps naming the same blocks."""
+    """Remove these blocks except critical ones, and report both; `critical` still refers to the same blocks."""
     message, critical = record.message, record.message.metadata.critical
-    stays = f"{what}; it is marked critical and stays"
+    stays = f"{what}; it is marked critical and kept"
     findings += [record.finding(rule, f"content[{at}]", stays, citation, hint=hint) for at in places if at in critical]
     gone = [at for at in places if at not in critical]
     findings += [record.finding(rule, f"content[{at}]", what, citation, "removed", was=record.block(at)) for at in gone]
@@ -189,7 +189,7 @@ def _drop_blocks(
 
 
 def _clean_results(record: DoctorRecord, findings: list[DoctorFinding]) -> None:
-    """Remove empty text from results that hold something else too."""
+    """Remove empty text from results that have other content."""
     content = list(record.message.content)
     for at, block in enumerate(content):
         if type(block) is not ToolResultBlock or len(block.content) < 2:
@@ -204,12 +204,12 @@ def _clean_results(record: DoctorRecord, findings: list[DoctorFinding]) -> None:
 
 
 def _split_results(record: DoctorRecord, findings: list[DoctorFinding]) -> list[DoctorRecord]:
-    """Return a message with each result in a tool message of its own; several in one tool message may stay."""
+    """Return messages with each result in a separate tool message; a tool message may keep several results."""
     message = record.message
     parts = [message] if message.role is Role.TOOL else split_tool_results(message)
     if parts == [message]:
         return [record]
-    what = f"a tool result inside a {message.role} message; it belongs into a tool message of its own"
+    what = f"a tool result inside a {message.role} message; it belongs into a separate tool message"
     for at, block in enumerate(message.content):
         if type(block) is ToolResultBlock:
             findings.append(record.finding("misplaced-result", f"content[{at}]", what, _MISPLACED, "moved"))
@@ -259,7 +259,7 @@ class _CallRepair:
             late = self._find_late_result(call.id, at)
             if late is not None:
                 self._taken.add(late)
-                what = f"the result of {call.name} stands after other messages; it belongs right behind its call"
+                what = f"the result of {call.name} is after other messages; it belongs directly after its call"
                 moved = self._records[late]
                 self._findings.append(moved.finding("late-result", "", what, _DANGLING, "moved"))
                 self._out.append(moved)
@@ -267,7 +267,7 @@ class _CallRepair:
                 self._out.append(_make_missing_result(call, self._records[at], self._findings))
 
     def _append_results(self, record: DoctorRecord, waiting: list[str]) -> None:
-        """Append a tool message with the results that are waited for, each once, and without the others."""
+        """Append a tool message with only the awaited results, each once."""
         content, critical = record.message.content, record.message.metadata.critical
         what, unasked = "a result that answers no open call", []
         for at, block in enumerate(content):
@@ -306,7 +306,7 @@ def _make_missing_result(call: ToolUseBlock, caller: DoctorRecord, findings: lis
         metadata=attrs.evolve(made.metadata, provenance=Provenance.AUTHORED),
     )
     place = next(at for at, block in enumerate(message.content) if block is call)
-    what = f"the call of {call.name} has no result; an error result says so"
+    what = f"the call of {call.name} has no result; an error result is added"
     findings.append(
         caller.finding("dangling-call", f"content[{place}]", what, _DANGLING, "inserted", now=encode_message(filled))
     )
@@ -314,7 +314,7 @@ def _make_missing_result(call: ToolUseBlock, caller: DoctorRecord, findings: lis
 
 
 def _repair_ending(records: Sequence[DoctorRecord], findings: list[DoctorFinding]) -> None:
-    """Repair white space at the end of a last answer, and report a last answer as such: many models refuse both."""
+    """Remove white space at the end of a last answer, and report a last answer: many models reject both."""
     if not records or records[-1].message.role is not Role.ASSISTANT:
         return
     last = records[-1]
@@ -324,12 +324,12 @@ def _repair_ending(records: Sequence[DoctorRecord], findings: list[DoctorFinding
     block = message.content[-1] if message.content else None
     at = len(message.content) - 1
     if type(block) is TextBlock and block.text != block.text.rstrip() and block.signature is None:
-        what = "white space at the end of the last answer, which is refused where the answer is gone on with"
+        what = "white space at the end of the last answer, which services that continue an answer reject"
         was, stripped = last.block(at), attrs.evolve(block, text=block.text.rstrip())
         last.replace(attrs.evolve(message, content=(*message.content[:-1], stripped)))
         now = last.block(at)
         findings.append(
             last.finding("trailing-space", f"content[{at}].text", what, _LAST_ANSWER, "replaced", was=was, now=now)
         )
-    what = "the conversation ends with an answer; models that continue none refuse it as it stands"
+    what = "the conversation ends with an answer; models that cannot continue one reject it unchanged"
     findings.append(last.finding("ends-with-answer", "", what, _LAST_ANSWER, note=True, hint=_ADD_MESSAGE))

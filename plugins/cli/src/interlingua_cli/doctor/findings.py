@@ -1,4 +1,4 @@
-"""What the doctor found in a conversation file, and the lines it looks at."""
+"""The doctor's findings in a conversation file, and the lines that it examines."""
 
 from __future__ import annotations
 
@@ -19,36 +19,36 @@ Remedy = Literal["removed", "replaced", "inserted", "moved"]
 
 @attrs.frozen(kw_only=True)
 class DoctorFinding:
-    """One thing that would make a provider reject the conversation."""
+    """One fault that would make a provider reject the conversation."""
 
-    rule: str  # name of what is wrong, in words joined by hyphens
-    line: int | None = None  # line of the file, from 1; None where it is about a request
+    rule: str  # name of the fault, in words joined by hyphens
+    line: int | None = None  # line of the file, from 1; None if the finding is about a request
     path: str = ""  # place in the message on that line, or in the request
-    message: str  # one sentence for a person
-    citation: str  # where the rule is from
-    remedy: Remedy | None = None  # what the repair does; None where it does nothing
-    note: bool = False  # nothing is wrong: worth knowing before the conversation is sent as it stands
+    message: str  # one sentence for the user
+    citation: str  # source of the rule
+    remedy: Remedy | None = None  # what the repair does; None if nothing
+    note: bool = False  # no fault, but good to know before the conversation is sent unchanged
     was: Any = None  # the JSON that the repair removes or changes, whole
     now: Any = None  # the JSON that it puts there
-    hint: str | None = None  # what a person can do where there is no remedy
+    hint: str | None = None  # advice if there is no remedy
 
 
 @attrs.define
 class Line:
-    """A line of the file; one that nobody can read as a message stays as it is."""
+    """A line of the file; a line that is not a message stays unchanged."""
 
     number: int | None  # line of the file; None for an inserted message
-    text: str  # the line as it is now, without its end; the very same text where nothing changed
+    text: str  # the current line without its end; the very same string if nothing changed
 
 
 @attrs.define
 class DoctorRecord(Line):
-    """A message of the file, as it was read and as it is repaired so far."""
+    """A message of the file, with the repairs so far."""
 
-    message: Message  # the message as it is now
+    message: Message  # the current message
 
     def replace(self, message: Message) -> None:
-        """Put a changed message in place of this one."""
+        """Replace this message by a changed one."""
         self.message, self.text = message, dumps_message(message)
 
     def block(self, index: int) -> Any:
@@ -66,10 +66,10 @@ class DoctorRecord(Line):
 
 @attrs.frozen(kw_only=True)
 class Diagnosis:
-    """What was found in a conversation file, and the conversation repaired."""
+    """The findings in a conversation file, and the repaired conversation."""
 
     findings: tuple[DoctorFinding, ...]  # in the file's order
-    before: dict[int, str]  # the lines that hold anything, as they were: number -> text
+    before: dict[int, str]  # the original non-empty lines: number -> string
     after: tuple[Line, ...]  # the lines after the repair
 
     @property
@@ -98,10 +98,10 @@ _BY_HAND = "change or remove the line by hand: a repair keeps it, and repairs no
 
 
 def read_lines(lines: Sequence[bytes], findings: list[DoctorFinding]) -> tuple[dict[int, str], list[Line]]:
-    """Return the text of each line that holds anything, and the lines; what is wrong goes to `findings`.
+    """Return the string of each non-empty line, and the lines; add faults to `findings`.
 
-    Only what a crash cut off, the end of a file without a line end, is removed. Any other line that is no message is
-    kept as it is: it may be the only copy of something said.
+    Only a last line that a crash cut off, without a line end, is removed. Any other line that is not a message is kept
+    unchanged: it may be the only copy of its content.
     """
     before: dict[int, str] = {}
     read: list[Line] = []
@@ -121,13 +121,13 @@ def _decode_line(raw: bytes, number: int, findings: list[DoctorFinding]) -> str:
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
-        what = f"byte {error.start} is not UTF-8; U+FFFD stands for it"
+        what = f"byte {error.start} is not UTF-8; U+FFFD replaces it"
         findings.append(_line_finding("not-utf-8", number, what, "replaced", was=raw.hex()))
         return raw.decode("utf-8", "replace")
 
 
 def _read_line(text: str, number: int, findings: list[DoctorFinding], *, cut_off: bool) -> Line | None:
-    """Return a line, a `DoctorRecord` where it is a message; None where a crash cut it off."""
+    """Return a line, a `DoctorRecord` if it is a message; None if a crash cut it off."""
     changed = bool(findings) and findings[-1].line == number  # the bytes were not UTF-8
     try:
         data = loads(text)
@@ -143,7 +143,7 @@ def _read_line(text: str, number: int, findings: list[DoctorFinding], *, cut_off
     replaced: list[DoctorFinding] = []
 
     def report(path: str, was: str, now: str) -> None:
-        what = "text with NUL or half a surrogate pair, which wires and databases refuse; U+FFFD stands for it"
+        what = "text with NUL or a lone surrogate, which services and databases reject; U+FFFD replaces it"
         replaced.append(_line_finding("bad-text", number, what, "replaced", path=path, was=json.dumps(was), now=now))
 
     clean = _clean_strings(data, "", report)
@@ -153,7 +153,7 @@ def _read_line(text: str, number: int, findings: list[DoctorFinding], *, cut_off
             raise DecodeError(f"it looks like a line of {foreign.name}")
         message = decode_message(clean)
     except DecodeError as error:
-        what = f"the line is no message: {error}"
+        what = f"the line is not a message: {error}"
         findings.append(_line_finding("not-a-message", number, what, path=error.path, hint=_BY_HAND))
         return Line(number, text)
     findings += replaced
@@ -165,7 +165,7 @@ def _line_finding(rule: str, line: int, message: str, remedy: Remedy | None = No
 
 
 def _clean_strings(value: Any, path: str, report: Callable[[str, str, str], None]) -> Any:
-    """Return a JSON value whose strings can be sent, reporting each that changed; the same object where none did."""
+    """Return a JSON value whose strings can be sent, and report each change; the same object if nothing changed."""
     if isinstance(value, str):
         now = repair_surrogates(value).replace("\0", "\ufffd")
         if now != value:

@@ -19,7 +19,7 @@ REMOVED = ".removed.jsonl"  # appended to the name of the repaired file: the rep
 
 
 def diff_repair(diagnosis: Diagnosis, name: str) -> Iterator[str]:
-    """Yield the lines of a unified diff between the file and its repair; none where nothing would change."""
+    """Yield the lines of a unified diff between the file and its repair; empty if nothing would change."""
     kept = {line.number: line.text for line in diagnosis.after if line.number is not None}
     order = [line.number for line in diagnosis.after if line.number is not None]
     moved = set(order) - set(_find_unmoved(order))
@@ -31,16 +31,16 @@ def diff_repair(diagnosis: Diagnosis, name: str) -> Iterator[str]:
     last = 0
     for line in diagnosis.after:
         if line.number is None:
-            yield from _diff_line("", line.text, "/dev/null", f"{name}: put in after line {last}")
+            yield from _diff_line("", line.text, "/dev/null", f"{name}: inserted after line {last}")
         elif line.number in moved:
             yield f"--- {name}:{line.number}"
-            yield f"+++ {name}: moved behind line {last}"
+            yield f"+++ {name}: moved after line {last}"
         else:
             last = line.number
 
 
 def _find_unmoved(order: list[int]) -> list[int]:
-    """Return the numbers that no smaller one follows; the lines of the others were moved."""
+    """Return the numbers that no smaller number follows; the other lines were moved."""
     lowest, kept = len(order) and max(order) + 1, []
     for number in reversed(order):
         if number < lowest:
@@ -63,11 +63,11 @@ def _pretty_lines(text: str) -> list[str]:
 
 
 def write_repaired(diagnosis: Diagnosis, out: Path, *, replace: bool = False) -> list[Path]:
-    """Write the repaired conversation, and beside it every repair with what it removed; return the files written."""
+    """Write the repaired conversation, and a file of the repairs with the removed JSON; return the written files."""
     written: list[Path] = []
     if out.exists():
         if not replace:
-            raise CallerError(f"{out} is there already; name another file, or repair in place")
+            raise CallerError(f"{out} exists already: choose another file, or repair in place")
         backup = _free_path(out.with_name(out.name + ".bak"))
         shutil.copy2(out, backup)
         written.append(backup)
@@ -82,7 +82,7 @@ def write_repaired(diagnosis: Diagnosis, out: Path, *, replace: bool = False) ->
 
 
 def _free_path(path: Path) -> Path:
-    """Return this path, or the first numbered one that is not there."""
+    """Return this path, or the first numbered path that does not exist."""
     number, found = 0, path
     while found.exists():
         number += 1

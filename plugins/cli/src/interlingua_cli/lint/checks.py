@@ -52,10 +52,10 @@ def hit_verb(
 
 
 def read_texts(given: Any) -> tuple[str, ...]:
-    """Return a parameter that is one text or a list of texts."""
+    """Return a parameter that is one string or a list of strings."""
     found = [given] if isinstance(given, str) else given
     if not isinstance(found, list) or not found or not all(isinstance(item, str) for item in found):
-        raise ValueError("expected a text or a list of texts")
+        raise ValueError("expected a string or a list of strings")
     return tuple(found)
 
 
@@ -149,21 +149,21 @@ def length(bounds: tuple[float, float], hit: Hit) -> Iterator[Fault]:
 
 @hit_verb("matches", read_pattern, str)
 def matches(pattern: re.Pattern[str], hit: Hit) -> Iterator[Fault]:
-    """The whole text fits the expression."""
+    """The whole string matches the expression."""
     if not pattern.fullmatch(hit.value):
         yield Fault(hit.path, f"it is {shorten(hit.value)}")
 
 
 @hit_verb("lacks_match", read_pattern, str)
 def lacks_match(pattern: re.Pattern[str], hit: Hit) -> Iterator[Fault]:
-    """The expression is found nowhere in the text."""
+    """The expression matches nowhere in the string."""
     if found := pattern.search(hit.value):
         yield Fault(hit.path, f"there is {shorten(found[0])}")
 
 
 @verb("among", parse_path)
 def among(others: Path, hits: Sequence[Hit], request: RequestFacts) -> Iterator[Fault]:
-    """The value is one of those this path leads to."""
+    """The value is one of the values at this path."""
     values = [hit.value for hit in others.select(request.body)]
     for hit in hits:
         if hit.value not in values:
@@ -172,7 +172,7 @@ def among(others: Path, hits: Sequence[Hit], request: RequestFacts) -> Iterator[
 
 @verb("less_than", parse_path)
 def less_than(other: Path, hits: Sequence[Hit], request: RequestFacts) -> Iterator[Fault]:
-    """The number is smaller than the one this path leads to, where there is one."""
+    """The number is smaller than the number at this path, if there is one."""
     limits = [hit for hit in other.select(request.body) if is_number(hit.value)]
     for hit in hits:
         for limit in limits:
@@ -185,7 +185,7 @@ def less_than(other: Path, hits: Sequence[Hit], request: RequestFacts) -> Iterat
 
 @hit_verb("requires", read_texts, dict)
 def requires(names: Sequence[str], hit: Hit) -> Iterator[Fault]:
-    """Every one of these fields is there."""
+    """The object has all of these fields."""
     for name in names:
         if hit.value.get(name) is None:
             yield Fault(join_path(hit.path, name), f"{name} is missing")
@@ -193,7 +193,7 @@ def requires(names: Sequence[str], hit: Hit) -> Iterator[Fault]:
 
 @hit_verb("forbids", read_texts, dict)
 def forbids(names: Sequence[str], hit: Hit) -> Iterator[Fault]:
-    """None of these fields is there."""
+    """The object has no field of these names."""
     for name in names:
         if hit.value.get(name) is not None:
             yield Fault(join_path(hit.path, name), f"{name} is there")
@@ -201,7 +201,7 @@ def forbids(names: Sequence[str], hit: Hit) -> Iterator[Fault]:
 
 @hit_verb("allows", read_texts, dict)
 def allows(names: Sequence[str], hit: Hit) -> Iterator[Fault]:
-    """No field but these is there."""
+    """The object has no other fields."""
     for name, value in hit.value.items():
         if value is not None and name not in names:
             yield Fault(join_path(hit.path, name), f"{name} is not a field of it")
@@ -209,7 +209,7 @@ def allows(names: Sequence[str], hit: Hit) -> Iterator[Fault]:
 
 @hit_verb("exactly_one_of", read_texts, dict)
 def exactly_one_of(names: Sequence[str], hit: Hit) -> Iterator[Fault]:
-    """One of these fields is there, and no second one."""
+    """The object has exactly one of these fields."""
     found = [name for name in names if hit.value.get(name) is not None]
     if len(found) != 1:
         yield Fault(hit.path, f"there is {' and '.join(found) or 'none'}")
@@ -217,7 +217,7 @@ def exactly_one_of(names: Sequence[str], hit: Hit) -> Iterator[Fault]:
 
 @hit_verb("at_most_one_of", read_texts, dict)
 def at_most_one_of(names: Sequence[str], hit: Hit) -> Iterator[Fault]:
-    """No two of these fields are there."""
+    """The object has at most one of these fields."""
     found = [name for name in names if hit.value.get(name) is not None]
     if len(found) > 1:
         yield Fault(hit.path, f"there are {' and '.join(found)}")
@@ -265,11 +265,11 @@ def last(fits: Path, hit: Hit) -> Iterator[Fault]:
 
 @hit_verb("leading", parse_path, list)
 def leading(fits: Path, hit: Hit) -> Iterator[Fault]:
-    """In the list, elements that pass the filter stand before all that do not."""
+    """In the list, elements that pass the filter precede all others."""
     passed = [fits.found(element) for element in hit.value]
     late = next((at for at, (before, after) in enumerate(pairwise(passed), 1) if after and not before), None)
     if late is not None:
-        yield Fault(join_path(hit.path, late), f"it stands behind {_describe(hit.value[late - 1])}")
+        yield Fault(join_path(hit.path, late), f"it follows {_describe(hit.value[late - 1])}")
 
 
 def _read_sequence(given: Any) -> tuple[Path, list[Path]]:
@@ -291,7 +291,7 @@ def followed_by(sequence: tuple[Path, list[Path]], hit: Hit) -> Iterator[Fault]:
 
 
 def _describe(element: Any) -> str:
-    """Name an element by its role or type, where it has one."""
+    """Describe an element by its role or type, if it has one."""
     if isinstance(element, dict):
         for key in ("role", "type"):
             if key in element:
@@ -320,9 +320,9 @@ def _read_pairing(given: Any) -> _Pairing:
 def answered(pairing: _Pairing, hit: Hit) -> Iterator[Fault]:
     """In the list, every call has its result and every result its call.
 
-    `calls` and `results` lead from an element to the ids. With `within`, the results stand in the elements right
-    behind the call that pass this filter; without it anywhere behind the call. With `merges`, elements that hold calls
-    and stand side by side count as one.
+    `calls` and `results` lead from an element to the ids. With `within`, the results are in the elements directly after
+    the call that pass this filter; without it, anywhere after the call. With `merges`, adjacent elements with calls
+    count as one.
     """
     for turn in _split_turns(hit, pairing.within, pairing.merges):
         yield from _find_unpaired(turn, pairing.calls, pairing.results)
@@ -370,7 +370,7 @@ _ONES = ("items", "additionalProperties", "not", "if", "then", "else", "contains
 
 @attrs.frozen(kw_only=True)
 class Subset:
-    """What the schemas of tools and answers must be like: the part of JSON Schema that a service takes."""
+    """The part of JSON Schema that a service accepts in the schemas of tools and answers."""
 
     root: str | None = None  # type that the root must have
     # the only ones allowed, where named

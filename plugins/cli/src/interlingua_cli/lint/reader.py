@@ -1,18 +1,18 @@
-"""Read rule files, which plugins hand over as TOML texts, and lint requests with a provider's rules.
+"""Read rule files, which plugins provide as TOML strings, and lint requests with a provider's rules.
 
-A rule file says which requests it covers, then one rule after the other::
+A rule file describes the requests it covers, then lists its rules::
 
     title = "Acme chat"
     endpoint = '/v1/chat$'               end of the paths it covers
-    model_in_path = '/models/([^/:]+)'   only where the body does not name the model
+    model_in_path = '/models/([^/:]+)'   only if the body does not have the model
 
     [[rule]]
     id = "tool-name"
     says = "A tool's name is up to 64 letters and digits."
     citation = "WIRE.md, Tools"
-    at = "tools[*].name"                 what it looks at (`parse_path`), or a list; left out, the whole body
+    at = "tools[*].name"                 the checked part (`parse_path`), or a list; default: the whole body
     matches = '[A-Za-z0-9]{1,64}'        exactly one verb with its parameter (`checks.VERBS`)
-    when = {model = 'acme-2.*'}          only there: model, headers, has, lacks
+    when = {model = 'acme-2.*'}          conditions: model, headers, has, lacks
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
 def lint_request(provider: Provider, request: WireRequest) -> tuple[LintFinding, ...]:
-    """Return what a provider's service is known to refuse in a request, without sending it.
+    """Return the findings of a provider's rules in a request, without sending it.
 
     Raises:
         DecodeError: a rule file cannot be read.
@@ -44,7 +44,7 @@ def lint_request(provider: Provider, request: WireRequest) -> tuple[LintFinding,
 
 
 def covers_request(provider: Provider, request: WireRequest) -> bool:
-    """Tell whether a rule file of the provider covers this request; where none does, `lint_request` finds nothing."""
+    """Tell whether a rule file of the provider covers this request; if none does, `lint_request` finds nothing."""
     return any(rules.covers(request) for rules in provider_rules(provider))
 
 
@@ -61,7 +61,7 @@ def load_rules(text: str) -> LintRules:
         text: the TOML described in this module.
 
     Raises:
-        DecodeError: not TOML, or not of this shape; `path` is the JSON pointer of the fault.
+        DecodeError: not TOML, or not a rule file; `path` is the JSON pointer of the fault.
     """
     try:
         file = tomllib.loads(text)
@@ -70,12 +70,12 @@ def load_rules(text: str) -> LintRules:
     _refuse_unknown(file.keys() - _FILE_KEYS, "", "a rule file")
     rows = file.get("rule")
     if not isinstance(rows, list) or not rows:
-        raise DecodeError("a rule file has rules, each a [[rule]]", path="/rule")
+        raise DecodeError("a rule file needs at least one [[rule]]", path="/rule")
     rules = tuple(_read_rule(row, f"/rule/{at}") for at, row in enumerate(rows))
     seen: set[str] = set()
     for at, rule in enumerate(rules):
         if rule.id in seen:
-            raise DecodeError(f"two rules are named {rule.id!r}", path=f"/rule/{at}/id")
+            raise DecodeError(f"two rules have the id {rule.id!r}", path=f"/rule/{at}/id")
         seen.add(rule.id)
     return LintRules(
         title=_read_text(file, "title", ""),
@@ -90,21 +90,21 @@ def _read_model_in_path(file: dict[str, Any]) -> re.Pattern[str] | None:
         return None
     pattern: re.Pattern[str] = _read(read_pattern, file["model_in_path"], "/model_in_path")
     if pattern.groups != 1:
-        raise DecodeError("the expression needs one group, which is the model", path="/model_in_path")
+        raise DecodeError("the expression needs exactly one group, which captures the model", path="/model_in_path")
     return pattern
 
 
 def _read_rule(row: Any, path: str) -> LintRule:
     if not isinstance(row, dict):
-        raise DecodeError("a rule is a table", path=path)
+        raise DecodeError("a rule must be a table", path=path)
     identity, says, citation = (_read_text(row, name, path) for name in _RULE_TEXTS)
     if not _ID.fullmatch(identity):
-        raise DecodeError(f"an id is small words joined by hyphens, not {identity!r}", path=f"{path}/id")
+        raise DecodeError(f"an id must be lower-case words joined by hyphens, not {identity!r}", path=f"{path}/id")
     verbs = row.keys() & VERBS.keys()
     _refuse_unknown(row.keys() - VERBS.keys() - {*_RULE_TEXTS, "at", "when"}, path, "a rule")
     if len(verbs) != 1:
         named = " and ".join(sorted(verbs)) or "none"
-        raise DecodeError(f"a rule has exactly one verb; {identity!r} has {named}", path=path)
+        raise DecodeError(f"a rule needs exactly one verb; {identity!r} has {named}", path=path)
     verb = verbs.pop()
     return LintRule(
         id=identity,
@@ -118,11 +118,11 @@ def _read_rule(row: Any, path: str) -> LintRule:
 
 def _read_when(given: Any, path: str) -> LintCondition:
     if not isinstance(given, dict):
-        raise DecodeError("conditions are a table", path=path)
+        raise DecodeError("conditions must be a table", path=path)
     _refuse_unknown(given.keys() - _WHEN_KEYS, path, "a condition")
     headers = given.get("headers", {})
     if not isinstance(headers, dict):
-        raise DecodeError("headers are a table of expressions", path=f"{path}/headers")
+        raise DecodeError("headers must be a table of expressions", path=f"{path}/headers")
     return LintCondition(
         model=_read(read_pattern, given["model"], f"{path}/model") if "model" in given else None,
         headers={name.lower(): _read(read_pattern, value, f"{path}/headers/{name}") for name, value in headers.items()},
@@ -141,17 +141,17 @@ def _read(read: Any, given: Any, path: str) -> Any:
     try:
         return read(given)
     except ValueError as error:
-        raise DecodeError(f"a rule file cannot be read: {error}", path=path) from error
+        raise DecodeError(f"cannot read a rule file: {error}", path=path) from error
 
 
 def _read_text(row: dict[str, Any], name: str, path: str) -> str:
     value = row.get(name)
     if not isinstance(value, str) or not value.strip():
-        raise DecodeError(f"{name} is a text", path=f"{path}/{name}")
+        raise DecodeError(f"{name} must be a string", path=f"{path}/{name}")
     return value
 
 
 def _refuse_unknown(unknown: set[str], path: str, what: str) -> None:
     if unknown:
         name = sorted(unknown)[0]
-        raise DecodeError(f"{what} has no {name!r}", path=f"{path}/{name}")
+        raise DecodeError(f"{what} has no setting {name!r}", path=f"{path}/{name}")

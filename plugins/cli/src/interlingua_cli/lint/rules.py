@@ -1,4 +1,4 @@
-"""What rules are made of: paths into a request, conditions and checks; and what they find."""
+"""The parts of lint rules: paths into a request, conditions, checks and findings."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Path:
     steps: tuple[Step, ...]
 
     def select(self, value: Any, start: str = "") -> Iterator[Hit]:
-        """Yield what the path leads to; missing fields are not yielded."""
+        """Yield the values at the path; missing fields are skipped."""
         hits: Iterator[Hit] = iter((Hit(start, value),))
         for step in self.steps:
             hits = chain.from_iterable(map(step, hits))
@@ -52,30 +52,30 @@ def parse_path(text: Any) -> Path:
         name         that field of an object            *        every field of an object
         [*]          every element of a list            [0] [-1]  that element
         [key]        has the field (null is absence)    [!key]   does not have it
-        [key=a|b]    the field is one of these words    [key!=a] it is none of them
-        [key=]       the field is an empty text, list or object
+        [key=a|b]    the field is one of these words    [key!=a] it is not one of them
+        [key=]       the field is an empty string, list or object
         **           every object below, itself included
 
     A filter keeps the elements of a list, or the object itself. The empty path is the whole body.
 
     Raises:
-        ValueError: not a text in this form; names the place.
+        ValueError: not a path; the message says where.
     """
     if not isinstance(text, str):
-        raise ValueError("a path is a text such as messages[*].role")
+        raise ValueError("a path is a string such as messages[*].role")
     steps: list[Step] = []
     at = 0
     while at < len(text):
         part = _PART.match(text, at)
         if part is None or part.end() == at:
-            raise ValueError(f"the path {text!r} cannot be read from {text[at:]!r} on")
+            raise ValueError(f"cannot parse the path {text!r} from {text[at:]!r} on")
         steps.append(_make_step(part, text))
         at = part.end()
     return Path(text, tuple(steps))
 
 
 def join_path(path: str, name: str | int) -> str:
-    """Return the place of a field or element of what stands at `path`."""
+    """Return the path of a field or element of the value at `path`."""
     if isinstance(name, int):
         return f"{path}[{name}]"
     return f"{path}.{name}" if path else name
@@ -95,7 +95,7 @@ def _make_step(part: re.Match[str], text: str) -> Step:
         return _step_element(int(inside))
     chosen = _FILTER.fullmatch(inside)
     if chosen is None or (chosen["not"] and chosen["op"]):
-        raise ValueError(f"the path {text!r} has a filter that cannot be read: [{inside}]")
+        raise ValueError(f"cannot parse the filter [{inside}] of the path {text!r}")
     return _step_filter(chosen)
 
 
@@ -160,7 +160,7 @@ def _spell(value: Any) -> str:
 
 
 class Fault(NamedTuple):
-    """What a check found: where, and what is wrong there, as the end of a sentence."""
+    """A finding of a check: a place, and the fault there as the end of a sentence."""
 
     path: str
     found: str
@@ -168,10 +168,10 @@ class Fault(NamedTuple):
 
 @attrs.frozen(kw_only=True)
 class RequestFacts:
-    """What rules look at in one request."""
+    """The parts of one request that rules read."""
 
     body: Any  # the parsed body
-    size: int  # of the body, in bytes
+    size: int  # size of the body in bytes
     model: str  # name of the model, from the body or the path
     headers: Mapping[str, str]  # names in lower case
 
@@ -181,7 +181,7 @@ Check = Callable[[Sequence[Hit], RequestFacts], Iterator[Fault]]
 
 @attrs.frozen(kw_only=True)
 class LintFinding:
-    """One thing in a request that the service is known to refuse."""
+    """One place in a request that the service is known to reject."""
 
     rule: str  # id of the rule
     path: str  # place in the body, `messages[3].content[1].id`; empty for the body itself
@@ -194,13 +194,13 @@ class LintFinding:
 
 @attrs.frozen(kw_only=True)
 class LintCondition:
-    """On which requests a rule holds; without conditions on all."""
+    """The requests that a rule applies to; without conditions, all."""
 
     model: re.Pattern[str] | None = None  # expression for the whole model name
-    # expression for the whole value of each header; a missing header is the empty text
+    # expression for the whole value of each header; a missing header counts as an empty string
     headers: Mapping[str, re.Pattern[str]] = attrs.field(factory=dict)
-    has: tuple[Path, ...] = ()  # paths that must all lead somewhere
-    lacks: tuple[Path, ...] = ()  # paths that must all lead nowhere
+    has: tuple[Path, ...] = ()  # paths that must all exist
+    lacks: tuple[Path, ...] = ()  # paths that must all be missing
 
     def holds(self, request: RequestFacts) -> bool:
         """Tell whether the rule applies to this request."""
@@ -217,14 +217,14 @@ class LintRule:
     """One rule of a file."""
 
     id: str  # in words joined by hyphens, unique in its file
-    says: str  # one sentence for a person
+    says: str  # one sentence for the user
     citation: str  # the document and section it is from, or `recorded 400`
-    at: tuple[Path, ...]  # the parts of the body it looks at
+    at: tuple[Path, ...]  # the parts of the body it checks
     when: LintCondition  # the requests it applies to
     check: Check = attrs.field(repr=False, eq=False)  # the check with its parameter
 
     def findings(self, request: RequestFacts) -> Iterator[LintFinding]:
-        """Yield what in this request breaks the rule."""
+        """Yield the violations of the rule in a request."""
         if self.when.holds(request):
             hits = [hit for path in self.at for hit in path.select(request.body)]
             for fault in self.check(hits, request):
@@ -237,14 +237,14 @@ class LintRule:
 class LintRules:
     """The rules of one rule file."""
 
-    title: str  # which service and API it is about
+    title: str  # the service and its API
     endpoint: re.Pattern[str]  # expression for the end of the paths whose requests it covers
-    # expression whose group finds the model in the path, where the body does not name it
+    # expression whose group finds the model in the path, if the body does not have it
     model_in_path: re.Pattern[str] | None = None
     rules: tuple[LintRule, ...]  # in the file's order
 
     def covers(self, request: WireRequest) -> bool:
-        """Tell whether the file is about requests like this one, by method and path."""
+        """Tell whether the file covers a request, by its method and path."""
         return request.method == "POST" and self.endpoint.search(_without_query(request.path)) is not None
 
     def lint(self, request: WireRequest) -> tuple[LintFinding, ...]:

@@ -114,7 +114,7 @@ _UNDATED = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 def derive_message_id(name: str) -> str:
-    """Return a ULID derived from an entry's id: two replays give the same bytes."""
+    """Return a ULID derived from an entry's id: two replays produce the same bytes."""
     value = int.from_bytes(sha256(name.encode("utf-8", "replace")).digest()[:16], "big")
     return "".join([_ALPHABET[(value >> shift) & 31] for shift in range(125, -1, -5)])
 
@@ -134,7 +134,7 @@ _TOOL_NAME_RULE = 7  # the model's doing, not the adapter's: it may call a tool 
 
 @attrs.frozen(kw_only=True)
 class Outcome:
-    """What became of one entry."""
+    """The result of one entry."""
 
     id: str
     group: str  # the API it is counted under

@@ -32,7 +32,7 @@ class Recording:
 
     @property
     def position(self) -> int:
-        """Bytes of the file that were read, compressed where it is."""
+        """Bytes of the file that were read, compressed or not."""
         return self.raw.tell() if self.size is not None else 0
 
     def lines(self) -> Iterator[tuple[str, bytes]]:
@@ -70,7 +70,7 @@ _NDJSON_TYPES = ("ndjson", "jsonl", "stream+json")
 
 @attrs.frozen(kw_only=True)
 class Entry:
-    """One recorded exchange: a JSON object on a line of its own."""
+    """One recorded exchange: a JSON object on its own line."""
 
     id: str  # the recording's own name, `<api>/<digest>`
     url: str  # where the request went
@@ -78,7 +78,7 @@ class Entry:
     headers: Mapping[str, str] = attrs.field(factory=dict)  # of the answer, names in lower case
     body: bytes  # of the answer, as on the wire
     kind: str  # json, sse, ndjson, or another framing's name; read from the body where the recording has none
-    model: str  # the model asked for, else the one that answered
+    model: str  # the model asked for, else the model that answered
     provider: str = ""  # the recorder's word for the service; a hint
     endpoint: str = ""  # the recorder's word for the endpoint; a hint
 
@@ -142,7 +142,7 @@ def _guess_kind(recorded: Any, content_type: str, start: str) -> str:
 
 
 def read_exclusions(path: str) -> dict[str, str]:
-    """Read the entries that are not to be judged, id -> reason: `[[exclude]]` tables with `id` and `reason`."""
+    """Read the entries to skip, id -> reason: `[[exclude]]` tables with `id` and `reason`."""
     try:
         data = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except ValueError as error:
