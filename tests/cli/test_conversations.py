@@ -107,9 +107,9 @@ def test_errors_speak_of_options_and_not_of_python(run: Run, server: LocalServer
     nobody = run("send", "llamacpp:m", "hi", "--url", "http://127.0.0.1:9").stderr
     listed = run("models", "llamacpp", "--live", "--url", "http://127.0.0.1:9").stderr
 
-    assert "no key: set ANTHROPIC_API_KEY, or name its variable as api_key_env in the configuration" in no_key
+    assert "no key: set ANTHROPIC_API_KEY or set api_key_env to its variable in the configuration" in no_key
     for said in (nobody, listed):
-        assert "is the service running there? --url names another address" in said
+        assert "is the service running there? --url sets another address" in said
 
 
 def test_an_open_pipe_that_nothing_comes_through_is_said(server: LocalServer, home: Path) -> None:
@@ -132,8 +132,8 @@ def test_a_missing_model_says_how_one_is_named_and_which_there_are(
         assert "MODEL is PROVIDER:NAME or an alias, such as here:echo" in result.stderr
         assert "a key is set for here" in result.stderr
         assert "llamacpp" in result.stderr
-    assert "'hi' names no model. " in run(command, "hi").stderr
-    assert "'gpt-5o' names no model; did you mean openai:gpt-5?" in run(command, "gpt-5o").stderr
+    assert "'hi' is not a model. " in run(command, "hi").stderr
+    assert "'gpt-5o' is not a model; did you mean openai:gpt-5?" in run(command, "gpt-5o").stderr
     monkeypatch.delenv("MY_OWN_KEY")
     assert "no key is set" in run(command, "hi").stderr
 

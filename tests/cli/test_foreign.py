@@ -116,8 +116,8 @@ def test_a_compressed_file_is_named(run: Run, command: tuple[str, ...]) -> None:
             gzip.compress(theirs),
             f"looks like {PI}, not like interlingua messages; `interlingua transcript import f.gz`",
         ),
-        (gzip.compress(ours), "is compressed by gzip; unpack it first (`gzip -d`)"),
-        (gzip.compress(ours)[:12] + b"\xff" * 9, "is compressed by gzip; unpack it first (`gzip -d`)"),
+        (gzip.compress(ours), "is compressed with gzip: unpack it first (`gzip -d`)"),
+        (gzip.compress(ours)[:12] + b"\xff" * 9, "is compressed with gzip: unpack it first (`gzip -d`)"),
     ]:
         Path("f.gz").write_bytes(data)
         result = run(*command)
@@ -183,7 +183,7 @@ def test_a_format_that_a_distribution_adds_is_named(run: Run, command: tuple[str
     result = run(*command)
     assert result.exit_code == 1
     assert f"f.jsonl looks like a session file of {title}, not like interlingua messages" in result.stderr
-    assert "`interlingua transcript import f.jsonl` makes a conversation of it" in result.stderr
+    assert "`interlingua transcript import f.jsonl` imports it as a conversation" in result.stderr
     assert Path("f.jsonl").read_text(encoding="utf-8") == text
 
 

@@ -88,7 +88,7 @@ def test_settings_for_a_provider_that_is_not_there_are_told_of(run: Run, server:
     config.write_text(config.read_text(encoding="utf-8") + "[providers.heer]\napi = 'chat'\n", encoding="utf-8")
     result = run("providers", "--json")
 
-    assert result.stderr == "warning: the configuration has settings for 'heer', and no such provider is here\n"
+    assert result.stderr == "warning: the configuration has settings for 'heer', but no such provider is installed\n"
     assert json.loads(result.stdout)
 
 
@@ -116,7 +116,7 @@ def test_an_address_that_is_none_does_not_end_the_listing(
 
     rows = {row["key"]: row for row in json.loads(result.stdout)}
     assert result.exit_code == 0
-    assert rows["anthropic"]["base_url"] == "no valid address"
+    assert rows["anthropic"]["base_url"] == "an invalid URL"
     assert "OLLAMA_HOST" in rows["ollama"]["broken"]
 
 

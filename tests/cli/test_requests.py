@@ -102,9 +102,7 @@ def test_an_image_that_would_be_fetched_is_refused_by_wire_and_explained(run: Ru
     assert run("explain", "cat.jsonl", "--to", "here:echo").exit_code == 0
 
 
-@pytest.mark.parametrize(
-    ("text", "place"), [('{"role": "user"}', "content"), ("{", "line 1"), ("", "holds no message")]
-)
+@pytest.mark.parametrize(("text", "place"), [('{"role": "user"}', "content"), ("{", "line 1"), ("", "has no message")])
 def test_a_conversation_that_cannot_be_read_names_the_place(
     run: Run, server: LocalServer, text: str, place: str
 ) -> None:
@@ -167,8 +165,8 @@ def test_where_nothing_is_swapped_no_cache_is_lost(run: Run, server: LocalServer
     _answered("same.jsonl", "here", "echo", input_tokens=1500)
     same = json.loads(run("explain", "same.jsonl", "--to", "here:echo", "--json").stdout)["lost_cache"]
 
-    assert (nobody["cost_usd"], nobody["cost_note"]) == (None, "no model answered yet, so nothing is cached")
-    assert (same["tokens"], same["cost_note"]) == (0, "the same model: what it cached stays")
+    assert (nobody["cost_usd"], nobody["cost_note"]) == (None, "no model has answered yet, so nothing is cached")
+    assert (same["tokens"], same["cost_note"]) == (0, "the same model: its cache stays valid")
 
 
 def test_what_cannot_be_read_is_said_in_one_line(run: Run, tmp_path: Path) -> None:

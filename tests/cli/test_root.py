@@ -182,7 +182,7 @@ def test_a_plugin_extends_chat_alone(home: Path, tmp_path: Path, monkeypatch: py
 
     assert "--louder" in start("-p", "wider", "chat", "--help").stdout
     assert "--louder" not in start("chat", "--help").stdout
-    assert "'send' cannot be extended; there is chat" in start("-p", "wider", "chat", "--help").stderr
+    assert "'send' cannot be extended; only chat can" in start("-p", "wider", "chat", "--help").stderr
 
 
 def test_a_plugin_that_cannot_be_loaded_is_one_line(home: Path) -> None:
@@ -216,18 +216,14 @@ def test_python_m_runs_the_command_line(home: Path) -> None:
 
 def test_python_m_without_the_command_line_says_what_to_install(home: Path) -> None:
     code = (
-        "import runpy, sys\nfrom importlib.machinery import PathFinder\n"
-        "class Without(PathFinder):\n"
-        "    @classmethod\n"
-        "    def find_spec(cls, name, path=None, target=None):\n"
-        "        return None if name == 'interlingua_cli' else PathFinder.find_spec(name, path, target)\n"
-        "sys.meta_path[:] = [Without if finder is PathFinder else finder for finder in sys.meta_path]\n"
+        "import importlib.metadata, runpy\n"
+        "importlib.metadata.entry_points = lambda **_: importlib.metadata.EntryPoints()\n"
         "runpy.run_module('interlingua', run_name='__main__')"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
 
     assert done.returncode == 1
-    assert done.stderr == "the command line is a distribution of its own: pip install 'interlingua[cli]'\n"
+    assert done.stderr == "the command line is not installed: pip install 'interlingua[cli]'\n"
 
 
 def test_version(run: Run) -> None:

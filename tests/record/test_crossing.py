@@ -119,7 +119,7 @@ def test_beside_each_swap_stand_its_ledger_its_cost_and_what_the_cache_would_hav
         assert f"swap to {swap['model']}: {len(swap['losses'])} rows in the loss ledger" in shown
         cost = f"{Decimal(swap['input_cost_usd']):.6f}".rstrip("0")
         assert f"about {swap['input_tokens']:,} tokens in, ${cost}" in shown
-    assert "1 block of its own reasoning, back as signed" in shown
+    assert "1 block of its reasoning returned with their signature" in shown
 
 
 def test_the_cassette_is_what_the_record_writes(tmp_path: Path) -> None:

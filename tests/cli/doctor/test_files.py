@@ -84,7 +84,7 @@ def test_the_diff_shows_each_change_by_line(ill: Path) -> None:
     shown = list(diff_repair(examine(lines(ill)), "session.jsonl"))
 
     assert "--- session.jsonl:3" in shown  # line 2 is blank
-    assert "+++ session.jsonl: put in after line 5" in shown
+    assert "+++ session.jsonl: inserted after line 5" in shown
     assert "--- session.jsonl:11" in shown
     assert '-{"id": "01' in shown
     assert not [line for line in shown if line.startswith("---") and ":1 " in f"{line} "]
@@ -94,11 +94,11 @@ def test_a_moved_line_is_shown_as_moved() -> None:
     messages = [user("go"), assistant([CALL]), user("?"), tool_result(CALL, "real")]
     found = examine([dumps_message(message).encode() for message in messages])
 
-    assert list(diff_repair(found, "s")) == ["--- s:3", "+++ s: moved behind line 4"] or list(
+    assert list(diff_repair(found, "s")) == ["--- s:3", "+++ s: moved after line 4"] or list(
         diff_repair(found, "s")
     ) == [
         "--- s:4",
-        "+++ s: moved behind line 2",
+        "+++ s: moved after line 2",
     ]
 
 
@@ -144,7 +144,7 @@ def test_the_command_shows_and_writes_nothing_unasked(ill: Path) -> None:
 
     assert code == 1
     assert "orphan-result" in out
-    assert "+++ session.jsonl: put in after line 5" in out
+    assert "+++ session.jsonl: inserted after line 5" in out
     assert "nothing was changed" in err
     assert sorted(ill.parent.iterdir()) == before
 
@@ -174,7 +174,7 @@ def test_a_file_without_any_line_is_no_healthy_conversation(tmp_path: Path) -> N
     (tmp_path / "empty.jsonl").touch()
     code, out, err = run(str(tmp_path / "empty.jsonl"))
 
-    assert (code, out, "holds no message" in err) == (1, "", True)
+    assert (code, out, "has no message" in err) == (1, "", True)
 
 
 def test_the_command_as_json(ill: Path) -> None:

@@ -37,33 +37,33 @@ broken = WireRequest(path="/v1/messages", api="messages", body=b'{"model": "m", 
 assert (finding.rule, finding.path) == ("messages-count", "messages")
 ```
 
-A finding has the rule's id, the place in the body, what is wrong there, and where the rule is from. `covers_request`
-tells whether any rule file covers a request; where none does, `lint_request` finds nothing. Rule C52 of
+A finding has the rule's id, the place in the body, the fault, and the source of the rule. `covers_request`
+tells whether any rule file covers a request; if none does, `lint_request` finds nothing. Rule C52 of
 [the contract](contract.md) holds every plugin's requests against its own rules.
 
-This page is made from the verbs, the rule files and the last measurement (`python -m tests.cli.lint.test_reference`).
+`python -m tests.cli.lint.test_reference` writes this page from the verbs, the rule files and the last measurement.
 
 ## Writing a rule file
 
-A rule file is TOML. It says which requests it covers, then one rule after the other. A plugin hands the texts of its
-files over in the hook [`wire_rules`](hooks.md).
+A rule file is TOML. It describes the requests it covers, then lists its rules. A plugin returns the contents of its
+files in the hook [`wire_rules`](hooks.md).
 
 ```toml
 title = "Acme chat"
 endpoint = '/v1/chat$'               # end of the paths it covers
-model_in_path = '/models/([^/:]+)'   # only where the body does not name the model
+model_in_path = '/models/([^/:]+)'   # only if the body does not have the model
 
 [[rule]]
 id = "tool-name"
 says = "A tool's name is up to 64 letters and digits."
 citation = "WIRE.md, Tools"
-at = "tools[*].name"                 # what it looks at, or a list of it; left out, the whole body
+at = "tools[*].name"                 # the checked part, or a list; default: the whole body
 matches = '[A-Za-z0-9]{1,64}'        # exactly one verb, with its parameter
-when = {model = 'acme-2.*'}          # only there: model, headers, has, lacks
+when = {model = 'acme-2.*'}          # conditions: model, headers, has, lacks
 ```
 
 The conditions: `model` is an expression for the whole name; `headers` a table of expressions for whole values, a
-missing header being the empty text; `has` and `lacks` are paths that must, or must not, lead to something.
+missing header counts as an empty string; `has` and `lacks` are paths that must, or must not, exist.
 
 A path is steps joined by dots: `messages[role=assistant].content[type=tool_use].id`.
 

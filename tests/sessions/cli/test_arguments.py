@@ -58,7 +58,7 @@ def test_options_and_schema_of_a_conversation_come_back(run: Run, server: LocalS
     assert json.loads(again.stdout) == {"name": "Rex", "age": 3}
     assert (server.requests[-1]["temperature"], server.requests[-1]["stop"]) == (1, ["END", "FIN"])
     assert "(as before: -o 'capabilities=" in again.stderr
-    assert "-o stop=END -o stop=FIN --schema 'name, age int'; --plain leaves that out)" in again.stderr
+    assert "-o stop=END -o stop=FIN --schema 'name, age int'; --plain omits these)" in again.stderr
     third = run("send", "-c", "a third")  # what was changed last counts
     assert server.requests[-1]["temperature"] == 1
     assert "-o temperature=1.0" in third.stderr

@@ -132,7 +132,7 @@ def test_a_folder_that_cannot_be_made_does_not_stop_the_answer(run: Run, server:
     result = run("send", "here:echo", "one")
 
     assert (result.exit_code, result.stdout) == (0, "Hello\n")
-    assert f"warning: this is not kept: {home / 'data' / 'interlingua'}: Not a directory" in result.stderr
+    assert f"warning: not stored: {home / 'data' / 'interlingua'}: Not a directory" in result.stderr
 
 
 def test_what_broke_off_is_kept_and_the_way_to_ask_again_is_said(run: Run, server: LocalServer, place: Path) -> None:
