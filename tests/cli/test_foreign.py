@@ -67,7 +67,7 @@ def test_a_json_list_is_recognised_by_its_items() -> None:
         refuse_foreign(json.dumps([{"role": "user", "content": "hi"}], indent=1).encode().splitlines(keepends=True))
 
 
-@settings(max_examples=examples(25), deadline=None, database=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=list(HealthCheck))
 @given(conversations())
 def test_messages_of_interlingua_are_nobody_elses(messages: list[Message]) -> None:
     assert recognise_format(encode_message(message) for message in messages) is None

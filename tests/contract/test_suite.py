@@ -26,7 +26,7 @@ from interlingua_contract.subject import Quirks, Subject, read_quirks
 from interlingua_contract.suite import ProviderContract
 from tests.support import tree
 
-relaxed = settings(max_examples=60, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+relaxed = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def _rule(*findings: str) -> ContractRule:
@@ -126,7 +126,7 @@ def test_histories_are_valid_but_for_what_core_repairs(history: list[Message], o
 def test_strategies_reach_every_block_type() -> None:
     seen: set[str] = set()
 
-    @settings(max_examples=200, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
     @given(conversations())
     def look(history: list[Message]) -> None:
         seen.update(block.type for message in history for block in message.content)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from interlingua_cli.root import cli
 from tests.support import tree
 from tests.support.doc_services import documented_services
 from tests.tools import demo_picture
@@ -45,13 +45,8 @@ def test_make_commands_are_targets() -> None:
 
 
 def test_interlingua_commands_exist() -> None:
-    program = str(Path(sys.executable).with_name("interlingua"))
     asked = {words[1]: where for where, words in _commands() if Path(words[0]).name == "interlingua" and len(words) > 1}
-    wrong = [
-        where
-        for command, where in asked.items()
-        if subprocess.run([program, command, "--help"], capture_output=True, check=False).returncode
-    ]
+    wrong = [where for command, where in asked.items() if CliRunner().invoke(cli, [command, "--help"]).exit_code]
 
     assert not wrong, "no such command:\n" + "\n".join(wrong)
 

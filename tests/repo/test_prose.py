@@ -21,7 +21,7 @@ BROKEN = {  # rule -> sentences that break it
     "is-to-be": ["its provider is to be imported"],
     "stands": ["a text that says so stands there"],
     "what-is": ["What a plugin puts there.", "It is a span. What is\nasked for follows."],
-    "comes": ["the answer comes late", "what comes in is read"],
+    "comes": ["the answer comes late", "what came is read"],
     "such": ["record such a pair"],
     "of-its-own": ["it has a loop of its\nown"],
     "those-of": ["its words are those of the service"],

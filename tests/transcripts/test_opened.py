@@ -29,6 +29,7 @@ from interlingua_transcripts import (
 )
 from interlingua_transcripts.entries import open_messages
 from interlingua_transcripts.lazy import LazyMessages
+from tests.support.counts import chosen
 from tests.transcripts.histories import own_file
 
 LINES = ["pi", "openclaw", "claude-code", "codex", "attocode", "operator-use"]  # systems whose files are lines
@@ -69,8 +70,10 @@ def test_memory_holds_one_message_and_the_outlines(large: Path) -> None:
     assert peak_of(read) < 16_000_000  # 4 MB tell the system
 
 
-@pytest.mark.parametrize("target", LINES)
-@pytest.mark.parametrize("large", LAZY, indirect=True)
+CROSSINGS = [(name, target) for name in LAZY for target in LINES if chosen(f"{name} to {target}", 3)]
+
+
+@pytest.mark.parametrize(("large", "target"), CROSSINGS, indirect=["large"])
 def test_memory_holds_one_message_where_a_file_is_converted_or_measured(large: Path, target: str) -> None:
     with open_transcript(large) as session:
         assert peak_of(lambda: discard(write_pieces(session, target))) < 8_000_000

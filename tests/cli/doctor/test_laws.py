@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from interlingua._request.rules import validate_conversation
@@ -22,7 +22,7 @@ from interlingua_contract.strategies import conversations
 from tests.support.counts import examples
 
 _ORDER = {"results_answer_earlier_calls", "calls_are_answered"}
-relaxed = settings(max_examples=examples(40), deadline=None, database=None, suppress_health_check=list(HealthCheck))
+relaxed = settings(max_examples=examples(40), deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @st.composite
@@ -59,9 +59,10 @@ def texts(value: Any) -> Iterator[str]:
 
 @relaxed
 @given(damaged())
+@example(lines=['{"role": "us', '{"role": "assis'])  # the second line is the cut-off end, the first one stays
 def test_a_second_visit_repairs_nothing_and_changes_no_byte(lines: list[str]) -> None:
     once = visit(lines)
-    again = visit([line.text for line in once.after])
+    again = visit([f"{line.text}\n" for line in once.after])  # the repaired file: every line has its end
 
     assert again.repairs == ()
     assert [line.text for line in again.after] == [line.text for line in once.after]
