@@ -18,8 +18,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from interlingua._plugins.hookspecs import PROVIDER_HOOKS, ProviderHooks
 from interlingua.errors import CallerError
-from interlingua.plugins import PROVIDER_HOOKS, ProviderHooks, Registry
+from interlingua.plugins import Registry
 from interlingua_cli.root import cli
 from interlingua_contract.commands import new_plugin as scaffold
 from interlingua_contract.report import ContractReport, run

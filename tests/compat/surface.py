@@ -18,7 +18,8 @@ from typing import Any
 
 import attrs
 
-from interlingua.plugins import CONTRACT_VERSION, PLUGIN_HOOKS, PROVIDER_HOOKS, PluginHooks, ProviderHooks
+from interlingua._plugins.hookspecs import PLUGIN_HOOKS, PROVIDER_HOOKS, PluginHooks, ProviderHooks
+from interlingua.plugins import CONTRACT_VERSION
 
 _BELOW = ("codec", "errors", "output", "plugins", "testing", "transport", "types")
 FACADES = ("interlingua", *(f"interlingua.{name}" for name in _BELOW if find_spec(f"interlingua.{name}")))

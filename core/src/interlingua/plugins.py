@@ -9,40 +9,30 @@ from interlingua._lazy import lazy_names as lazy_names  # noqa: PLC0414  public 
 
 # Module -> the names that are imported from it when first used.
 _NAMES = {
-    "_catalogue": "ModelInfo Price PriceTier Rates find_model load_catalogue",
+    "_catalogue": "ModelInfo find_model load_catalogue",
     "_http.io": "run_without_waiting",
-    "_ids": "parse_model_id",
-    "_json": (
-        "EMPTY FrozenDict FrozenList dumps dumps_trimmed freeze freeze_object freeze_optional loads "
-        "loads_lossy repair_surrogates thaw"
-    ),
+    "_json": "EMPTY FrozenDict dumps dumps_trimmed freeze freeze_object loads loads_lossy repair_surrogates thaw",
     "_lazy": "lazy_names",
     "_plugins.batches": "BatchAnswer BatchStatus",
     "_plugins.connection": (
-        "Auth BatchLimits Connection ConnectionSettings Credentials Endpoint HttpRequest Sign bearer_auth no_auth"
+        "Auth BatchLimits Connection ConnectionSettings Credentials HttpRequest bearer_auth no_auth"
     ),
     "_plugins.contract": "CONTRACT_VERSION OLDEST_CONTRACT",
-    "_plugins.encoding": (
-        "Json Piece ProjectedConversation encode_each json_array json_array_concat json_object json_object_with "
-        "model_saw"
-    ),
+    "_plugins.encoding": "Json Piece encode_each json_array json_array_concat json_object json_object_with model_saw",
     "_plugins.errors": "error_class_for_status error_for_status retry_after",
-    "_plugins.hookspecs": "PLUGIN_HOOKS PROJECT PROVIDER_HOOKS PluginHooks ProviderHooks hookimpl",
+    "_plugins.hookspecs": "hookimpl",
     "_plugins.losses": "BlockLoss Loss Verdict message_loss nearest_effort option_loss placeholder_text",
-    "_plugins.provider": "Distribution Provider ProjectionTarget",
-    "_plugins.registry": (
-        "EntryPoints InstrumentedWork PRESETS PROVIDERS ProviderEntry Registry format_provider new_manager"
-    ),
-    "_plugins.wire": "RequestContext Step WireChunk WireRequest WireResponse map_stream replay_state",
+    "_plugins.provider": "Provider",
+    "_plugins.registry": "InstrumentedWork Registry format_provider",
+    "_plugins.wire": "RequestContext WireChunk WireRequest WireResponse map_stream replay_state",
     "_request.prepare": "estimate_tokens read_messages write_request",
     "_response.decode": "MessageAssembler",
-    "_response.framing": "Framer NdjsonFramer SseFramer",
+    "_response.framing": "Framer SseFramer",
 }
 
 if TYPE_CHECKING:
     from interlingua._catalogue import *
     from interlingua._http.io import run_without_waiting as run_without_waiting  # noqa: PLC0414  this alone
-    from interlingua._ids import *
     from interlingua._json import *
     from interlingua._plugins.batches import *
     from interlingua._plugins.connection import *

@@ -216,7 +216,7 @@ def test_a_forced_tool_is_one_of_those_given() -> None:
     tool = il.ToolDefinition(
         name="read", description="", input_schema={"type": "object"}, side_effects=il.SideEffects.READ
     )
-    with client(Server("http://nowhere.test", [])) as c, pytest.raises(il.CallerError, match=r"'write'; .* read"):
+    with client(Server("http://nowhere.test", [])) as c, pytest.raises(il.CallerError, match=r"'write', but .* read"):
         c.build_request("hi", tools=[tool], tool_choice=il.ToolChoice("write"))
 
 

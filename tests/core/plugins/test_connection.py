@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from interlingua._plugins.connection import Endpoint
 from interlingua.errors import PluginError
-from interlingua.plugins import Connection, Endpoint, RequestContext, WireChunk, format_provider, replay_state
+from interlingua.plugins import Connection, RequestContext, WireChunk, format_provider, replay_state
 from interlingua.types import Origin, StopReason, user
 
 CONNECTION = Connection(

@@ -11,9 +11,9 @@ import attrs
 import click
 
 from interlingua._catalogue import ModelInfo
+from interlingua._plugins.registry import ProviderEntry
 from interlingua._pricing import cost_of
 from interlingua.errors import InterlinguaError
-from interlingua.plugins import ProviderEntry
 from interlingua.types import Usage
 from interlingua_cli.completion import complete_models_words
 from interlingua_cli.config import write_value

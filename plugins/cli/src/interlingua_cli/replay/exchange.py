@@ -14,20 +14,13 @@ from urllib.parse import urlsplit
 import attrs
 
 from interlingua._ids import TOOL_PREFIX
+from interlingua._plugins.connection import Endpoint
 from interlingua._request.rules import check_message
 from interlingua._response.decode import StreamDecoder
 from interlingua._response.framing import framer
 from interlingua.codec import encode_message
 from interlingua.errors import InterlinguaError, InvalidConversationError, ProviderError, UnknownProviderError
-from interlingua.plugins import (
-    Connection,
-    ConnectionSettings,
-    Endpoint,
-    Provider,
-    Registry,
-    RequestContext,
-    WireResponse,
-)
+from interlingua.plugins import Connection, ConnectionSettings, Provider, Registry, RequestContext, WireResponse
 from interlingua.types import Message, MessageStatus, OpaqueBlock, Origin, RoutingDecision, RoutingMode
 from interlingua_cli.replay.source import Entry
 

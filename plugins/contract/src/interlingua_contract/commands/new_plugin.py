@@ -14,8 +14,9 @@ from typing import Any
 
 import click
 
+from interlingua._plugins.hookspecs import PROVIDER_HOOKS, ProviderHooks
 from interlingua.errors import CallerError
-from interlingua.plugins import CONTRACT_VERSION, PROVIDER_HOOKS, ProviderHooks
+from interlingua.plugins import CONTRACT_VERSION
 from interlingua_cli.context import CommandContext
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")

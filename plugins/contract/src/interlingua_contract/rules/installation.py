@@ -18,16 +18,9 @@ from urllib.parse import urlsplit
 
 import attrs
 
-from interlingua.plugins import (
-    CONTRACT_VERSION,
-    PRESETS,
-    PROJECT,
-    PROVIDERS,
-    Connection,
-    ConnectionSettings,
-    HttpRequest,
-    WireRequest,
-)
+from interlingua._plugins.hookspecs import PROJECT
+from interlingua._plugins.registry import PRESETS, PROVIDERS
+from interlingua.plugins import CONTRACT_VERSION, Connection, ConnectionSettings, HttpRequest, WireRequest
 from interlingua.types import user
 from interlingua_contract.rule import NotApplicable, RuleFinding, rule
 from interlingua_contract.scenes import offered_tools
