@@ -142,7 +142,7 @@ def test_the_store_is_the_same_on_postgresql() -> None:
 
 
 def test_an_unreachable_database_is_a_typed_error() -> None:
-    with pytest.raises(OverloadedError, match="does not answer"):
+    with pytest.raises(OverloadedError, match="does not respond"):
         GatewayStore("postgresql://nobody@127.0.0.1:1/none?connect_timeout=1")
 
 

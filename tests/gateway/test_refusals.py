@@ -31,7 +31,7 @@ def test_a_model_without_a_key_says_which_variable_to_set(api: Api) -> None:
     assert answer.headers["x-should-retry"] == "false"
     assert answer.json()["error"].get("code", 503) in (503, None) if api.name != "ollama" else True
     assert error_message(api, answer.json()) == (
-        "the gateway has no key for anthropic: set ANTHROPIC_API_KEY where it runs"
+        "the gateway has no key for anthropic: set ANTHROPIC_API_KEY in the gateway's environment"
     )
 
 
@@ -138,4 +138,4 @@ def test_nothing_of_the_databases_library_is_in_an_error(api: Api, tmp_path: Pat
         answer = httpx.post(served + api.path, json=dict(api.body), headers={"authorization": f"Bearer {secret}"})
 
     assert answer.status_code in (503, 529)
-    assert error_message(api, answer.json()) == "the gateway's database does not answer; try again later"
+    assert error_message(api, answer.json()) == "the gateway's database does not respond; try again later"

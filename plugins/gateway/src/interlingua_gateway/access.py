@@ -1,4 +1,4 @@
-"""Who may ask, how much, and what it came to: keys, budgets, limits and metrics of requests."""
+"""Keys, budgets, limits and metrics of requests."""
 
 from __future__ import annotations
 
@@ -26,35 +26,35 @@ from interlingua.types import Message
 from interlingua_gateway.store import GatewayStore, Key, ask_store
 
 NOBODY = "local"
-"""The tenant of requests where no keys are asked for."""
-_KEPT = 5.0  # seconds for which a key that was found is not looked up again
-_MODELS = 200  # most models that metrics tell apart
+"""The tenant of requests without a key."""
+_KEPT = 5.0  # seconds before a key is read from the store again
+_MODELS = 200  # most models with their own label in metrics
 _log = logging.getLogger("interlingua.gateway")
 
 
 @attrs.define
 class Admission:
-    """A request that was let in, until it is settled.
+    """An admitted request, until it is settled.
 
     Attributes:
-        tenant: whose it is: the id of a key.
-        api: key of the provider whose API is spoken.
-        begun: when it was let in, by a clock that only goes forward.
-        target: `provider:model` that was asked last.
+        tenant: the id of the caller's key.
+        api: the key of the provider whose API the caller uses.
+        started: the time of admission, by `time.perf_counter`.
+        target: the `provider:model` of the last attempt.
     """
 
     tenant: str
     api: str
-    begun: float = attrs.field(factory=time.perf_counter)
+    started: float = attrs.field(factory=time.perf_counter)
     target: str = ""
 
 
 class Access:
-    """Lets requests in and notes what they came to.
+    """Admits requests and records their outcomes.
 
     Args:
         store: the store of the keys; None if requests need no key.
-        key_headers: lower-case names of headers that may hold a key, besides `authorization`.
+        key_headers: lower-case names of headers that may hold a key, in addition to `authorization`.
         key_parameters: names of query parameters that may hold a key.
     """
 
@@ -72,19 +72,19 @@ class Access:
             "requests", "Requests by outcome: ok or the error's class", (*names, "outcome"), **facts
         )
         self._tokens = Counter("tokens", "Tokens of conversations", (*names, "direction"), **facts)
-        self._cost = Counter("cost_usd", "Cost by list price, where one is known", names, **facts)
+        self._cost = Counter("cost_usd", "Cost by list price, if known", names, **facts)
         self._losses = Counter("losses", "Rows of the ledger, of requests and answers", (*names, "verdict"), **facts)
         self._unrecorded = Counter("unrecorded", "Conversations that could not be recorded", ("api",), **facts)
         buckets = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
         self._seconds = Histogram("request_seconds", "Seconds of a request", names, buckets=buckets, **facts)
-        self._open = Gauge("open_requests", "Requests that are being answered", ("api",), **facts)
+        self._open = Gauge("open_requests", "Requests in progress", ("api",), **facts)
 
     async def authenticate(self, headers: Mapping[str, str], query: Mapping[str, str]) -> Key | None:
         """Return the key of a request; None if requests need no key.
 
         Raises:
-            AuthenticationError: there is none, or it is not ours, revoked or expired.
-            OverloadedError: the database does not answer.
+            AuthenticationError: the request has no key, or an unknown, revoked or expired one.
+            OverloadedError: the database does not respond.
         """
         if self._store is None:
             return None
@@ -94,36 +94,36 @@ class Access:
         given += [query.get(name) for name in self._key_parameters]
         text = next(filter(None, given), None)
         if not text:
-            raise AuthenticationError("no key: this gateway asks for one of its own")
+            raise AuthenticationError("no key: send a key of this gateway (interlingua gateway keys add)")
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
         key, found = self._known.get(digest, (None, 0.0))
         if key is None or time.monotonic() - found > _KEPT:
             key = await ask_store(self._store.find_key, text)
             if key is None:
-                raise AuthenticationError("this key is not one of the gateway's")
+                raise AuthenticationError("unknown key: send a key of this gateway")
             if len(self._known) > 10_000:
                 self._known.clear()
             self._known[digest] = (key, time.monotonic())
         if key.revoked is not None or (key.expires is not None and key.expires.timestamp() <= time.time()):
-            raise AuthenticationError("this key was revoked or has expired")
+            raise AuthenticationError("this key is revoked or expired")
         return key
 
     async def admit(self, key: Key | None, model: str, api: str) -> Admission:
-        """Let a request in.
+        """Admit a request.
 
         Raises:
-            PermissionDeniedError: the key may not ask for this model.
-            RateLimitError: the key asked too often or for too much in this minute.
+            PermissionDeniedError: the key may not use this model.
+            RateLimitError: the key has reached its requests or tokens for this minute.
             QuotaExceededError: its budget is used up.
-            OverloadedError: the database does not answer: nothing is given away unseen.
+            OverloadedError: the database does not respond, so the use cannot be recorded.
         """
         if key is not None and self._store is not None:
             if key.models and not any(fnmatchcase(model, pattern) for pattern in key.models):
-                raise PermissionDeniedError(f"this key may not ask for {model!r}")
+                raise PermissionDeniedError(f"this key may not use the model {model!r}")
             if key.requests_per_minute is not None or key.tokens_per_minute is not None:
                 wait = await ask_store(self._store.take_request, key)
                 if wait is not None:
-                    raise RateLimitError("the limit of this key is reached for this minute", retry_after=wait)
+                    raise RateLimitError("this key has reached its limit for this minute", retry_after=wait)
             if key.budget_usd is not None:
                 spent = await ask_store(self._store.spent, key)
                 if spent.cost_usd >= key.budget_usd:
@@ -132,11 +132,11 @@ class Access:
         return Admission(NOBODY if key is None else key.id, api)
 
     async def settle(self, admission: Admission, message: Message | None, error: BaseException | None) -> None:
-        """Note what a request came to: its answer, or what was received of it, and what went wrong."""
+        """Record the outcome of a request: its answer, or the part that was received, and the failure."""
         names = (admission.api, self._label(admission.target) if message is not None and message.content else "")
         self._open.labels(admission.api).dec()
         self._requests.labels(*names, type(error).__name__ if error is not None else "ok").inc()
-        self._seconds.labels(*names).observe(time.perf_counter() - admission.begun)
+        self._seconds.labels(*names).observe(time.perf_counter() - admission.started)
         usage = None if message is None else message.metadata.usage
         if usage is None:
             return
@@ -148,24 +148,26 @@ class Access:
             try:
                 await ask_store(self._store.add_usage, admission.tenant, given, made, cost or Decimal(0))
             except OverloadedError as failure:
-                _log.error("key %s: %d + %d tokens, %s USD not noted: %s", admission.tenant, given, made, cost, failure)
+                _log.error(
+                    "key %s: %d + %d tokens, %s USD not recorded: %s", admission.tenant, given, made, cost, failure
+                )
 
     def count_unrecorded(self, api: str) -> None:
-        """Note a conversation that was to be recorded and was not."""
+        """Count a conversation that could not be recorded."""
         self._unrecorded.labels(api).inc()
 
     def count_losses(self, api: str, target: str, losses: Iterable[Loss]) -> None:
-        """Note what a request or its answer lost."""
+        """Count the losses of a request or its answer."""
         for loss in losses:
             self._losses.labels(api, self._label(target), loss.verdict).inc()
 
     def _label(self, target: str) -> str:
-        """Return the model as metrics name it: callers invent names without end, and some services answer to all."""
+        """Return the model's label in metrics; their number is limited because some services accept any name."""
         if target not in self._labels and len(self._labels) >= _MODELS:
             return "other"
         self._labels.add(target)
         return target
 
     def count_refusal(self, api: str, error: InterlinguaError) -> None:
-        """Note a request that was not let in."""
+        """Count a request that was not admitted."""
         self._requests.labels(api, "", type(error).__name__).inc()

@@ -1,4 +1,4 @@
-"""`interlingua gateway`: serve until stopped; make, list and take back keys."""
+"""`interlingua gateway`: serve until stopped; make, list and revoke keys."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _CONFIG = click.option(
 def gateway(context: click.Context, file: Path | None, host: str, port: int, record: str | None) -> None:
     """Serve the providers' own APIs over any provider.
 
-    Point an agent or an SDK at http://HOST:PORT and ask for `provider:name`, or for a name of the configuration.
+    Point an agent or an SDK at http://HOST:PORT and use `provider:name` as the model, or a name of the configuration.
     """
     if context.invoked_subcommand is not None:
         return
@@ -49,12 +49,12 @@ def gateway(context: click.Context, file: Path | None, host: str, port: int, rec
         config = attrs.evolve(config, record=record)
     if config.auth == "none" and not _is_loopback(host):
         how = 'set auth = "keys" in the configuration and make a key, or listen on 127.0.0.1'
-        raise click.UsageError(f"{host} is reachable by others: {how}")
+        raise click.UsageError(f"{host} is reachable from other machines: {how}")
     app = create_app(config, registry=state.registry, settings=state.settings, environ=state.environ)
     for warning in app.state.services.warnings():
         click.echo(f"warning: {warning}", err=True)
     click.echo(f"serving on http://{host}:{port}; stop with Ctrl-C", err=True)
-    signal.signal(signal.SIGTERM, lambda *_: None)  # uvicorn stops well, then raises it again: that would be exit 143
+    signal.signal(signal.SIGTERM, lambda *_: None)  # uvicorn stops cleanly, then raises it again: exit 143
     uvicorn.run(
         app, host=host, port=port, log_level="warning", access_log=False, ws="none",
         timeout_graceful_shutdown=round(config.drain),
@@ -63,18 +63,18 @@ def gateway(context: click.Context, file: Path | None, host: str, port: int, rec
 
 @gateway.group("keys")
 def keys() -> None:
-    """Make, list and take back keys of the gateway's own."""
+    """Make, list and revoke keys of the gateway."""
 
 
 @keys.command("add")
 @click.argument("name")
 @_CONFIG
-@click.option("--budget", help="Most that its requests may cost, in USD.")
-@click.option("--days", type=click.IntRange(1), help="Days after which the budget begins anew; without, never.")
+@click.option("--budget", help="The most that its requests may cost, in USD.")
+@click.option("--days", type=click.IntRange(1), help="Days after which the budget renews; without it, never.")
 @click.option("--requests-per-minute", type=click.IntRange(1))
 @click.option("--tokens-per-minute", type=click.IntRange(1))
-@click.option("--model", "models", multiple=True, help="A name or pattern that may be asked for; several are allowed.")
-@click.option("--expires-in", type=click.IntRange(1), help="Days until it is refused.")
+@click.option("--model", "models", multiple=True, help="A model name or pattern that the key may use; repeatable.")
+@click.option("--expires-in", type=click.IntRange(1), help="Days until the key expires.")
 @click.pass_obj
 def add_key(
     state: CommandContext,
@@ -87,11 +87,11 @@ def add_key(
     models: tuple[str, ...],
     expires_in: int | None,
 ) -> None:
-    """Make a key for NAME and print it, this one time."""
+    """Make a key for NAME and print it once."""
     try:
         amount = None if budget is None else Decimal(budget)
     except InvalidOperation as error:
-        raise click.BadParameter(f"{budget!r} is no amount of USD", param_hint="--budget") from error
+        raise click.BadParameter(f"{budget!r} is not an amount of USD", param_hint="--budget") from error
     expires = None if expires_in is None else datetime.now(UTC) + timedelta(days=expires_in)
     key, secret = _store(state, file).add_key(
         name,
@@ -102,7 +102,7 @@ def add_key(
         models=models,
         expires=expires,
     )
-    click.echo(f"key {key.id} for {name}; it is shown this once:", err=True)
+    click.echo(f"key {key.id} for {name}; it is shown only once:", err=True)
     click.echo(secret)
 
 
@@ -111,7 +111,7 @@ def add_key(
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def list_keys(state: CommandContext, file: Path | None, as_json: bool) -> None:
-    """List all keys and what they spent in the running period."""
+    """List all keys and their costs in the current period."""
     store = _store(state, file)
     rows = [(key, store.spent(key)) for key in store.list_keys()]
     if as_json:
@@ -134,7 +134,7 @@ def list_keys(state: CommandContext, file: Path | None, as_json: bool) -> None:
 @_CONFIG
 @click.pass_obj
 def revoke_key(state: CommandContext, key_id: str, file: Path | None) -> None:
-    """Take the key KEY_ID back; gateways that run notice within seconds."""
+    """Revoke the key KEY_ID; running gateways reject it within seconds."""
     if not _store(state, file).revoke_key(key_id):
         raise click.UsageError(f"no key {key_id!r}; `interlingua gateway keys list` shows them")
     click.echo(f"key {key_id} is revoked", err=True)
@@ -151,7 +151,7 @@ def _store(state: CommandContext, file: Path | None) -> GatewayStore:
 
     store = open_store(_read(file), state.environ)
     if store is None:
-        raise click.UsageError("there is no HOME to keep keys in: name a store in the configuration")
+        raise click.UsageError("no store for keys: set store in the configuration, or HOME")
     return store
 
 

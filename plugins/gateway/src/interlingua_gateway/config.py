@@ -20,17 +20,18 @@ WAYS = ("none", "keys")
 
 @attrs.frozen(kw_only=True)
 class ModelRoute:
-    """Which models answer for a name that callers ask for.
+    """The models that answer for a name that callers use.
 
     Attributes:
-        match: the name, or a pattern with `*` and `?`, such as `fast-*`.
-        to: models as `provider:name`, tried in order: the next one answers where one fails before its answer began.
-            `{model}` stands for the name that was asked for.
-        retries: how often each is tried again by itself.
-        first_byte: seconds until a model has to begin to answer.
-        between_chunks: seconds from one piece of an answer to the next.
-        total: seconds for all of it; none by default.
-        max_tokens: most tokens that a caller may ask for; more is cut to it, with a row in the ledger.
+        match: the model name, or a pattern with `*` and `?`, such as `fast-*`.
+        to: models as `provider:name`, tried in order until one has started to answer. `{model}` is replaced by the
+            requested name.
+        retries: how often each model is tried again.
+        first_byte: most seconds until an answer starts.
+        between_chunks: most seconds between two chunks of an answer.
+        total: most seconds for a whole answer; None means no limit.
+        max_tokens: most output tokens that a caller may request; a larger number is reduced to it, with a row in the
+            ledger.
     """
 
     match: str
@@ -42,7 +43,7 @@ class ModelRoute:
     max_tokens: int | None = None
 
     def targets(self, asked: str) -> tuple[str, ...]:
-        """Return the models for the name that was asked for."""
+        """Return the models for a requested name."""
         return tuple([model.replace("{model}", asked) for model in self.to])
 
 
@@ -51,20 +52,20 @@ class GatewayConfig:
     """All settings.
 
     Attributes:
-        routes: looked at in order; the first that matches counts. A name that none matches goes as it is when it is
-            `provider:name`, else to the provider whose API is spoken.
+        routes: the first route that matches a requested name is used. Without a match, `provider:name` is used
+            unchanged, and any other name is a model of the provider whose API the caller uses.
         apis: provider keys: if two plugins serve the same path, the first of these has it, then the first by key.
-        auth: `keys` (each request needs a key of the gateway's) or `none`, which only a loopback address may have.
-        store: where keys, budgets and kept state are: `sqlite:///file` or `postgresql://…`; empty is a file in the
-            user's data folder.
-        seal_keys_env: environment variable with the keys that seal state, 32 bytes as base64 each, separated by blanks:
-            the first one seals, all open. Without it a key is made and kept in the store.
-        record: where conversations are recorded as sessions: a file, or `postgresql://…` (extra `record`); empty
-            records none.
+        auth: `keys` (each request needs a key of this gateway), or `none`, which is allowed on a loopback address only.
+        store: the database of keys, budgets and stored state: `sqlite:///file` or `postgresql://…`; empty is a file in
+            the user's data folder.
+        seal_keys_env: the environment variable with the keys that seal state, 32 bytes as base64 each, separated by
+            blanks: the first one seals, all open. Without it a key is made and kept in the store.
+        record: the store in which conversations are recorded as sessions: a file, or `postgresql://…` (extra
+            `record`); empty records no conversations.
         body_limit: most bytes of a request.
-        drain: seconds that open answers get when the gateway stops.
-        fetch_urls: True to fetch images that a caller names by address, where a model takes no addresses. Off: a caller
-            could make the gateway read addresses of its own network.
+        drain: seconds that open answers have to finish when the gateway stops.
+        fetch_urls: True to fetch images from URLs in requests if a model accepts no URLs. Off by default, because a
+            caller could make the gateway read addresses of its private network.
     """
 
     routes: tuple[ModelRoute, ...] = ()
@@ -78,11 +79,11 @@ class GatewayConfig:
     fetch_urls: bool = False
 
     def route(self, asked: str, provider: str) -> ModelRoute:
-        """Return the route of a name.
+        """Return the route of a requested name.
 
         Args:
             asked: the name in the request.
-            provider: whose API is spoken.
+            provider: the key of the provider whose API the caller uses.
         """
         for route in self.routes:
             if fnmatchcase(asked, route.match):
@@ -94,20 +95,20 @@ def read_config(path: Path) -> GatewayConfig:
     """Read a configuration file.
 
     Raises:
-        DecodeError: it cannot be read; the message names the place.
+        DecodeError: the file cannot be read; the message says where the problem is.
     """
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise DecodeError(f"{path} cannot be read: {error}") from error
+        raise DecodeError(f"cannot read {path}: {error}") from error
     return config_of(data, str(path))
 
 
 def config_of(data: Mapping[str, Any], name: str = "the configuration") -> GatewayConfig:
-    """Make a configuration of plain values, as the file has them.
+    """Make a configuration from plain values, as a file has them.
 
     Raises:
-        DecodeError: one of them is not as it should be; the message names the place.
+        DecodeError: a value is invalid; the message says where.
     """
     converter = Converter(forbid_extra_keys=True, prefer_attrib_converters=True)
     for kind in (ModelRoute, GatewayConfig):

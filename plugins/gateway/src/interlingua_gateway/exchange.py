@@ -1,4 +1,4 @@
-"""One request: read in the caller's API, answered by a model of any provider, written in the caller's API."""
+"""Answer one request: read it in the caller's API, ask a model of any provider, write its answer in that API."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ _OPTIONS = tuple(attrs.fields_dict(RequestOptions).keys() - {"model", "stream", 
 
 
 class BodyTooLargeError(CallerError):
-    """A request whose body is larger than the gateway takes: status 413."""
+    """A request body above the limit of the gateway: status 413."""
 
 
 class UpstreamKeyError(ServerError):
-    """The gateway has no key for a model's service, or one that is refused: status 503, and no use to try again."""
+    """The gateway's key for a model's service is missing or rejected: status 503; a retry does not help."""
 
 
 class ApiEndpoint:
@@ -110,12 +110,12 @@ class _Request:
         self._inbound: InboundRequest
         self._headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         self.id = self._context.answer_id
-        self.status: int | None = None  # as soon as the answer has begun
+        self.status: int | None = None  # set when the answer starts
         self.failure: BaseException | None = None
-        self._last = b""  # the end of a streamed answer, until its state is kept
+        self._last = b""  # the end of a streamed answer, sent after its state is stored
 
     def facts(self) -> dict[str, Any]:
-        """Return what plugins are told of the request: nothing that holds a key."""
+        """Return the facts for plugins, without headers that may hold a key."""
         scope, secret = self._scope, self._services.secret_headers
         return {
             "method": scope["method"], "scheme": scope.get("scheme", "http"), "path": scope["path"],
@@ -124,10 +124,10 @@ class _Request:
         }  # fmt: skip
 
     async def answer(self) -> None:
-        """Read the request, have it answered, write the answer.
+        """Read the request, let a model answer, and write the answer.
 
         Raises:
-            InterlinguaError: it cannot be read or is not let in, or no model answers.
+            InterlinguaError: the request is invalid or not admitted, or no model answers.
         """
         services, context, headers = self._services, self._context, self._headers
         query = parse_qsl(self._scope["query_string"].decode("latin-1"), keep_blank_values=True)
@@ -157,7 +157,7 @@ class _Request:
             await self._first_that_answers(inbound, self._whole)
 
     async def fail(self, error: InterlinguaError, cause: BaseException | None = None) -> None:
-        """Write an error, unless an answer has begun: a stream says itself how it ended."""
+        """Write an error, unless an answer has started: a stream reports its own end."""
         self.failure = cause or error
         if self._admission is not None:
             await self._settle(error.partial, cause or error)
@@ -178,7 +178,7 @@ class _Request:
     async def _first_that_answers(
         self, inbound: InboundRequest, ask: Callable[[AsyncClient, _Target], Awaitable[None]]
     ) -> None:
-        """Ask the models of the route in order, until one has begun to answer."""
+        """Ask the models of the route in order, until one has started to answer."""
         route = self._services.config.route(inbound.options.model, self._plugin.key)
         targets = route.targets(inbound.options.model)
         client = self._services.client(route)
@@ -200,7 +200,7 @@ class _Request:
         try:
             model = self._services.registry.resolve(name)
             provider = self._services.registry.provider(model.provider)
-        except (CallerError, PluginError) as error:  # its text is for who runs the gateway: it lists what is installed
+        except (CallerError, PluginError) as error:  # its message lists the installed providers: not for callers
             self._services.log.warning("request %s: no model %r: %s", self.id, name, error)
             raise ModelNotFoundError(f"the model {inbound.options.model!r} does not exist") from None
         can = provider.capabilities(model.name)
@@ -217,14 +217,14 @@ class _Request:
         return _Target(str(model), origin, messages, inbound.tools, options, losses)
 
     def _without_upstreams_key(self, error: InterlinguaError) -> InterlinguaError:
-        """Return an error for the caller; that the gateway's own key is wanting or refused is no fault of his."""
+        """Return an error for the caller; a missing or rejected key of the gateway is not the caller's error."""
         if not isinstance(error, AuthenticationError | PermissionDeniedError):
             return error
-        text = "the service of this model does not accept the gateway's key"
+        text = "the service of this model rejected the gateway's key"
         if error.provider and (names := self._services.missing_key(error.provider)):
             text = f"the gateway has no key for {error.provider}"
-            if self._services.config.auth == "none":  # who asks is who runs it
-                text += f": set {names} where it runs"
+            if self._services.config.auth == "none":  # callers and operators are the same people
+                text += f": set {names} in the gateway's environment"
         self._services.log.warning("request %s: %s", self.id, text)
         failure = UpstreamKeyError(text, provider=error.provider, status=503)
         failure.partial = error.partial
@@ -275,7 +275,7 @@ class _Request:
             gone = asyncio.ensure_future(self._wait_until_gone())
             try:
                 await asyncio.wait({pump, gone}, return_when=asyncio.FIRST_COMPLETED)
-            except asyncio.CancelledError:  # the gateway stops and gives no more time
+            except asyncio.CancelledError:  # the gateway stops, and the time to finish is over
                 if pump.cancel():
                     end = self._last + writer.end()
                     await self._send({"type": "http.response.body", "body": end, "more_body": False})
@@ -284,16 +284,16 @@ class _Request:
                 gone.cancel()
                 pump.cancel()
                 await asyncio.wait({pump})
-                if writer.losses:  # the headers are gone: what a stream loses shows later
-                    self._services.log.warning("request %s: the answer lost %s", self.id, _ledger(writer.losses))
+                if writer.losses:  # the headers are sent before a stream loses anything
+                    self._services.log.warning("request %s: losses of the answer: %s", self.id, _ledger(writer.losses))
                 self._services.access.count_losses(self._plugin.key, target.name, [*losses, *writer.losses])
                 self.failure = None if pump.cancelled() else pump.exception() or pump.result()
                 await self._settle(stream.partial, self.failure)
             if not pump.cancelled():
-                pump.result()  # raises what is the gateway's own fault
+                pump.result()  # raises an internal error
 
     async def _pump(self, stream: AsyncMessageStream, writer: Any) -> BaseException | None:
-        """Write what one upstream read brought in one write; return what ended the answer badly."""
+        """Write the events of each upstream read in one write; return the failure that ended the answer."""
         failure: BaseException | None = None
         try:
             async for events in stream.batches():
@@ -303,7 +303,7 @@ class _Request:
                 elif data:
                     await self._send({"type": "http.response.body", "body": data, "more_body": True})
             await self._keep(stream.partial)
-        except InterlinguaError as error:  # the writer has said so
+        except InterlinguaError as error:  # the writer has reported it
             failure = error
         await self._send({"type": "http.response.body", "body": self._last + writer.end(), "more_body": False})
         return failure
@@ -315,7 +315,7 @@ class _Request:
     # -- other requests ------------------------------------------------------------------------------------------
 
     async def _count(self, client: AsyncClient, target: _Target) -> None:
-        """Count a request's tokens by its model's service, or estimate them where it does not count."""
+        """Count a request's tokens by its model's service, or estimate them if the service cannot count."""
         try:
             tokens = await client.count_tokens(target.messages, model=target.name, tools=target.tools, **target.given)
         except CapabilityError:
@@ -339,7 +339,7 @@ class _Request:
                     self._services.access.count_unrecorded(self._plugin.key)
 
     async def _keep(self, message: Message) -> None:
-        """Keep what the caller's API does not carry, before the answer ends: a request may follow at once."""
+        """Store the state that the caller's API cannot carry, before the answer ends and a new request can follow."""
         recall, own = self._services.recall, (self._plugin.key, self._api.name)
         if recall is not None and self._admission is not None and (message.metadata.origin or own)[:2] != own:
             await recall.keep(self._admission.tenant, self._inbound, message)
@@ -348,22 +348,22 @@ class _Request:
         limit = self._services.config.body_limit
         text = headers.get("content-length", "0")
         if text.isdecimal() and int(text) > limit:
-            raise BodyTooLargeError(f"the body has {text} bytes; the gateway takes {limit}")
+            raise BodyTooLargeError(f"the body has {text} bytes; the limit of this gateway is {limit}")
         parts: list[bytes] = []
         size = 0
         while True:
             event = await self._receive()
             if event["type"] == "http.disconnect":
-                raise CallerError("the caller went away")
+                raise CallerError("the caller closed the connection")
             parts.append(event.get("body", b""))
             size += len(parts[-1])
             if size > limit:
-                raise BodyTooLargeError(f"the body has more than {limit} bytes, which is what the gateway takes")
+                raise BodyTooLargeError(f"the body has more than {limit} bytes, the limit of this gateway")
             if not event.get("more_body"):
                 return b"".join(parts)
 
     def _facts(self, target: _Target, losses: Sequence[Loss]) -> dict[str, str]:
-        """Return the headers that say who answered and what was lost on the way to it."""
+        """Return the headers with the request id, the model that answered and the losses."""
         return {
             "x-interlingua-request-id": self.id,
             "x-interlingua-model": target.name,
@@ -383,7 +383,7 @@ class _Request:
 
 @attrs.frozen
 class _Target:
-    """What is sent to one model: its id, its origin, the conversation, tools, options, and what was lost so far."""
+    """The request to one model: its id and origin, the conversation, tools, options, and the losses so far."""
 
     name: str
     origin: Origin
@@ -399,7 +399,7 @@ class _Target:
         return {name: value for name, value in found.items() if value is not None}
 
     def with_estimate(self, message: Message, registry: Registry) -> Message:
-        """Return a cut answer with an estimate of its use: services report it at the end, which never came."""
+        """Return a cut answer with an estimated usage: services report it at the end of an answer."""
         provider = registry.provider(self.origin.provider)
         options = attrs.evolve(self.options, model=self.origin.model)
         usage = message.metadata.usage or Usage()
@@ -423,7 +423,7 @@ def _text_of(block: ContentBlock) -> str:
 def _refuse_references(inbound: InboundRequest, names: Sequence[str], model: str) -> None:
     for name in names:
         if inbound.extra.get(name) is not None:
-            text = f"{name} names what only this API's own service keeps, and {model} answers"
+            text = f"{name} refers to data that only this API's own service has, and {model} answers"
             raise CapabilityError(f"{text}; send the whole conversation in the request")
 
 
@@ -433,12 +433,12 @@ def _refuse_urls(messages: Sequence[Message], model: str) -> None:
             inner = block.content if isinstance(block, ToolResultBlock) else (block,)
             for part in inner:
                 if isinstance(part, ImageBlock | DocumentBlock | AudioBlock) and part.source.kind == "url":
-                    text = f"message {at}: {model} takes no addresses of media, and the gateway fetches none"
+                    text = f"message {at}: {model} accepts no media URLs, and fetch_urls is off in this gateway"
                     raise CapabilityError(f"{text}; send the data itself")
 
 
 def _ledger(losses: Sequence[Loss]) -> str:
-    """Return the rows as ASCII JSON; those that do not fit are counted by the last one."""
+    """Return the rows as ASCII JSON; the last one counts those that do not fit."""
     rows: list[dict[str, Any]] = [{"path": row.path, "verdict": row.verdict, "reason": row.reason} for row in losses]
     text = ""
     for kept in range(min(len(rows), 100), -1, -1):

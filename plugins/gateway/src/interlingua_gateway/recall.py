@@ -1,7 +1,7 @@
 """Keep answers for callers that do not send back the state their models need.
 
 Some APIs have no place for another provider's state, and an agent may drop it when it changes models. The gateway
-therefore stores such an answer, sealed, under a digest of the parts that the caller sees of it and of the message
+therefore stores an answer with state, sealed, under a digest of the parts that the caller sees of it and of the message
 before it.
 """
 
@@ -38,11 +38,11 @@ _log = logging.getLogger("interlingua.gateway")
 
 
 class Recall:
-    """Keeps answers and puts them back.
+    """Stores answers and puts them back into requests.
 
     Args:
-        store: where they are kept.
-        sealer: seals what is kept, for a tenant each.
+        store: the store.
+        sealer: seals the answers for their tenants.
     """
 
     def __init__(self, store: GatewayStore, sealer: Sealer) -> None:
@@ -50,7 +50,7 @@ class Recall:
         store.drop_states(datetime.now(UTC) - _AGE)
 
     async def keep(self, tenant: str, asked: InboundRequest, answer: Message) -> None:
-        """Keep an answer whose state the caller's API may not bring back; one that was cut is not kept."""
+        """Store an answer whose state the caller's API may not send back, unless the answer was cut off."""
         if not asked.messages or answer.metadata.status is not MessageStatus.COMPLETE or not _has_state(answer):
             return
         state = {"message": dumps_message(answer)}
@@ -58,14 +58,14 @@ class Recall:
         try:
             await ask_store(self._store.keep_states, tenant, seals)
         except InterlinguaError as error:
-            _log.error("an answer's state was not kept: %s", error)
+            _log.error("the state of an answer was not stored: %s", error)
 
     async def restore(self, tenant: str, request: InboundRequest) -> InboundRequest:
-        """Return a request with the answers in it as they were made, where they are kept.
+        """Return a request with its answers as the models made them, as far as they are stored.
 
         Args:
-            tenant: whose request it is.
-            request: what was read.
+            tenant: the caller.
+            request: the request as the caller sent it.
         """
         messages = request.messages
         answers = {
@@ -95,12 +95,12 @@ def _has_state(message: Message) -> bool:
 
 
 def _handle(before: Message, answer: Message) -> str:
-    """Return the digest of what any API shows of an answer and of the message before it."""
+    """Return the digest of the parts that every API shows of an answer and of the message before it."""
     return hashlib.sha256(orjson.dumps([shown(before), shown(answer)])).hexdigest()[:40]
 
 
 def shown(message: Message) -> list[Any]:
-    """Return what any API shows of a message: its text, and its calls by name and arguments."""
+    """Return the parts of a message that every API shows: its text, and its calls with names and arguments."""
     texts: list[str] = []
     calls: list[Any] = []
     for block in message.content:
@@ -114,7 +114,7 @@ def shown(message: Message) -> list[Any]:
 
 
 def _put_back(echoed: Message, kept: Message) -> Message | None:
-    """Return the kept answer with the ids of calls that the caller uses; None where they differ in number."""
+    """Return the stored answer with the caller's ids of calls; None if the number of calls differs."""
     ids = [block.id for block in echoed.content if isinstance(block, ToolUseBlock)]
     calls: Sequence[ToolUseBlock] = [block for block in kept.content if isinstance(block, ToolUseBlock)]
     if len(ids) != len(calls):

@@ -1,7 +1,7 @@
-"""A record of conversations as sessions of interlingua-sessions, where the configuration asks for one.
+"""Record conversations as sessions of interlingua-sessions, if the configuration sets `record`.
 
-Callers send their whole history with every request. What was recorded of it is known by a digest of what any API shows
-of each message, so that a conversation that has grown is the session it was, and only what is new is appended.
+Callers send their whole history with every request. A digest of the parts of each message that every API shows
+identifies the recorded beginning, so that only new messages are appended to the session.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _log = logging.getLogger("interlingua.gateway")
 class ConversationRecorder:
     """Appends conversations to a store of sessions.
 
-    A session belongs to one tenant: its `workspace_path` is `gateway:` and the tenant's name. An answer that was asked
-    for again, or to a history that was edited, begins a session of its own.
+    A session belongs to one tenant: its `workspace_path` is `gateway:` and the tenant's name. A repeated request, or
+    one with an edited history, starts a new session.
 
     Args:
-        place: of the store of sessions: a file, or `postgresql://…`.
-        heads: the gateway's own store, which knows how far each session has come.
+        place: the store of sessions: a file, or `postgresql://…`.
+        heads: the gateway's store, which holds the end of each recorded session.
 
     Raises:
         CallerError: interlingua-sessions is not installed.
@@ -53,19 +53,19 @@ class ConversationRecorder:
         self._turns: dict[str, asyncio.Lock] = {}
 
     async def append(self, tenant: str, model: str, request: InboundRequest, answer: Message) -> bool:
-        """Record a request's conversation and its answer, or what came of it; return False where that failed.
+        """Record a request's conversation and its answer; return False if that failed.
 
         Args:
-            tenant: whose it is.
-            model: `provider:model` that was asked.
-            request: what was read, as the caller sent it.
-            answer: whole, or what was received of it.
+            tenant: the caller.
+            model: the `provider:model` that answered.
+            request: the request as the caller sent it.
+            answer: the answer, or the part that was received.
         """
         try:
-            async with self._turns.setdefault(tenant, asyncio.Lock()):  # an answer before the one that follows it
+            async with self._turns.setdefault(tenant, asyncio.Lock()):  # in the order of the answers
                 await ask_store(self._append, tenant, model, request.messages, answer)
-        except Exception as error:  # an answer does not fail because it was not recorded
-            _log.warning("a conversation was not recorded: %s", type(error).__name__)  # texts of errors may quote it
+        except Exception as error:  # recording must not make an answer fail
+            _log.warning("a conversation was not recorded: %s", type(error).__name__)  # messages of errors may quote it
             return False
         return True
 
@@ -89,11 +89,11 @@ class ConversationRecorder:
         ends = list(digests_of([*history, answer]))[-1:]
         cut = answer.metadata.status is not MessageStatus.COMPLETE
         if cut and any(each.role is not Role.SYSTEM for each in history):
-            ends += digests[-1:]  # asked again, it goes on behind what was cut
+            ends += digests[-1:]  # the next request continues after the cut answer
         self._heads.keep_session(tenant, session, ends)
 
     def _last_calls(self, session: str) -> Sequence[ToolUseBlock]:
-        """Return the calls of the newest whole answer: those that results may still come for."""
+        """Return the calls of the newest complete answer, whose results may be in the next request."""
         for message in self._store.messages(session, newest_first=True):
             if message.role is Role.ASSISTANT and message.metadata.status is MessageStatus.COMPLETE:
                 return message.tool_calls
@@ -105,7 +105,7 @@ class ConversationRecorder:
 
 
 def digests_of(messages: Sequence[Message]) -> Iterator[str]:
-    """Yield a digest for each message, of all up to it; agents write their system prompts anew for each request."""
+    """Yield a digest of the conversation up to each message, without system messages: agents change those often."""
     running = hashlib.sha256()
     for message in messages:
         if message.role is not Role.SYSTEM:
@@ -120,7 +120,7 @@ def digests_of(messages: Sequence[Message]) -> Iterator[str]:
 
 
 def _fresh(message: Message, session: str, ids: dict[str, str]) -> Message:
-    """Return a message with ids of its own: callers' ids of calls are unique in their conversation only."""
+    """Return a message with new ids: the ids of callers are unique in one conversation only."""
     content: list[Any] = []
     for block in message.content:
         if isinstance(block, ToolUseBlock):

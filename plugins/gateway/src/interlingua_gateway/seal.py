@@ -1,4 +1,4 @@
-"""State of the model that answered, sealed into what callers send back: authenticated, and opened by nobody else."""
+"""Seal the state of a model into fields that callers send back: encrypted and authenticated, for one tenant."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from interlingua.errors import CallerError
 
-_MARK = b"ils1"  # what the bytes of a seal begin with
+_MARK = b"ils1"  # the first bytes of a seal
 _NONCE = 12
 _LARGEST = 8 << 20  # bytes of a state, unpacked
 KEY_BYTES = 32
@@ -24,19 +24,19 @@ KEY_BYTES = 32
 class Sealer:
     """Seals and opens states with AES-256-GCM.
 
-    A seal is URL-safe base64 with padding: what SDKs send back unchanged. It belongs to one tenant: for another it does
-    not open. Text that is no seal of anybody's, such as a service's own signature, is told apart by its first bytes.
+    A seal is URL-safe base64 with padding, which SDKs send back unchanged. Only the tenant it was made for can open it.
+    Its first bytes distinguish it from other strings, such as a service's own signature.
 
     Args:
-        keys: of 32 bytes; the first seals, all open, so that keys can be changed.
+        keys: keys of 32 bytes; the first one seals, all of them open, so that keys can be replaced.
 
     Raises:
-        CallerError: a key is of another length, or there is none.
+        CallerError: a key has another length, or there is no key.
     """
 
     def __init__(self, keys: Sequence[bytes]) -> None:
         if not keys or any(len(key) != KEY_BYTES for key in keys):
-            raise CallerError(f"keys of seals have {KEY_BYTES} bytes each, and there is at least one")
+            raise CallerError(f"at least one seal key of {KEY_BYTES} bytes is required, and each must have that length")
         self._ciphers = [AESGCM(key) for key in keys]
 
     def seal(self, state: Mapping[str, Any], tenant: str) -> str:
@@ -48,7 +48,7 @@ class Sealer:
         ).decode()
 
     def unseal(self, text: str, tenant: str) -> Mapping[str, Any] | None:
-        """Return the state of a seal; {} for one that this tenant and these keys cannot open; None for no seal."""
+        """Return the state of a seal; {} if these keys and this tenant cannot open it; None if it is not a seal."""
         try:
             data = base64.urlsafe_b64decode(text.replace("+", "-").replace("/", "_"))
         except (ValueError, binascii.Error):
@@ -74,12 +74,12 @@ def _unpack(packed: bytes) -> Mapping[str, Any]:
 
 
 def read_keys(text: str) -> list[bytes]:
-    """Read keys from the text of an environment variable.
+    """Read seal keys from the value of an environment variable.
 
     Raises:
-        CallerError: one is not base64.
+        CallerError: a key is not base64.
     """
     try:
         return [base64.b64decode(word, validate=True) for word in text.split()]
     except ValueError as error:
-        raise CallerError("keys of seals are written in base64, separated by blanks") from error
+        raise CallerError("seal keys must be base64, separated by blanks") from error

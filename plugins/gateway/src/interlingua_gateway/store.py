@@ -1,4 +1,4 @@
-"""What a gateway keeps: hashed keys, what they spent, this minute's requests, the key of seals, kept states."""
+"""The gateway's database: hashed keys, their use, this minute's requests, the seal key, states, recorded sessions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from interlingua_gateway.seal import KEY_BYTES
 
 _PREFIX = "ilg"
 _PATIENCE = 12.0  # seconds that a request waits for the database; SQLite waits for its lock for 10
-# libpq's: seconds, and milliseconds; a server that is gone without a word is noticed, whatever the system's own times
+# libpq's options, in seconds and milliseconds: a server that vanishes is noticed sooner than by the system's defaults
 _NOTICE = {
     "connect_timeout": 5, "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3,
     "tcp_user_timeout": 20_000,
@@ -86,19 +86,19 @@ _FACTS = sa.Table(
 
 @attrs.frozen(kw_only=True)
 class Key:
-    """A key of the gateway's, without its secret.
+    """A key for the gateway, without its secret.
 
     Attributes:
-        id: what it is called in logs and commands.
-        name: whose it is, for people.
-        created: when it was made.
-        expires: from when on it is refused; None is never.
-        revoked: when it was taken back; None where it was not.
-        budget_usd: most that its requests may cost in each period; None is no limit.
-        budget_days: days of a period, counted in UTC; None: the budget is for all time.
-        requests_per_minute: None is no limit.
-        tokens_per_minute: of answers and what was sent; None is no limit.
-        models: patterns of the names that may be asked for; empty allows all.
+        id: its name in logs and commands.
+        name: its owner, for people.
+        created: when the key was made.
+        expires: when it expires; None means never.
+        revoked: when it was revoked; None means never.
+        budget_usd: the most that its requests may cost in a period; None means no limit.
+        budget_days: the length of a period in days, counted in UTC; None means that the budget never renews.
+        requests_per_minute: the most requests a minute; None means no limit.
+        tokens_per_minute: the most tokens a minute, input and output together; None means no limit.
+        models: patterns of the model names that requests may use; empty allows all.
     """
 
     id: str
@@ -115,7 +115,7 @@ class Key:
 
 @attrs.frozen(kw_only=True)
 class Spent:
-    """What a key used in a period."""
+    """The use of a key in a period."""
 
     requests: int = 0
     input_tokens: int = 0
@@ -130,14 +130,14 @@ class GatewayStore:
         url: `sqlite:///file` or `postgresql://…`.
 
     Raises:
-        OverloadedError: from every method, where the database does not answer.
+        OverloadedError: from every method, if the database does not respond.
     """
 
     def __init__(self, url: str) -> None:
         if url.startswith("postgresql://"):
             url = url.replace("postgresql://", "postgresql+psycopg://", 1)
         elif not url.startswith("sqlite:///"):
-            raise CallerError(f"store: {url.partition(':')[0]}: is neither sqlite:///file nor postgresql://…")
+            raise CallerError(f"store must be sqlite:///file or postgresql://…, not {url.partition(':')[0]}:")
         self._insert: Any = sqlite.insert if url.startswith("sqlite") else postgresql.insert
         place = sa.make_url(url)
         more = {} if place.drivername == "sqlite" else {n: v for n, v in _NOTICE.items() if n not in place.query}
@@ -154,10 +154,10 @@ class GatewayStore:
     # -- keys ----------------------------------------------------------------------------------------------------
 
     def add_key(self, name: str, **limits: Any) -> tuple[Key, str]:
-        """Make a key; return it and its secret, which is kept nowhere else.
+        """Make a key; return it with its secret, which is not stored.
 
         Args:
-            name: whose it is.
+            name: its owner.
             **limits: fields of `Key`.
         """
         own, secret = secrets.token_hex(4), secrets.token_urlsafe(32)
@@ -179,7 +179,7 @@ class GatewayStore:
             return [_key_of(row) for row in connection.execute(_KEYS.select().order_by(_KEYS.c.created)).mappings()]
 
     def find_key(self, text: str) -> Key | None:
-        """Return the key of this secret, revoked and expired ones too; None where there is none.
+        """Return the key with this secret, even if it is revoked or expired; None if there is no such key.
 
         Secrets are compared in constant time.
         """
@@ -193,7 +193,7 @@ class GatewayStore:
         return _key_of(row) if row and same else None
 
     def revoke_key(self, own: str) -> bool:
-        """Take a key back; return False where there is none of this id."""
+        """Revoke a key; return False if no key has this id."""
         with self._begin() as connection:
             done = connection.execute(_KEYS.update().where(_KEYS.c.id == own).values(revoked=time.time()))
             return done.rowcount == 1
@@ -201,7 +201,7 @@ class GatewayStore:
     # -- use -----------------------------------------------------------------------------------------------------
 
     def spent(self, key: Key, now: datetime | None = None) -> Spent:
-        """Return what a key used in the period of its budget that is running."""
+        """Return the use of a key in the current period of its budget."""
         first = 0 if key.budget_days is None else _day(now) // key.budget_days * key.budget_days
         columns = [sa.func.coalesce(sa.func.sum(_USAGE.c[name]), 0) for name in attrs.fields_dict(Spent)]
         with self._begin() as connection:
@@ -209,17 +209,17 @@ class GatewayStore:
         return Spent(requests=row[0], input_tokens=row[1], output_tokens=row[2], cost_usd=Decimal(str(row[3])))
 
     def add_usage(self, key: str, input_tokens: int, output_tokens: int, cost_usd: Decimal) -> None:
-        """Note what a request used."""
+        """Add the use of one request."""
         amounts = {"requests": 1, "input_tokens": input_tokens, "output_tokens": output_tokens, "cost_usd": cost_usd}
         with self._begin() as connection:
             self._add(connection, _USAGE, {"key": key, "day": _day(None)}, amounts)
             self._add(connection, _MINUTES, _minute(key), {"requests": 0, "tokens": input_tokens + output_tokens})
 
     def take_request(self, key: Key) -> float | None:
-        """Count a request against a key's limits of this minute.
+        """Count a request against the limits of a key for this minute.
 
         Returns:
-            None where it may be made; else the seconds until the next minute begins.
+            None if the request is allowed, or the seconds until the next minute.
         """
         place = _minute(key.id)
         with self._begin() as connection:
@@ -243,7 +243,7 @@ class GatewayStore:
     # -- states --------------------------------------------------------------------------------------------------
 
     def seal_key(self) -> bytes:
-        """Return the key that seals states, made when first asked for."""
+        """Return the key that seals states; it is made by the first call."""
         fresh = secrets.token_hex(KEY_BYTES)
         with self._begin() as connection:
             statement = self._insert(_FACTS).values(name="seal_key", value=fresh)
@@ -252,7 +252,7 @@ class GatewayStore:
         return bytes.fromhex(found)
 
     def keep_states(self, tenant: str, seals: Mapping[str, str]) -> None:
-        """Keep sealed states under handles of a tenant's."""
+        """Store sealed states under the handles of a tenant."""
         rows = [
             {"tenant": tenant, "handle": handle, "seal": seal, "created": time.time()} for handle, seal in seals.items()
         ]
@@ -264,7 +264,7 @@ class GatewayStore:
                 )
 
     def find_states(self, tenant: str, handles: Sequence[str]) -> dict[str, str]:
-        """Return the sealed states of those handles that there are."""
+        """Return the stored states among these handles."""
         query = sa.select(_STATES.c.handle, _STATES.c.seal).where(
             _STATES.c.tenant == tenant, _STATES.c.handle.in_(handles)
         )
@@ -272,16 +272,17 @@ class GatewayStore:
             return {row.handle: row.seal for row in connection.execute(query)}
 
     def drop_states(self, before: datetime) -> int:
-        """Forget states kept before a time; return how many."""
+        """Delete states that were stored before a time; return how many."""
         with self._begin() as connection:
             return connection.execute(_STATES.delete().where(_STATES.c.created < before.timestamp())).rowcount
 
     # -- recorded sessions ---------------------------------------------------------------------------------------
 
     def take_session(self, tenant: str, digests: Sequence[str]) -> tuple[str, str] | None:
-        """Return the session that ends with the last of these digests that one ends with, and which; None for none.
+        """Return the session that ends with one of these digests, and that digest; the last digest has priority.
 
-        Whoever gets it is alone to append to it, until `keep_session` says where it ends then.
+        No other caller can take the session until `keep_session` stores its new end. Returns None if no session ends
+        with one of them.
         """
         ends = _SESSIONS.c.digest.in_(list(dict.fromkeys(digests)))
         with self._begin() as connection:
@@ -295,7 +296,7 @@ class GatewayStore:
             return (found[last], last) if taken.rowcount else None
 
     def keep_session(self, tenant: str, session: str, digests: Sequence[str]) -> None:
-        """Note the digests that a recorded session ends with."""
+        """Store the digests that a recorded session ends with."""
         rows = [{"tenant": tenant, "digest": digest, "session": session, "created": time.time()} for digest in digests]
         with self._begin() as connection:
             for row in rows:
@@ -310,19 +311,19 @@ class GatewayStore:
 
 
 async def ask_store(method: Callable[..., _Result], *arguments: Any) -> _Result:
-    """Call a method of a store in a thread and wait for it, but not for ever.
+    """Call a method of a store in a thread, with a time limit.
 
     Raises:
-        OverloadedError: the database does not answer, or not in time.
+        OverloadedError: the database does not respond in time.
     """
     try:
         return await asyncio.wait_for(asyncio.to_thread(method, *arguments), _PATIENCE)
     except TimeoutError:
-        raise OverloadedError("the gateway's database does not answer in time; try again later") from None
+        raise OverloadedError("the gateway's database does not respond in time; try again later") from None
 
 
 class _Transaction:
-    """A transaction whose failures are typed."""
+    """A transaction whose failures are `OverloadedError`."""
 
     def __init__(self, engine: sa.Engine) -> None:
         self._begun = engine.begin()
@@ -343,8 +344,8 @@ class _Transaction:
 
 
 def _no_answer(error: SQLAlchemyError) -> OverloadedError:
-    _log.error("the gateway's database does not answer: %s", type(error).__name__)  # its text may hold what is kept
-    return OverloadedError("the gateway's database does not answer; try again later")
+    _log.error("the gateway's database does not respond: %s", type(error).__name__)  # its message may hold stored data
+    return OverloadedError("the gateway's database does not respond; try again later")
 
 
 def _set_up_sqlite(connection: Any, _record: Any) -> None:

@@ -1,4 +1,4 @@
-"""Prompts, answers and tools in the form of the conventions' JSON schemas, where content is asked for."""
+"""Prompts, answers and tools in the form of the conventions' JSON schemas, for applications that record content."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from interlingua.types import (
 )
 
 _log = logging.getLogger("interlingua")
-_FEWEST = 64  # characters that shortened texts keep at least
+_FEWEST = 64  # characters that a shortened string keeps at least
 
 
 class CaptureContent(Enum):
-    """Where the content of requests and answers goes; the values of `VARIABLE`."""
+    """Where the content of requests and answers is recorded; the values of `VARIABLE`."""
 
     NO_CONTENT = "NO_CONTENT"
     SPAN_ONLY = "SPAN_ONLY"
@@ -37,12 +37,12 @@ class CaptureContent(Enum):
 
     @property
     def on_spans(self) -> bool:
-        """True where content is an attribute of spans, as JSON text."""
+        """True if content is recorded as attributes of spans, in JSON."""
         return self in (CaptureContent.SPAN_ONLY, CaptureContent.SPAN_AND_EVENT)
 
     @property
     def on_events(self) -> bool:
-        """True where content is in events, as structured values."""
+        """True if content is recorded in events, as structured values."""
         return self in (CaptureContent.EVENT_ONLY, CaptureContent.SPAN_AND_EVENT)
 
 
@@ -50,19 +50,19 @@ VARIABLE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 
 
 def read_capture(value: str | CaptureContent | None) -> CaptureContent:
-    """Read an argument or the variable; what is no such word captures nothing, with a warning."""
+    """Read an argument or the variable; an unknown word records no content, with a warning."""
     if isinstance(value, CaptureContent):
         return value
     try:
         return CaptureContent((value or "NO_CONTENT").strip().upper())
     except ValueError:
         words = ", ".join(one.value for one in CaptureContent)
-        _log.warning("%s is one of %s, not %r: no content is captured", VARIABLE, words, value)
+        _log.warning("%s must be one of %s, not %r: no content is recorded", VARIABLE, words, value)
         return CaptureContent.NO_CONTENT
 
 
 def to_instructions(messages: Sequence[Message]) -> list[dict[str, Any]]:
-    """Return the text of the system messages that stand first."""
+    """Return the text of the leading system messages."""
     leading = messages[: _begin(messages)]
     return [part for message in leading for part in map(_to_part, message.content) if part["type"] == "text"]
 
@@ -86,21 +86,21 @@ def to_definitions(tools: Sequence[ToolDefinition]) -> list[dict[str, Any]]:
 
 
 def to_arguments(call: ToolUseBlock) -> Any:
-    """Return a call's input; where it could not be read, the text that came."""
+    """Return a call's input, or the received string if it is not valid JSON."""
     return call.raw_input if call.parse_error is not None else thaw(call.input)
 
 
 def to_response(result: ToolResultBlock) -> Any:
-    """Return a result: its text, or parts where it holds more than text."""
+    """Return a result: its text, or its parts if it holds more than text."""
     if all(isinstance(block, TextBlock) for block in result.content):
         return "".join(block.text for block in result.content if isinstance(block, TextBlock))
     return [_to_part(block) for block in result.content]
 
 
 def fit(value: Any, limit: int) -> Any:
-    """Return a value whose JSON has at most `limit` characters: texts are shortened, then the oldest items dropped.
+    """Return a value whose JSON has at most `limit` characters: strings are shortened, then the oldest items dropped.
 
-    What is dropped is told by an item of its own, so that the JSON stays whole.
+    An extra item counts the dropped ones, so that the JSON stays valid.
     """
     longest = limit
     while len(to_text(value)) > limit and longest > _FEWEST:

@@ -22,7 +22,7 @@ class Instruments:
 
     Args:
         meter: makes the instruments.
-        conventions: whose names the metrics of requests have.
+        conventions: the version of the names of metrics.
     """
 
     def __init__(self, meter: Meter, conventions: Conventions) -> None:
@@ -71,7 +71,7 @@ class Instruments:
             seconds: how long it took.
             first_chunk: seconds to a stream's first chunk.
             chunks: seconds between further chunks.
-            usage: its tokens, where it has any.
+            usage: its tokens, if known.
             context: with its span, for exemplars.
         """
         common = {name: attributes[name] for name in (*_OF_REQUEST, *_OF_SERVER) if name in attributes}
@@ -80,7 +80,7 @@ class Instruments:
             self._first_chunk.record(first_chunk, common, context)
         for one in chunks:
             self._chunk.record(one, common, context)
-        modality = common | {names.TOKEN_MODALITY: "unknown"}  # services give most counts over all modalities
+        modality = common | {names.TOKEN_MODALITY: "unknown"}  # most counts of services cover all modalities
         for field, counter in self._counters.items():
             count = getattr(usage, field, None)
             if count is not None or field in self._tokens:

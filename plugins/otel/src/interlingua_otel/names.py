@@ -1,6 +1,6 @@
 """The names of the GenAI semantic conventions, in one place: attributes, metrics, events, operations, providers.
 
-They are those of the main branch of https://github.com/open-telemetry/semantic-conventions-genai in November 2026
+They follow the main branch of https://github.com/open-telemetry/semantic-conventions-genai in November 2026
 (docs/gen-ai/client-inference.md at 024a4f9), which has had no release; status: development. `METRICS_1_41` holds the
 metrics of the last release in the semantic conventions' own repository, 1.41, which many backends still read.
 """
@@ -31,7 +31,7 @@ OPTIONS: Final = {
     "top_k": "gen_ai.request.top_k",
     "seed": "gen_ai.request.seed",
 }
-"""Options of a request that are sent as they are."""
+"""Options of a request that are recorded unchanged."""
 PROVIDER_OPTIONS: Final = {
     "frequency_penalty": ("gen_ai.request.frequency_penalty", float),
     "presence_penalty": ("gen_ai.request.presence_penalty", float),
@@ -97,8 +97,8 @@ EXCEPTION_TYPE: Final = "exception.type"
 EXCEPTION_MESSAGE: Final = "exception.message"
 
 # metrics
-TOKEN_MODALITY: Final = "gen_ai.token.modality"  # noqa: S105  a name, no secret
-TOKEN_TYPE: Final = "gen_ai.token.type"  # noqa: S105  likewise
+TOKEN_MODALITY: Final = "gen_ai.token.modality"  # noqa: S105  a name, not a secret
+TOKEN_TYPE: Final = "gen_ai.token.type"  # noqa: S105  a name, not a secret
 METRICS: Final = {
     "duration": "gen_ai.client.inference.duration",
     "time_to_first_chunk": "gen_ai.client.inference.time_to_first_chunk",
@@ -109,7 +109,7 @@ METRICS_1_41: Final = {
     "time_to_first_chunk": "gen_ai.client.operation.time_to_first_chunk",
     "time_per_output_chunk": "gen_ai.client.operation.time_per_output_chunk",
 }
-TOKEN_USAGE_1_41: Final = "gen_ai.client.token.usage"  # noqa: S105  likewise
+TOKEN_USAGE_1_41: Final = "gen_ai.client.token.usage"  # noqa: S105  a name, not a secret
 TOKEN_COUNTERS: Final = {
     "input_tokens": "gen_ai.client.inference.usage.input_tokens",
     "output_tokens": "gen_ai.client.inference.usage.output_tokens",
@@ -151,5 +151,5 @@ def provider_name(key: str) -> str:
 
 
 def operation_name(key: str, model: str) -> str:
-    """Return what the conventions call a request: Gemini's own API has a word of its own."""
+    """Return the conventions' name of a request, which differs for Gemini's own API."""
     return "generate_content" if key == "google" or (key == "vertex" and model.startswith("gemini")) else "chat"

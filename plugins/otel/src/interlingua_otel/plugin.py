@@ -22,7 +22,7 @@ _SCOPES: dict[str, Callable[[Telemetry, Mapping[str, Any]], SpanScope]] = {
 class OpenTelemetry(Telemetry):
     """Makes spans, metrics and events of requests, tool calls and agent runs; a general plugin of a `Registry`.
 
-    The arguments are those of `Telemetry`.
+    It takes the arguments of `Telemetry`.
     """
 
     @hookimpl

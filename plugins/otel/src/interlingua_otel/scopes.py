@@ -1,4 +1,4 @@
-"""A span around a piece of work: what it is called, what it begins with, and what is known at its end."""
+"""Spans around pieces of work: their names, and their attributes at the start and at the end."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PORTS = {"https": 443, "http": 80}
 
 
 class SpanScope:
-    """A span that is current while its work goes on; `end` ends it, and so does the collection of a dropped scope."""
+    """A span that is current during its work; `end` ends it, and so does the garbage collection of a dropped scope."""
 
     kind: ClassVar[SpanKind] = SpanKind.INTERNAL
     _token: Token[Context] | None = None
@@ -55,7 +55,7 @@ class SpanScope:
             self.end(None, None, {})
 
     def end(self, result: Any, error: BaseException | None, facts: Mapping[str, Any]) -> None:
-        """Fill in what is known now, record the metrics and end the span."""
+        """Add the attributes that are known now, record the metrics and end the span."""
         self._ended = True
         seconds = time.perf_counter() - self._began
         known: dict[str, Any] = {}
@@ -80,7 +80,7 @@ class SpanScope:
         """Add the attributes that are known at the end."""
 
     def _add_content(self, result: Any, facts: Mapping[str, Any]) -> None:
-        """Add content, where it is asked for."""
+        """Add content, if the settings ask for it."""
 
     def _record(self, seconds: float, result: Any, facts: Mapping[str, Any]) -> None:
         """Record metrics."""
@@ -168,13 +168,13 @@ class RequestScope(SpanScope):
         first = facts.get("first_event_s")
         chunks: Sequence[float] = ()
         if first is not None:
-            begun = self._began + seconds - facts["duration_s"]  # what `first` counts from, a little too late
+            begun = self._began + seconds - facts["duration_s"]  # the start for `first`, slightly late
             times = [at for at in self._times if at - begun >= first - _SLACK]
             chunks = [after - before for before, after in pairwise(times)]
         self._telemetry.instruments.record_request(self._attributes, seconds, first, chunks, usage, self._context)
 
     def end(self, result: Any, error: BaseException | None, facts: Mapping[str, Any]) -> None:
-        """As `SpanScope.end`; an exception is an event too, its text only where content is asked for."""
+        """As `SpanScope.end`; an exception is also an event, whose message is recorded only if events have content."""
         if error is not None:
             kind = type(error)
             told = {names.EXCEPTION_TYPE: f"{kind.__module__}.{kind.__qualname__}"}
@@ -266,7 +266,7 @@ class AgentScope(SpanScope):
 
 
 class ServedScope(SpanScope):
-    """The span of a request that a gateway answers, under the caller's span where its headers name one."""
+    """The span of a request to a gateway, a child of the caller's span if the request has trace headers."""
 
     kind = SpanKind.SERVER
 
@@ -287,7 +287,7 @@ class ServedScope(SpanScope):
         super().__init__(telemetry, f"{facts['method']} {facts['route']}", attributes, extract(headers))
 
     def end(self, result: Any, error: BaseException | None, facts: Mapping[str, Any]) -> None:
-        """As `SpanScope.end`; what the caller did wrong (a status of 4xx) is no error of the server's."""
+        """As `SpanScope.end`; a mistake of the caller (a status of 4xx) is not an error of the server."""
         status = facts["status"]
         super().end(result, None if status is not None and 400 <= status < 500 else error, facts)
 

@@ -1,4 +1,4 @@
-"""What only an answer's origin can use: gathered for callers to keep, and put back when they send the answer again."""
+"""The state of an answer for its origin only: gather it for callers to keep, and put it back when they send it."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from interlingua.types import (
 )
 
 State = Mapping[str, Any]
-"""What only the origin of an answer can use, as JSON (`AnswerState`): who made it, its replay state, its blocks'."""
+"""The state of an answer for its origin only, as JSON (`AnswerState`): origin, replay state and state of blocks."""
 
-# what other APIs cannot carry of a block; of the last two, all
+# the fields of a block that other APIs cannot carry; all fields of the last two
 _FIELDS: dict[type, tuple[str, ...]] = {
     TextBlock: ("signature", "citations"),
     ThinkingBlock: ("signature",),
@@ -42,7 +42,7 @@ _WHOLE = {kind.type: kind for kind in (RedactedThinkingBlock, OpaqueBlock)}
 
 
 def dumps_line(value: Any) -> bytes:
-    """Write JSON without the characters besides CR and LF at which some clients end a line (NEL, U+2028, U+2029)."""
+    """Write JSON in which NEL, U+2028 and U+2029 are escaped, because some clients end a line at them."""
     data = dumps(value)
     return (
         data.replace(b"\xc2\x85", b"\\u0085").replace(b"\xe2\x80\xa8", b"\\u2028").replace(b"\xe2\x80\xa9", b"\\u2029")
@@ -50,11 +50,11 @@ def dumps_line(value: Any) -> bytes:
 
 
 class AnswerState:
-    """Gathers from an answer's events what only its origin can use, for a writer to seal.
+    """Gathers from an answer's events the state that only its origin can use, for a writer to seal.
 
     Args:
-        origin: who makes the answer.
-        strings: the API that is written carries arguments of calls as text, so that the text need not be sealed.
+        origin: the model that makes the answer.
+        strings: True if the written API carries arguments of calls as strings, which then need no seal.
     """
 
     def __init__(self, origin: Origin | None, *, strings: bool) -> None:
@@ -67,7 +67,7 @@ class AnswerState:
         self._new_replay = False
 
     def note(self, event: StreamEvent, wire_id: str = "") -> None:
-        """Look at an event; of a `ToolUseStart`, `wire_id` is the id that the caller is given."""
+        """Add an event; for a `ToolUseStart`, `wire_id` is the id that the caller receives."""
         if type(event) is TextDelta or type(event) is ThinkingDelta:
             self._entry(event.index, event.type[:-6])["length"] += len(event.text)
         elif type(event) is ToolUseInputDelta:
@@ -85,7 +85,7 @@ class AnswerState:
             self._new_replay = True
 
     def add(self, index: int, block: ContentBlock, wire_id: str = "") -> None:
-        """Note a whole block."""
+        """Add a whole block."""
         entry = self._entry(index, block.type)
         if wire_id:
             entry["id"] = wire_id
@@ -94,7 +94,7 @@ class AnswerState:
         self._keep(index, {name: getattr(block, name) for name in _FIELDS.get(type(block), ())})
 
     def add_message(self, message: Message, wire_id: Callable[[ToolUseBlock], str]) -> None:
-        """Note a whole message; `wire_id` gives the id that the caller is given for a call."""
+        """Add a whole message; `wire_id` returns the id that the caller receives for a call."""
         for index, block in enumerate(message.content):
             self.add(index, block, wire_id(block) if isinstance(block, ToolUseBlock) else "")
         self._replay.update((message.metadata.provider_raw or EMPTY).get("replay") or EMPTY)
@@ -118,15 +118,16 @@ class AnswerState:
 
     @property
     def has_blocks(self) -> bool:
-        """True when something new of a block waits to be taken; replay state alone may wait for a better place."""
+        """True if new state of a block has not been taken. Replay state alone can wait for a later block."""
         return bool(self._new)
 
     def take(self, *, whole: bool = False, always: bool = False) -> State | None:
-        """Return what is new since the last call, None for nothing.
+        """Return the state since the last call, or None if there is no new state.
 
         Args:
-            whole: the answer is finished: return everything. Only such a state can divide texts that the API joins.
-            always: return who made the answer also where there is nothing else.
+            whole: True at the end of an answer, to return all its state. Only a whole state can divide text blocks that
+                the API joins.
+            always: return a state with the origin even if there is no other state.
         """
         if not (always or self._new or self._new_replay):
             return None
@@ -137,11 +138,11 @@ class AnswerState:
 
 
 def restore_answer(message: Message, items: Sequence[ContentBlock | State]) -> Message:
-    """Return an answer that a caller sent back with what was sealed of it.
+    """Return an answer that a caller sent back, with its unsealed state.
 
     Args:
-        message: without content.
-        items: its blocks, and each state that was sealed in front of the block that it stood with.
+        message: the answer without its content.
+        items: its blocks, with each unsealed state before the block that carried it.
     """
     items = _of_one_origin(items)
     states: list[State] = [item for item in items if isinstance(item, Mapping)]
@@ -165,9 +166,9 @@ def restore_answer(message: Message, items: Sequence[ContentBlock | State]) -> M
 
 
 def _of_one_origin(items: Sequence[ContentBlock | State]) -> list[ContentBlock | State]:
-    """Return the items without states of others than the last one's origin, and without the thinking behind those.
+    """Return the items without states of other origins than the last state's, and without the thinking after those.
 
-    A caller may have put answers of two origins together.
+    A caller may have joined answers of two origins.
     """
     origin = next((item["origin"] for item in reversed(items) if isinstance(item, Mapping) and item), None)
     out: list[ContentBlock | State] = []
@@ -184,7 +185,7 @@ def _of_one_origin(items: Sequence[ContentBlock | State]) -> list[ContentBlock |
 
 
 def _divided(entries: Sequence[State], echoed: Sequence[ContentBlock]) -> list[ContentBlock] | None:
-    """Return the blocks as they were before an API joined their texts; None where the caller changed something."""
+    """Return the blocks as they were before an API joined their text; None if the caller changed the answer."""
     texts = {
         kind.type: "".join([block.text for block in echoed if type(block) is kind])
         for kind in (TextBlock, ThinkingBlock)
@@ -224,7 +225,7 @@ def _in_order(items: Sequence[ContentBlock | State], calls: Mapping[str, State])
             if entry:
                 waiting.remove(entry)
             out.append(_with_state(item, entry))
-    for entry in waiting:  # it came after its block
+    for entry in waiting:  # the state is after its block
         for at in range(len(out) - 1, -1, -1):
             if out[at].type == entry["type"] and not getattr(out[at], "signature", None):
                 out[at] = _with_state(out[at], entry)

@@ -50,7 +50,7 @@ class ServingHooks:
     def to_wire_response(self, message: Message, context: ServeContext) -> WireResponse | None:
         """Called with a complete answer from any provider: write it as this API's response.
 
-        The response names the requested model, a new id, and the usage. State of another origin is sealed into fields
+        The response has the requested model, a new id, and the usage. State of another origin is sealed into fields
         that callers send back (`AnswerState`), or dropped; it is never written as text.
         """
 

@@ -149,7 +149,10 @@ def find_serving_plugin(registry: Registry, key: str) -> ServingPlugin:
         PluginError: the serving plugin cannot be loaded.
     """
     provider = registry.entry(key)
-    if provider.kind == "given" and (hook := _register(registry, provider.load(), key, "given by hand")) is not None:
+    if (
+        provider.kind == "given"
+        and (hook := _register(registry, provider.load(), key, "the registry's arguments")) is not None
+    ):
         return ServingPlugin(key, hook)
     for entry in registry.entry_points(PROJECT):
         if entry.name == key:

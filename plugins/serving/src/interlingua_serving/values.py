@@ -41,10 +41,10 @@ class ServedApi:
         name: the API, as in `ModelCapabilities.api`.
         routes: its paths. None if another plugin serves the same API at its paths, so that a gateway adds none.
         references: members of a request, by their names in `InboundRequest.extra`, that name data which only the
-            API's own service holds, such as `previous_response_id`. Another provider cannot answer such a request.
+            API's own service holds, such as `previous_response_id`. Another provider cannot answer a request with them.
         told_apart_by: a request header that only callers of this API send. It decides between two APIs that share a
             path.
-        key_headers: request headers, besides `authorization`, in which callers of this API send their key.
+        key_headers: request headers, in addition to `authorization`, in which callers of this API send their key.
         key_parameters: query parameters in which they do.
     """
 
@@ -58,18 +58,18 @@ class ServedApi:
 
 @attrs.frozen(kw_only=True)
 class InboundRequest:
-    """A request that was made in an adapter's own API, read.
+    """A request in a provider's API, as a serving plugin read it.
 
     Attributes:
-        messages: the conversation; answers have the origin that their sealed state names, else this API's service.
-        tools: what the model may call, mostly `WireTool`.
-        options: of the request: `model` as it was asked for, `stream`, `api`; without `provider_options`.
-        extra: what only this API can say, in the form of `options.provider_options`.
-        covered: members of `extra` whose meaning `options` have too, each with the options to leave out beside it.
-        private: indexes of messages that are meant for this API's own service, and for no other.
-        provider: key of the provider whose API it is.
-        losses: what could not be read, such as a seal that was altered.
-        echo: facts that the adapter wants to see when the answer is written (`ServeContext.echo`).
+        messages: the conversation. An answer has the origin in its sealed state, or this API's service as its origin.
+        tools: the tools of the request, mostly `WireTool`.
+        options: the options of the request: the requested `model`, `stream`, `api`; without `provider_options`.
+        extra: members that only this API has, in the form of `options.provider_options`.
+        covered: members of `extra` that `options` express too, each with the options to leave out beside it.
+        private: indexes of messages that only this API's own service may read.
+        provider: the key of the provider whose API it is.
+        losses: parts that could not be read, such as an altered seal.
+        echo: values that the plugin needs when it writes the answer (`ServeContext.echo`).
     """
 
     messages: tuple[Message, ...]
@@ -87,14 +87,14 @@ class InboundRequest:
     ) -> tuple[tuple[Message, ...], RequestOptions, tuple[Loss, ...]]:
         """Return messages and options for the model that will answer, and the losses.
 
-        An upstream that speaks this API gets all that was said; another, less what only this API can say. The exact
-        form of what is `covered` is for this API's own service and the very model that was asked for: others may not
-        take it.
+        A model with the same API gets the whole request. A model with another API gets it without the members that
+        only this API has. The exact form of `covered` members is kept for this API's own service and the requested
+        model only, because other models may reject it.
 
         Args:
-            provider: its provider key.
-            api: which of that provider's wire formats.
-            model: its model name without provider key.
+            provider: the provider key of the model.
+            api: the API of the model.
+            model: the model name without provider key.
         """
         asked, messages, losses = self.options.model, self.messages, list(self.losses)
         own = provider == self.provider and api == self.options.api
@@ -106,7 +106,7 @@ class InboundRequest:
             said = [name for name, value in extra.items() if value is not None]
             losses += [option_loss(f"provider_options.{name}", "dropped", "only this API has it") for name in said]
             extra = {}
-        if own:  # unsealed answers are taken for those of the model in use
+        if own:  # answers without a seal count as answers of the model in use
             before, now = f"{provider}:{asked}", f"{provider}:{model}"
             messages = tuple(
                 [
@@ -123,20 +123,21 @@ class InboundRequest:
 
 @attrs.frozen(kw_only=True)
 class ServeContext:
-    """What an adapter may not find out by itself when it reads a request or writes its answer.
+    """The values that a serving plugin must not make itself: ids, the time, seals, and the facts of the request.
 
     Attributes:
-        provider: key of the provider whose API is spoken; answers of that provider and API need no seal.
-        api: which of its wire formats.
-        model: the name that the caller asked for: answers say this one, whoever made them; "" for a request.
-        origin: who makes the answer; None for an error before anybody was asked.
-        echo: what the adapter put into `InboundRequest.echo`.
-        answer_id: unique for each answer, letters and digits; to be prefixed in the API's manner.
-        new_id: gives further such ids, for the parts of an answer.
-        clock: gives the time, UTC.
-        seal: makes a text of state that only `unseal` can read: URL-safe base64, padded. None: state is dropped.
-        unseal: gives back the state; {} for a seal that may not be used here (altered, another key, tenant or time);
-            None for a text that is no seal.
+        provider: the key of the provider whose API it is; answers of that provider and API need no seal.
+        api: the API.
+        model: the requested model name, which the answer contains, whichever model made it; "" for a request.
+        origin: the model that makes the answer; None for an error before a model was asked.
+        echo: the value of `InboundRequest.echo`.
+        answer_id: a unique id of letters and digits for the answer; the plugin adds the API's prefix.
+        new_id: returns further ids, for parts of the answer.
+        clock: returns the time in UTC.
+        seal: turns state into a string that only `unseal` can read: URL-safe base64 with padding. If it is None, state
+            is dropped.
+        unseal: returns the state of a seal; {} for a seal that cannot be used here (altered, or of another key or
+            tenant); None for a string that is not a seal.
     """
 
     provider: str
@@ -152,7 +153,7 @@ class ServeContext:
 
     @property
     def is_own(self) -> bool:
-        """True when this API's own service makes the answer."""
+        """True if this API's own service makes the answer."""
         return self.origin is not None and self.origin[:2] == (self.provider, self.api)
 
 
@@ -160,20 +161,20 @@ class StreamWriter(Protocol):
     """Writes the events of one answer in an API's framing.
 
     Attributes:
-        content_type: of the HTTP answer.
-        losses: what this API could not say.
+        content_type: the media type of the HTTP response.
+        losses: the parts of the answer that this API cannot express.
     """
 
     content_type: str
     losses: list[Loss]
 
     def feed(self, events: Iterable[StreamEvent]) -> bytes:
-        """Return the bytes for the events of one upstream read, ready to be written at once; b"" for none.
+        """Return the bytes for the events of one upstream read, to be sent in one write; b"" if there are no bytes.
 
         An `ErrorEvent` is written as this API's own error, last.
         """
         ...
 
     def end(self) -> bytes:
-        """Return what is left when no more events come; an error where none of them ended the answer."""
+        """Return the remaining bytes after the last event: an error if no event ended the answer."""
         ...
