@@ -51,7 +51,7 @@ def read(reads: list[bytes], *, joined: bool) -> tuple[list[bytes], list[str], b
                 elif isinstance(event, h11.ConnectionClosed):
                     return data, said, b""
     except h11.RemoteProtocolError as error:
-        said.append(str(error))
+        return data, [*said, str(error)], b""
     return data, said, connection.trailing_data[0]
 
 
