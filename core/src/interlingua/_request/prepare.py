@@ -111,8 +111,8 @@ def read_tools(given: Sequence[Any], options: RequestOptions) -> Sequence[ToolDe
             )
             if isinstance(getattr(tool, "definition", None), ToolDefinition):
                 text = (
-                    f"{tool.definition.name!r} is a tool with its function, and one request runs no functions: pass its"
-                    " `definition` to offer it, or run it with AgentLoop of interlingua-agents"
+                    f"{tool.definition.name!r} is a tool with its function, and a request runs no functions: pass its"
+                    " `definition` to offer it, or run it with an agent (pip install interlingua-agents)"
                 )
             raise CallerError(text)
     forced = options.tool_choice

@@ -94,7 +94,7 @@ def check_keyword(keyword: Any, value: Any, path: str) -> None:
         allowed = ", ".join(_CHECKS)
         raise UnsupportedSchemaError(
             f"tool schemas may not use {keyword!r}; allowed are {allowed}. Remove it, or pass the schema through"
-            " normalise_schema() of interlingua-agents: it inlines, folds or describes, and reports each change",
+            " normalise_schema(), which inlines or describes it (pip install interlingua-agents)",
             path=place,
         )
     is_allowed, wanted = _CHECKS[keyword]
@@ -170,7 +170,7 @@ def _canonical_name(name: str) -> str:
         shown = repr(name) if isinstance(name, str) else type(name).__name__
         raise CallerError(
             f"tool name {shown} is not canonical: lower snake_case, starting with a letter, at most"
-            f" {TOOL_NAME_MAX_LENGTH} characters; canonical_names() of interlingua-agents makes such names"
+            f" {TOOL_NAME_MAX_LENGTH} characters; canonical_names() makes them (pip install interlingua-agents)"
         )
     return name
 
