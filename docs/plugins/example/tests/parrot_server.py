@@ -52,12 +52,12 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
 def validate(request: dict[str, Any]) -> None:
     """Refuse what the service answers with 400."""
     if not request["heard"]:
-        raise SquawkError("misheard", "Nobody has said anything.")
+        raise SquawkError("misheard", "I heard nothing.")
     if not 0 <= request.get("heat", 1) <= 2:
         raise SquawkError("misheard", "The heat is not between 0 and 2.")
     for each in request["heard"]:
         if each["from"] not in ("keeper", "bird", "trainer"):
-            raise SquawkError("misheard", f"Nobody here is called {each['from']}.")
+            raise SquawkError("misheard", f"There is no role {each['from']}.")
         for part in each["says"]:
             if not _TAG.fullmatch(part.get("tag", "none")):
                 raise SquawkError("misheard", "That is no tag.")
@@ -140,7 +140,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _stream(self, request: dict[str, Any]) -> None:
         """Send events one by one; without a length the end of the connection is the end of the answer."""
-        answer(request)  # what fails before the first event is an error of its own status
+        answer(request)  # an error before the first event has its HTTP status
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
         self.end_headers()
