@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from importlib.metadata import EntryPoint
 from typing import Any
 
 import pytest
 
-from interlingua.errors import CallerError, CapabilityError, ServerError
+from interlingua.errors import CallerError, CapabilityError, PluginError, ServerError
 from interlingua.plugins import Registry, WireRequest, WireResponse
 from interlingua.types import (
     Message,
@@ -22,6 +23,7 @@ from interlingua.types import (
 )
 from interlingua.types.messages import MessageMetadata
 from interlingua_serving import (
+    SERVING_VERSION,
     InboundRequest,
     ServeContext,
     ServedApi,
@@ -158,3 +160,86 @@ def test_a_provider_without_the_hooks_serves_nothing() -> None:
     with pytest.raises(CapabilityError, match="does not serve"):
         find_serving_plugin(registry, "fake")
     assert find_apis(registry) == []
+
+
+class _Next(_Serving):
+    serving_version = SERVING_VERSION + 1
+
+
+class _Wordless(_Serving):
+    serving_version = "1"
+
+
+class _Half(Fake):
+    @hookimpl
+    def served_apis(self) -> list[ServedApi]:
+        return [ServedApi(name="fake")]
+
+
+class _Strange(_Serving):
+    @hookimpl
+    def served_apis(self) -> list[Any]:
+        return ["fake"]
+
+
+class _Misnamed(_Serving):
+    @hookimpl
+    def stream_to_wire(self, asked: ServeContext) -> _Writer:
+        return _Writer()
+
+
+@pytest.mark.parametrize(
+    ("plugin", "text"),
+    [
+        (_Next(), "upgrade interlingua-serving"),
+        (_Wordless(), "serving_version must be an integer"),
+        (_Half(), "lacks the hook"),
+        (_Strange(), "must return ServedApi values"),
+        (_Misnamed(), "does not match the hook specs"),
+    ],
+)
+def test_a_serving_plugin_that_breaks_the_specs_is_left_out(
+    plugin: Any, text: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    registry = Registry(providers={"fake": plugin}, entry_points=[])
+
+    with pytest.raises(PluginError, match=text):
+        find_serving_plugin(registry, "fake")
+    assert find_apis(registry) == []
+    assert text in caplog.text
+
+
+def test_a_plugin_of_an_entry_point_that_cannot_be_imported_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
+    entries = [
+        EntryPoint("fake", "tests.support.fake_provider:Fake", "interlingua.providers"),
+        EntryPoint("fake", "tests.support.no_such_module:plugin", "interlingua.serving"),
+        EntryPoint("elsewhere", "tests.support.no_such_module:plugin", "interlingua.serving"),  # no such provider
+    ]
+
+    assert find_apis(Registry(entry_points=entries)) == []
+    assert "serving plugin 'fake'" in caplog.text
+    assert "elsewhere" not in caplog.text
+
+
+def test_apis_are_in_the_wanted_order_then_by_key() -> None:
+    providers = {key: _Serving() for key in ("a", "b", "c")}
+    registry = Registry(providers=providers, entry_points=[])
+
+    assert [found.plugin.key for found in find_apis(registry)] == ["a", "b", "c"]
+    assert [found.plugin.key for found in find_apis(registry, ["c", "none", "b"])] == ["c", "b", "a"]
+
+
+class _Louder:
+    """A general plugin that wraps a serving hook."""
+
+    @hookimpl(wrapper=True)
+    def to_wire_response(self) -> Any:
+        response = yield
+        return WireResponse(body=response.body.upper())
+
+
+def test_a_general_plugin_wraps_a_serving_hook() -> None:
+    registry = Registry([_Louder()], providers={"fake": _Serving()}, entry_points=[])
+    context = ServeContext(provider="fake", api="fake")
+
+    assert find_serving_plugin(registry, "fake").to_wire_response(user("Hi."), context).body == b"HI."

@@ -88,11 +88,9 @@ class _SharedPath:
         await chosen(scope, receive, send)
 
 
-async def _refuse_get(request: Request) -> Response:
-    """Send callers that try a WebSocket first to plain HTTP."""
-    if "upgrade" in request.headers:
-        return PlainTextResponse("use HTTP POST\n", 426, {"upgrade": "HTTP/1.1"})
-    return PlainTextResponse("Method Not Allowed", 405, {"allow": "POST"})
+async def _refuse_get(_request: Request) -> Response:
+    """Direct agents that try a WebSocket first to plain HTTP: 426 makes them fall back."""
+    return PlainTextResponse("use HTTP POST\n", 426, {"upgrade": "HTTP/1.1", "allow": "POST"})
 
 
 async def _metrics(services: Services, _request: Request) -> Response:

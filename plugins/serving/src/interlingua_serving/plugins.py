@@ -191,12 +191,17 @@ def _register(registry: Registry, plugin: Any, key: str, where: str) -> Any:
     implemented = {caller.name for caller in manager.get_hookcallers(plugin) or ()}
     if not implemented & SERVING_HOOKS:
         return None
-    written = getattr(plugin, "serving_version", 1)
-    if not isinstance(written, int) or not OLDEST_SERVING <= written <= SERVING_VERSION:
-        have = f"this interlingua-serving supports {OLDEST_SERVING} to {SERVING_VERSION}"
-        newer = isinstance(written, int) and written > SERVING_VERSION
-        fix = "upgrade interlingua-serving" if newer else "upgrade the plugin"
-        raise PluginError(f"{name} needs serving version {written}; {have}: {fix}", provider=key)
+    _check_version(name, getattr(plugin, "serving_version", 1))
     if missing := [hook for hook in REQUIRED if hook not in implemented]:
         raise PluginError(f"{name} lacks the hook(s) {', '.join(missing)}", provider=key)
     return manager.hook
+
+
+def _check_version(name: str, written: Any) -> None:
+    if not isinstance(written, int) or isinstance(written, bool):
+        raise PluginError(f"{name}: serving_version must be an integer, not {written!r}")
+    if OLDEST_SERVING <= written <= SERVING_VERSION:
+        return
+    supported = f"this interlingua-serving supports {OLDEST_SERVING} to {SERVING_VERSION}"
+    upgrade = "interlingua-serving" if written > SERVING_VERSION else "the plugin"
+    raise PluginError(f"{name} has serving version {written}, but {supported}: upgrade {upgrade}")
