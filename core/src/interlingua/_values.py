@@ -50,14 +50,16 @@ def replace(value: T, **changes: Any) -> T:
         CallerError: a value does not fit its field.
     """
     cls = value.__class__
-    if cls not in _copiers:
+    made = _copiers.get(cls)
+    if made is None:
         return attrs.evolve(value, **changes)  # type: ignore[misc]
-    copied, fields = _copiers[cls]
+    copied, fields = made
     new: T = copied(value)
     for name, item in changes.items():
-        if name not in fields:
+        convert = fields.get(name)
+        if convert is None:
             raise TypeError(f"{cls.__name__} has no field {name!r}")
-        setattr(new, name, fields[name](item))
+        setattr(new, name, convert(item))
     new.__class__ = cls  # frozen from here on
     return new
 
