@@ -41,13 +41,13 @@ wheels: $(VENV)/.dev ## Build every wheel and check each in a clean environment 
 	$(BIN)/python -m pytest tests/wheels/check_wheels.py $(ARGS)
 
 bench: $(VENV)/.dev ## Compare with the hand-written floor, in one run
-	$(BIN)/python tests/bench/bench.py $(ARGS)
+	$(BIN)/python tests/tools/bench/bench.py $(ARGS)
 
 matrix: $(VENV)/.dev ## Swap histories between all providers and back; write docs/reference/swap-matrix.md, .html and served-apis.md
 	INTERLINGUA_CONFIG=/dev/null $(BIN)/interlingua matrix --out docs/reference --serve $(SERVED) $(ARGS)
 
 record: $(VENV)/.dev ## Record cassettes again: llama.cpp's server, or PROVIDER=anthropic with its key (ARGS="--only 'openai/*'")
-	$(BIN)/python -m tests.record $(if $(PROVIDER),--provider $(PROVIDER)) $(ARGS)
+	$(BIN)/python -m tests.tools.record $(if $(PROVIDER),--provider $(PROVIDER)) $(ARGS)
 
 venv: $(VENV)/.dev ## Make or update .venv with everything a developer needs
 

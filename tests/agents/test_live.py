@@ -18,9 +18,9 @@ from interlingua_agents.results import RunEnd, RunStop, StopCause
 from interlingua_agents.toolbox import tool_of
 from interlingua_cli.demo.session import FILES, READ_FILE, local_scenario
 from interlingua_sessions import Session, open_store
-from tests.local_server import files
-from tests.local_server.server import LocalServer
 from tests.support import tree
+from tests.tools.local_server import files
+from tests.tools.local_server.server import LocalServer
 
 ABSENT = files.missing()
 

@@ -21,8 +21,8 @@ from interlingua_cli.demo.replay import Cassette, Recorded, ReplayingClient
 from interlingua_cli.demo.session import FILES, READ_FILE, recorded_scenario
 from interlingua_sessions import open_store
 from interlingua_sessions.session import Session
-from tests.record.wires import LOCAL, WIRES
 from tests.support.cassettes import load_exchanges
+from tests.tools.record.wires import LOCAL, WIRES
 
 
 def read_file(path: str) -> str:

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.bulk.support import lines, run, write_rows
-from tests.local_server import files
-from tests.local_server.server import MODEL, LocalServer
 from tests.support.counts import FULL
+from tests.tools.local_server import files
+from tests.tools.local_server.server import MODEL, LocalServer
 
 ABSENT = files.missing()
 pytestmark = [pytest.mark.live, pytest.mark.skipif(ABSENT is not None, reason=ABSENT or "")]

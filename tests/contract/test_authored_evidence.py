@@ -15,9 +15,9 @@ from interlingua.types.messages import Message
 from interlingua.types.options import RequestOptions
 from interlingua.types.tools import ToolDefinition
 from tests.oracle import anthropic_sdk, openai_sdk
-from tests.record.scenarios import READ_FILE
 from tests.support import driving
 from tests.support.cassettes import RecordedExchange, load_exchanges
+from tests.tools.record.scenarios import READ_FILE
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII="
 PDF = "JVBERi0xLjQKJSVFT0YK"

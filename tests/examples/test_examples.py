@@ -48,7 +48,7 @@ RECORDED = (
     Started("resume", (f"llamacpp:{LOCAL}",), times=2),
     Started("twenty_at_once", (f"llamacpp:{LOCAL}",)),
 )
-"""Those whose cassettes were recorded from llama.cpp's server (`python -m tests.record.examples`)."""
+"""Those whose cassettes were recorded from llama.cpp's server (`python -m tests.tools.record.examples`)."""
 
 STARTED = {one.name: one for one in RECORDED}
 

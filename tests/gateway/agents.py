@@ -26,7 +26,7 @@ import attrs
 from interlingua.plugins import Registry, hookimpl
 from interlingua_gateway import config_of, create_app
 from tests.gateway.conftest import Upstream, gateway, send_bytes, serving
-from tests.local_server.server import MODEL, LocalServer
+from tests.tools.local_server.server import MODEL, LocalServer
 
 PACKAGES = (
     "@anthropic-ai/claude-code@2.1.197",

@@ -20,8 +20,8 @@ import pytest
 
 from tests.gateway import agents
 from tests.gateway.agents import AGENTS, PACKAGES, SAID, SECRETS, SIGNATURE, UPSTREAMS
-from tests.local_server import files
 from tests.support import tree
+from tests.tools.local_server import files
 
 VARIABLE = "INTERLINGUA_AGENTS"
 

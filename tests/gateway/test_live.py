@@ -16,8 +16,8 @@ from google import genai
 
 from interlingua_gateway import config_of, create_app
 from tests.gateway.conftest import serving
-from tests.local_server import files
-from tests.local_server.server import MODEL, LocalServer
+from tests.tools.local_server import files
+from tests.tools.local_server.server import MODEL, LocalServer
 
 pytestmark = [
     pytest.mark.skipif(files.missing() is not None, reason=files.missing() or ""),

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from pytest_recording.plugin import get_default_cassette_name
 
-from tests.record.recorded import Recorded
 from tests.support import cassettes
+from tests.tools.record.recorded import Recorded
 
 # official SDKs read the same bytes through a transport in memory; only our client's requests are the cassette's
 _ORACLES = ["oracle.invalid", "api.anthropic.com"]

@@ -13,8 +13,8 @@ import pytest
 
 from interlingua import Client, Message, Role, user
 from interlingua_transcripts import Transcript, TranscriptError, read_transcript, system_of, write_transcript
-from tests.local_server import files
-from tests.local_server.server import MODEL, LocalServer
+from tests.tools.local_server import files
+from tests.tools.local_server.server import MODEL, LocalServer
 from tests.transcripts.samples import needs_samples, samples
 from tests.transcripts.test_sending import FORMATS
 

@@ -12,10 +12,10 @@ from interlingua.types.messages import StopReason
 from tests.oracle import anthropic_sdk as sdk
 from tests.oracle.readings import calls_of, usage_of
 from tests.plugins.anthropic.asking import ANTHROPIC, context
-from tests.record.recorded import ROADS, Recorded, Road, essence, next_turn, recorded, replay, replay_cut
 from tests.support import driving
 from tests.support.cassettes import RecordedExchange
 from tests.support.compact import compact
+from tests.tools.record.recorded import ROADS, Recorded, Road, essence, next_turn, recorded, replay, replay_cut
 
 pytestmark = [pytest.mark.vcr, pytest.mark.block_network]
 FAILURES = {400: anthropic.BadRequestError, 401: anthropic.AuthenticationError, 404: anthropic.NotFoundError}

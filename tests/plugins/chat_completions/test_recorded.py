@@ -8,9 +8,9 @@ import pytest
 
 from interlingua.errors import ProviderError
 from interlingua.types.messages import Message, StopReason
-from tests.record import openai_sdk as sdk
-from tests.record.recorded import ROADS, Recorded, Road, essence, next_turn, recorded, replay, replay_cut
 from tests.support import driving
+from tests.tools.record import openai_sdk as sdk
+from tests.tools.record.recorded import ROADS, Recorded, Road, essence, next_turn, recorded, replay, replay_cut
 
 pytestmark = [pytest.mark.vcr, pytest.mark.block_network]
 

@@ -14,9 +14,9 @@ from interlingua.types.messages import MessageStatus, RoutingMode
 from interlingua_cli.demo.session import local_scenario
 from interlingua_sessions import Store, open_store
 from interlingua_sessions.routing.policy import SwapRefusedError
-from tests.local_server import files
-from tests.local_server.server import LocalServer
 from tests.sessions.examples.course import SWAP, check_tool_turn, opened, read_a_file
+from tests.tools.local_server import files
+from tests.tools.local_server.server import LocalServer
 
 ABSENT = files.missing()
 pytestmark = [pytest.mark.live, pytest.mark.skipif(ABSENT is not None, reason=ABSENT or "")]

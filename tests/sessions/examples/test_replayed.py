@@ -24,9 +24,9 @@ from interlingua_cli.demo.session import recorded_scenario
 from interlingua_sessions import Store, open_store
 from interlingua_sessions.routing.policy import RoutingPolicy, SwapRefusedError
 from interlingua_sessions.session import Session
-from tests.record.wires import LOCAL, WIRES
 from tests.sessions.examples.course import SWAP, check_tool_turn, opened, read_a_file
 from tests.support.cassettes import FOLDER, load_exchanges
+from tests.tools.record.wires import LOCAL, WIRES
 
 
 @pytest.fixture

@@ -10,12 +10,12 @@ import pytest
 from click.testing import CliRunner
 
 from interlingua_cli.root import cli
-from tests.local_server import files
-from tests.local_server.server import MODEL, LocalServer
+from tests.tools.local_server import files
+from tests.tools.local_server.server import MODEL, LocalServer
 
 ABSENT = files.missing()
 pytestmark = [pytest.mark.live, pytest.mark.skipif(ABSENT is not None, reason=ABSENT or "")]
-PROJECT = Path(__file__).resolve().parents[2]
+PROJECT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture(scope="module")

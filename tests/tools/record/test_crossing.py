@@ -125,7 +125,7 @@ def test_beside_each_swap_stand_its_ledger_its_cost_and_what_the_cache_would_hav
 def test_the_cassette_is_what_the_record_writes(tmp_path: Path) -> None:
     """Written anew, it differs in no request: the cassette is not edited by hand."""
     code = (
-        "import json, tests.record.crossing as crossing\n"
+        "import json, tests.tools.record.crossing as crossing\n"
         "crossing.write_row = lambda *a, **k: None\n"
         f"crossing.main({str(tmp_path / 'again.yaml')!r})\n"
     )

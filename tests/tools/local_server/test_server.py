@@ -48,7 +48,9 @@ def test_the_server_is_gone_after_the_block() -> None:
 
 
 def test_the_server_ends_when_its_parent_is_killed() -> None:
-    parent = subprocess.Popen([sys.executable, "-m", "tests.local_server"], stdout=subprocess.PIPE, cwd=files.CHECKOUT)
+    parent = subprocess.Popen(
+        [sys.executable, "-m", "tests.tools.local_server"], stdout=subprocess.PIPE, cwd=files.CHECKOUT
+    )
     with parent, limited(parent):
         assert parent.stdout
         url = parent.stdout.readline().decode().strip()

@@ -1,4 +1,4 @@
-"""Many requests beside a bare program and another library: `python tests/bench/bulk.py`.
+"""Many requests beside a bare program and another library: `python tests/tools/bench/bulk.py`.
 
 Each of them sends the same rows to the same kind of server (tests/bulk/loopback.py, in its own process, which fails as
 services do), writes each answer to a file, and is measured in a process of its own: processor time a row, wall time,
@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
 FAULTS = {"latency_ms": 20, "errors": 0.01, "cuts": 0.005, "refuse_every": 500, "retry_after_ms": 30}
 

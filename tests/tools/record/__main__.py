@@ -1,4 +1,4 @@
-"""`python -m tests.record [URL] [--provider …] [--only …]`: record the cassettes again.
+"""`python -m tests.tools.record [URL] [--provider …] [--only …]`: record the cassettes again.
 
 Without URL and provider, llama.cpp servers are started and ended here, one kind after the other.
 """
@@ -13,12 +13,12 @@ from contextlib import AbstractContextManager, nullcontext
 from fnmatch import fnmatch
 from typing import Any
 
-from tests.local_server import files
-from tests.local_server.server import LocalServer
-from tests.record import demo
-from tests.record.recorder import record
-from tests.record.scenarios import Scenario, scenarios_of
-from tests.record.wires import WIRES, Wire
+from tests.tools.local_server import files
+from tests.tools.local_server.server import LocalServer
+from tests.tools.record import demo
+from tests.tools.record.recorder import record
+from tests.tools.record.scenarios import Scenario, scenarios_of
+from tests.tools.record.wires import WIRES, Wire
 
 _SERVERS: dict[str, dict[str, Any]] = {
     "plain": {},
@@ -96,7 +96,7 @@ def _refuse(why: str) -> int:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m tests.record", description=main.__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.tools.record", description=main.__doc__)
     parser.add_argument("url", nargs="?", help="a running llama.cpp server (default: start one)")
     services = sorted({wire.provider for wire in WIRES.values() if wire.key})
     parser.add_argument("--provider", default="local", choices=["local", *services], help="who answers")

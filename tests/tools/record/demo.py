@@ -1,4 +1,4 @@
-"""Record the demo's session from a llama.cpp server: `python -m tests.record.demo [URL]`, or `tests.record` with all.
+"""Record the demo's session from a llama.cpp server: `python -m tests.tools.record.demo [URL]`.
 
 Without URL a server is started and ended here; the cassette is written to cassettes/demo/session.yaml.
 """
@@ -11,11 +11,11 @@ from contextlib import nullcontext
 from interlingua._http.client import Client
 from interlingua_cli.demo.printer import DemoPrinter
 from interlingua_cli.demo.session import find_folder, local_scenario, run_demo
-from tests.local_server.server import LocalServer
-from tests.record.provenance import write_row
-from tests.record.recorder import LOCAL_SOURCE, recording
+from tests.tools.local_server.server import LocalServer
+from tests.tools.record.provenance import write_row
+from tests.tools.record.recorder import LOCAL_SOURCE, recording
 
-TEST = "tests/record/test_demo.py"
+TEST = "tests/tools/record/test_demo.py"
 
 
 def record(url: str) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import attrs
 
-from tests.local_server.server import MODEL
+from tests.tools.local_server.server import MODEL
 
 
 @attrs.frozen(kw_only=True)

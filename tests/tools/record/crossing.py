@@ -1,7 +1,7 @@
-"""Write the demo's crossing: `python -m tests.record.crossing`.
+"""Write the demo's crossing: `python -m tests.tools.record.crossing`.
 
-Nobody is asked. The answers below are written by hand in the documented format of each service; the requests beside
-them are what interlingua writes when it gets these answers. tests/record/test_crossing.py reads the answers with each
+Nothing is sent. The answers below are written by hand in the documented format of each service; the requests beside
+them are those that interlingua writes when it gets these answers. `test_crossing.py` reads the answers with each
 service's own types.
 """
 
@@ -16,9 +16,9 @@ import yaml
 from interlingua._http.client import Client
 from interlingua_cli.demo.replay import Recorded, ReplayingClient
 from interlingua_cli.demo.session import crossing_scenario, find_folder, run_demo
-from tests.record.provenance import write_row
+from tests.tools.record.provenance import write_row
 
-TEST = "tests/record/test_crossing.py"
+TEST = "tests/tools/record/test_crossing.py"
 SOURCE = "answers by hand after the services' documentation and their SDKs' types, which read them in the test"
 HOSTS = {
     "/v1/messages": "https://api.anthropic.com",

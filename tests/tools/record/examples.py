@@ -1,4 +1,4 @@
-"""`python -m tests.record.examples`: record the programs of docs/examples, each with its exchanges as a cassette.
+"""`python -m tests.tools.record.examples`: record the programs of docs/examples, each with its exchanges as a cassette.
 
 What a small model can do is recorded from llama.cpp's server. It calls no tools unasked, sees no pictures, fits a type
 at once and has no price: those exchanges are authored in the format of Messages.
@@ -24,16 +24,16 @@ import yaml
 
 from tests.examples.player import lead_to
 from tests.examples.test_examples import RECORDED, Started, run_example
-from tests.local_server import files
-from tests.local_server.server import LocalServer
-from tests.record.provenance import write_row
-from tests.record.recorder import LOCAL_SOURCE
-from tests.record.service import Answer, Call, scripted_service
 from tests.support.cassettes import FOLDER
+from tests.tools.local_server import files
+from tests.tools.local_server.server import LocalServer
+from tests.tools.record.provenance import write_row
+from tests.tools.record.recorder import LOCAL_SOURCE
+from tests.tools.record.service import Answer, Call, scripted_service
 
 TEST = "tests/examples/test_examples.py"
 AUTHORED = "answers by hand in the format of https://platform.claude.com/docs/en/api/messages, requests by the program"
-SOURCE = LOCAL_SOURCE.replace("make record", "python -m tests.record.examples")
+SOURCE = LOCAL_SOURCE.replace("make record", "python -m tests.tools.record.examples")
 _HOST = "https://api.anthropic.com"
 _WRONG = '{"name": "Ganymede", "planet": "Jupiter", "diameter_km": "wide"}'
 _PRICE = {"museum": "Museum of the Moon", "persons": 2}

@@ -1,4 +1,4 @@
-"""`python -m tests.local_server`: print the URL and serve until Ctrl-C."""
+"""`python -m tests.tools.local_server`: print the URL and serve until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .server import MODEL, LocalServer
 
 def main() -> int:
     """Serve until Ctrl-C; the exit status is the server's, or 0 after Ctrl-C."""
-    parser = argparse.ArgumentParser(prog="python -m tests.local_server", description=main.__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.tools.local_server", description=main.__doc__)
     parser.add_argument("--port", type=int, default=0, help="port to listen on (default: a free one)")
     parser.add_argument("--context", type=int, default=2048, help="context window in tokens")
     parser.add_argument("--api-key", help="answer 401 to any other key")
