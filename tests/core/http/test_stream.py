@@ -150,7 +150,7 @@ def test_ctrl_c_while_waiting_keeps_a_cancelled_message(monkeypatch: pytest.Monk
             raise KeyboardInterrupt
         return pieces.pop()
 
-    monkeypatch.setattr("interlingua._http.body.Body.__anext__", interrupted)
+    monkeypatch.setattr("interlingua._http.body.ReplyBody.__anext__", interrupted)
     with served(Reply(body=STREAM)) as server, client(server) as c:
         stream = c.stream("hi")
         with pytest.raises(KeyboardInterrupt), stream:

@@ -10,7 +10,7 @@ from interlingua.errors import APIConnectionError, MalformedResponseError
 from interlingua.transport import AsyncReply, TimeLimits
 
 ACCEPTED = "gzip, deflate"
-"""What `Body` can decompress piece by piece."""
+"""What `ReplyBody` can decompress piece by piece."""
 
 _COMPRESSED = frozenset(("gzip", "x-gzip", "deflate"))
 _PLAIN = frozenset(("", "identity"))
@@ -42,7 +42,7 @@ class _Decompressor:
             self._begun = True
 
 
-class Body:
+class ReplyBody:
     """The reply to one request. Iterating yields the pieces of its body, decompressed, as they arrive.
 
     Args:
@@ -64,7 +64,7 @@ class Body:
         self._has_total = limits.timeout is not None and limits.timeout.total is not None
         self._next: Callable[[], Awaitable[bytes]] | None = None
 
-    def __aiter__(self) -> Body:
+    def __aiter__(self) -> ReplyBody:
         return self
 
     async def __anext__(self) -> bytes:

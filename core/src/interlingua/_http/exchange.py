@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from interlingua._http.body import ACCEPTED, Body
+from interlingua._http.body import ACCEPTED, ReplyBody
 from interlingua._http.io import IO
 from interlingua._http.signing import no_key, sign_request
 from interlingua._http.state import ClientState, MessagesInput
@@ -147,7 +147,7 @@ class Exchange(_Signed):
         self._state.answered.add(self._kind)
         return message
 
-    async def send(self, io: IO) -> Body:
+    async def send(self, io: IO) -> ReplyBody:
         """Begin the next attempt, signed now, and return its reply when the headers have arrived."""
         response, request, state = self.response, self.request, self._state
         response.attempts += 1
@@ -162,9 +162,9 @@ class Exchange(_Signed):
             event = {"session_id": request.context.session_id, "provider": request.provider.key, "url": response.url}
             sent = {"model": request.options.model, "attempt": response.attempts, "bytes": len(signed.body)}
             state.registry.observe({"type": "request.sent", **event, **sent})
-        return Body(await io.open(signed, self._limits), self._limits, state.max_response_bytes)
+        return ReplyBody(await io.open(signed, self._limits), self._limits, state.max_response_bytes)
 
-    async def open_reader(self, body: Body, io: IO) -> StreamReader:
+    async def open_reader(self, body: ReplyBody, io: IO) -> StreamReader:
         """Return the reader of a streamed answer.
 
         Raises:
@@ -176,7 +176,7 @@ class Exchange(_Signed):
         self._state.answered.add(self._kind)
         return reader
 
-    def _new_reader(self, body: Body) -> StreamReader:
+    def _new_reader(self, body: ReplyBody) -> StreamReader:
         from interlingua._response.stream import StreamReader  # noqa: PLC0415  a whole answer needs none
 
         limit = self._state.max_response_bytes
@@ -255,7 +255,7 @@ class AuxiliaryExchange(_Signed):
 
     async def _attempt(self, io: IO) -> Any:
         signed = await self._sign(self._request, self._state.headers, io)
-        body = Body(await io.open(signed, self._limits), self._limits, self._state.max_response_bytes)
+        body = ReplyBody(await io.open(signed, self._limits), self._limits, self._state.max_response_bytes)
         response: WireResponse = await body.read()
         if response.status >= FAILED:
             context = RequestContext(origin=Origin(self._provider.key, self._request.api, ""))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from interlingua._http.body import ACCEPTED, Body
+from interlingua._http.body import ACCEPTED, ReplyBody
 from interlingua._http.io import IO
 from interlingua._request.media import SIZE_LIMIT, Fetched
 from interlingua._response.finalize import FAILED
@@ -21,7 +21,7 @@ async def fetch_image(url: str, io: IO, timeout: Timeout | None, max_bytes: int)
     """
     limits = TimeLimits(timeout)
     request = HttpRequest("GET", url, {"accept-encoding": ACCEPTED}, b"", datetime.now(UTC))
-    response = await Body(await io.open(request, limits), limits, max_bytes).read()
+    response = await ReplyBody(await io.open(request, limits), limits, max_bytes).read()
     if response.status >= FAILED:
         raise CallerError(f"the image {url} cannot be fetched: HTTP {response.status}")
     if len(response.body) > SIZE_LIMIT:

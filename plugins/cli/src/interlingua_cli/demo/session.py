@@ -107,13 +107,13 @@ class Swap:
 
 
 @attrs.frozen(kw_only=True)
-class Reply:
+class DemoReply:
     """A step: the answer of a model, or the result of a tool."""
 
     message: Message
 
 
-Step: TypeAlias = UserTurn | Swap | Reply
+Step: TypeAlias = UserTurn | Swap | DemoReply
 
 
 def run_demo(client: Client, models: Sequence[str], turns: Sequence[DemoTurn], **options: Any) -> Iterator[Step]:
@@ -133,13 +133,13 @@ def run_demo(client: Client, models: Sequence[str], turns: Sequence[DemoTurn], *
         for _ in range(_MAX_CALLS):
             answer = client.send(history, model=model, tools=[READ_FILE], **options)
             history.append(answer)
-            yield Reply(message=answer)
+            yield DemoReply(message=answer)
             calls = answer.tool_calls
             if not calls:
                 break
             for call in calls:
                 history.append(_run_tool(call))
-                yield Reply(message=history[-1])
+                yield DemoReply(message=history[-1])
 
 
 def _plan_swap(client: Client, history: Sequence[Message], model: str, options: Mapping[str, Any]) -> Swap:
