@@ -23,10 +23,10 @@ def write_rows(path: Path, rows: int | Iterable[Mapping[str, Any]]) -> Path:
     return path
 
 
-def run(rows: Path, out: Path, url: str, *, model: str = LOCAL, **arguments: Any) -> bulk.Report:
+def run(rows: Path, out: Path, url: str, *, model: str = LOCAL, **arguments: Any) -> bulk.BulkReport:
     """Run over a file with a client of its own for this server."""
 
-    async def main() -> bulk.Report:
+    async def main() -> bulk.BulkReport:
         async with AsyncClient(model, base_url=url, api_key="test-key", retry=Retry(max_attempts=1)) as client:
             return await bulk.arun(rows, out, client=client, **arguments)
 

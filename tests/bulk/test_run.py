@@ -91,7 +91,7 @@ def test_two_runs_do_not_write_one_file(tmp_path: Path) -> None:
         clients = [AsyncClient("vllm:small", base_url=server.url) for _ in range(2)]
         found = asyncio.run(both(server.url))
 
-    assert sorted(type(one).__name__ for one in found) == ["CallerError", "Report"]
+    assert sorted(type(one).__name__ for one in found) == ["CallerError", "BulkReport"]
     assert_every_row_once(out, 50)
 
 
@@ -251,10 +251,10 @@ def test_stopping_lets_what_is_under_way_end(tmp_path: Path) -> None:
     rows, out = write_rows(tmp_path / "in.jsonl", 500), tmp_path / "out.jsonl"
     seen: list[int] = []
 
-    async def main(url: str) -> bulk.Report:
+    async def main(url: str) -> bulk.BulkReport:
         stop = asyncio.Event()
 
-        def watch(report: bulk.Report) -> None:
+        def watch(report: bulk.BulkReport) -> None:
             seen.append(report.done)
             if report.done:
                 stop.set()

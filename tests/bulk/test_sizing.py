@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from interlingua.errors import CallerError
-from interlingua_bulk.sizing import Plan, bounds, estimate
+from interlingua_bulk.sizing import SizingPlan, bounds, estimate
 from tests.bulk.loopback import loopback
 from tests.bulk.support import run, write_rows
 
@@ -25,7 +25,7 @@ from tests.bulk.support import run, write_rows
     ],
 )
 def test_the_narrowest_part_decides(facts: dict[str, Any], bottleneck: str, rate: float) -> None:
-    plan = Plan(rows=100_000_000, **facts)
+    plan = SizingPlan(rows=100_000_000, **facts)
     found = estimate(plan)
 
     assert found.bottleneck == bottleneck
@@ -35,14 +35,14 @@ def test_the_narrowest_part_decides(facts: dict[str, Any], bottleneck: str, rate
 
 
 def test_a_short_run_is_held_up_by_its_beginning() -> None:
-    short, long = (estimate(Plan(rows=rows, latency_s=5.0, concurrency=512)) for rows in (500, 500_000))
+    short, long = (estimate(SizingPlan(rows=rows, latency_s=5.0, concurrency=512)) for rows in (500, 500_000))
 
     assert short.seconds > 2 * 500 / long.rows_per_second
 
 
 def test_a_plan_of_nothing_is_refused() -> None:
     with pytest.raises(CallerError, match="latency_s"):
-        Plan(rows=1, latency_s=0)
+        SizingPlan(rows=1, latency_s=0)
 
 
 @pytest.mark.parametrize(
@@ -63,5 +63,5 @@ def test_measured_runs_are_as_simulated(facts: dict[str, Any], arguments: dict[s
         run(rows, tmp_path / "out.jsonl", server.url, **arguments)
         took = time.monotonic() - began
 
-    simulated = estimate(Plan(rows=120, **facts)).seconds
+    simulated = estimate(SizingPlan(rows=120, **facts)).seconds
     assert 0.75 * simulated < took < 1.6 * simulated, (took, simulated)

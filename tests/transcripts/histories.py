@@ -24,7 +24,7 @@ from interlingua.types import (
     ToolUseBlock,
     Usage,
 )
-from interlingua_transcripts import System, installed_systems, transcript_of, write_transcript
+from interlingua_transcripts import SessionFormat, installed_formats, transcript_of, write_transcript
 
 BEGAN = datetime(2026, 2, 1, 10, 0, tzinfo=UTC)
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -85,11 +85,11 @@ HISTORY: Sequence[Message] = (
 )  # fmt: skip
 
 
-def writable_systems() -> Sequence[System]:
+def writable_systems() -> Sequence[SessionFormat]:
     """Return the installed systems whose files can be written."""
-    return [system for system in installed_systems().values() if system.writable]
+    return [system for system in installed_formats().values() if system.writable]
 
 
-def own_file(system: System) -> bytes:
+def own_file(system: SessionFormat) -> bytes:
     """Return the history as a file of a system."""
     return write_transcript(transcript_of(HISTORY, system.name, "11111111-2222-4333-8444-555555555555"), system)

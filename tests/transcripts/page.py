@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from interlingua_transcripts import System, installed_systems, measure_fidelity, read_transcript
+from interlingua_transcripts import SessionFormat, installed_formats, measure_fidelity, read_transcript
 from tests.support import tree
 from tests.transcripts.histories import own_file, writable_systems
 
@@ -50,9 +50,9 @@ def text() -> str:
 
 
 def _systems() -> Iterator[str]:
-    for system in installed_systems().values():
+    for system in installed_formats().values():
         version = read_transcript(own_file(system)).version if system.writable else ""
-        found = "its own folder" if type(system).find is not System.find else "wherever you name it"
+        found = "its own folder" if type(system).find is not SessionFormat.find else "wherever you name it"
         yield f"| `{system.name}` | {system.title} | {'yes' if system.writable else 'no'} | {version} | {found} |"
 
 

@@ -17,7 +17,7 @@ from interlingua.types import (
     assistant,
 )
 from interlingua_transcripts import ChatResponse
-from interlingua_transcripts.systems.attocode import read_chat_response
+from interlingua_transcripts.formats.attocode import read_chat_response
 
 CALL = ToolUseBlock(id="tu_1", name="read", input={"path": "a"})
 

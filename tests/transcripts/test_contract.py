@@ -9,17 +9,17 @@ import pytest
 
 import interlingua
 from interlingua.types import Message, Role, TextBlock
-from interlingua_transcripts import Conversation, Group, Plan, System, Written, read_transcript
-from interlingua_transcripts.contract import check_system
+from interlingua_transcripts import Conversation, MessageGroup, ReadPlan, SessionFormat, Written, read_transcript
+from interlingua_transcripts.contract import check_format
 from interlingua_transcripts.imported import EPOCH, ImportedIds
-from interlingua_transcripts.system import installed_systems
+from interlingua_transcripts.system import installed_formats
 from tests.transcripts.histories import own_file, writable_systems
 from tests.transcripts.samples import needs_samples, samples
 
 ACME = b'{"acme":"user","said":"Hi"}\n{"acme":"assistant","said":"Hello"}\n'
 
 
-class Acme(System):
+class Acme(SessionFormat):
     """A system of a few lines, as a third party would write it."""
 
     name = "acme"
@@ -28,11 +28,13 @@ class Acme(System):
     def detect(self, head: Sequence[Any]) -> str | None:
         return "1" if isinstance(head[0], dict) and "acme" in head[0] else None
 
-    def plan(self, values: Sequence[Any]) -> Plan:
+    def plan(self, values: Sequence[Any]) -> ReadPlan:
         said = [at for at, value in enumerate(values) if isinstance(value, dict) and "acme" in value]
-        return Plan(session_id="s", groups=[Group(str(at), (at,)) for at in said])
+        return ReadPlan(session_id="s", groups=[MessageGroup(str(at), (at,)) for at in said])
 
-    def to_messages(self, group: Group, values: Sequence[Any], plan: Plan, ids: ImportedIds) -> list[Message]:
+    def to_messages(
+        self, group: MessageGroup, values: Sequence[Any], plan: ReadPlan, ids: ImportedIds
+    ) -> list[Message]:
         role, text = Role(values[0]["acme"]), values[0]["said"]
         return [
             Message(id=ids.message(EPOCH), session_id="s", role=role, content=[TextBlock(text=text)], created_at=EPOCH)
@@ -43,28 +45,28 @@ class Acme(System):
             yield Written({"acme": message.role.value, "said": message.text}, (message.id,))
 
 
-def _install(monkeypatch: pytest.MonkeyPatch, system: System) -> System:
-    known = {"acme": system, **installed_systems()}
+def _install(monkeypatch: pytest.MonkeyPatch, system: SessionFormat) -> SessionFormat:
+    known = {"acme": system, **installed_formats()}
     for module in ("files", "system"):
-        monkeypatch.setattr(f"interlingua_transcripts.{module}.installed_systems", lambda: known)
+        monkeypatch.setattr(f"interlingua_transcripts.{module}.installed_formats", lambda: known)
     return system
 
 
 @pytest.mark.parametrize("system", writable_systems(), ids=lambda system: system.name)
-def test_our_systems_keep_the_laws(system: System) -> None:
-    check_system(system, [own_file(system)])
+def test_our_systems_keep_the_laws(system: SessionFormat) -> None:
+    check_format(system, [own_file(system)])
 
 
 @needs_samples
 @pytest.mark.parametrize("name", ["pi", "claude-code", "codex", "atif"])
 def test_our_systems_keep_the_laws_with_real_files(name: str) -> None:
-    system = installed_systems()[name]
+    system = installed_formats()[name]
     files = [data for _, data in samples(name) if len(data) < 100_000 and read_transcript(data, system).messages]
-    check_system(system, files[:8])
+    check_format(system, files[:8])
 
 
 def test_a_third_partys_system_keeps_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    check_system(_install(monkeypatch, Acme()), [ACME])
+    check_format(_install(monkeypatch, Acme()), [ACME])
 
 
 class _Forgets(Acme):
@@ -73,13 +75,17 @@ class _Forgets(Acme):
 
 
 class _Stumbles(Acme):
-    def plan(self, values: Sequence[Any]) -> Plan:
-        groups = [Group(str(at), (at,)) for at, value in enumerate(values) if value and value.get("acme", "user")]
-        return Plan(session_id="s", groups=groups[:2] if values[-1] and "acme" in values[-1] else groups[:1])
+    def plan(self, values: Sequence[Any]) -> ReadPlan:
+        groups = [
+            MessageGroup(str(at), (at,)) for at, value in enumerate(values) if value and value.get("acme", "user")
+        ]
+        return ReadPlan(session_id="s", groups=groups[:2] if values[-1] and "acme" in values[-1] else groups[:1])
 
 
 class _Guesses(Acme):
-    def to_messages(self, group: Group, values: Sequence[Any], plan: Plan, ids: ImportedIds) -> list[Message]:
+    def to_messages(
+        self, group: MessageGroup, values: Sequence[Any], plan: ReadPlan, ids: ImportedIds
+    ) -> list[Message]:
         return [interlingua.user(values[0]["said"])]
 
 
@@ -97,12 +103,12 @@ class _StaysBehind(Acme):
         (_Guesses(), "ids must be made of what is in the file"),
     ],
 )
-def test_a_broken_law_is_named(system: System, fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_law_is_named(system: SessionFormat, fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(AssertionError) as caught:
-        check_system(_install(monkeypatch, system), [ACME])
+        check_format(_install(monkeypatch, system), [ACME])
     assert fault in str(caught.value)
 
 
 def test_a_file_of_another_system_is_named() -> None:
     with pytest.raises(AssertionError, match="recognised as pi, not as codex"):
-        check_system(installed_systems()["codex"], [own_file(installed_systems()["pi"])])
+        check_format(installed_formats()["codex"], [own_file(installed_formats()["pi"])])

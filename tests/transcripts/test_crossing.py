@@ -8,8 +8,8 @@ import pytest
 
 from interlingua.types import Role, ToolUseBlock
 from interlingua_transcripts import (
-    System,
-    detect_system,
+    SessionFormat,
+    detect_format,
     from_messages,
     measure_fidelity,
     read_transcript,
@@ -21,9 +21,9 @@ from tests.transcripts.histories import HISTORY, own_file, writable_systems
 
 
 @pytest.mark.parametrize("system", writable_systems(), ids=lambda system: system.name)
-def test_what_is_written_is_recognised_and_says_the_same(system: System) -> None:
+def test_what_is_written_is_recognised_and_says_the_same(system: SessionFormat) -> None:
     data = own_file(system)
-    found = detect_system(data)
+    found = detect_format(data)
     assert found is not None
     assert found[0] is system
 
@@ -38,10 +38,10 @@ def test_what_is_written_is_recognised_and_says_the_same(system: System) -> None
 @pytest.mark.parametrize(
     ("source", "target"), list(permutations(writable_systems(), 2)), ids=lambda system: system.name
 )
-def test_a_conversation_crosses_and_comes_back(source: System, target: System) -> None:
+def test_a_conversation_crosses_and_comes_back(source: SessionFormat, target: SessionFormat) -> None:
     read = read_transcript(own_file(source))
     crossed = write_transcript(read, target)
-    found = detect_system(crossed)
+    found = detect_format(crossed)
     assert found is not None
     assert found[0] is target
 

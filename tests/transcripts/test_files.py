@@ -17,14 +17,14 @@ import pytest
 import interlingua
 from interlingua.types import OpaqueBlock, Role, TextBlock, ToolUseBlock
 from interlingua_transcripts import (
-    System,
+    SessionFormat,
     TranscriptError,
     files,
     from_messages,
     measure_fidelity,
     open_transcript,
     read_transcript,
-    system_of,
+    session_format,
     transcript_of,
     with_entries,
     write_transcript,
@@ -266,7 +266,7 @@ def test_what_is_said_of_an_answer_that_is_left_out_falls_to_no_other() -> None:
 
 
 @pytest.mark.parametrize("system", writable_systems(), ids=lambda system: system.name)
-def test_a_mark_before_the_first_letter_is_passed_over_and_kept(system: System) -> None:
+def test_a_mark_before_the_first_letter_is_passed_over_and_kept(system: SessionFormat) -> None:
     """Editors of Windows put one there; without it the header would be no JSON, and the session without its id."""
     file = own_file(system)
     marked = BOM_UTF8 + file
@@ -289,7 +289,7 @@ def test_a_codex_file_with_a_broken_header_takes_no_session_id_of_a_line() -> No
 LINES = [system for system in writable_systems() if system.suffix == ".jsonl"]
 
 
-def _times_as_long(system: System, use: Callable[[bytes], object], repeats: int) -> float:
+def _times_as_long(system: SessionFormat, use: Callable[[bytes], object], repeats: int) -> float:
     """Return how much longer a file of ten times the lines takes."""
     first, *rest = own_file(system).rstrip(b"\n").split(b"\n")
 
@@ -304,14 +304,14 @@ def _times_as_long(system: System, use: Callable[[bytes], object], repeats: int)
 
 
 @pytest.mark.parametrize("system", LINES, ids=lambda system: system.name)
-def test_long_files_are_read_in_linear_time(system: System) -> None:
+def test_long_files_are_read_in_linear_time(system: SessionFormat) -> None:
     assert _times_as_long(system, lambda data: read_transcript(data, system), 200) < 40  # a quadratic way takes 100
 
 
 @pytest.mark.parametrize(("name", "target"), [("pi", None), ("pi", "attocode"), ("codex", None)])
 def test_long_files_are_checked_in_linear_time(name: str, target: str | None) -> None:
     """Leaves are counted group by group; what came back from another system is aligned piece by piece."""
-    system = system_of(name)
+    system = session_format(name)
     assert _times_as_long(system, lambda data: measure_fidelity(read_transcript(data, system), target), 40) < 40
 
 
@@ -345,7 +345,7 @@ def test_a_file_is_read_without_the_collector_which_goes_on_afterwards() -> None
 
 
 def test_a_document_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    data = own_file(system_of("atif"))
+    data = own_file(session_format("atif"))
     parsed: list[int] = []
     loads = orjson.loads
 
@@ -366,12 +366,12 @@ def test_every_message_of_a_long_line_has_an_id_of_its_own() -> None:
 
 
 def test_several_marks_before_a_document_are_passed_over() -> None:
-    data = BOM_UTF8 * 2 + own_file(system_of("atif"))
+    data = BOM_UTF8 * 2 + own_file(session_format("atif"))
     assert read_transcript(data, "atif").messages == read_transcript(data).messages
 
 
 @pytest.mark.parametrize("system", writable_systems(), ids=lambda system: system.name)
-def test_a_number_of_any_size_is_written(system: System) -> None:
+def test_a_number_of_any_size_is_written(system: SessionFormat) -> None:
     call = ToolUseBlock(id="tu_1", name="count", input={"to": 10**30})
     data = write_transcript(transcript_of([interlingua.user("hi"), interlingua.assistant([call])], system.name, "s1"))
     assert b"0" * 30 in data

@@ -13,14 +13,14 @@ import pytest
 
 from interlingua.codec import dumps_message
 from interlingua_transcripts import (
-    System,
+    SessionFormat,
     TranscriptError,
-    detect_system,
+    detect_format,
     from_messages,
     measure_fidelity,
     open_transcript,
     read_transcript,
-    system_of,
+    session_format,
     with_entries,
     write_transcript,
 )
@@ -37,7 +37,7 @@ FORMATS = (
 _LARGEST = 60_000  # bytes: small files are read often
 
 
-def _values(system: System, data: bytes) -> list[Any]:
+def _values(system: SessionFormat, data: bytes) -> list[Any]:
     found = [(load_entry(entry), entry) for entry in system.split(data)]
     return [entry if value is None else value for value, entry in found]
 
@@ -47,7 +47,7 @@ def _try(data: bytes, system: str | None, random: Random) -> None:
         read = read_transcript(data, system)
     except TranscriptError:
         return
-    own = system_of(read.system)
+    own = session_format(read.system)
     kept = from_messages(with_entries(read)) if read.messages else read
     assert kept is not None
     assert _values(own, write_transcript(kept)) == _values(own, data)
@@ -63,13 +63,13 @@ def _fuzz(name: str, files: list[bytes]) -> None:
     for number in range(COUNT):
         random = Random(f"{name} {number}")
         data = random.choice(files)
-        found = detect_system(data)
+        found = detect_format(data)
         system = found[0].name if found is not None and random.random() < 0.6 else None
         _try(mutate(data, random.choice(files), random), system, random)
 
 
 @pytest.mark.parametrize("system", writable_systems(), ids=lambda system: system.name)
-def test_broken_files_of_our_own(system: System) -> None:
+def test_broken_files_of_our_own(system: SessionFormat) -> None:
     _fuzz(system.name, [own_file(system)])
 
 

@@ -12,7 +12,7 @@ import attrs
 import pytest
 
 from interlingua import Client, Message, Role, user
-from interlingua_transcripts import Transcript, TranscriptError, read_transcript, system_of, write_transcript
+from interlingua_transcripts import Transcript, TranscriptError, read_transcript, session_format, write_transcript
 from tests.tools.local_server import files
 from tests.tools.local_server.server import MODEL, LocalServer
 from tests.transcripts.samples import needs_samples, samples
@@ -58,7 +58,7 @@ def test_a_session_goes_on(url: str, name: str) -> None:
     assert answer.text or answer.tool_calls
     assert answer.metadata.usage is not None
     assert (answer.metadata.usage.input_tokens or 0) > 20
-    if system_of(read.system).writable:
+    if session_format(read.system).writable:
         longer: tuple[Message, ...] = (*start, question, answer)
         again = read_transcript(write_transcript(attrs.evolve(read, messages=longer)))
         assert again.messages[: len(start)] == start

@@ -22,7 +22,7 @@ from interlingua_transcripts import (
     measure_fidelity,
     open_transcript,
     read_transcript,
-    system_of,
+    session_format,
     transcript_of,
     write_pieces,
     write_transcript,
@@ -112,7 +112,7 @@ def test_memory_holds_one_message_where_a_stored_session_is_written(large: Path,
 
 @pytest.mark.parametrize(("hold", "times"), [(1 << 20, 1), (0, 2)])
 def test_lines_that_are_held_are_parsed_once(hold: int, times: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    data = own_file(system_of("pi"))
+    data = own_file(session_format("pi"))
     parsed: list[bytes] = []
     loads = orjson.loads
 
@@ -129,7 +129,7 @@ def test_lines_that_are_held_are_parsed_once(hold: int, times: int, monkeypatch:
 
 
 def test_a_pipe_is_read() -> None:
-    data = own_file(system_of("pi"))
+    data = own_file(session_format("pi"))
     end, start = os.pipe()
     writer = Thread(target=lambda: (os.write(start, data), os.close(start)))
     writer.start()

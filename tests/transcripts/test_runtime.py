@@ -10,8 +10,8 @@ from interlingua.types import Message, MessageStatus, ToolUseBlock
 from interlingua_agents import EventWriter, events, to_wire_reply
 from interlingua_agents.event_json import _APIS
 from interlingua_transcripts import TranscriptError
+from interlingua_transcripts.formats.pi import APIS
 from interlingua_transcripts.runtime import CustomMessage, RuntimeReader, read_reply
-from interlingua_transcripts.systems.pi import APIS
 
 COST = {"input": 0.5, "output": 0.25, "cacheRead": 0.0, "cacheWrite": 0.0, "total": 0.75}
 USAGE = {"input": 100, "output": 50, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 150, "cost": COST}

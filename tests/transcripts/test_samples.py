@@ -8,7 +8,7 @@ import pytest
 from interlingua import user
 from interlingua_transcripts import (
     Transcript,
-    detect_system,
+    detect_format,
     measure_fidelity,
     open_transcript,
     read_transcript,
@@ -31,7 +31,7 @@ LOOK_ALIKES = ("pi-stream-json", "dsh", "codex-exec-json")
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_every_sample_is_written_back_equal(name: str) -> None:
     for sample, data in samples(name):
-        found = detect_system(data)
+        found = detect_format(data)
         assert found is not None, sample["id"]
         assert found[0].name in SYSTEMS[name], sample["id"]
         read = read_transcript(data)
@@ -49,7 +49,7 @@ def test_every_sample_is_written_back_equal(name: str) -> None:
 @pytest.mark.parametrize("name", LOOK_ALIKES)
 def test_a_look_alike_is_no_session(name: str) -> None:
     for sample, data in samples(name):
-        assert detect_system(data) is None, sample["id"]
+        assert detect_format(data) is None, sample["id"]
 
 
 def _goes_on(read: Transcript, kept: int) -> None:

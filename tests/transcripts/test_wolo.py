@@ -21,7 +21,7 @@ from interlingua.types import (
     ToolUseStart,
 )
 from interlingua_transcripts import TranscriptError, read_transcript
-from interlingua_transcripts.systems.wolo import part_status, to_stream_events
+from interlingua_transcripts.formats.wolo import part_status, to_stream_events
 from tests.cli.conftest import Run
 from tests.transcripts.test_documents import WOLO
 

@@ -27,7 +27,7 @@ _SIDE = ".run.json"
 
 
 @attrs.frozen
-class Input:
+class BulkInput:
     """What is known of an input before anything is sent.
 
     Attributes:
@@ -67,7 +67,7 @@ class AnswerFile:
         DecodeError: a line that is not the last is no answer.
     """
 
-    def __init__(self, path: Path, source: Input, asked: Mapping[str, Any], *, force: bool = False) -> None:
+    def __init__(self, path: Path, source: BulkInput, asked: Mapping[str, Any], *, force: bool = False) -> None:
         self.path = path
         self.states = bytearray(source.rows)
         self.leaders: dict[str, Leader] = {}
@@ -179,7 +179,7 @@ class AnswerFile:
         if self._error is not None:
             raise self._error
 
-    def _check(self, source: Input, asked: dict[str, Any], *, force: bool) -> None:
+    def _check(self, source: BulkInput, asked: dict[str, Any], *, force: bool) -> None:
         """Compare with the run that began this file, or write down what this one asks."""
         known = {"path": str(source.path.resolve()), "rows": source.rows, "sha256": source.sha256}
         asked = orjson.loads(orjson.dumps(asked, default=str))  # as it is read again

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import orjson
 
-from interlingua import AsyncClient, Retry
-from interlingua._pricing import cost_of
+from interlingua import AsyncClient, Retry, cost_of
 from interlingua.codec import decode_tool
 from interlingua.errors import (
     BadRequestError,
@@ -32,7 +31,7 @@ from interlingua.plugins import BatchAnswer, BatchLimits, BatchStatus, Connectio
 from interlingua.types import Message, ToolDefinition
 from interlingua_bulk.answers import AnswerFile, read_facts, replace_file
 from interlingua_bulk.rows import (
-    Row,
+    BulkRow,
     explain_row,
     inspect_input,
     iterate_rows,
@@ -347,7 +346,7 @@ class BatchRun:
         except InterlinguaError as error:
             await self._fail(index, row_id(index, data), error)
             return
-        row = Row(index, row_id(index, data), "")
+        row = BulkRow(index, row_id(index, data), "")
         line = answer_line(row, None, message, exchange.request.wire.losses, 1)
         await self.answers.add(index, line, ok=True)
 

@@ -33,8 +33,8 @@ from interlingua_bulk.rows import (
     spool_rows,
     write_asked,
 )
-from interlingua_bulk.runner import Report
-from interlingua_bulk.sender import Answer, Limits, Sender, StopRunError, error_line
+from interlingua_bulk.runner import BulkReport
+from interlingua_bulk.sender import Limits, RowAnswer, Sender, StopRunError, error_line
 from interlingua_bulk.wire_rows import WireReader
 
 CHUNK = 250  # rows that are handed out and come back together
@@ -175,7 +175,7 @@ class RowActor:
             row = read_row(index, data, self._wire.read, self._settings.model)
         except Exception as error:  # whatever is wrong with one row, the others go on
             name = row_id(index, data)
-            answer = Answer(False, error_line(index, name, explain_row(error, name), 0))
+            answer = RowAnswer(False, error_line(index, name, explain_row(error, name), 0))
         else:
             try:
                 answer = await self._sender.send(row)
@@ -224,8 +224,8 @@ def run_on_ray(
     ledger: str | Path | None = None,
     client: Mapping[str, Any] | None = None,
     registry: Mapping[str, Any] | None = None,
-    on_progress: Callable[[Report], None] | None = None,
-) -> Report:
+    on_progress: Callable[[BulkReport], None] | None = None,
+) -> BulkReport:
     """As `run`, on a Ray cluster: the same rows in, the same lines out.
 
     Args:
@@ -285,11 +285,11 @@ async def _drive(
     folder: Path,
     settings: ActorSettings,
     address: str | None,
-    on_progress: Callable[[Report], None] | None,
+    on_progress: Callable[[BulkReport], None] | None,
     *,
     retry_failed: bool,
     force: bool,
-) -> Report:
+) -> BulkReport:
     facts = read_facts(out)
     source = await asyncio.to_thread(inspect_input, path, None if facts is None else facts["input"]["sha256"])
     asked = write_asked(settings.model, settings.options, settings.tools)
@@ -298,7 +298,7 @@ async def _drive(
         for line in _left_lines(folder):
             await _add(answers, line)
         folder.mkdir(parents=True, exist_ok=True)
-        report = Report(rows=source.rows, resumed=answers.done + (0 if retry_failed else answers.failed))
+        report = BulkReport(rows=source.rows, resumed=answers.done + (0 if retry_failed else answers.failed))
         chunks = [chunk for chunk in _chunks(path, answers, retry_failed=retry_failed) if 0 in chunk.done]
         if chunks:
             results = _results(chunks, settings, address)
@@ -317,7 +317,7 @@ async def _drive(
     return report
 
 
-async def _add(answers: AnswerFile, line: bytes, report: Report | None = None) -> None:
+async def _add(answers: AnswerFile, line: bytes, report: BulkReport | None = None) -> None:
     data = orjson.loads(line)
     index, ok = data["index"], data["status"] == "ok"
     if not (answers.is_open(index) or answers.is_failed(index)):

@@ -13,7 +13,7 @@ import orjson
 from interlingua.codec import decode_messages, decode_tool, encode_message, encode_tool
 from interlingua.errors import CallerError, DecodeError, InterlinguaError
 from interlingua.types import Message, SideEffects, ToolChoice, ToolDefinition, assistant, from_wire_tool, system, user
-from interlingua_bulk.answers import Input
+from interlingua_bulk.answers import BulkInput
 
 _BLOCK = 1 << 20
 _FACTORIES = {"user": user, "system": system, "assistant": assistant}
@@ -24,7 +24,7 @@ ReadWire = Callable[[Mapping[str, Any], str | None], tuple[Sequence[Message], Se
 
 
 @attrs.define
-class Row:
+class BulkRow:
     """One request.
 
     Attributes:
@@ -44,7 +44,7 @@ class Row:
     model: str | None = None
 
 
-def inspect_input(path: Path, known_sha256: str | None = None) -> Input:
+def inspect_input(path: Path, known_sha256: str | None = None) -> BulkInput:
     """Read the whole input once, and refuse it where rows could be mixed up.
 
     Args:
@@ -61,12 +61,12 @@ def inspect_input(path: Path, known_sha256: str | None = None) -> Input:
         rows = count_rows(path)
         if digest != known_sha256:
             _check_ids(path, (data for _, data in iterate_rows(path)))
-        return Input(path, rows, size, digest)
+        return BulkInput(path, rows, size, digest)
     digest, size = _digest(path)
     if digest != known_sha256:
-        return Input(path, _check_ids(path, (data for _, data in iterate_rows(path))), size, digest)
+        return BulkInput(path, _check_ids(path, (data for _, data in iterate_rows(path))), size, digest)
     with path.open("rb") as file:
-        return Input(path, sum(1 for line in file if line.strip()), size, digest)
+        return BulkInput(path, sum(1 for line in file if line.strip()), size, digest)
 
 
 def iterate_rows(path: Path, wanted: Callable[[int], bool] = lambda _: True) -> Iterator[tuple[int, Mapping[str, Any]]]:
@@ -92,7 +92,7 @@ def iterate_rows(path: Path, wanted: Callable[[int], bool] = lambda _: True) -> 
 
 def read_row(
     index: int, data: Mapping[str, Any], read_wire: ReadWire | None = None, default_model: str | None = None
-) -> Row:
+) -> BulkRow:
     """Read one row.
 
     Args:
@@ -109,14 +109,14 @@ def read_row(
         if read_wire is None:
             raise CallerError("a row with a body is a line of a batch file, and none is expected here")
         messages, tools, options = read_wire(data, default_model)
-        return Row(index, name, messages, tools, options, options.pop("model", None))
+        return BulkRow(index, name, messages, tools, options, options.pop("model", None))
     if unknown := data.keys() - _FIELDS:
         raise CallerError(f"a row has no field {sorted(unknown)[0]!r}; there are {', '.join(sorted(_FIELDS))}")
     options = read_options(data.get("options") or {})
     if (schema := data.get("output_schema")) is not None:
         options["response_schema"] = schema
     tools = [_tool(tool) for tool in data.get("tools") or ()]
-    return Row(index, name, _conversation(data), tools, options, data.get("model"))
+    return BulkRow(index, name, _conversation(data), tools, options, data.get("model"))
 
 
 def read_options(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -145,7 +145,7 @@ def row_id(index: int, data: Mapping[str, Any]) -> str:
     return str(index + 1) if found is None else str(found)
 
 
-def content_key(row: Row, model: str | None, options: Mapping[str, Any]) -> str:
+def content_key(row: BulkRow, model: str | None, options: Mapping[str, Any]) -> str:
     """Return a digest of what decides a row's answer: model, messages, tools and options, without ids and times."""
     messages: Any = row.messages
     if not isinstance(messages, str):

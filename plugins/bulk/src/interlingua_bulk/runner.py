@@ -19,7 +19,7 @@ from interlingua.types import ToolDefinition
 from interlingua_bulk.answers import AnswerFile, read_facts
 from interlingua_bulk.batches import claimed_rows
 from interlingua_bulk.rows import (
-    Row,
+    BulkRow,
     content_key,
     explain_row,
     inspect_input,
@@ -29,12 +29,12 @@ from interlingua_bulk.rows import (
     spool_rows,
     write_asked,
 )
-from interlingua_bulk.sender import Answer, Limits, Sender, StopRunError, error_line, shared_line
+from interlingua_bulk.sender import Limits, RowAnswer, Sender, StopRunError, error_line, shared_line
 from interlingua_bulk.wire_rows import WireReader
 
 
 @attrs.define
-class Report:
+class BulkReport:
     """What a run did.
 
     Attributes:
@@ -69,7 +69,9 @@ class Report:
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as plain values; money as a decimal string."""
-        plain = {name: getattr(self, name) for name in attrs.fields_dict(Report) if name not in ("error", "cost_usd")}
+        plain = {
+            name: getattr(self, name) for name in attrs.fields_dict(BulkReport) if name not in ("error", "cost_usd")
+        }
         return {**plain, "seconds": round(self.seconds, 3), "cost_usd": f"{self.cost_usd:f}"}
 
 
@@ -90,9 +92,9 @@ async def arun(
     retry_failed: bool = False,
     force: bool = False,
     client: AsyncClient | None = None,
-    on_progress: Callable[[Report], None] | None = None,
+    on_progress: Callable[[BulkReport], None] | None = None,
     stop: asyncio.Event | None = None,
-) -> Report:
+) -> BulkReport:
     """Send every row of a file once, and append each answer to another file.
 
     The same call goes on where a run was killed: rows with a line in `out` are not sent again.
@@ -148,10 +150,10 @@ async def arun(
             await client.close()
 
 
-def run(rows: str | Path | Iterable[Mapping[str, Any]], out: str | Path, **arguments: Any) -> Report:
+def run(rows: str | Path | Iterable[Mapping[str, Any]], out: str | Path, **arguments: Any) -> BulkReport:
     """As `arun`, for blocking code: the first Ctrl-C lets what is under way end, the second breaks it off."""
 
-    async def main() -> Report:
+    async def main() -> BulkReport:
         stop = arguments.setdefault("stop", asyncio.Event())
         with _stop_on_interrupt(stop):
             return await arun(rows, out, **arguments)
@@ -204,17 +206,17 @@ class _Run:
     ) -> None:
         self.path, self.answers, self.sender = path, answers, sender
         self.stop = stop if stop is not None else asyncio.Event()
-        self.report = Report(rows=len(answers.states), done=answers.done, failed=answers.failed)
+        self.report = BulkReport(rows=len(answers.states), done=answers.done, failed=answers.failed)
         self._retry_failed = retry_failed
         self.report.resumed = self.report.done + (0 if retry_failed else self.report.failed)
         self._dedupe = dedupe
-        self._waiting: dict[str, list[Row]] = {}  # rows that wait for the answer of one that asks the same
+        self._waiting: dict[str, list[BulkRow]] = {}  # rows that wait for the answer of one that asks the same
         self._tasks: set[asyncio.Task[None]] = set()
         self._room = asyncio.Event()
         self._wire = WireReader(sender.client)
         self._began = time.monotonic()
 
-    async def finish(self, on_progress: Callable[[Report], None] | None) -> Report:
+    async def finish(self, on_progress: Callable[[BulkReport], None] | None) -> BulkReport:
         """Send what is to be sent, and return when everything under way has ended and is on disk."""
         ticker = asyncio.create_task(self._tick(on_progress)) if on_progress is not None else None
         try:
@@ -288,7 +290,7 @@ class _Run:
             row = read_row(index, data, self._wire.read, self.sender.model)
         except Exception as error:  # whatever is wrong with one row, the others go on
             name = row_id(index, data)
-            await self._keep(Answer(False, error_line(index, name, explain_row(error, name), 0)), index, None)
+            await self._keep(RowAnswer(False, error_line(index, name, explain_row(error, name), 0)), index, None)
             return
         key = content_key(row, self.sender.model, self.sender.options) if self._dedupe else None
         if key is not None and await self._share(row, key):
@@ -302,12 +304,12 @@ class _Run:
         if key is not None:
             await self._pass_on(answer, key)
 
-    async def _share(self, row: Row, key: str) -> bool:
+    async def _share(self, row: BulkRow, key: str) -> bool:
         """Give a row the answer of one that asked the same, or let it wait for that; False where it is the first."""
         if (leader := self.answers.leaders.get(key)) is not None:
             line = shared_line(row, self.answers.read(leader))
             self.report.shared += 1
-            await self._keep(Answer(True, line), row.index, None)
+            await self._keep(RowAnswer(True, line), row.index, None)
             return True
         if key in self._waiting:
             self._waiting[key].append(row)
@@ -315,7 +317,7 @@ class _Run:
         self._waiting[key] = []
         return False
 
-    async def _pass_on(self, answer: Answer, key: str) -> None:
+    async def _pass_on(self, answer: RowAnswer, key: str) -> None:
         """Give the rows that wait for an answer theirs; where there is none, the next of them is sent."""
         waiting = self._waiting.pop(key, [])
         if answer.ok:
@@ -332,7 +334,7 @@ class _Run:
             await self._keep(following, first.index, key)
             await self._pass_on(following, key)
 
-    async def _keep(self, answer: Answer, index: int, key: str | None) -> None:
+    async def _keep(self, answer: RowAnswer, index: int, key: str | None) -> None:
         report = self.report
         report.input_tokens += answer.input_tokens
         report.output_tokens += answer.output_tokens
@@ -348,7 +350,7 @@ class _Run:
         report.asked = self.sender.asked
         report.seconds = time.monotonic() - self._began
 
-    async def _tick(self, on_progress: Callable[[Report], None]) -> None:
+    async def _tick(self, on_progress: Callable[[BulkReport], None]) -> None:
         while True:
             await asyncio.sleep(0.5)
             self._count()

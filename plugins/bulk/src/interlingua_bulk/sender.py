@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import orjson
 
-from interlingua import AsyncClient, Retry
-from interlingua._pricing import cost_of
+from interlingua import AsyncClient, Retry, cost_of
 from interlingua.codec import encode_message
 from interlingua.errors import (
     APIConnectionError,
@@ -31,7 +30,7 @@ from interlingua.errors import (
 )
 from interlingua.types import Message, ToolDefinition, Usage
 from interlingua_bulk.pace import Pace
-from interlingua_bulk.rows import Row
+from interlingua_bulk.rows import BulkRow
 
 if TYPE_CHECKING:
     from interlingua import Exchange
@@ -73,7 +72,7 @@ class StopRunError(Exception):
 
 
 @attrs.define
-class Answer:
+class RowAnswer:
     """What became of a row.
 
     Attributes:
@@ -156,7 +155,7 @@ class Sender:
         for task in tuple(self._stop_waiters):
             task.cancel()
 
-    async def send(self, row: Row, key: str | None = None) -> Answer:
+    async def send(self, row: BulkRow, key: str | None = None) -> RowAnswer:
         """Send a row until it has an answer, or an error that trying again would not change.
 
         Args:
@@ -173,14 +172,16 @@ class Sender:
                 row.messages, model=model, tools=row.tools or self.tools, **{**self.options, **row.options}
             )
         except InterlinguaError as error:
-            return Answer(False, error_line(row.index, row.id, error, 0))
+            return RowAnswer(False, error_line(row.index, row.id, error, 0))
         reserved = self._reserve(exchange)
         try:
             return await self._exchange(row, key, pace, exchange, model)
         finally:
             self._reserved -= reserved
 
-    async def _exchange(self, row: Row, key: str | None, pace: Pace, exchange: Exchange, model: str | None) -> Answer:
+    async def _exchange(
+        self, row: BulkRow, key: str | None, pace: Pace, exchange: Exchange, model: str | None
+    ) -> RowAnswer:
         attempts = failures = overloads = 0
         waited = 0.0  # for capacity: that costs no try either
         wire = exchange.request.wire
@@ -212,7 +213,7 @@ class Sender:
                 failures += 1
                 delay = self._delay(exchange, error, failures, model)
                 if delay is None:
-                    return Answer(False, error_line(row.index, row.id, error, attempts), attempts=attempts)
+                    return RowAnswer(False, error_line(row.index, row.id, error, attempts), attempts=attempts)
                 await self._turn(asyncio.sleep(delay))
             except BaseException:
                 pace.fail(lease)
@@ -290,8 +291,14 @@ class Sender:
         return budget is not None and (self.spent >= budget or self.spent + self._reserved > budget)
 
     def _answer(
-        self, row: Row, key: str | None, message: Message, usage: Usage | None, losses: Sequence[Loss], attempts: int
-    ) -> Answer:
+        self,
+        row: BulkRow,
+        key: str | None,
+        message: Message,
+        usage: Usage | None,
+        losses: Sequence[Loss],
+        attempts: int,
+    ) -> RowAnswer:
         cost = None if usage is None else usage.cost_usd
         if cost is not None:
             self.spent += cost
@@ -299,7 +306,7 @@ class Sender:
         elif self.limits.budget_usd is not None:
             note = (usage.cost_note if usage is not None else None) or "no usage was reported"
             raise StopRunError(f"the budget cannot be held, an answer has no known cost: {note}")
-        return Answer(
+        return RowAnswer(
             True,
             answer_line(row, key, message, losses, attempts),
             0 if usage is None else usage.input_tokens or 0,
@@ -327,7 +334,7 @@ def _most(exchange: Exchange) -> Decimal | None:
 # -- lines ------------------------------------------------------------------------------------------------------
 
 
-def answer_line(row: Row, key: str | None, message: Message, losses: Sequence[Loss], attempts: int) -> bytes:
+def answer_line(row: BulkRow, key: str | None, message: Message, losses: Sequence[Loss], attempts: int) -> bytes:
     """Return the line of an answer; `index` and `status` stand first, for they are read without the rest."""
     line: dict[str, Any] = {"index": row.index, "status": "ok"}
     if key is not None:
@@ -342,7 +349,7 @@ def answer_line(row: Row, key: str | None, message: Message, losses: Sequence[Lo
     return orjson.dumps(line) + b"\n"
 
 
-def shared_line(row: Row, line: Mapping[str, Any]) -> bytes:
+def shared_line(row: BulkRow, line: Mapping[str, Any]) -> bytes:
     """Return the line of a row that shares another's answer and costs nothing."""
     own = {**line, "index": row.index, "id": row.id, "shared_with": line["id"], "cost_usd": "0", "attempts": 0}
     own.pop("key", None)

@@ -12,7 +12,7 @@ from interlingua_bulk.pace import FIRST
 
 
 @attrs.frozen(kw_only=True)
-class Plan:
+class SizingPlan:
     """A run to be.
 
     Attributes:
@@ -58,7 +58,7 @@ class Estimate:
     bounds: dict[str, float]
 
 
-def bounds(plan: Plan) -> dict[str, float]:
+def bounds(plan: SizingPlan) -> dict[str, float]:
     """Return how many rows a second each part would allow if the others did not matter."""
     found = {
         "processor": plan.processes / plan.cpu_s,
@@ -71,7 +71,7 @@ def bounds(plan: Plan) -> dict[str, float]:
     return found
 
 
-def estimate(plan: Plan, *, sample: int | None = None, seed: int = 1) -> Estimate:
+def estimate(plan: SizingPlan, *, sample: int | None = None, seed: int = 1) -> Estimate:
     """Simulate the first rows of a run, and extend their rate to all.
 
     Each process has one processor, that a row needs before it is sent, and places for requests under way: few at

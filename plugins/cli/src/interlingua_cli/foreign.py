@@ -175,7 +175,9 @@ def _installed_format(lines: Sequence[bytes | str], values: Sequence[Any]) -> Fo
     """Return the format of session files that another installed distribution reads."""
     ours = {point.dist.name for point in entry_points(group="interlingua.commands", name="transcript") if point.dist}
     points = [
-        point for point in entry_points(group="interlingua.transcripts") if point.dist and point.dist.name not in ours
+        point
+        for point in entry_points(group="interlingua.session_formats")
+        if point.dist and point.dist.name not in ours
     ]
     if not points or any(isinstance(value, Mapping) and value.keys() >= _CANONICAL for value in values):
         return None

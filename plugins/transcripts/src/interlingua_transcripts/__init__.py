@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from interlingua_transcripts.entries import from_messages, with_entries
 from interlingua_transcripts.fidelity import Fidelity, measure_fidelity
-from interlingua_transcripts.files import detect_system, read_transcript
+from interlingua_transcripts.files import detect_format, read_transcript
+from interlingua_transcripts.formats.attocode import ChatResponse
 from interlingua_transcripts.opened import OpenTranscript, open_transcript
-from interlingua_transcripts.system import DocumentSystem, System, installed_systems, system_of
-from interlingua_transcripts.systems.attocode import ChatResponse
+from interlingua_transcripts.system import DocumentFormat, SessionFormat, installed_formats, session_format
 from interlingua_transcripts.transcript import (
     Conversation,
-    Group,
+    MessageGroup,
     Note,
-    Plan,
+    ReadPlan,
     Transcript,
     TranscriptError,
     Written,
@@ -22,23 +22,23 @@ from interlingua_transcripts.writing import transcript_of, write_pieces, write_t
 __all__ = [
     "ChatResponse",
     "Conversation",
-    "DocumentSystem",
+    "DocumentFormat",
     "Fidelity",
-    "Group",
+    "MessageGroup",
     "Note",
     "OpenTranscript",
-    "Plan",
-    "System",
+    "ReadPlan",
+    "SessionFormat",
     "Transcript",
     "TranscriptError",
     "Written",
-    "detect_system",
+    "detect_format",
     "from_messages",
-    "installed_systems",
+    "installed_formats",
     "measure_fidelity",
     "open_transcript",
     "read_transcript",
-    "system_of",
+    "session_format",
     "transcript_of",
     "with_entries",
     "write_pieces",

@@ -12,9 +12,9 @@ from interlingua.codec import dumps_message
 from interlingua.types import user
 from interlingua_transcripts.entries import from_messages, with_entries
 from interlingua_transcripts.fidelity import measure_fidelity
-from interlingua_transcripts.files import detect_system, read_transcript
+from interlingua_transcripts.files import detect_format, read_transcript
 from interlingua_transcripts.opened import open_transcript
-from interlingua_transcripts.system import DocumentSystem, System, load_entry
+from interlingua_transcripts.system import DocumentFormat, SessionFormat, load_entry
 from interlingua_transcripts.transcript import Transcript, TranscriptError
 from interlingua_transcripts.writing import write_transcript
 
@@ -22,7 +22,7 @@ _GROWTH = 4  # JSON of messages to JSON of the file, besides what every message 
 _UNKNOWN = {"type": "entry-of-a-later-version", "payload": {"new": [1, None]}}
 
 
-def check_system(system: System, files: Iterable[bytes]) -> None:
+def check_format(system: SessionFormat, files: Iterable[bytes]) -> None:
     """Try every law with every file: recognition, writing back, going on, a cut end, an entry of a newer version, size.
 
     Args:
@@ -37,8 +37,8 @@ def check_system(system: System, files: Iterable[bytes]) -> None:
         raise AssertionError("\n".join(wrong))
 
 
-def _faults(system: System, data: bytes) -> Iterator[str]:
-    found = detect_system(data)
+def _faults(system: SessionFormat, data: bytes) -> Iterator[str]:
+    found = detect_format(data)
     if found is None or found[0].name != system.name:
         yield f"recognised as {'nothing' if found is None else found[0].name}, not as {system.name}"
     read = read_transcript(data, system)
@@ -49,11 +49,11 @@ def _faults(system: System, data: bytes) -> Iterator[str]:
     yield from _writing_faults(system, data, read)
     if system.writable:
         yield from _added_faults(system, read)
-    if not isinstance(system, DocumentSystem):
+    if not isinstance(system, DocumentFormat):
         yield from _later_faults(system, data, read)
 
 
-def _reading_faults(system: System, data: bytes, read: Transcript) -> Iterator[str]:
+def _reading_faults(system: SessionFormat, data: bytes, read: Transcript) -> Iterator[str]:
     if read_transcript(data, system).messages != read.messages:
         yield "read twice, it gives two conversations: ids must be made of what is in the file"
     with open_transcript(data, system, hold=0) as opened:
@@ -72,7 +72,7 @@ def _reading_faults(system: System, data: bytes, read: Transcript) -> Iterator[s
         yield "the context holds messages that the conversation does not"
 
 
-def _writing_faults(system: System, data: bytes, read: Transcript) -> Iterator[str]:
+def _writing_faults(system: SessionFormat, data: bytes, read: Transcript) -> Iterator[str]:
     if not _is_whole(data, system.join(system.split(data))):
         yield "its entries put together are another file"
     if _values(system, write_transcript(read, system)) != _values(system, data):
@@ -85,7 +85,7 @@ def _writing_faults(system: System, data: bytes, read: Transcript) -> Iterator[s
         yield f"leaves are lost: {', '.join(report.lost)}"
 
 
-def _added_faults(system: System, read: Transcript) -> Iterator[str]:
+def _added_faults(system: SessionFormat, read: Transcript) -> Iterator[str]:
     """Yield faults where a conversation goes on from its end and from its middle, as after a rewind."""
     question = user("And then?", session_id=read.messages[0].session_id)
     for kept in sorted({len(read.messages), (len(read.messages) + 1) // 2}):
@@ -102,7 +102,7 @@ def _is_whole(data: bytes, joined: bytes) -> bool:
     return data.split() == joined.split() or (load_entry(data) is not None and load_entry(data) == load_entry(joined))
 
 
-def _later_faults(system: System, data: bytes, read: Transcript) -> Iterator[str]:
+def _later_faults(system: SessionFormat, data: bytes, read: Transcript) -> Iterator[str]:
     """Yield faults with lines that a crash cut, and with lines that a later version writes."""
     for what, end in (("half of a line", b'{"type":"mess'), ("an unknown entry", orjson.dumps(_UNKNOWN) + b"\n")):
         longer = data.rstrip(b"\n") + b"\n" + end
@@ -117,6 +117,6 @@ def _later_faults(system: System, data: bytes, read: Transcript) -> Iterator[str
             yield f"with {what} at its end it is written back with other entries"
 
 
-def _values(system: System, data: bytes) -> Sequence[Any]:
+def _values(system: SessionFormat, data: bytes) -> Sequence[Any]:
     pairs = [(load_entry(entry), entry) for entry in system.split(data)]
     return [entry if value is None else value for value, entry in pairs]

@@ -13,7 +13,7 @@ from interlingua.types import DEFAULT_SESSION, ContentBlock, Message, ToolResult
 from interlingua_transcripts.files import APP, attach_entries, entries_by_group, with_app
 from interlingua_transcripts.lazy import LazyMessages, temporary_entries
 from interlingua_transcripts.opened import open_entries
-from interlingua_transcripts.system import system_of
+from interlingua_transcripts.system import session_format
 from interlingua_transcripts.transcript import Transcript
 
 
@@ -75,7 +75,7 @@ def open_messages(messages: Sequence[Message]) -> Iterator[Transcript | None]:
         if not system:
             yield None
             return
-        read = open_entries(system_of(system), entries.ordered(places[at] for at in sorted(places))).transcript()
+        read = open_entries(session_format(system), entries.ordered(places[at] for at in sorted(places))).transcript()
         yield attrs.evolve(read, messages=_RestoredMessages(messages, _renamed_calls(calls, read.messages)))
 
 

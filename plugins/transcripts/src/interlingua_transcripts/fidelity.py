@@ -2,8 +2,8 @@
 
 A leaf is a string, number, boolean, null, empty list or empty object. It is *exact* when the entry written anew from
 the canonical messages alone has the same value at the same place; in *another form* when the system says so
-(`System.forms`); else it is *kept*: the entry's text holds it and is written back. What a rewritten file lacks is
-*lost*.
+(`SessionFormat.forms`); else it is *kept*: the entry's text holds it and is written back. A leaf that a rewritten file
+lacks is *lost*.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from interlingua_transcripts.entries import KeptMessages, open_messages
 from interlingua_transcripts.files import kind_of
 from interlingua_transcripts.lazy import MessagesInOrder, index_messages, temporary_entries
 from interlingua_transcripts.opened import OpenTranscript, open_entries
-from interlingua_transcripts.system import System, load_entry, system_of
+from interlingua_transcripts.system import SessionFormat, load_entry, session_format
 from interlingua_transcripts.transcript import Conversation, Note, Transcript
 from interlingua_transcripts.writing import new_conversation, paired, write_entries
 
@@ -140,8 +140,8 @@ def measure_fidelity(transcript: Transcript | OpenTranscript, target: str | None
         TranscriptError: there is no such system, or its files are only read.
     """
     read = transcript.transcript() if isinstance(transcript, OpenTranscript) else transcript
-    system = system_of(read.system)
-    other = system if target is None else system_of(target)
+    system = session_format(read.system)
+    other = system if target is None else session_format(target)
     report = Fidelity(
         system=system.name,
         version=read.version,
@@ -162,7 +162,7 @@ def measure_fidelity(transcript: Transcript | OpenTranscript, target: str | None
 
 def _count_entries(
     report: Fidelity,
-    system: System,
+    system: SessionFormat,
     read: Transcript,
     rewritten: Iterator[bytes],
     crossed: Iterator[dict[str, Any]] | None,
@@ -192,7 +192,7 @@ def _count_entries(
 
 
 def _counted(
-    system: System, value: Any, made: Any, again: Any, crossed: dict[str, Any] | None, report: Fidelity
+    system: SessionFormat, value: Any, made: Any, again: Any, crossed: dict[str, Any] | None, report: Fidelity
 ) -> Count:
     count = Count()
     fresh = dict(leaves(made)) if made is not None else {}
@@ -227,7 +227,7 @@ def _same(left: Any, right: Any) -> bool:
     return left == right and isinstance(left, bool) is isinstance(right, bool)
 
 
-def _written_anew(system: System, read: Transcript) -> Iterator[tuple[Any, Any]]:
+def _written_anew(system: SessionFormat, read: Transcript) -> Iterator[tuple[Any, Any]]:
     """Yield, for each entry, its value, and what the system writes for it of the messages alone; None for nothing."""
     whole = new_conversation(read, read.messages)
     starts = [0, *accumulate(read.counts)]
@@ -252,7 +252,7 @@ def _written_anew(system: System, read: Transcript) -> Iterator[tuple[Any, Any]]
 
 
 @contextmanager
-def _crossed(system: System, other: System, read: Transcript) -> Iterator[Iterator[dict[str, Any]]]:
+def _crossed(system: SessionFormat, other: SessionFormat, read: Transcript) -> Iterator[Iterator[dict[str, Any]]]:
     """Yield, for each entry that the system writes anew, the leaves it has after the way through another system.
 
     Of the entries written from what came back, each is compared with the one of its kind, in order.
@@ -277,7 +277,7 @@ def _conversation_back(read: Transcript, back: Transcript) -> Conversation:
     return attrs.evolve(conversation, spread=same)
 
 
-def _written_of(system: System, conversation: Conversation) -> Iterator[Any]:
+def _written_of(system: SessionFormat, conversation: Conversation) -> Iterator[Any]:
     return (one.value for one in system.write(conversation) if one.messages) if system.writable else iter(())
 
 
@@ -306,7 +306,7 @@ def _equal_pairs(left: Sequence[str], right: Sequence[str]) -> Iterator[tuple[in
 
 
 @contextmanager
-def _rewritten(system: System, read: Transcript) -> Iterator[Iterator[bytes]]:
+def _rewritten(system: SessionFormat, read: Transcript) -> Iterator[Iterator[bytes]]:
     """Yield the entries of the file after the way through messages, as a store keeps them, and back."""
     if not read.messages:
         yield _split_again(system, write_entries(read, system))
@@ -315,15 +315,15 @@ def _rewritten(system: System, read: Transcript) -> Iterator[Iterator[bytes]]:
         yield iter(()) if kept is None else _split_again(system, write_entries(kept, system))
 
 
-def _split_again(system: System, entries: Iterator[bytes]) -> Iterator[bytes]:
+def _split_again(system: SessionFormat, entries: Iterator[bytes]) -> Iterator[bytes]:
     """Return the entries of the file that these make."""
-    if type(system).join is System.join and type(system).split is System.split:  # a line each
+    if type(system).join is SessionFormat.join and type(system).split is SessionFormat.split:  # a line each
         return entries
     return iter(system.split(system.join(list(entries))))
 
 
 @lru_cache(1 << 14)  # the entries of a kind have the same paths
-def _form_of(system: System, path: str) -> str | None:
+def _form_of(system: SessionFormat, path: str) -> str | None:
     plain = _INDEX.sub("", path)
     for pattern, reason in system.forms.items():
         if _pattern(pattern).fullmatch(plain):

@@ -21,8 +21,8 @@ import attrs
 from interlingua import CallerError
 from interlingua.types import Message
 from interlingua_transcripts.imported import ImportedIds
-from interlingua_transcripts.system import DocumentSystem, System, installed_systems, load_entry, system_of
-from interlingua_transcripts.transcript import Group, Note, Plan, Transcript, TranscriptError
+from interlingua_transcripts.system import DocumentFormat, SessionFormat, installed_formats, load_entry, session_format
+from interlingua_transcripts.transcript import MessageGroup, Note, ReadPlan, Transcript, TranscriptError
 
 ODD = (ArithmeticError, AttributeError, CallerError, LookupError, TypeError, ValueError)  # what odd values lead to
 _REPAIRS = 50  # entries that may be left aside before a plan is given up
@@ -33,17 +33,17 @@ NOT_JSON = "not JSON; kept as it is"
 _GZIP = b"\x1f\x8b"
 _PACKED = {b"PK\x03\x04": "unzip", b"(\xb5/\xfd": "zstd -d"}  # zip, Zstandard: first bytes -> what unpacks it
 _LARGEST = 16 << 30  # bytes that a compressed file may unpack to; more is no session
-APP = "interlingua.transcripts"
+APP = "interlingua.session_formats"
 """Under which name a message keeps the entries it came from (`MessageMetadata.app`)."""
 
 
-def detect_system(data: bytes) -> tuple[System, str] | None:
+def detect_format(data: bytes) -> tuple[SessionFormat, str] | None:
     """Return the system whose file this is, and its format's version; None where no installed system knows it."""
     found = recognise(data)
     return None if found is None else found[:2]
 
 
-def recognise(data: bytes) -> tuple[System, str, Any] | None:
+def recognise(data: bytes) -> tuple[SessionFormat, str, Any] | None:
     """Return the system, its format's version and, of a file that is one JSON document, its value; else None."""
     texts = list(islice(filter(bytes.strip, data[:HEAD_BYTES].split(b"\n")), _HEAD))
     lines = [load_entry(text) for text in texts[:2]]
@@ -55,15 +55,15 @@ def recognise(data: bytes) -> tuple[System, str, Any] | None:
     if document is None or len(texts) == 1:
         lines += map(load_entry, texts[2:])
     whole = lines if document is None else [document]
-    for system in installed_systems().values():
-        head = whole if isinstance(system, DocumentSystem) else lines
+    for system in installed_formats().values():
+        head = whole if isinstance(system, DocumentFormat) else lines
         version = _detect(system, head) if (head and head[0] is not None) or len(head) > 1 else None
         if version is not None:
             return system, version, document
     return None
 
 
-def _detect(system: System, head: Sequence[Any]) -> str | None:
+def _detect(system: SessionFormat, head: Sequence[Any]) -> str | None:
     try:
         return system.detect(head)
     except ODD:  # a value of a type that this system's files never have
@@ -89,7 +89,7 @@ def gc_paused() -> Iterator[None]:
 
 
 @gc_paused()
-def read_transcript(source: str | Path | bytes, system: str | System | None = None) -> Transcript:
+def read_transcript(source: str | Path | bytes, system: str | SessionFormat | None = None) -> Transcript:
     """Read one session.
 
     What cannot be read of it is kept as it stands and named in the notes: a cut last line, a line that is not JSON, an
@@ -112,7 +112,7 @@ def read_transcript(source: str | Path | bytes, system: str | System | None = No
         if found is None:
             raise unknown_file(data, path)
         system, _, document = found
-    reader = system if isinstance(system, System) else system_of(system)
+    reader = system if isinstance(system, SessionFormat) else session_format(system)
     return _read(reader, *parse_file(reader, data, path, document))
 
 
@@ -125,12 +125,12 @@ def unknown_file(head: bytes, path: str | Path | None) -> TranscriptError:
             return TranscriptError(f"the file is compressed; unpack it first (`{command}`)", path=path)
     if head.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
         return TranscriptError("the file is UTF-16; save it as UTF-8", path=path)
-    names = ", ".join(installed_systems())
+    names = ", ".join(installed_formats())
     return TranscriptError(f"not a session file of a known system ({names})", path=path)
 
 
 def parse_file(
-    system: System, data: bytes, path: str | Path | None, document: Any = None
+    system: SessionFormat, data: bytes, path: str | Path | None, document: Any = None
 ) -> tuple[list[bytes], list[Any]]:
     """Return a file's entries and their values; `document` is its value where that is known.
 
@@ -179,7 +179,7 @@ def path_of(source: str | Path | bytes | IO[bytes]) -> Path | None:
 
 def _gather(path: Path) -> bytes | None:
     if path.is_dir() or path.name in MAIN_FILES:
-        for system in installed_systems().values():
+        for system in installed_formats().values():
             if (data := system.gather(path)) is not None:
                 return data
     return None
@@ -204,7 +204,7 @@ def _unpack(packed: IO[bytes], path: Path | None) -> IO[bytes]:
     return file
 
 
-def _read(system: System, entries: Sequence[bytes], values: list[Any]) -> Transcript:
+def _read(system: SessionFormat, entries: Sequence[bytes], values: list[Any]) -> Transcript:
     plan = plan_entries(system, values)
     unread = [at for at, value in enumerate(values) if value is None and entries[at] != b"null"]
     notes = [Note(at, NOT_JSON) for at in unread]
@@ -236,7 +236,7 @@ def place_of(note: Note) -> int:
     return -1 if note.entry is None else note.entry
 
 
-def plan_entries(system: System, values: Sequence[Any]) -> Plan:
+def plan_entries(system: SessionFormat, values: Sequence[Any]) -> ReadPlan:
     """Plan the conversation; entries that a system cannot make anything of are left aside, one by one, with a note."""
     try:
         return system.plan(values)
@@ -255,10 +255,10 @@ def plan_entries(system: System, values: Sequence[Any]) -> Plan:
         else:
             plan.notes += notes
             return plan
-    return Plan(session_id="", notes=[Note(None, f"no conversation was found: {why}")])
+    return ReadPlan(session_id="", notes=[Note(None, f"no conversation was found: {why}")])
 
 
-def _is_planned(system: System, values: Sequence[Any], last: int) -> bool:
+def _is_planned(system: SessionFormat, values: Sequence[Any], last: int) -> bool:
     try:
         system.plan([*values[: last + 1], *[None] * (len(values) - last - 1)])
     except ODD:
@@ -266,14 +266,16 @@ def _is_planned(system: System, values: Sequence[Any], last: int) -> bool:
     return True
 
 
-def _context(plan: Plan, messages: Sequence[Message], counts: Sequence[int]) -> tuple[Message, ...]:
+def _context(plan: ReadPlan, messages: Sequence[Message], counts: Sequence[int]) -> tuple[Message, ...]:
     if plan.context is None:
         return tuple(messages)
     starts = [0, *accumulate(counts)]
     return tuple([message for at in plan.context for message in messages[starts[at] : starts[at + 1]]])
 
 
-def group_messages(system: System, plan: Plan, values: Sequence[Any], notes: list[Note]) -> Iterator[list[Message]]:
+def group_messages(
+    system: SessionFormat, plan: ReadPlan, values: Sequence[Any], notes: list[Note]
+) -> Iterator[list[Message]]:
     """Yield each group's messages; one that cannot be understood has none, and a note."""
     ids = ImportedIds(system.name, plan.session_id)
     for group in plan.groups:
@@ -285,7 +287,7 @@ def group_messages(system: System, plan: Plan, values: Sequence[Any], notes: lis
             yield []
 
 
-def kind_of(system: System, value: Any) -> str:
+def kind_of(system: SessionFormat, value: Any) -> str:
     """Return what sort of entry this is, also of one that is not JSON or like none of the system's."""
     if value is None:
         return "not JSON"
@@ -295,7 +297,7 @@ def kind_of(system: System, value: Any) -> str:
         return "unknown"
 
 
-def entries_by_group(groups: Sequence[Group], count: int) -> list[list[int]]:
+def entries_by_group(groups: Sequence[MessageGroup], count: int) -> list[list[int]]:
     """Return, for each group, the indexes of its entries and of those that follow them; one list more for no group."""
     place: dict[int, int] = {}
     for number, group in enumerate(groups):

@@ -31,8 +31,8 @@ from interlingua_transcripts.files import (
     unknown_file,
 )
 from interlingua_transcripts.lazy import EntryValues, FileEntries, LazyMessages
-from interlingua_transcripts.system import DocumentSystem, System, load_entry, system_of
-from interlingua_transcripts.transcript import Note, Plan, Transcript
+from interlingua_transcripts.system import DocumentFormat, SessionFormat, load_entry, session_format
+from interlingua_transcripts.transcript import Note, ReadPlan, Transcript
 
 
 class OpenTranscript:
@@ -49,7 +49,7 @@ class OpenTranscript:
         counts: how many messages each group made, as far as they were read.
     """
 
-    def __init__(self, system: System, plan: Plan, entries: Sequence[bytes], values: Sequence[Any]) -> None:
+    def __init__(self, system: SessionFormat, plan: ReadPlan, entries: Sequence[bytes], values: Sequence[Any]) -> None:
         self.system = system
         self.plan = plan
         self._notes: list[Note] = []
@@ -155,7 +155,7 @@ class _ContextMessages(LazyMessages):
 
 @contextmanager
 def open_transcript(
-    source: str | Path | bytes | IO[bytes], system: str | System | None = None, *, hold: int = 8 << 20
+    source: str | Path | bytes | IO[bytes], system: str | SessionFormat | None = None, *, hold: int = 8 << 20
 ) -> Iterator[OpenTranscript]:
     """Open one session, to read it message by message.
 
@@ -171,10 +171,10 @@ def open_transcript(
     """
     path = path_of(source)
     with open_source(source) as file:
-        named = system_of(system) if isinstance(system, str) else system
+        named = session_format(system) if isinstance(system, str) else system
         reader, document = _detected(file, path) if named is None else (named, None)
         file.seek(0)
-        if isinstance(reader, DocumentSystem) or type(reader).parse is not System.parse:
+        if isinstance(reader, DocumentFormat) or type(reader).parse is not SessionFormat.parse:
             entries, parsed = parse_file(reader, file.read(), path, document)
             yield _opened(reader, entries, parsed, parsed)
         else:
@@ -183,13 +183,15 @@ def open_transcript(
             yield _opened(reader, lines, values, _outlines(reader, lines.read_lines(), values.held, hold))
 
 
-def open_entries(system: System, entries: Sequence[bytes]) -> OpenTranscript:
+def open_entries(system: SessionFormat, entries: Sequence[bytes]) -> OpenTranscript:
     """Open a session of entries that were read before; the first of them are parsed once, as `open_transcript` does."""
     values = EntryValues(entries)
     return _opened(system, entries, values, _outlines(system, entries, values.held, 1 << 20))
 
 
-def _opened(system: System, entries: Sequence[bytes], values: Sequence[Any], outlines: list[Any]) -> OpenTranscript:
+def _opened(
+    system: SessionFormat, entries: Sequence[bytes], values: Sequence[Any], outlines: list[Any]
+) -> OpenTranscript:
     plan = plan_entries(system, outlines)
     unread = [at for at, outline in enumerate(outlines) if outline is None and entries[at] != b"null"]
     plan.notes += [Note(at, NOT_JSON) for at in unread]
@@ -197,7 +199,7 @@ def _opened(system: System, entries: Sequence[bytes], values: Sequence[Any], out
 
 
 @gc_paused()
-def _outlines(system: System, lines: Iterable[bytes], held: dict[int, Any], hold: int) -> list[Any]:
+def _outlines(system: SessionFormat, lines: Iterable[bytes], held: dict[int, Any], hold: int) -> list[Any]:
     """Return what a plan needs of each line; of the first `hold` bytes all of it, which `held` gets as well."""
     found = []
     for number, line in enumerate(lines):
@@ -209,14 +211,14 @@ def _outlines(system: System, lines: Iterable[bytes], held: dict[int, Any], hold
     return found
 
 
-def _outline(system: System, value: Any) -> Any:
+def _outline(system: SessionFormat, value: Any) -> Any:
     try:
         return system.outline(value)
     except ODD:  # the plan leaves it aside, as it does where a file is read whole
         return value
 
 
-def _detected(file: IO[bytes], path: Path | None) -> tuple[System, Any]:
+def _detected(file: IO[bytes], path: Path | None) -> tuple[SessionFormat, Any]:
     """Return the system, and the value of a file that is one JSON document."""
     head = file.read(HEAD_BYTES)
     found = recognise(head)

@@ -18,8 +18,8 @@ from interlingua.types import (
 )
 from interlingua_agents import events
 from interlingua_agents.event_json import ReplyPayload
+from interlingua_transcripts.formats.pi import read_blocks, read_message_parts
 from interlingua_transcripts.imported import ImportedIds, time_of
-from interlingua_transcripts.systems.pi import read_blocks, read_message_parts
 from interlingua_transcripts.transcript import TranscriptError
 
 _ROLES = ("user", "assistant", "toolResult", "bashExecution", "system")

@@ -16,17 +16,17 @@ import orjson
 from interlingua.plugins import dumps
 from interlingua.types import Message
 from interlingua_transcripts.imported import ImportedIds
-from interlingua_transcripts.transcript import Conversation, Group, Plan, TranscriptError, Written
+from interlingua_transcripts.transcript import Conversation, MessageGroup, ReadPlan, TranscriptError, Written
 
 _log = logging.getLogger("interlingua")
-GROUP = "interlingua.transcripts"
+GROUP = "interlingua.session_formats"
 
 # orjson reads an integer beyond 64 bits as a float; a document without a run of so many digits holds none
 _LONG = b"0" * 19
 _DIGITS = bytes(ord("0") if code in b"0123456789" else 0 for code in range(256))
 
 
-class System:
+class SessionFormat:
     """One system whose session files can be read; override what differs.
 
     A file is a list of *entries*: the lines of a JSON Lines file, or the pieces a JSON document is split into. Reading
@@ -90,7 +90,7 @@ class System:
         """Return what `plan` needs of an entry, here all of it; `open_transcript` holds no more of a long file."""
         return value
 
-    def plan(self, values: Sequence[Any]) -> Plan:
+    def plan(self, values: Sequence[Any]) -> ReadPlan:
         """Return which entries make up the conversation.
 
         Args:
@@ -98,7 +98,9 @@ class System:
         """
         raise NotImplementedError
 
-    def to_messages(self, group: Group, values: Sequence[Any], plan: Plan, ids: ImportedIds) -> list[Message]:
+    def to_messages(
+        self, group: MessageGroup, values: Sequence[Any], plan: ReadPlan, ids: ImportedIds
+    ) -> list[Message]:
         """Return the messages of one group.
 
         Args:
@@ -135,7 +137,7 @@ class System:
         return iter(())
 
 
-class DocumentSystem(System):
+class DocumentFormat(SessionFormat):
     """A system whose file is one JSON document: entry 0 is what stands around the list, each further one an item of it.
 
     Attributes:
@@ -204,9 +206,9 @@ def pick(value: Mapping[str, Any], *names: str) -> dict[str, Any]:
 
 
 @cache
-def installed_systems() -> Mapping[str, System]:
+def installed_formats() -> Mapping[str, SessionFormat]:
     """Return every installed system by name; one that fails to import is left out with one WARN."""
-    found: dict[str, System] = {}
+    found: dict[str, SessionFormat] = {}
     for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
         if point.name in found:
             _log.warning("two distributions bring the system %r; %s is not used", point.name, point.value)
@@ -219,13 +221,13 @@ def installed_systems() -> Mapping[str, System]:
     return found
 
 
-def system_of(name: str) -> System:
+def session_format(name: str) -> SessionFormat:
     """Return an installed system.
 
     Raises:
         TranscriptError: there is none of this name; the message lists those there are.
     """
-    found = installed_systems().get(name)
+    found = installed_formats().get(name)
     if found is None:
-        raise TranscriptError(f"no system {name!r}; there are {', '.join(installed_systems())}")
+        raise TranscriptError(f"no system {name!r}; there are {', '.join(installed_formats())}")
     return found

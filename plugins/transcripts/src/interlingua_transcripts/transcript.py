@@ -37,7 +37,7 @@ class Note(NamedTuple):
     text: str
 
 
-class Group(NamedTuple):
+class MessageGroup(NamedTuple):
     """Entries that make one message, or a message and the results of its calls.
 
     Attributes:
@@ -52,7 +52,7 @@ class Group(NamedTuple):
 
 
 @attrs.define
-class Plan:
+class ReadPlan:
     """What a system found in the entries of a file, before any message is made; it holds indexes and ids only.
 
     Attributes:
@@ -68,7 +68,7 @@ class Plan:
 
     session_id: str
     version: str = ""
-    groups: list[Group] = attrs.field(factory=list)
+    groups: list[MessageGroup] = attrs.field(factory=list)
     context: list[int] | None = None
     branches: dict[int, str] = attrs.field(factory=dict)
     title: str | None = None
@@ -100,7 +100,7 @@ class Transcript:
     session_id: str
     messages: Sequence[Message]
     entries: Sequence[bytes] = attrs.field(repr=False, default=())
-    groups: Sequence[Group] = attrs.field(repr=False, default=())
+    groups: Sequence[MessageGroup] = attrs.field(repr=False, default=())
     counts: Sequence[int] = attrs.field(repr=False, default=())
     context: Sequence[Message] = attrs.field(repr=False, default=())
     branches: Mapping[int, str] = attrs.field(repr=False, factory=dict)

@@ -15,11 +15,11 @@ from interlingua_transcripts.files import kind_of
 from interlingua_transcripts.imported import EPOCH
 from interlingua_transcripts.lazy import EntryValues, LazyCalls, MessagesInOrder, index_messages
 from interlingua_transcripts.opened import OpenTranscript, open_entries
-from interlingua_transcripts.system import System, load_entry, system_of
+from interlingua_transcripts.system import SessionFormat, load_entry, session_format
 from interlingua_transcripts.transcript import Conversation, Transcript
 
 
-def write_transcript(transcript: Transcript | OpenTranscript, system: str | System | None = None) -> bytes:
+def write_transcript(transcript: Transcript | OpenTranscript, system: str | SessionFormat | None = None) -> bytes:
     """Write a session as a file.
 
     Args:
@@ -33,19 +33,19 @@ def write_transcript(transcript: Transcript | OpenTranscript, system: str | Syst
     return b"".join(write_pieces(transcript, system))
 
 
-def write_pieces(transcript: Transcript | OpenTranscript, system: str | System | None = None) -> Iterator[bytes]:
+def write_pieces(transcript: Transcript | OpenTranscript, system: str | SessionFormat | None = None) -> Iterator[bytes]:
     """Yield a session's file piece by piece: a line at a time where it has lines; as `write_transcript` else."""
     target = transcript.system if system is None else system
-    target = target if isinstance(target, System) else system_of(target)
+    target = target if isinstance(target, SessionFormat) else session_format(target)
     entries = write_entries(transcript, target)
-    if type(target).join is System.join:
+    if type(target).join is SessionFormat.join:
         for entry in entries:
             yield entry + b"\n"
     else:
         yield target.join(list(entries))
 
 
-def write_entries(transcript: Transcript | OpenTranscript, system: System) -> Iterator[bytes]:
+def write_entries(transcript: Transcript | OpenTranscript, system: SessionFormat) -> Iterator[bytes]:
     """Yield the entries of a session in a system's format."""
     if isinstance(transcript, OpenTranscript):
         if system.name == transcript.system.name:
@@ -60,7 +60,7 @@ def write_entries(transcript: Transcript | OpenTranscript, system: System) -> It
         yield from (dumps(one.value) for one in system.write(conversation))
 
 
-def _own_entries(transcript: Transcript, system: System) -> Iterator[bytes]:
+def _own_entries(transcript: Transcript, system: SessionFormat) -> Iterator[bytes]:
     before = open_entries(system, transcript.entries)
     if all(old == new for old, new in zip_longest(before, transcript.messages)):
         yield from transcript.entries
@@ -68,7 +68,7 @@ def _own_entries(transcript: Transcript, system: System) -> Iterator[bytes]:
         yield from _changed_entries(transcript, before.transcript(), system)
 
 
-def _changed_entries(transcript: Transcript, before: Transcript, system: System) -> Iterator[bytes]:
+def _changed_entries(transcript: Transcript, before: Transcript, system: SessionFormat) -> Iterator[bytes]:
     """Yield a file's entries with the changes that its messages got: edited, left out, added at the end."""
     changes = _find_changes(transcript, before, system)
     above = {} if system.links is None else _parents(before.entries, changes, *system.links)
@@ -86,7 +86,7 @@ def _changed_entries(transcript: Transcript, before: Transcript, system: System)
         yield from (dumps(one.value) for one in system.write(conversation))
 
 
-def _find_changes(transcript: Transcript, before: Transcript, system: System) -> dict[int, bytes | None]:
+def _find_changes(transcript: Transcript, before: Transcript, system: SessionFormat) -> dict[int, bytes | None]:
     """Return the entries that changed: index -> the new text; None for one that is left out."""
     ids = index_messages(before.messages).ids
     now = {own: at for at, own in enumerate(index_messages(transcript.messages).ids)}
@@ -126,7 +126,9 @@ def _different(messages: Sequence[Message], before: Sequence[Message], ids: Sequ
     return found
 
 
-def _written_entries(system: System, whole: Conversation, messages: Sequence[Message], one_line: bool) -> list[Any]:
+def _written_entries(
+    system: SessionFormat, whole: Conversation, messages: Sequence[Message], one_line: bool
+) -> list[Any]:
     """Return the entries a system writes for the messages of a group; results that shared an entry share one again."""
     if not messages:
         return []
@@ -187,7 +189,7 @@ def _branch(before: Transcript, changes: Mapping[int, bytes | None], indexes: Se
     return array("Q", [at for at in indexes if at < end and at not in before.branches])
 
 
-def paired(system: System, values: Sequence[Any], made: Sequence[Any]) -> list[Any]:
+def paired(system: SessionFormat, values: Sequence[Any], made: Sequence[Any]) -> list[Any]:
     """Return, for each entry of a group, the one written anew for it: of the same kind, in order; else None."""
     left: dict[str, list[Any]] = {}
     for value in made:

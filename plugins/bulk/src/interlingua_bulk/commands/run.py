@@ -17,7 +17,7 @@ from interlingua.errors import CallerError
 from interlingua.types import ToolDefinition
 from interlingua_bulk.answers import read_facts
 from interlingua_bulk.rows import read_options
-from interlingua_bulk.runner import Report, run
+from interlingua_bulk.runner import BulkReport, run
 from interlingua_cli.context import MODEL, CommandContext, plugin_option
 from interlingua_cli.input import option_option, read_tools, url_option
 from interlingua_cli.output import json_option, print_error, print_json
@@ -156,7 +156,7 @@ def _run_on_ray(
     _finish(ctx, context, report, out, as_json=as_json)
 
 
-def _finish(ctx: click.Context, context: CommandContext, report: Report, out: Path, *, as_json: bool) -> None:
+def _finish(ctx: click.Context, context: CommandContext, report: BulkReport, out: Path, *, as_json: bool) -> None:
     """Print what a run did, and choose the exit code."""
     if as_json:
         print_json({**report.to_json(), "out": str(out)})
@@ -181,7 +181,7 @@ class ProgressLine:
         self._shown = 0.0
         self._last = ""
 
-    def show(self, report: Report) -> None:
+    def show(self, report: BulkReport) -> None:
         """Show how far a run is."""
         self._last = describe(report)
         if self._terminal:
@@ -196,7 +196,7 @@ class ProgressLine:
             click.echo("" if self._terminal else self._last, err=True)
 
 
-def describe(report: Report) -> str:
+def describe(report: BulkReport) -> str:
     """Return a report as one line: done, failed, tokens, cost, rate, time left."""
     finished = report.done + report.failed
     rate = max(finished - report.resumed, 0) / report.seconds if report.seconds else 0.0

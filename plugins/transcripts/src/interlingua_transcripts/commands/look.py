@@ -17,7 +17,7 @@ from interlingua_cli.context import CommandContext, plugin_option
 from interlingua_cli.output import json_option, print_json, print_table
 from interlingua_cli.streams import escape_controls
 from interlingua_transcripts.commands.shared import opened_session, source_argument, system_option
-from interlingua_transcripts.system import System, installed_systems, load_entry, system_of
+from interlingua_transcripts.system import SessionFormat, installed_formats, load_entry, session_format
 
 _PEEK = 65_536  # bytes of a file that are read for a line of the list
 _FIRST = 60  # letters of a session's first words
@@ -36,7 +36,7 @@ def list_command(context: CommandContext, system: str | None, limit: int, every:
 
     Only the beginning of each file listed is read.
     """
-    systems = [system_of(system)] if system else list(installed_systems().values())
+    systems = [session_format(system)] if system else list(installed_formats().values())
     found = sorted(_found(systems, context.environ), key=lambda one: -one[1])
     rows = [_row(*one) for one in (found if every else found[:limit])]
     if as_json:
@@ -52,7 +52,9 @@ def list_command(context: CommandContext, system: str | None, limit: int, every:
         click.echo("no session was found; `interlingua transcript show FILE` reads one from anywhere", err=True)
 
 
-def _found(systems: list[System], environ: Mapping[str, str]) -> Iterator[tuple[System, float, int, Path]]:
+def _found(
+    systems: list[SessionFormat], environ: Mapping[str, str]
+) -> Iterator[tuple[SessionFormat, float, int, Path]]:
     home = Path(environ.get("HOME") or Path.home())
     for system in systems:
         for path in system.find(home, environ):
@@ -63,7 +65,7 @@ def _found(systems: list[System], environ: Mapping[str, str]) -> Iterator[tuple[
             yield system, status.st_mtime, status.st_size, path
 
 
-def _row(system: System, changed: float, size: int, path: Path) -> dict[str, Any]:
+def _row(system: SessionFormat, changed: float, size: int, path: Path) -> dict[str, Any]:
     return {
         "system": system.name,
         "path": str(path),

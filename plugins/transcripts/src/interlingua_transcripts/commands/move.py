@@ -18,7 +18,7 @@ from interlingua_transcripts.commands.shared import (
     why_unread,
     write_session,
 )
-from interlingua_transcripts.system import system_of
+from interlingua_transcripts.system import session_format
 from interlingua_transcripts.writing import write_pieces
 
 
@@ -38,7 +38,7 @@ def convert_command(
 
     `interlingua transcript fidelity SRC --to SYSTEM` says first what it cannot hold.
     """
-    suffix = system_of(target).suffix
+    suffix = session_format(target).suffix
     if not source.is_dir():
         place = out / f"{stem_of(source)}{suffix}" if out is not None and out.is_dir() else out
         with over_files([source], "converting", to_stdout=place is None):

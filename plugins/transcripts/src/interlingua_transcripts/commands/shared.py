@@ -17,7 +17,7 @@ from interlingua_transcripts.commands.progress import watch_reading
 from interlingua_transcripts.files import open_source
 from interlingua_transcripts.opened import OpenTranscript, open_transcript
 from interlingua_transcripts.secrets import SecretSearch
-from interlingua_transcripts.system import system_of
+from interlingua_transcripts.system import session_format
 from interlingua_transcripts.transcript import TranscriptError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -36,7 +36,7 @@ def system_option(*names: str, text: str, required: bool = False) -> Callable[[F
 
     def check(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
         if value is not None:
-            system_of(value)
+            session_format(value)
         return value
 
     return click.option(*names, metavar="SYSTEM", callback=check, required=required, help=text)

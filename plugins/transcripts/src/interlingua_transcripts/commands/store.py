@@ -39,7 +39,7 @@ from interlingua_transcripts.entries import open_messages
 from interlingua_transcripts.lazy import LazyMessages
 from interlingua_transcripts.opened import OpenTranscript
 from interlingua_transcripts.secrets import SecretSearch
-from interlingua_transcripts.system import system_of
+from interlingua_transcripts.system import session_format
 from interlingua_transcripts.transcript import Transcript, TranscriptError
 from interlingua_transcripts.writing import transcript_of, write_pieces
 
@@ -171,7 +171,7 @@ def export_command(session: str, target: str, out: Path | None, force: bool, red
     For the system that it was imported from, entries whose messages are unchanged are written byte for byte.
     """
     if out is not None and out.is_dir():
-        out /= f"{session}{system_of(target).suffix}"
+        out /= f"{session}{session_format(target).suffix}"
     search = SecretSearch(redact=redact)
     with store_at(place) as store, _stored(store, session, target) as transcript:
         write_session(out, search.through(write_pieces(transcript, target)), force=force)

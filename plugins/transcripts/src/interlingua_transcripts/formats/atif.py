@@ -20,8 +20,8 @@ from interlingua.types import (
     Usage,
 )
 from interlingua_transcripts.imported import ImportedIds, count_of, time_of, to_iso, usd_of
-from interlingua_transcripts.system import DocumentSystem
-from interlingua_transcripts.transcript import Conversation, Group, Note, Plan, Written
+from interlingua_transcripts.system import DocumentFormat
+from interlingua_transcripts.transcript import Conversation, MessageGroup, Note, ReadPlan, Written
 
 _VERSION = re.compile(r"ATIF-v(\d+\.\d+)")
 _LATEST = "ATIF-v1.7"
@@ -30,7 +30,7 @@ _ROLES = {"system": Role.SYSTEM, "user": Role.USER}
 _ASSISTANT, _TOOL = Role.ASSISTANT, Role.TOOL
 
 
-class Atif(DocumentSystem):
+class Atif(DocumentFormat):
     """ATIF trajectories, version 1.0 to 1.8; 1.7 is written."""
 
     name = "atif"
@@ -55,11 +55,11 @@ class Atif(DocumentSystem):
         """Return the step's source, or `document`."""
         return f"step/{value['source']}" if isinstance(value, dict) and "source" in value else "document"
 
-    def plan(self, values: Sequence[Any]) -> Plan:
+    def plan(self, values: Sequence[Any]) -> ReadPlan:
         """Take the steps in order."""
         root = values[0] if isinstance(values[0], dict) else {}
         match = _VERSION.match(str(root.get("schema_version", "")))
-        plan = Plan(
+        plan = ReadPlan(
             session_id=str(root.get("session_id") or root.get("trajectory_id") or ""), version=match[1] if match else ""
         )
         if plan.version not in _KNOWN:
@@ -67,7 +67,7 @@ class Atif(DocumentSystem):
         agent = root.get("agent") if isinstance(root.get("agent"), dict) else {}
         facts = {"model": (agent or {}).get("model_name") or (agent or {}).get("model")}
         plan.groups = [
-            Group(str(step.get("step_id", at)), (at,), facts)
+            MessageGroup(str(step.get("step_id", at)), (at,), facts)
             for at, step in enumerate(values)
             if at and isinstance(step, dict) and "source" in step
         ]
@@ -77,7 +77,9 @@ class Atif(DocumentSystem):
             plan.notes.append(Note(None, text))
         return plan
 
-    def to_messages(self, group: Group, values: Sequence[Any], plan: Plan, ids: ImportedIds) -> list[Message]:
+    def to_messages(
+        self, group: MessageGroup, values: Sequence[Any], plan: ReadPlan, ids: ImportedIds
+    ) -> list[Message]:
         """Return a step's message, and one for each result of its calls."""
         step = values[0]
         at = time_of(step.get("timestamp"))

@@ -22,14 +22,14 @@ from interlingua.types import (
     Usage,
 )
 from interlingua_transcripts.imported import ImportedIds, count_of, time_of
-from interlingua_transcripts.system import DocumentSystem, load_entry
-from interlingua_transcripts.transcript import Group, Note, Plan
+from interlingua_transcripts.system import DocumentFormat, load_entry
+from interlingua_transcripts.transcript import MessageGroup, Note, ReadPlan
 
 _SHOWN_ONLY = {"info", "error", "warning", "choice"}
 _BY_MODEL = {"gemini", "model"}
 
 
-class GeminiCli(DocumentSystem):
+class GeminiCli(DocumentFormat):
     """Gemini CLI's chats, the old documents and the new logs."""
 
     name = "gemini"
@@ -65,10 +65,10 @@ class GeminiCli(DocumentSystem):
             return "not an object"
         return str(value.get("type") or next((name for name in value if name.startswith("$")), "record"))
 
-    def plan(self, values: Sequence[Any]) -> Plan:
+    def plan(self, values: Sequence[Any]) -> ReadPlan:
         """Replay the log: a message with a known id replaces, `$rewindTo` drops, `$set` of messages starts anew."""
         root = values[0] if isinstance(values[0], dict) else {}
-        plan = Plan(
+        plan = ReadPlan(
             session_id=str(root.get("sessionId", "")),
             version="json" if "messages" in root else "jsonl",
             title=root.get("summary"),
@@ -89,10 +89,12 @@ class GeminiCli(DocumentSystem):
             elif value.get("type") and value["type"] not in _SHOWN_ONLY:
                 order[str(value.get("id", at))] = at
         answered = frozenset(_answered(values))
-        plan.groups = [Group(name, (at,), answered) for name, at in order.items()]
+        plan.groups = [MessageGroup(name, (at,), answered) for name, at in order.items()]
         return plan
 
-    def to_messages(self, group: Group, values: Sequence[Any], plan: Plan, ids: ImportedIds) -> list[Message]:
+    def to_messages(
+        self, group: MessageGroup, values: Sequence[Any], plan: ReadPlan, ids: ImportedIds
+    ) -> list[Message]:
         """Return a message, and one for each result of its calls."""
         value = values[0]
         listed = value["$set"]["messages"] if "$set" in value else [value]

@@ -24,8 +24,8 @@ from interlingua.types import (
     read_tool_input,
 )
 from interlingua_transcripts.imported import EPOCH, ImportedIds, count_of, time_of
-from interlingua_transcripts.system import DocumentSystem, System
-from interlingua_transcripts.transcript import Group, Note, Plan
+from interlingua_transcripts.system import DocumentFormat, SessionFormat
+from interlingua_transcripts.transcript import MessageGroup, Note, ReadPlan
 
 _ROLES = {"system": Role.SYSTEM, "developer": Role.SYSTEM, "user": Role.USER, "assistant": Role.ASSISTANT}
 _USER, _ASSISTANT, _TOOL = Role.USER, Role.ASSISTANT, Role.TOOL
@@ -42,7 +42,7 @@ _STOPS = {
 }
 
 
-class ChatFineTuning(System):
+class ChatFineTuning(SessionFormat):
     """Lines `{"messages": [...]}`, each a conversation of its own."""
 
     name = "chat-ft"
@@ -59,21 +59,23 @@ class ChatFineTuning(System):
         """Return `conversation`."""
         return "conversation"
 
-    def plan(self, values: Sequence[Any]) -> Plan:
+    def plan(self, values: Sequence[Any]) -> ReadPlan:
         """Take the conversations one after the other."""
         found = [at for at, value in enumerate(values) if _is_conversation(value)]
-        plan = Plan(session_id="", groups=[Group(str(at), (at,)) for at in found])
+        plan = ReadPlan(session_id="", groups=[MessageGroup(str(at), (at,)) for at in found])
         if len(found) > 1:
             plan.notes.append(Note(None, f"{len(found)} conversations stand in this file, one a line"))
             plan.context = [len(found) - 1]
         return plan
 
-    def to_messages(self, group: Group, values: Sequence[Any], plan: Plan, ids: ImportedIds) -> list[Message]:
+    def to_messages(
+        self, group: MessageGroup, values: Sequence[Any], plan: ReadPlan, ids: ImportedIds
+    ) -> list[Message]:
         """Return the messages of a line."""
         return [one for raw in values[0]["messages"] for one in read_chat_message(raw, ids)]
 
 
-class _MessageList(DocumentSystem):
+class _MessageList(DocumentFormat):
     """A document with a list of Chat Completions messages."""
 
     writable = False
@@ -89,12 +91,14 @@ class _MessageList(DocumentSystem):
         """Return `message/` with the role, or `document`."""
         return f"message/{value['role']}" if isinstance(value, dict) and "role" in value else "document"
 
-    def plan(self, values: Sequence[Any]) -> Plan:
+    def plan(self, values: Sequence[Any]) -> ReadPlan:
         """Take the messages in order."""
         found = [at for at, value in enumerate(values) if at and isinstance(value, dict) and "role" in value]
-        return Plan(session_id="", groups=[Group(str(at), (at,)) for at in found])
+        return ReadPlan(session_id="", groups=[MessageGroup(str(at), (at,)) for at in found])
 
-    def to_messages(self, group: Group, values: Sequence[Any], plan: Plan, ids: ImportedIds) -> list[Message]:
+    def to_messages(
+        self, group: MessageGroup, values: Sequence[Any], plan: ReadPlan, ids: ImportedIds
+    ) -> list[Message]:
         """Return the message, and one for each result."""
         return read_chat_message(values[0], ids)
 
@@ -117,7 +121,7 @@ class MiniSweAgent(_MessageList):
     marks = ("messages", "trajectory_format")
 
 
-class ChatList(DocumentSystem):
+class ChatList(DocumentFormat):
     """A list of `{"role", "content"}`, as many small programs write."""
 
     name = "chat-list"
@@ -136,16 +140,18 @@ class ChatList(DocumentSystem):
         """Return `message/` with the role."""
         return f"message/{value['role']}" if isinstance(value, dict) and "role" in value else "document"
 
-    def plan(self, values: Sequence[Any]) -> Plan:
+    def plan(self, values: Sequence[Any]) -> ReadPlan:
         """Take the messages in order."""
-        return Plan(session_id="", groups=[Group(str(at), (at,)) for at in range(1, len(values))])
+        return ReadPlan(session_id="", groups=[MessageGroup(str(at), (at,)) for at in range(1, len(values))])
 
-    def to_messages(self, group: Group, values: Sequence[Any], plan: Plan, ids: ImportedIds) -> list[Message]:
+    def to_messages(
+        self, group: MessageGroup, values: Sequence[Any], plan: ReadPlan, ids: ImportedIds
+    ) -> list[Message]:
         """Return the message, and one for each result."""
         return read_chat_message(values[0], ids)
 
 
-class ChatLines(System):
+class ChatLines(SessionFormat):
     """Lines `{"role", "content"}`, as many small programs write."""
 
     name = "chat-lines"
@@ -161,18 +167,20 @@ class ChatLines(System):
         """Return `message/` with the role."""
         return f"message/{value['role']}" if isinstance(value, dict) and "role" in value else "not a message"
 
-    def plan(self, values: Sequence[Any]) -> Plan:
+    def plan(self, values: Sequence[Any]) -> ReadPlan:
         """Take the messages in order."""
-        return Plan(
-            session_id="", groups=[Group(str(at), (at,)) for at, one in enumerate(values) if _is_chat_line(one)]
+        return ReadPlan(
+            session_id="", groups=[MessageGroup(str(at), (at,)) for at, one in enumerate(values) if _is_chat_line(one)]
         )
 
-    def to_messages(self, group: Group, values: Sequence[Any], plan: Plan, ids: ImportedIds) -> list[Message]:
+    def to_messages(
+        self, group: MessageGroup, values: Sequence[Any], plan: ReadPlan, ids: ImportedIds
+    ) -> list[Message]:
         """Return the message, and one for each result."""
         return read_chat_message(values[0], ids)
 
 
-class InspectAi(DocumentSystem):
+class InspectAi(DocumentFormat):
     """Inspect AI's logs in JSON: each sample is a conversation of its own."""
 
     name = "inspect"
@@ -192,15 +200,15 @@ class InspectAi(DocumentSystem):
         """Return `sample` or `log`."""
         return "sample" if isinstance(value, dict) and "messages" in value else "log"
 
-    def plan(self, values: Sequence[Any]) -> Plan:
+    def plan(self, values: Sequence[Any]) -> ReadPlan:
         """Take the samples one after the other."""
         root = values[0] if isinstance(values[0], dict) else {}
         about = root.get("eval") if isinstance(root.get("eval"), dict) else {}
         found = [at for at, value in enumerate(values) if at and isinstance(value, dict) and value.get("messages")]
-        plan = Plan(
+        plan = ReadPlan(
             session_id=str((about or {}).get("run_id") or ""),
             version=str(root.get("version", "")),
-            groups=[Group(str(at), (at,), {"model": (about or {}).get("model")}) for at in found],
+            groups=[MessageGroup(str(at), (at,), {"model": (about or {}).get("model")}) for at in found],
             title=(about or {}).get("task"),
         )
         if len(found) > 1:
@@ -208,7 +216,9 @@ class InspectAi(DocumentSystem):
             plan.context = [len(found) - 1]
         return plan
 
-    def to_messages(self, group: Group, values: Sequence[Any], plan: Plan, ids: ImportedIds) -> list[Message]:
+    def to_messages(
+        self, group: MessageGroup, values: Sequence[Any], plan: ReadPlan, ids: ImportedIds
+    ) -> list[Message]:
         """Return the messages of a sample; the answers' model is the log's."""
         provider, _, model = str((group.facts or {}).get("model") or "").partition("/")
         return [

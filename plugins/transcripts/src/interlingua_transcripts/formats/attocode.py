@@ -27,15 +27,15 @@ from interlingua.types import (
     Usage,
 )
 from interlingua_transcripts.imported import ImportedIds, count_of, time_of, to_iso, usd_of
-from interlingua_transcripts.system import System
-from interlingua_transcripts.transcript import Conversation, Group, Plan, Written
+from interlingua_transcripts.system import SessionFormat
+from interlingua_transcripts.transcript import Conversation, MessageGroup, ReadPlan, Written
 
 _KINDS = {"message", "tool_call", "tool_result", "compaction", "checkpoint", "metadata"}
 _FIELDS = {"role", "content", "toolCalls", "toolResults", "toolCallId", "metadata"}
 _SUMMARY = "[Previous conversation summary]\n"
 
 
-class Attocode(System):
+class Attocode(SessionFormat):
     """Attocode's session files, and its messages a line each."""
 
     name = "attocode"
@@ -55,9 +55,9 @@ class Attocode(System):
         flat = lines and all("role" in line and set(line) <= _FIELDS for line in lines)
         return "flat" if flat and any(own & set(line) for line in lines) else None
 
-    def plan(self, values: Sequence[Any]) -> Plan:
+    def plan(self, values: Sequence[Any]) -> ReadPlan:
         """Take messages and compactions in file order; a compaction drops nothing before it."""
-        plan = Plan(session_id="", version="")
+        plan = ReadPlan(session_id="", version="")
         for at, value in enumerate(values):
             if not isinstance(value, dict):
                 continue
@@ -73,10 +73,12 @@ class Attocode(System):
                     plan.context = []
                 if plan.context is not None:
                     plan.context.append(len(plan.groups))
-                plan.groups.append(Group(str(at), (at,)))
+                plan.groups.append(MessageGroup(str(at), (at,)))
         return plan
 
-    def to_messages(self, group: Group, values: Sequence[Any], plan: Plan, ids: ImportedIds) -> list[Message]:
+    def to_messages(
+        self, group: MessageGroup, values: Sequence[Any], plan: ReadPlan, ids: ImportedIds
+    ) -> list[Message]:
         """Return the message of a line, and one for each result that stands on it."""
         value = values[0]
         data = value if "role" in value else value["data"]

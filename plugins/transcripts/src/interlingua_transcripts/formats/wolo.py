@@ -30,8 +30,8 @@ from interlingua.types import (
     read_tool_input,
 )
 from interlingua_transcripts.imported import ImportedIds, short_id, time_of
-from interlingua_transcripts.system import DocumentSystem
-from interlingua_transcripts.transcript import Conversation, Group, Plan, TranscriptError, Written
+from interlingua_transcripts.system import DocumentFormat
+from interlingua_transcripts.transcript import Conversation, MessageGroup, ReadPlan, TranscriptError, Written
 
 # Parts in these states have an answer: what the call gave, or why it failed.
 ANSWERED = ("completed", "failed", "error", "partial", "interrupted")
@@ -40,7 +40,7 @@ _STOPS = {"stop": StopReason.END_TURN, "length": StopReason.MAX_TOKENS, "tool_ca
 _WORDS = {reason: word for word, reason in _STOPS.items()}
 
 
-class Wolo(DocumentSystem):
+class Wolo(DocumentFormat):
     """Wolo's sessions as `{"session", "messages", "todos"}`; a list of messages is read as well."""
 
     name = "wolo"
@@ -64,21 +64,23 @@ class Wolo(DocumentSystem):
         """Return `message/` with the role, or `session`."""
         return f"message/{value['role']}" if isinstance(value, dict) and "role" in value else "session"
 
-    def plan(self, values: Sequence[Any]) -> Plan:
+    def plan(self, values: Sequence[Any]) -> ReadPlan:
         """Order the messages by their time, as Wolo does."""
         root = values[0] if isinstance(values[0], dict) else {}
         session = root.get("session") if isinstance(root.get("session"), dict) else {}
         session = session or {}
         places = [at for at, value in enumerate(values) if at and isinstance(value, dict)]
         places.sort(key=lambda at: _number(values[at].get("timestamp")))
-        return Plan(
+        return ReadPlan(
             session_id=str(session.get("id") or ""),
-            groups=[Group(str(values[at].get("id", at)), (at,)) for at in places],
+            groups=[MessageGroup(str(values[at].get("id", at)), (at,)) for at in places],
             title=session.get("title"),
             cwd=session.get("workdir"),
         )
 
-    def to_messages(self, group: Group, values: Sequence[Any], plan: Plan, ids: ImportedIds) -> list[Message]:
+    def to_messages(
+        self, group: MessageGroup, values: Sequence[Any], plan: ReadPlan, ids: ImportedIds
+    ) -> list[Message]:
         """Return a message, and one for each part whose call was answered."""
         raw = values[0]
         at = time_of(raw.get("timestamp"))

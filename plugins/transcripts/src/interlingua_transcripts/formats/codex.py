@@ -25,8 +25,8 @@ from interlingua.types import (
     read_tool_input,
 )
 from interlingua_transcripts.imported import ImportedIds, count_of, time_of, to_iso, uuid_of
-from interlingua_transcripts.system import System, pick
-from interlingua_transcripts.transcript import Conversation, Group, Note, Plan, Written
+from interlingua_transcripts.system import SessionFormat, pick
+from interlingua_transcripts.transcript import Conversation, MessageGroup, Note, ReadPlan, Written
 
 _USER, _ASSISTANT, _SYSTEM, _TOOL = Role.USER, Role.ASSISTANT, Role.SYSTEM, Role.TOOL
 _ENVELOPES = {
@@ -49,7 +49,7 @@ _PLANNED = ("type", "info", "model", "num_turns", "thread_name")  # what a plan 
 _ORIGINATOR = "interlingua"
 
 
-class Codex(System):
+class Codex(SessionFormat):
     """Codex' rollout files: with envelopes, and the older lines that are items themselves."""
 
     name = "codex"
@@ -97,11 +97,13 @@ class Codex(System):
         small = pick(item, "type", "role")
         return small if item is value else {"type": "response_item", "payload": small}
 
-    def plan(self, values: Sequence[Any]) -> Plan:
+    def plan(self, values: Sequence[Any]) -> ReadPlan:
         """Put items together that one answer brought: until outputs or a user's message came."""
         return _Planner(values).plan
 
-    def to_messages(self, group: Group, values: Sequence[Any], plan: Plan, ids: ImportedIds) -> list[Message]:
+    def to_messages(
+        self, group: MessageGroup, values: Sequence[Any], plan: ReadPlan, ids: ImportedIds
+    ) -> list[Message]:
         """Return the message of an item, or of all items of one answer."""
         items = [item for value in values if (item := _item(value)) is not None]
         at = time_of(values[0].get("timestamp"))
@@ -177,7 +179,7 @@ class _Planner:
         if not isinstance(meta, dict) or "payload" in meta or _item(meta) is not None:  # the header is broken
             meta = {}
         self._meta: Mapping[str, Any] = meta
-        self.plan = Plan(
+        self.plan = ReadPlan(
             session_id=str(self._meta.get("id") or ""),
             version=str(self._meta.get("cli_version") or ("" if "payload" in head else "legacy")),
             cwd=self._meta.get("cwd") if isinstance(self._meta.get("cwd"), str) else None,
@@ -234,13 +236,17 @@ class _Planner:
             if self._last is not None:  # a count may be repeated; it goes with its answer, where that is left out
                 group = self.plan.groups[self._last]
                 said = {} if total == self._total else {"usage": payload["info"].get("last_token_usage")}
-                self.plan.groups[self._last] = Group(group.key, (*group.entries, at), {**(group.facts or {}), **said})
+                self.plan.groups[self._last] = MessageGroup(
+                    group.key, (*group.entries, at), {**(group.facts or {}), **said}
+                )
             self._total = total
         elif kind == "turn_aborted" and self._answer:
             self._close()
             if self._last is not None:
                 group = self.plan.groups[self._last]
-                self.plan.groups[self._last] = Group(group.key, group.entries, {**(group.facts or {}), "aborted": True})
+                self.plan.groups[self._last] = MessageGroup(
+                    group.key, group.entries, {**(group.facts or {}), "aborted": True}
+                )
         elif kind == "thread_rolled_back":
             self._roll_back(int(payload.get("num_turns") or 0))
         elif kind == "thread_name_updated" and isinstance(payload.get("thread_name"), str):
@@ -269,7 +275,7 @@ class _Planner:
     def _add(self, at: int, key: str, entries: tuple[int, ...] = (), facts: Any = None) -> None:
         if self.plan.context is not None:
             self.plan.context.append(len(self.plan.groups))
-        self.plan.groups.append(Group(key, entries or (at,), facts))
+        self.plan.groups.append(MessageGroup(key, entries or (at,), facts))
 
 
 def _instructions(meta: Mapping[str, Any]) -> str | None:

@@ -39,8 +39,8 @@ from interlingua_transcripts.imported import (
     usd_of,
     uuid_of,
 )
-from interlingua_transcripts.system import System, pick
-from interlingua_transcripts.transcript import Conversation, Group, Note, Plan, Written
+from interlingua_transcripts.system import SessionFormat, pick
+from interlingua_transcripts.transcript import Conversation, MessageGroup, Note, ReadPlan, Written
 
 _USER, _ASSISTANT, _SYSTEM, _TOOL = Role.USER, Role.ASSISTANT, Role.SYSTEM, Role.TOOL
 # The API's name in pi -> ours; another word is kept as it is.
@@ -71,7 +71,7 @@ _LONG = {"content", "data", "details", "message", "summary", "timestamp", "usage
 _MAKERS = {"openclaw"}  # answers that the gateway put in and no model made
 
 
-class Pi(System):
+class Pi(SessionFormat):
     """pi's own files."""
 
     name = "pi"
@@ -110,11 +110,11 @@ class Pi(System):
             small["message"] = pick(message, "excludeFromContext")
         return {**small, "content": bool(value.get("summary") or value.get("content"))}
 
-    def plan(self, values: Sequence[Any]) -> Plan:
+    def plan(self, values: Sequence[Any]) -> ReadPlan:
         """Walk from the leaf to the root; a v1 file has no tree and is read in file order."""
         header = next((value for value in values if isinstance(value, dict)), {})
         flat = header.get("type") != "session"
-        plan = Plan(
+        plan = ReadPlan(
             session_id="" if flat else str(header.get("id", "")),
             version="flat" if flat else str(header.get("version", 1)),
             cwd=header.get("cwd") if isinstance(header.get("cwd"), str) else None,
@@ -131,7 +131,9 @@ class Pi(System):
         _group(path, entries, plan)
         return plan
 
-    def to_messages(self, group: Group, values: Sequence[Any], plan: Plan, ids: ImportedIds) -> list[Message]:
+    def to_messages(
+        self, group: MessageGroup, values: Sequence[Any], plan: ReadPlan, ids: ImportedIds
+    ) -> list[Message]:
         """Return the message of an entry."""
         entry = values[0]
         kind = entry.get("type")
@@ -256,7 +258,7 @@ def _in_tree(entry: Mapping[str, Any]) -> bool:
     return entry.get("type") not in ("session", "leaf") and entry.get("appendMode") != "side"
 
 
-def _path(tree: Mapping[int, Any], entries: dict[int, Any], plan: Plan) -> list[int]:
+def _path(tree: Mapping[int, Any], entries: dict[int, Any], plan: ReadPlan) -> list[int]:
     """Return the indexes from the root to the leaf."""
     leaf = next((at for at in reversed(tree) if "parentId" in tree[at]), None)
     if leaf is None:
@@ -281,7 +283,7 @@ def _path(tree: Mapping[int, Any], entries: dict[int, Any], plan: Plan) -> list[
     return list(found)[::-1]
 
 
-def _group(path: Sequence[int], entries: Mapping[int, Mapping[str, Any]], plan: Plan) -> None:
+def _group(path: Sequence[int], entries: Mapping[int, Mapping[str, Any]], plan: ReadPlan) -> None:
     """Make a group of each entry that is a message, and find what the model would see after the last compaction."""
     by_id: dict[str, int] = {}
     boundary: tuple[int, str | None] | None = None
@@ -294,7 +296,7 @@ def _group(path: Sequence[int], entries: Mapping[int, Mapping[str, Any]], plan: 
         if "id" in entry:
             by_id[own] = len(groups)
         if _is_message(entry):
-            groups.append(Group(own, (at,)))
+            groups.append(MessageGroup(own, (at,)))
     if boundary is not None:
         last, first = boundary
         kept = by_id.get(str(first), last) if first is not None else last

@@ -27,8 +27,8 @@ from interlingua.types import (
     Usage,
 )
 from interlingua_transcripts.imported import ImportedIds, count_of, time_of, to_iso, uuid_of
-from interlingua_transcripts.system import System, pick
-from interlingua_transcripts.transcript import Conversation, Group, Note, Plan, Written
+from interlingua_transcripts.system import SessionFormat, pick
+from interlingua_transcripts.transcript import Conversation, MessageGroup, Note, ReadPlan, Written
 
 _USER, _ASSISTANT, _TOOL = Role.USER, Role.ASSISTANT, Role.TOOL
 _KINDS = {
@@ -55,7 +55,7 @@ _LINKED = ("tool_use", _RESULTS)  # blocks of one id belong together
 _VERSION = "2.1.0"  # of the program, as new files say it
 
 
-class ClaudeCode(System):
+class ClaudeCode(SessionFormat):
     """Claude Code's session files."""
 
     name = "claude-code"
@@ -106,13 +106,13 @@ class ClaudeCode(System):
             small["attachment"] = value["attachment"]
         return small
 
-    def plan(self, values: Sequence[Any]) -> Plan:
+    def plan(self, values: Sequence[Any]) -> ReadPlan:
         """Find the conversation's lines and put each API message's lines together."""
         entries = {at: value for at, value in enumerate(values) if isinstance(value, dict)}
         chain = _Chain(entries)
         names = (entry.get("sessionId") or entry.get("session_id") for entry in reversed(entries.values()))
         session = next((name for name in names if isinstance(name, str)), "")
-        plan = Plan(
+        plan = ReadPlan(
             session_id=session,
             version=next((str(entry["version"]) for entry in entries.values() if entry.get("version")), ""),
             title=_title(entries.values()),
@@ -123,7 +123,9 @@ class ClaudeCode(System):
         _group(sorted(active), entries, plan)
         return plan
 
-    def to_messages(self, group: Group, values: Sequence[Any], plan: Plan, ids: ImportedIds) -> list[Message]:
+    def to_messages(
+        self, group: MessageGroup, values: Sequence[Any], plan: ReadPlan, ids: ImportedIds
+    ) -> list[Message]:
         """Return one message of all lines of an answer; of a user's line its results and what else it says."""
         first = values[0]
         at = time_of(first.get("timestamp"))
@@ -294,7 +296,7 @@ def _title(entries: Iterable[Mapping[str, Any]]) -> str | None:
     return next((found[kind] for kind in _TITLES if kind in found), None)
 
 
-def _group(lines: Sequence[int], entries: Mapping[int, Mapping[str, Any]], plan: Plan) -> None:
+def _group(lines: Sequence[int], entries: Mapping[int, Mapping[str, Any]], plan: ReadPlan) -> None:
     """Put the lines of one answer into one group, at the place of the first; the context begins at the last summary."""
     members: dict[str, list[int]] = {}
     for at in lines:
@@ -305,7 +307,7 @@ def _group(lines: Sequence[int], entries: Mapping[int, Mapping[str, Any]], plan:
             key = f"{key}#{at}"  # a line that stands in the file twice
         members.setdefault(key, []).append(at)
     boundary = max((at for at, entry in entries.items() if entry.get("subtype") == "compact_boundary"), default=None)
-    plan.groups = [Group(key, tuple(ats)) for key, ats in members.items()]
+    plan.groups = [MessageGroup(key, tuple(ats)) for key, ats in members.items()]
     if boundary is not None:
         plan.context = [number for number, group in enumerate(plan.groups) if group.entries[0] > boundary]
 

@@ -28,8 +28,8 @@ from interlingua.types import (
     Usage,
 )
 from interlingua_transcripts.imported import ImportedIds, cost_parts, count_of, short_id, time_of, usd_of, uuid_of
-from interlingua_transcripts.system import System
-from interlingua_transcripts.transcript import Conversation, Group, Note, Plan, Written
+from interlingua_transcripts.system import SessionFormat
+from interlingua_transcripts.transcript import Conversation, MessageGroup, Note, ReadPlan, Written
 
 _ENTRIES = {
     "message", "thinking_level_change", "model_change", "label", "leaf", "custom", "custom_message", "session_info",
@@ -51,7 +51,7 @@ _MEDIA = {"image": ("images",), "audio": ("audio", "audios")}
 _VERSION = 3
 
 
-class OperatorUse(System):
+class OperatorUse(SessionFormat):
     """Operator-Use's and Tau's session files; lines that are messages themselves are read as well."""
 
     name = "operator-use"
@@ -83,13 +83,13 @@ class OperatorUse(System):
         message = value.get("message") if kind == "message" else value if kind is None else None
         return f"message/{message.get('role')}" if isinstance(message, dict) else str(kind)
 
-    def plan(self, values: Sequence[Any]) -> Plan:
+    def plan(self, values: Sequence[Any]) -> ReadPlan:
         """Walk from the leaf to the root."""
         entries = {at: value for at, value in enumerate(values) if isinstance(value, dict)}
         header: Mapping[str, Any] = next(iter(entries.values()), {})
-        plan = Plan(session_id="", version="flat" if "contents" in header else "", cwd=None)
+        plan = ReadPlan(session_id="", version="flat" if "contents" in header else "", cwd=None)
         if header.get("type") == "session":
-            plan = Plan(
+            plan = ReadPlan(
                 session_id=str(header.get("id", "")),
                 version=str(header.get("version", _VERSION)),
                 cwd=header.get("cwd") if isinstance(header.get("cwd"), str) else None,
@@ -108,7 +108,7 @@ class OperatorUse(System):
                 boundary = (len(plan.groups), str(entry.get("first_kept_entry_id")))
             body = entry.get("message", entry) if kind == "message" else entry
             if kind in ("message", "compaction", "branch_summary", "custom_message") and isinstance(body, dict):
-                plan.groups.append(Group(str(entry.get("id", at)), (at,), {"model": model}))
+                plan.groups.append(MessageGroup(str(entry.get("id", at)), (at,), {"model": model}))
             elif kind == "session_info":
                 plan.title = entry.get("name")
         on_path = set(path)
@@ -122,7 +122,9 @@ class OperatorUse(System):
             plan.context = [own, *range(by_id.get(first, own), own), *range(own + 1, len(plan.groups))]
         return plan
 
-    def to_messages(self, group: Group, values: Sequence[Any], plan: Plan, ids: ImportedIds) -> list[Message]:
+    def to_messages(
+        self, group: MessageGroup, values: Sequence[Any], plan: ReadPlan, ids: ImportedIds
+    ) -> list[Message]:
         """Return the message of an entry; a batch of results is one message for each."""
         entry = values[0]
         kind = entry.get("type", "message")
@@ -187,7 +189,7 @@ class OperatorUse(System):
         return (home / ".tau" / "sessions").glob("*/*.jsonl")
 
 
-def _path(entries: Mapping[int, Mapping[str, Any]], plan: Plan) -> list[int]:
+def _path(entries: Mapping[int, Mapping[str, Any]], plan: ReadPlan) -> list[int]:
     tree = [at for at, entry in entries.items() if entry.get("type", "message") in _ENTRIES - {"leaf"}]
     places = {str(entries[at].get("id")): at for at in tree}
     if not any("parent_id" in entries[at] for at in tree):

@@ -18,10 +18,10 @@ from interlingua.types import (
     ToolUseBlock,
     Usage,
 )
+from interlingua_transcripts.formats.chat_shaped import read_chat_message
 from interlingua_transcripts.imported import ImportedIds, count_of, time_of, usd_of
-from interlingua_transcripts.system import DocumentSystem
-from interlingua_transcripts.systems.chat_shaped import read_chat_message
-from interlingua_transcripts.transcript import Group, Plan
+from interlingua_transcripts.system import DocumentFormat
+from interlingua_transcripts.transcript import MessageGroup, ReadPlan
 
 _USER, _ASSISTANT, _TOOL = Role.USER, Role.ASSISTANT, Role.TOOL
 _STOPS = {"stop": StopReason.END_TURN, "tool-calls": StopReason.TOOL_USE, "length": StopReason.MAX_TOKENS}
@@ -29,7 +29,7 @@ _UNSAID = {"step-start", "step-finish", "snapshot", "patch"}
 _DONE = {"completed", "error"}
 
 
-class OpenCode(DocumentSystem):
+class OpenCode(DocumentFormat):
     """What `opencode export` prints: a call and its result are one part."""
 
     name = "opencode"
@@ -50,19 +50,21 @@ class OpenCode(DocumentSystem):
         inside = isinstance(value, dict) and "parts" in value
         return f"message/{value['info'].get('role')}" if inside else "session"
 
-    def plan(self, values: Sequence[Any]) -> Plan:
+    def plan(self, values: Sequence[Any]) -> ReadPlan:
         """Take the messages in order."""
         info = (values[0] or {}).get("info") or {}
         places = [at for at, value in enumerate(values) if at and isinstance(value, dict) and "parts" in value]
-        return Plan(
+        return ReadPlan(
             session_id=str(info.get("id", "")),
             version=str(info.get("version", "")),
-            groups=[Group(str(values[at]["info"].get("id", at)), (at,)) for at in places],
+            groups=[MessageGroup(str(values[at]["info"].get("id", at)), (at,)) for at in places],
             title=info.get("title"),
             cwd=info.get("directory"),
         )
 
-    def to_messages(self, group: Group, values: Sequence[Any], plan: Plan, ids: ImportedIds) -> list[Message]:
+    def to_messages(
+        self, group: MessageGroup, values: Sequence[Any], plan: ReadPlan, ids: ImportedIds
+    ) -> list[Message]:
         """Return a message for each step of an answer, and one for each result."""
         raw = values[0]
         info = raw["info"]
@@ -144,7 +146,7 @@ def _answer_facts(info: Mapping[str, Any]) -> dict[str, Any]:
     return facts
 
 
-class OpenHands(DocumentSystem):
+class OpenHands(DocumentFormat):
     """OpenHands' trajectories: a list of events; an observation answers the action it names as its cause."""
 
     name = "openhands"
@@ -165,9 +167,9 @@ class OpenHands(DocumentSystem):
             return "list"
         return f"action/{value['action']}" if "action" in value else f"observation/{value.get('observation')}"
 
-    def plan(self, values: Sequence[Any]) -> Plan:
+    def plan(self, values: Sequence[Any]) -> ReadPlan:
         """Take what users and agents said, the calls, and what answers them."""
-        plan = Plan(session_id="")
+        plan = ReadPlan(session_id="")
         seen: set[str] = set()
         for at, value in enumerate(values):
             if not isinstance(value, dict):
@@ -175,15 +177,17 @@ class OpenHands(DocumentSystem):
             answer = _response(value)
             said = value.get("action") in ("message", "system") and value.get("source") in ("user", "agent")
             if "observation" in value and answer is not None:
-                plan.groups.append(Group(str(value.get("id", at)), (at,)))
+                plan.groups.append(MessageGroup(str(value.get("id", at)), (at,)))
             elif answer is not None and str(answer.get("id")) not in seen:
                 seen.add(str(answer.get("id")))
-                plan.groups.append(Group(str(value.get("id", at)), (at,)))
+                plan.groups.append(MessageGroup(str(value.get("id", at)), (at,)))
             elif answer is None and said:
-                plan.groups.append(Group(str(value.get("id", at)), (at,)))
+                plan.groups.append(MessageGroup(str(value.get("id", at)), (at,)))
         return plan
 
-    def to_messages(self, group: Group, values: Sequence[Any], plan: Plan, ids: ImportedIds) -> list[Message]:
+    def to_messages(
+        self, group: MessageGroup, values: Sequence[Any], plan: ReadPlan, ids: ImportedIds
+    ) -> list[Message]:
         """Return what was said: the answer as the service gave it, a result, or a text."""
         event = values[0]
         at = time_of(event.get("timestamp"))
