@@ -326,7 +326,7 @@ def test_a_server_that_does_not_start_is_an_error_of_the_start(blocking: bool, t
     silent = [sys.executable, "-c", "import time; time.sleep(30)"]
     for target, more, why in (
         (["/nowhere/at-all"], {}, "did not start"),
-        (silent, {"start_timeout": 0.5}, "nothing within 0.5 s"),
+        (silent, {"start_timeout": 0.5}, "no answer within 0.5 s"),
     ):
         server = McpServer(target, **more)
         began = time.monotonic()

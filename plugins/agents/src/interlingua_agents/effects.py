@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mappi
 from contextlib import AsyncExitStack, ExitStack, closing, suppress
 from functools import partial
 from types import NoneType
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import attrs
 
@@ -25,16 +25,18 @@ from interlingua_agents.run import AgentRun, LoopSettings
 from interlingua_agents.tools import Confirmation
 
 T = TypeVar("T")
+StepsT = TypeVar("StepsT", Steps, AsyncSteps)
 MakeBatch: TypeAlias = Callable[[AskPerson | None, Callable[[CallReport], None]], CallBatch]
 _EXHAUSTED: Any = object()
 _POLL = 0.5  # seconds; a signal that arrives just before a lock is taken is handled when the wait ends
 _PATIENCE = 3.0  # seconds that an interrupted batch has to report how its calls ended
 
 
-class _Effects:
+class _Effects(Generic[StepsT]):
     answer: Message
 
-    def __init__(self, settings: LoopSettings) -> None:
+    def __init__(self, steps: StepsT, settings: LoopSettings) -> None:
+        self._steps: StepsT = steps
         self._settings = settings
 
     def _new_batch(
@@ -48,7 +50,7 @@ class _Effects:
         batch = CallBatch(
             calls,
             settings.toolbox,
-            workspace=run.workspace,
+            workspace=self._steps.workspace,
             limits=settings.limits,
             policy=settings.policy,
             ask=ask,
@@ -72,17 +74,13 @@ def _check_streaming(error: CapabilityError) -> None:
         raise error
 
 
-class BlockingEffects(_Effects):
+class BlockingEffects(_Effects[Steps]):
     """Effects for blocking code: the methods block and never suspend.
 
     Args:
         steps: the turn.
         settings: the loop's.
     """
-
-    def __init__(self, steps: Steps, settings: LoopSettings) -> None:
-        super().__init__(settings)
-        self._steps = steps
 
     async def ask(
         self, run: AgentRun, tools: Sequence[ToolDefinition], options: Mapping[str, Any]
@@ -97,7 +95,8 @@ class BlockingEffects(_Effects):
                     _check_streaming(error)
             if stream is None:
                 self._take_whole(run, self._steps.ask(tools, **options))
-                yield
+                if run.shown.is_collected:
+                    yield
                 return
             run.on_cancel(stream.cancel)
             run.shown.start_answer(lambda: stream.partial, run.turn)
@@ -118,7 +117,8 @@ class BlockingEffects(_Effects):
         run.on_cancel(batch.cancel)
         with closing(batch.run()) as moments:
             for _ in moments:
-                yield
+                if run.shown.is_collected:
+                    yield
 
     async def compact(self) -> None:
         """See `RunEffects.compact`."""
@@ -142,17 +142,13 @@ def iterate_blocking(items: AsyncGenerator[T, None]) -> Iterator[T]:
         run_without_waiting(items.aclose())
 
 
-class AsyncEffects(_Effects):
+class AsyncEffects(_Effects[AsyncSteps]):
     """Effects for asynchronous code.
 
     Args:
         steps: the turn.
         settings: the loop's.
     """
-
-    def __init__(self, steps: AsyncSteps, settings: LoopSettings) -> None:
-        super().__init__(settings)
-        self._steps = steps
 
     async def ask(
         self, run: AgentRun, tools: Sequence[ToolDefinition], options: Mapping[str, Any]
@@ -167,7 +163,8 @@ class AsyncEffects(_Effects):
                     _check_streaming(error)
             if stream is None:
                 self._take_whole(run, await self._steps.ask(tools, **options))
-                yield
+                if run.shown.is_collected:
+                    yield
                 return
             run.on_cancel(stream.cancel)
             run.shown.start_answer(lambda: stream.partial, run.turn)
@@ -195,7 +192,8 @@ class AsyncEffects(_Effects):
             while not task.done():
                 await news.wait()
                 news.clear()
-                yield
+                if run.shown.is_collected:
+                    yield
         except BaseException:  # cancelled or left early: results of finished work are still added
             task.cancel()
             while not task.done():

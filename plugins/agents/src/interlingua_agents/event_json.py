@@ -42,7 +42,7 @@ _SPELLING = {
 }
 
 _READ = ("partial", "content", "tool_call", "message")
-"""What events make when it is read: properties, not fields."""
+"""Properties of events that build their value when read, written like fields."""
 
 _INTERNAL = frozenset({"growing", "seen", "cause", "provider_id", "kind", "side_effects", "turn"})
 
@@ -54,7 +54,7 @@ _APIS = {
     "converse": "bedrock-converse-stream",
     "chat-native": "ollama",
 }
-"""That runtime's word for each wire format; another format keeps the word that it has here."""
+"""The runtime's name of each API; other APIs keep our name."""
 
 _REDACTED = "[Reasoning redacted]"
 
@@ -64,16 +64,16 @@ _UNWRITTEN: Mapping[type, tuple[str, ...]] = {
     ImageBlock: ("detail", "cache"),
     ToolResultBlock: ("metadata", "terminate", "cache"),
 }
-"""Fields that the form has no place for."""
+"""Fields that the JSON form cannot hold."""
 
 
 class EventWriter:
     """Writes one conversation's events and messages as JSON objects.
 
-    Calls and results have the ids that the providers gave them; a result's is the one that the writer saw on its call.
+    Calls and results are written with the providers' ids. The writer takes the id of a result from its call.
 
     Args:
-        history: the conversation before the first event, for the ids of its calls.
+        history: the conversation before the first event, from which the ids of calls are read.
     """
 
     def __init__(self, history: Iterable[Message] = ()) -> None:
@@ -86,11 +86,11 @@ class EventWriter:
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """What the form has no place for, of everything written so far; each once."""
+        """Content of everything written so far that the JSON form cannot hold; each loss once."""
         return tuple(self._losses)
 
     def to_wire_event(self, event: AssistantMessageEvent | AgentEvent) -> dict[str, Any]:
-        """Return an event as a JSON object; a partial message is made for it."""
+        """Return an event as a JSON object; builds its partial message."""
         if isinstance(event, ToolExecutionStart):
             self._learn(event.tool_call_id, event.provider_id)
         names = [field.name for field in attrs.fields(type(event)) if field.name not in _INTERNAL]
@@ -105,16 +105,16 @@ class EventWriter:
         return {"type": event.type, **written}
 
     def to_wire_messages(self, messages: Iterable[Message]) -> list[dict[str, Any]]:
-        """Return messages as JSON objects, each result one of its own.
+        """Return messages as JSON objects, each tool result as a separate object.
 
-        A system message is written with role `system`. The form has no unknown counts and no unknown price: both are 0.
+        A system message is written with role `system`. Unknown counts and unknown costs are written as 0.
         """
         return [one for at, message in enumerate(messages) for one in self._messages(message, f"messages[{at}].")]
 
     def _messages(self, message: Message, place: str = "") -> Iterator[dict[str, Any]]:
         results = [(at, block) for at, block in enumerate(message.content) if isinstance(block, ToolResultBlock)]
         others = [(at, block) for at, block in enumerate(message.content) if not isinstance(block, ToolResultBlock)]
-        grows = message.metadata.status is MessageStatus.PARTIAL  # what it will be is not known yet
+        grows = message.metadata.status is MessageStatus.PARTIAL  # losses are recorded when it is complete
         ledger = _Ledger({} if grows else self._losses, message, place)
         at_ms = {"timestamp": int(message.created_at.timestamp() * 1000)}
         if message.role is Role.TOOL and not results:
@@ -164,7 +164,7 @@ class EventWriter:
         return _present({"content": content, "details": result.details})
 
     def _block(self, block: ContentBlock, ledger: _Ledger, place: str) -> dict[str, Any] | None:
-        """Return a block as the form has it; None, and a row of the ledger, where it has no word for it."""
+        """Return a block in the JSON form; None, and an entry in the ledger, if the form has no equivalent."""
         ledger.drop_fields(place, block)
         if isinstance(block, TextBlock):
             return _present({"type": "text", "text": block.text, "textSignature": block.signature})
@@ -186,7 +186,7 @@ class EventWriter:
         self._learn(call.id, call.provider_id)
         if call.parse_error is not None:
             ledger.drop(
-                place, call.type, f"the form holds arguments as an object, and these are none: {call.input_json}"
+                place, call.type, f"the form holds arguments as an object, and these are not JSON: {call.input_json}"
             )
         elif call.raw_input is not None and call.raw_input != dumps(call.input).decode():
             ledger.add(
@@ -196,7 +196,7 @@ class EventWriter:
         return _present({**fields, "thoughtSignature": call.signature})
 
     def _learn(self, call_id: str, provider_id: str | None) -> None:
-        """Note the id that a provider gave a call; an id that it gave twice stays with the first call."""
+        """Record the provider's id of a call; an id used twice belongs to the first call."""
         if provider_id and self._calls.setdefault(provider_id, call_id) == call_id:
             self._ids[call_id] = provider_id
 
@@ -218,12 +218,12 @@ class EventWriter:
 
 
 class _Ledger:
-    """Takes the losses of one message.
+    """Records the losses of one message.
 
     Args:
-        losses: where they are kept.
-        message: the message; None for a block by itself.
-        place: what its paths begin with.
+        losses: the losses of the writer; extended in place.
+        message: the message; None for a single block.
+        place: prefix of the paths.
     """
 
     def __init__(self, losses: dict[Loss, None], message: Message | None = None, place: str = "") -> None:
@@ -271,14 +271,14 @@ def _urls(value: Any) -> tuple[str, ...]:
 
 @attrs.frozen(kw_only=True)
 class ReplyPayload:
-    """What goes back to a channel (chat, mail, voice) after a run.
+    """The reply to a channel (chat, mail, voice) after a run.
 
     Attributes:
         text: Markdown, or None.
-        media_url: the one attachment, where there is one.
-        media_urls: all attachments, where there are several.
-        reply_to_id: id of the message this replies to.
-        is_error: the run failed, and `text` says how.
+        media_url: the attachment, if there is exactly one.
+        media_urls: the attachments, if there are several.
+        reply_to_id: id of the message that is answered.
+        is_error: True if the run failed; `text` then describes the failure.
     """
 
     text: str | None = None
@@ -289,13 +289,13 @@ class ReplyPayload:
 
 
 def reply_payload(message: Message, *, reply_to_id: str | None = None) -> ReplyPayload:
-    """Make the payload of an answer: its text, and its media as addresses (`data:` where they came as data).
+    """Make the payload of an answer: its text, and its media as URLs (`data:` for embedded data).
 
-    Files of the workspace and files that a service keeps have no address that a channel could read, and are left out.
+    Files of the workspace and files stored by a service have no URL that a channel could read, and are left out.
 
     Args:
         message: the last answer of a run.
-        reply_to_id: id of the message it replies to, in the channel's own ids.
+        reply_to_id: the channel's id of the message that is answered.
     """
     metadata = message.metadata
     failed = metadata.status is MessageStatus.ERROR
@@ -313,7 +313,7 @@ def reply_payload(message: Message, *, reply_to_id: str | None = None) -> ReplyP
 
 
 def to_wire_reply(payload: ReplyPayload) -> dict[str, Any]:
-    """Return a payload as a JSON object; what is absent is left out."""
+    """Return a payload as a JSON object without absent fields."""
     return _present({
         "text": payload.text,
         "mediaUrl": payload.media_url,

@@ -144,7 +144,7 @@ class AgentLoop:
     def cancel(self) -> None:
         """Stop every run in progress; any thread may call it.
 
-        A streaming answer ends as CANCELLED, calls without a result get a result that says so, and the runs return.
+        A streaming answer ends as CANCELLED, open calls get a result that reports it, and the runs return.
         """
         for run in list(self._running):
             run.cancel()

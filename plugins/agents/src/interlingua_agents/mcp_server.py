@@ -1,4 +1,4 @@
-"""MCP servers as tools: a server's tools listed once, called in the loop that owns the connection."""
+"""MCP servers as tools: the tools are listed once, and called in the event loop that owns the connection."""
 
 from __future__ import annotations
 
@@ -41,22 +41,22 @@ T = TypeVar("T")
 _log = logging.getLogger("interlingua")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _FOREIGN = re.compile(r"[^a-z0-9]+")
-_MAX_NAME = 64  # of a tool's canonical name
-_KEPT = 27  # characters at each end of a name that is cut; 8 of a digest and two underscores stand between
-_CONTEXT = "interlingua context"  # no argument of a model has this name: schemas with it are not offered
+_MAX_NAME = 64  # length of a tool's canonical name
+_KEPT = 27  # characters kept at each end of a shortened name; two underscores and 8 digits of a digest are between them
+_CONTEXT = "interlingua context"  # a tool whose schema has a property of this name is not offered
 _MAX_PAGES = 1000
 _UNKNOWN_EFFECT = "whether the tool took effect is unknown"
 
 
 @attrs.frozen(kw_only=True)
 class Elicitation:
-    """What a server asks back while it runs a tool.
+    """A question that a server asks while it runs a tool.
 
     Attributes:
-        server: the server, as `McpServer` names it.
+        server: the server's name (`McpServer.name`).
         message: the question.
-        schema: of the answer; None where the person is to open `url` instead.
-        url: what to open.
+        schema: JSON Schema of the answer; None if the person must open `url` instead.
+        url: a URL to open, or None.
     """
 
     server: str
@@ -67,30 +67,30 @@ class Elicitation:
 
 ElicitAnswer: TypeAlias = Mapping[str, Any] | bool | None
 Elicit: TypeAlias = Callable[[Elicitation], ElicitAnswer | Awaitable[ElicitAnswer]]
-"""Answers a server's question: an object by its schema, True for a URL that was opened, None to decline."""
+"""Answers a server's question: an object that fits its schema, True for an opened URL, None to decline."""
 
 
 class McpServer:
-    """A server of the Model Context Protocol and its tools: `async with` it, or `with` it in blocking code.
+    """A server of the Model Context Protocol and its tools. Use it in `async with`, or in `with` in blocking code.
 
-    The tools are listed once, when it is entered. One task enters the connection, serves its calls and leaves it, so
-    that servers may be closed in any order and tools may be called from any thread. A server that is gone, and
-    whatever else goes wrong there, is an error result that the model reads.
+    The tools are listed once, on entry. One task enters the connection, makes the calls and leaves the connection, so
+    that servers may be closed in any order and tools may be called from any thread. If the server is gone or fails, the
+    call gets an error result that the model reads.
 
     Args:
-        server: the words of a command that talks over its standard input and output, a URL (Streamable HTTP), or
-            anything else that `mcp.Client` takes: a transport, or a server object in this process.
-        prefix: put in front of the tools' names, with an underscore.
-        env: environment variables of the command, which else sees a few harmless ones only (`PATH`, `HOME`, …).
-        timeout: seconds that one request to the server may take; None for no limit of its own.
+        server: a command as a list of words, which communicates over its standard input and output; a URL (Streamable
+            HTTP); or another argument of `mcp.Client`: a transport, or a server object in this process.
+        prefix: prepended to the tools' names, with an underscore.
+        env: environment variables of the command, in addition to a few harmless ones (`PATH`, `HOME`, …).
+        timeout: seconds that one request to the server may take; None for no limit.
         start_timeout: seconds that starting and listing may take.
-        trust: believe what the server says of its tools' side effects; else each counts as `execute`.
-        side_effects: of single tools, by the server's name for them, whatever it says.
-        elicit: answers what the server asks back during a call; without it such a call fails. A plain function is
-            called in a thread.
+        trust: True to accept the server's statements about side effects; otherwise every tool counts as `execute`.
+        side_effects: side effects by the server's tool names, overriding the server's statements.
+        elicit: answers questions that the server asks during a call; without it a call with a question fails. A plain
+            function is called in a thread.
 
     Raises:
-        CallerError: `env` is given and there is no command, or the package `mcp` is missing.
+        CallerError: `env` is set without a command, or the package `mcp` is missing.
     """
 
     def __init__(
@@ -108,9 +108,9 @@ class McpServer:
         self._target = server
         self._is_command = isinstance(server, Sequence) and not isinstance(server, str)
         if self._is_command and not server:
-            raise CallerError("the command of an MCP server is empty")
+            raise CallerError("the command of an MCP server must not be empty")
         if env is not None and not self._is_command:
-            raise CallerError("env= is for a command; a URL or a server object has no process of its own")
+            raise CallerError("env= needs a command: a URL or a server object starts no process")
         self.name = prefix or _label(server, is_command=self._is_command)
         self._prefix = prefix
         self._env = dict(env or {})
@@ -131,7 +131,7 @@ class McpServer:
         """The server's tools, ordered by name.
 
         Raises:
-            CallerError: the server was not entered.
+            CallerError: the server is not open.
         """
         if self._tools is None:
             raise CallerError("the MCP server is not open: use it in a with or async with statement")
@@ -147,7 +147,7 @@ class McpServer:
                 await asyncio.shield(ready)
         except TimeoutError:
             await self._stop_owner()
-            raise self._not_started(f"nothing within {self._start_timeout:g} s") from None
+            raise self._not_started(f"no answer within {self._start_timeout:g} s") from None
         except asyncio.CancelledError:
             await self._stop_owner()
             raise
@@ -155,7 +155,7 @@ class McpServer:
 
     async def __aexit__(self, *exc: object) -> None:
         assert self._owner is not None  # noqa: S101  it was entered
-        assert self._closing is not None  # noqa: S101  likewise
+        assert self._closing is not None  # noqa: S101  as above
         self._closing.set()
         owner, self._owner = self._owner, None
         cancelled = False
@@ -176,7 +176,7 @@ class McpServer:
         def run() -> None:
             try:
                 asyncio.run(self._own_in_thread(started.set))
-            except BaseException as error:  # it is raised again by the caller's thread
+            except BaseException as error:  # raised again on the caller's thread
                 failure.append(error)
             finally:
                 started.set()
@@ -186,7 +186,7 @@ class McpServer:
         in_time = started.wait(self._start_timeout)
         if not in_time:
             self._stop_thread()
-            raise self._not_started(f"nothing within {self._start_timeout:g} s")
+            raise self._not_started(f"no answer within {self._start_timeout:g} s")
         if failure:
             self._thread = self._owner = None
             raise failure[0]
@@ -194,7 +194,7 @@ class McpServer:
 
     def __exit__(self, *exc: object) -> None:
         assert self._loop is not None  # noqa: S101  it was entered
-        assert self._closing is not None  # noqa: S101  likewise
+        assert self._closing is not None  # noqa: S101  as above
         with suppress(RuntimeError):  # it has ended by itself
             self._loop.call_soon_threadsafe(self._closing.set)
         thread, self._thread, self._owner = self._thread, None, None
@@ -205,7 +205,7 @@ class McpServer:
 
     def _refuse_second(self) -> None:
         if self._owner is not None or self._thread is not None:
-            raise CallerError("the MCP server is open already; make one McpServer for each with statement")
+            raise CallerError("the MCP server is already open: make one McpServer for each with statement")
 
     async def _own_in_thread(self, ready: Callable[[], object]) -> None:
         self._owner = asyncio.current_task()
@@ -213,7 +213,7 @@ class McpServer:
         await self._own(ready)
 
     async def _own(self, ready: Callable[[], object]) -> None:
-        """Enter the connection, list the tools, wait for the end, leave: all in one task."""
+        """Enter the connection, list the tools, wait for the end and leave, all in one task."""
         self._loop = asyncio.get_running_loop()
         self._closing = asyncio.Event()
         started = False
@@ -227,7 +227,7 @@ class McpServer:
         except Exception as error:
             first = _first_error(error)
             if started:
-                _log.warning("the MCP server %s ended by %s", self.name, type(first).__name__)
+                _log.warning("the MCP server %s ended with %s", self.name, type(first).__name__)
             elif isinstance(first, CallerError):
                 raise first from None
             else:
@@ -279,7 +279,7 @@ class McpServer:
             if cursor is None:
                 break
         else:
-            raise CallerError(f"the MCP server {self.name} lists its tools without an end")
+            raise CallerError(f"the MCP server {self.name} lists more than {_MAX_PAGES} pages of tools")
         if unknown := self._side_effects.keys() - {tool.name for tool in listed}:
             raise CallerError(f"side_effects= names tools that {self.name} does not have: {', '.join(sorted(unknown))}")
         named: dict[str, Any] = {}
@@ -292,7 +292,7 @@ class McpServer:
         return [tool for tool in made if tool is not None]
 
     def _tool(self, name: str, tool: Any) -> Tool | None:
-        """Return a listed tool; None, with a warning, where its schema needs more than a tool's schema may say."""
+        """Return a listed tool; None, with a warning, if its schema is outside the subset for tool schemas."""
         try:
             schema = normalise_schema(tool.input_schema).schema
             if _CONTEXT in schema.get("properties", {}):
@@ -313,13 +313,13 @@ class McpServer:
             context = arguments.pop(_CONTEXT)
             return await self._in_owners_loop(self._call(tool.name, thaw(arguments), context))
 
-        limit = None if self._timeout is None else self._timeout + 5.0  # the server's own limit says more
+        limit = None if self._timeout is None else self._timeout + 5.0  # the server's own limit has the better message
         return Tool(definition=definition, function=call, context=_CONTEXT, timeout=limit)
 
     # calls
 
     async def _in_owners_loop(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine where the connection is; cancelling it here cancels it there."""
+        """Run a coroutine in the event loop of the connection; cancelling it here cancels it there."""
         loop = self._loop
         if loop is asyncio.get_running_loop():
             return await work
@@ -337,14 +337,14 @@ class McpServer:
 
     async def _call(self, name: str, arguments: dict[str, Any], context: ToolContext) -> ToolOutput:
         from mcp import MCPError  # noqa: PLC0415  as above; loaded by now
-        from pydantic import ValidationError  # noqa: PLC0415  likewise
+        from pydantic import ValidationError  # noqa: PLC0415  as above
 
         client = self._client
         if client is None:
             raise self._gone()
 
         async def show(progress: float, total: float | None, message: str | None) -> None:
-            context.update({"progress": progress, "total": total, "message": message})  # late ones are dropped there
+            context.update({"progress": progress, "total": total, "message": message})  # the context drops late reports
 
         try:
             result = await client.call_tool(name, arguments, progress_callback=show)
@@ -352,7 +352,7 @@ class McpServer:
             effect = "" if error.code in _REFUSED else f"; {_UNKNOWN_EFFECT}"
             raise ToolError(f"{error.message} (MCP error {error.code}){effect}", code=str(error.code)) from error
         except ValidationError as error:
-            text = f"the MCP server {self.name} answered in a form that is not the protocol's; {_UNKNOWN_EFFECT}"
+            text = f"the MCP server {self.name} sent a result that breaks the protocol; {_UNKNOWN_EFFECT}"
             raise ToolError(text, code="invalid_result") from error
         blocks = tuple(block for one in result.content for block in read_content(one))
         structured = result.structured_content
@@ -381,11 +381,11 @@ class McpServer:
         return ElicitResult(action="accept", content=dict(answer) if isinstance(answer, Mapping) else None)
 
 
-_REFUSED = {-32600, -32601, -32602, -32700}  # JSON-RPC: the request was not understood, so nothing ran
+_REFUSED = {-32600, -32601, -32602, -32700}  # JSON-RPC: the server did not understand the request, so no tool ran
 
 
 def mcp_tool_name(name: str, prefix: str = "") -> str:
-    """Return the canonical name of a server's tool; a long one is cut in the middle, a digest in between."""
+    """Return the canonical name of a server's tool; the middle of a long name is replaced by a digest."""
     whole = f"{prefix}_{name}" if prefix else name
     made = _FOREIGN.sub("_", _HUMP.sub("_", whole).lower()).strip("_")
     if not made[:1].isalpha():
@@ -397,7 +397,7 @@ def mcp_tool_name(name: str, prefix: str = "") -> str:
 
 
 def read_content(content: Any) -> list[ContentBlock]:
-    """Return one content block of a server's result as blocks; bytes never become text."""
+    """Convert one content block of a server's result; bytes never become text."""
     if content.type == "text":
         return [TextBlock(text=content.text)] if content.text else []
     if content.type in ("image", "audio"):
@@ -425,11 +425,13 @@ def _read_media(data: str, media_type: str, uri: str) -> ContentBlock:
             return DocumentBlock(source=source, media_type=kind, title=uri or None)
         return document_block(raw, title=uri or None)
     except (CallerError, binascii.Error, ValueError, TypeError):
-        return TextBlock(text=f"[{' '.join(filter(None, ['content', uri, kind]))}: not shown, no model reads it]")
+        return TextBlock(
+            text=f"[{' '.join(filter(None, ['content', uri, kind]))}: not shown, because no model reads it]"
+        )
 
 
 def _side_effects(hints: Any) -> SideEffects:
-    """Return what a tool may change by the hints of a server that is trusted; a missing hint means the worse."""
+    """Return a tool's side effects by the hints of a trusted server; a missing hint means the worse case."""
     if hints is None:
         return SideEffects.EXECUTE
     if hints.read_only_hint:
@@ -438,14 +440,14 @@ def _side_effects(hints: Any) -> SideEffects:
 
 
 def _label(server: Any, *, is_command: bool) -> str:
-    """Return a name for messages, without arguments or addresses that may hold a secret."""
+    """Return a name for messages, without arguments and parts of URLs that may hold secrets."""
     if is_command:
         return str(server[0])
     return server.partition("?")[0].rpartition("@")[2] if isinstance(server, str) else type(server).__name__
 
 
 def _first_error(error: BaseException) -> BaseException:
-    """Return the first error of a group, which the SDK's tasks raise."""
+    """Return the first error of a group; the SDK's tasks raise groups."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
@@ -457,11 +459,11 @@ def _settle(ready: asyncio.Future[None]) -> None:
 
 
 def _fail_with(ready: asyncio.Future[None], owner: asyncio.Task[None]) -> None:
-    """Hand a failed start to whoever waits for it."""
+    """Pass a failed start on to the caller that waits for `ready`."""
     error = None if owner.cancelled() else owner.exception()
     if not ready.done():
         if error is None:
             ready.cancel()
         else:
             ready.set_exception(error)
-            ready.exception()  # nobody may be left to read it
+            ready.exception()  # marks it as retrieved: the caller may be gone

@@ -12,7 +12,7 @@ from interlingua.types import ContentBlock, TextBlock, ToolResultBlock, ToolUseB
 from interlingua_agents.tools import CallPhase, ToolError, ToolOutput
 
 RESULT_LIMIT = 40_000
-"""Default limit of the text of one result, in characters."""
+"""Default limit of one result, in characters."""
 
 _HEAD = 0.8  # most outputs say what they are at the beginning, and how it ended at the end
 

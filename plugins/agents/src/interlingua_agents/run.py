@@ -99,7 +99,7 @@ class PriorMessages:
 class RunEffects(Protocol):
     """The effects of a run: asking the model, running calls, compacting. Blocking effects never suspend.
 
-    Generators yield when there may be new events.
+    Generators yield when there may be new events, if events are collected.
     """
 
     answer: Message
@@ -131,7 +131,7 @@ class AgentRun:
 
     Args:
         conversation: the turn.
-        effects: do what waits, for a model or for a tool.
+        effects: ask the model and run the calls.
         settings: the loop's.
         running: the runs in progress; contains the run while its events are iterated over.
         streamed: whether `events` yields events, and answers are streamed.
@@ -201,11 +201,6 @@ class AgentRun:
         return (*self._prior.settled, *(message for message in self._added if message.id not in hidden))
 
     @property
-    def workspace(self) -> str:
-        """The folder of the conversation; empty if it has none."""
-        return self._conversation.workspace
-
-    @property
     def result(self) -> RunResult[Any]:
         """The result of the run.
 
@@ -264,9 +259,9 @@ class AgentRun:
     async def _loop(self) -> AsyncGenerator[list[RunEvent], None]:
         last, open_calls = unanswered_calls(self._conversation.messages)
         self._check_decisions(open_calls)
-        self.shown.emit(ev.AgentStart())
+        self._emit(ev.AgentStart())
         try:
-            self.shown.emit(ev.AgentTurnStart(turn=0 if last else 1))
+            self._emit_turn(ev.AgentTurnStart(turn=0 if last else 1))
             if last is not None:
                 async with aclosing(self._resume(last, open_calls)) as batches:
                     async for events in batches:
@@ -298,9 +293,9 @@ class AgentRun:
                 if self._cause is None:
                     yield self.shown.take()
                     await self._effects.compact()
-                    self.shown.emit(ev.AgentTurnStart(turn=self.turn + 1))
+                    self._emit_turn(ev.AgentTurnStart(turn=self.turn + 1))
         finally:
-            self.shown.emit(ev.AgentEnd(messages=tuple(self._added)))
+            self._emit(ev.AgentEnd(messages=tuple(self._added)))
         self._finish(self.answers[-1] if self.answers else last)
         yield self.shown.take()
 
@@ -309,11 +304,11 @@ class AgentRun:
         async with aclosing(self._run_calls(last, self._without_started(calls))) as batches:
             async for events in batches:
                 yield events
-        self.shown.emit(ev.AgentTurnEnd(message=last, tool_results=tuple(self._results), turn=0))
+        self._emit_turn(ev.AgentTurnEnd(message=last, tool_results=tuple(self._results), turn=0))
         if self.pending or self.cancelled:
             self._cause = self._stop_cause(last, called=True)
         else:
-            self.shown.emit(ev.AgentTurnStart(turn=1))
+            self._emit_turn(ev.AgentTurnStart(turn=1))
 
     def _check_decisions(self, calls: Sequence[ToolUseBlock]) -> None:
         if unknown := self.decisions.keys() - {call.id for call in calls}:
@@ -361,9 +356,9 @@ class AgentRun:
             raise error
         if answer.content:  # an empty answer is not kept
             self._added.append(answer)
-        self.shown.emit(ev.MessageEnd(message=answer))
+        self._emit(ev.MessageEnd(message=answer))
         if self._output is None or not isinstance(error, RejectedAnswerError):
-            self.shown.emit(ev.AgentTurnEnd(message=answer, tool_results=(), turn=self.turn))
+            self._emit_turn(ev.AgentTurnEnd(message=answer, tool_results=(), turn=self.turn))
             raise error
         return answer
 
@@ -376,7 +371,7 @@ class AgentRun:
         else:
             self._spent += usage.cost_usd
         self._added.append(answer)
-        self.shown.emit(ev.MessageEnd(message=answer))
+        self._emit(ev.MessageEnd(message=answer))
 
     def _is_whole(self, answer: Message) -> bool:
         status = answer.metadata.status
@@ -392,7 +387,7 @@ class AgentRun:
         """Read a typed answer, and set the reason to stop if there is one."""
         whole = self._is_whole(answer)
         taken = whole and self._take_output(answer, calls, own)
-        self.shown.emit(ev.AgentTurnEnd(message=answer, tool_results=tuple(self._results), turn=self.turn))
+        self._emit_turn(ev.AgentTurnEnd(message=answer, tool_results=tuple(self._results), turn=self.turn))
         called = bool(calls or own) or (self._plan is not None and whole)
         self._cause = StopCause.DONE if taken else self._stop_cause(answer, called=called)
 
@@ -521,18 +516,16 @@ class AgentRun:
         if isinstance(report, CallTaken):
             tool = self._settings.toolbox.get(call.name)
             effects, kind = (None, call.kind) if tool is None else (tool.definition.side_effects, tool.definition.kind)
-            self.shown.emit(
-                ev.ToolExecutionStart(
-                    args=call.input, provider_id=call.provider_id, kind=kind, side_effects=effects, **about
-                )
+            started = ev.ToolExecutionStart(
+                args=call.input, provider_id=call.provider_id, kind=kind, side_effects=effects, **about
             )
-            self.shown.collect(ToolStart(turn=self.turn, call=call, side_effects=effects))
+            self._emit(started, ToolStart(turn=self.turn, call=call, side_effects=effects))
         elif isinstance(report, CallRunning):
             self._began[call.id] = report.at
             self._conversation.start_call(call, report.at)
         elif isinstance(report, CallProgress):
-            self.shown.emit(ev.ToolExecutionUpdate(args=call.input, partial_result=report.partial, **about))
-            self.shown.collect(ToolUpdate(turn=self.turn, call=call, partial=report.partial))
+            updated = ev.ToolExecutionUpdate(args=call.input, partial_result=report.partial, **about)
+            self._emit(updated, ToolUpdate(turn=self.turn, call=call, partial=report.partial))
         else:
             assert isinstance(report, CallMisread)  # noqa: S101  the last kind of report
             about = {"session_id": self._conversation.id, "message_id": self._message_id, "tool_use_id": call.id}
@@ -545,12 +538,11 @@ class AgentRun:
         if place in self._waiting and self._conversation.is_answered(call):
             self._next_place = max(self._next_place, place + 1)
             return
-        self.shown.emit(
-            ev.ToolExecutionEnd(tool_call_id=call.id, tool_name=call.name, result=result, is_error=result.is_error)
-        )
+        ended = ev.ToolExecutionEnd(tool_call_id=call.id, tool_name=call.name, result=result, is_error=result.is_error)
         began = self._began.get(call.id)
         elapsed = None if began is None else (outcome.ended_at - began).total_seconds()
-        self.shown.collect(ToolEnd(turn=self.turn, call=call, result=result, status=outcome.phase, elapsed_s=elapsed))
+        streamed = ToolEnd(turn=self.turn, call=call, result=result, status=outcome.phase, elapsed_s=elapsed)
+        self._emit(ended, streamed)
         self._waiting[place] = outcome
         self._add_ready()
 
@@ -571,7 +563,15 @@ class AgentRun:
 
     def _show(self, message: Message) -> None:
         self._added.append(message)
-        self.shown.emit_message(message)
+        self._emit(ev.MessageStart(message=message))
+        self._emit(ev.MessageEnd(message=message))
+
+    def _emit_turn(self, event: ev.AgentTurnStart | ev.AgentTurnEnd) -> None:
+        self._emit(event, event)
+
+    def _emit(self, event: ev.AgentEvent, streamed: RunEvent | None = None) -> None:
+        if self.shown.is_wanted:
+            self.shown.emit(event, streamed)
 
     # plugins
 

@@ -25,6 +25,7 @@ class RunEvents:
         output: reads the growth of a typed answer; None for text.
 
     Attributes:
+        is_collected: whether `take` is called.
         is_wanted: True if the growth of answers is wanted.
         muted: True to stop emitting the growth of answers, after the run was cancelled.
     """
@@ -33,7 +34,7 @@ class RunEvents:
         self.is_wanted = collected or listener is not None
         self.muted = False
         self._listener = listener
-        self._collected = collected
+        self.is_collected = collected
         self._output = output
         self._events: list[RunEvent] = []
         self._view: AssistantView
@@ -46,21 +47,15 @@ class RunEvents:
 
     def collect(self, event: RunEvent) -> None:
         """Add an event for the stream."""
-        if self._collected:
+        if self.is_collected:
             self._events.append(event)
 
-    def emit(self, event: ev.AgentEvent) -> None:
-        """Pass an event to the listener; starts and ends of turns are collected too."""
+    def emit(self, event: ev.AgentEvent, streamed: RunEvent | None = None) -> None:
+        """Pass an event to the listener; add `streamed`, its counterpart in a stream, if it has one."""
         if self._listener is not None:
             self._listener(event)
-        if self._collected and isinstance(event, ev.AgentTurnStart | ev.AgentTurnEnd):
-            self._events.append(event)
-
-    def emit_message(self, message: Message) -> None:
-        """Emit the start and the end of a complete message."""
-        if self._listener is not None:
-            self._listener(ev.MessageStart(message=message))
-            self._listener(ev.MessageEnd(message=message))
+        if self.is_collected and streamed is not None:
+            self._events.append(streamed)
 
     def start_answer(self, partial: Callable[[], Message], turn: int) -> None:
         """Emit the start of a streamed answer; `partial` returns the part received so far."""
@@ -73,7 +68,7 @@ class RunEvents:
         for event in events:
             if self.muted:
                 return
-            if self._collected and self._output is not None and (part := self._output.feed(event)) is not None:
+            if self.is_collected and self._output is not None and (part := self._output.feed(event)) is not None:
                 self._events.append(OutputPartial(turn=self._turn, value=part.value, closed=part.closed))
             for shown in self._view.feed(event):
                 self._emit_growth(shown)
@@ -106,7 +101,7 @@ class RunEvents:
                 self._listener(ev.MessageStart(message=event.partial))
             elif event.type not in ("done", "error"):
                 self._listener(ev.MessageUpdate(assistant_message_event=event))
-        if self._collected and (type(event) is ev.AgentTextDelta or type(event) is ev.AgentThinkingDelta):
+        if self.is_collected and (type(event) is ev.AgentTextDelta or type(event) is ev.AgentThinkingDelta):
             self._events.append(event)
 
 

@@ -29,14 +29,14 @@ _DESCRIBED = frozenset({
     "minItems", "maxItems", "uniqueItems",
     "minProperties", "maxProperties", "propertyNames", "dependentRequired",
 })  # fmt: skip
-"""Keywords outside the subset that a model can read as words in the description."""
+"""Keywords outside the subset that are added to the description in words."""
 
 _REFUSED = frozenset({
     "not", "if", "then", "else", "patternProperties", "dependentSchemas", "dependencies",
     "prefixItems", "additionalItems", "contains", "minContains", "maxContains", "contentSchema",
     "unevaluatedItems", "unevaluatedProperties", "$dynamicRef", "$recursiveRef",
 })  # fmt: skip
-"""Keywords that change which inputs are valid, and have no form in the subset nor in a few words."""
+"""Keywords that change which inputs are valid and cannot be expressed in the subset or in a few words."""
 
 _NULL_KEYS = ({"type"}, {"enum"}, {"type", "enum"})
 SchemaAction = Literal["inlined", "folded", "described", "dropped", "added"]
@@ -51,7 +51,7 @@ class SchemaChange:
     Attributes:
         path: JSON pointer of the keyword, in the schema that came in.
         keyword: its name; "" when a whole schema was `true`.
-        action: what became of it; `described` means its constraint is now words in the description.
+        action: the kind of change; `described`: the description now contains the constraint in words.
         note: the change in words.
     """
 
@@ -63,11 +63,11 @@ class SchemaChange:
 
 @attrs.frozen(kw_only=True)
 class NormalisedSchema:
-    """A schema inside the subset, and what was changed to get it there (in the order met, each once).
+    """A schema inside the subset, and the changes that were necessary (in order, each once).
 
     Attributes:
         schema: the schema in the subset.
-        changes: what was changed, in order.
+        changes: the changes, in order.
     """
 
     schema: FrozenDict = attrs.field(converter=freeze)
@@ -75,10 +75,10 @@ class NormalisedSchema:
 
 
 def normalise_schema(schema: Mapping[str, Any]) -> NormalisedSchema:
-    """Return the schema within the subset of format.md, Tools; one that is inside already comes back unchanged.
+    """Convert a schema to the subset of format.md, Tools; a schema inside the subset is returned unchanged.
 
-    `$ref` is inlined, and `allOf` where its parts agree; null leaves a union; `const` becomes `enum`; limits, patterns,
-    defaults and examples become words in the description; other annotations are dropped.
+    `$ref` is inlined, and `allOf` if its parts agree; null is removed from a union; `const` becomes `enum`; limits,
+    patterns, defaults and examples become words in the description; other annotations are dropped.
 
     Raises:
         UnsupportedSchemaError: recursive or outward references, real unions, `not`, conditions, or a malformed schema;
@@ -94,7 +94,7 @@ def normalise_schema(schema: Mapping[str, Any]) -> NormalisedSchema:
 
 
 class _Walk:
-    """One walk over one document: its root for references, the references being expanded, and the report."""
+    """The state of one conversion: the root that references point into, the references being expanded, the report."""
 
     def __init__(self, root: Any) -> None:
         self.root = root
@@ -103,7 +103,7 @@ class _Walk:
         self._nodes = 0
 
     def report(self, path: str, keyword: str, action: SchemaAction, note: str) -> None:
-        """Note a change; a definition inlined twice reports once."""
+        """Record a change; a definition that is inlined twice is recorded once."""
         place = json_pointer(path, keyword) if keyword else path
         change = SchemaChange(path=place, keyword=keyword, action=action, note=note)
         self.changes[change] = None
@@ -113,7 +113,7 @@ class _Walk:
         self._nodes += 1
         if depth > SCHEMA_MAX_DEPTH or self._nodes > _MAX_NODES:
             raise UnsupportedSchemaError(
-                "the schema is too deep or too large once its references are inlined", path=path
+                "the schema is too deep or too large after its references were inlined", path=path
             )
         if node is True:
             self.report(path, "", "folded", "true is the schema {}")
@@ -140,7 +140,7 @@ class _Walk:
         if keyword == "type":
             own["type"] = value
         elif keyword == "description" and value == "":
-            self.report(path, keyword, "dropped", "an empty description says nothing")
+            self.report(path, keyword, "dropped", "an empty description has no content")
         elif keyword in {"enum", "required", "description", "format"}:
             check_keyword(keyword, value, path)
             own[keyword] = value
@@ -158,7 +158,7 @@ class _Walk:
         place = json_pointer(path, keyword)
         if keyword in _REFUSED or not isinstance(keyword, str):
             raise UnsupportedSchemaError(
-                f"{keyword!r} has no form in the tool-schema subset; redesign the schema", path=place
+                f"{keyword!r} is not supported in tool schemas: redesign the schema", path=place
             )
         if keyword in _DESCRIBED and not (keyword == "default" and value is None):
             words.append(_as_words(keyword, value, place))
@@ -206,9 +206,7 @@ class _Walk:
             branches = [branch for branch in branches if not _is_null(branch)] or branches[:1]
             folded = branches[0] if len(branches) == 1 else _joined_enum(branches)
         if folded is None:
-            problem = (
-                f"the {len(branches)} branches of {keyword} do not fold into one schema; keep one, or split the tool"
-            )
+            problem = f"the {len(branches)} branches of {keyword} cannot be merged: keep one branch, or split the tool"
             raise UnsupportedSchemaError(problem, path=place)
         action: SchemaAction = "folded" if len(value) > 1 else "inlined"
         self.report(path, keyword, action, f"{len(value)} branch(es) became one schema")
@@ -218,7 +216,7 @@ class _Walk:
         place = json_pointer(path, "$ref")
         target = _target_pointer(ref, place)
         if target in self._expanding:
-            raise UnsupportedSchemaError(f"$ref {ref!r} is recursive; tool schemas are finite trees", path=place)
+            raise UnsupportedSchemaError(f"$ref {ref!r} is recursive: tool schemas must be finite trees", path=place)
         self._expanding.add(target)
         result = self.node(_follow(self.root, target, place), target, depth)
         self._expanding.discard(target)
@@ -227,7 +225,7 @@ class _Walk:
 
 
 def _as_words(keyword: str, value: Any, place: str) -> str:
-    """Write a keyword as words for a description, as `minimum: 1`.
+    """Write a keyword as words for a description, for example `minimum: 1`.
 
     Raises:
         UnsupportedSchemaError: the value is not JSON.
@@ -247,7 +245,7 @@ def _with_words(description: str, words: Sequence[str]) -> str:
 
 
 def _without_null(types: Any) -> Any:
-    """Reduce a list of types to its only type beside null; anything else comes back as it is."""
+    """Reduce a list of one type and null to that type; return any other value unchanged."""
     if not isinstance(types, list):
         return types
     rest = [name for name in types if name != "null"] or types
@@ -255,15 +253,15 @@ def _without_null(types: Any) -> Any:
 
 
 def _is_null(schema: Mapping[str, Any]) -> bool:
-    """Say whether a folded schema accepts null only."""
+    """Tell whether a folded schema accepts null only."""
     only_null = (schema.get("type", "null"), schema.get("enum", [None])) == ("null", [None])
     return only_null and schema.keys() - {"description"} in _NULL_KEYS
 
 
 def _joined_enum(branches: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
-    """Fold alternatives that are all enumerations of one type into one enumeration; None when they are not.
+    """Join alternatives that are all enumerations of one type into one enumeration; None if they are not.
 
-    The description of each alternative's values moves to the common description.
+    The descriptions of the alternatives become part of the common description.
     """
     types = {branch.get("type") for branch in branches}
     if len(types) != 1 or not all(
@@ -281,7 +279,7 @@ def _conjunction(branches: Sequence[Mapping[str, Any]], place: str) -> dict[str,
     """Merge all branches of an `allOf`.
 
     Raises:
-        UnsupportedSchemaError: two of them have different values of one keyword.
+        UnsupportedSchemaError: two branches have different values of one keyword.
     """
     joined: dict[str, Any] = {}
     for branch in branches:
@@ -290,16 +288,16 @@ def _conjunction(branches: Sequence[Mapping[str, Any]], place: str) -> dict[str,
 
 
 def _merge(own: dict[str, Any], other: Mapping[str, Any], place: str, path: str) -> None:
-    """Add an inlined schema to `own`; both descriptions stay.
+    """Add an inlined schema to `own`; both descriptions are kept.
 
     Args:
         own: changed in place.
         other: the inlined schema.
-        place: pointer of the keyword it was inlined for.
+        place: pointer of the keyword that was inlined.
         path: pointer of the node that holds the keyword.
 
     Raises:
-        UnsupportedSchemaError: they have different values of one keyword.
+        UnsupportedSchemaError: the schemas have different values of one keyword.
     """
     for keyword, value in other.items():
         if keyword not in own:
@@ -307,7 +305,7 @@ def _merge(own: dict[str, Any], other: Mapping[str, Any], place: str, path: str)
         elif json.dumps(own[keyword]) != json.dumps(value):  # in Python 1 == True, in JSON not
             if keyword != "description":
                 also = json_pointer(path, keyword)
-                raise UnsupportedSchemaError(f"the inlined schema has another {keyword!r} than {also}", path=place)
+                raise UnsupportedSchemaError(f"the inlined schema has a different {keyword!r} than {also}", path=place)
             own[keyword] = f"{own[keyword]}\n{value}"
 
 
@@ -315,10 +313,10 @@ def _target_pointer(ref: Any, place: str) -> str:
     """Return the JSON pointer inside the document that a `$ref` names.
 
     Raises:
-        UnsupportedSchemaError: it is not a `#` or `#/…` reference; `place` is the pointer of the `$ref`.
+        UnsupportedSchemaError: the reference is not `#` or `#/…`; `place` is the pointer of the `$ref`.
     """
     if not isinstance(ref, str) or not (ref == "#" or ref.startswith("#/")):
-        raise UnsupportedSchemaError(f"$ref {ref!r} leaves the schema; only '#/…' can be inlined", path=place)
+        raise UnsupportedSchemaError(f"$ref {ref!r} points outside the schema: only '#/…' can be inlined", path=place)
     if "%" not in ref:
         return ref[1:]
     from urllib.parse import unquote  # noqa: PLC0415  escaped references are rare, the import is not free
@@ -327,10 +325,10 @@ def _target_pointer(ref: Any, place: str) -> str:
 
 
 def _follow(root: Any, target: str, place: str) -> Any:
-    """Return what a JSON pointer names in a document (RFC 6901).
+    """Return the value at a JSON pointer (RFC 6901).
 
     Raises:
-        UnsupportedSchemaError: it names nothing; `place` is the pointer of the `$ref`.
+        UnsupportedSchemaError: there is no value; `place` is the pointer of the `$ref`.
     """
     node = root
     for token in target.split("/")[1:]:
@@ -340,7 +338,7 @@ def _follow(root: Any, target: str, place: str) -> Any:
         elif isinstance(node, Sequence) and not isinstance(node, str) and key.isdecimal() and int(key) < len(node):
             node = node[int(key)]
         else:
-            raise UnsupportedSchemaError(f"$ref '#{target}' points at nothing", path=place)
+            raise UnsupportedSchemaError(f"$ref '#{target}' points to nothing in the schema", path=place)
     return node
 
 
@@ -350,14 +348,14 @@ _DIGEST_LENGTH = 8
 
 
 def canonical_names(names: Iterable[str]) -> dict[str, str]:
-    """Map each name to a canonical one; no two to the same, and canonical names to themselves.
+    """Map each name to a different canonical name, and canonical names to themselves.
 
     Args:
-        names: in order of first appearance. Where two would become the same, the first keeps that name and the others
-            get a digest of their own name added.
+        names: names in order of first appearance. If two would become equal, the first keeps the plain name, and a
+            digest of the original name is appended to the others.
 
     Returns:
-        Canonical name by name, in the order given; a pure function of the argument.
+        Canonical names by name, in the order of the argument; a pure function of it.
     """
     wanted = list(dict.fromkeys(names))
     made = {name: name for name in wanted if _canonical(name) and len(name) <= TOOL_NAME_MAX_LENGTH}

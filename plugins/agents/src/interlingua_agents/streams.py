@@ -30,7 +30,7 @@ class _Stream(Generic[OutputT]):
     def cancel(self) -> None:
         """Stop the run; any thread may call it.
 
-        A streaming answer ends as CANCELLED, calls without a result get a result that says so, and the events end.
+        A streaming answer ends as CANCELLED, open calls get a result that reports the cancellation, and the events end.
         """
         self._opened().cancel()
 
@@ -44,7 +44,7 @@ class RunStream(_Stream[OutputT]):
     """The events of a run, in a `with` statement.
 
     Iterating makes the run proceed: it asks, runs the calls and asks again. Leaving early ends it: the part of an
-    answer that was received is kept as CANCELLED, and calls without a result get a result that says so.
+    answer that was received is kept as CANCELLED, and open calls get a result that reports it.
 
     Args:
         opening: a context manager that is entered with the stream.
