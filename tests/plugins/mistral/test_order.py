@@ -64,7 +64,7 @@ def test_what_the_model_said_last_is_sent_as_it_is_and_the_ledger_tells(history:
 
     assert json.loads(request.body)["messages"][-1]["role"] == "assistant"
     assert [(loss.block_type, loss.verdict) for loss in request.losses][-1] == ("message", "rewritten")
-    assert "add a user message, or go on with the answer: provider_options" in request.losses[-1].reason
+    assert "add a user message, or continue the answer: provider_options" in request.losses[-1].reason
     assert [one.rule for one in lint_request(MISTRAL, request)] == ["mistral-last-message"]
     assert broken_rules(asked(history, [READ], model=model, **PREFIX).body) == []
 

@@ -135,7 +135,7 @@ def to_wire_elements(message: Message) -> MessageElements:
 
 
 def _without_stale_thinking(message: Message) -> MessageElements:
-    return _elements(message, without="what came before this thinking has changed since")
+    return _elements(message, without="the conversation before this thinking has changed")
 
 
 def _without_thinking(message: Message) -> MessageElements:
@@ -437,12 +437,12 @@ def to_wire_turns(
             body += (b",", joined)
             continue
         if last is None and role == "assistant":
-            reason = "this wire's first message is the user's; one that says so was put before it"
+            reason = "the first message on this wire must be the user's; a placeholder was inserted before it"
             losses.append(message_loss(leading, reason))
             body += (_OPEN["user"], _FIRST_USER)
             last = "user"
         elif last == "system" and role == "user":
-            reason = "behind a system message stands an answer; one that says so was put before it, for it said nothing"
+            reason = "an answer must follow a system message; a placeholder was inserted for an empty answer"
             losses.append(message_loss(at, reason))
             body += (_NEXT["assistant"], _NO_ANSWER)
         body += (_NEXT[role] if last else _OPEN[role], joined)
@@ -485,12 +485,12 @@ def _later_system(piece: MessageElements, notes: Notes, messages: Sequence[Messa
     """Write a later system message: as itself if the wire allows it, else as tagged user text (WIRE.md, System).
 
     The wire allows it before an answer. An empty answer is not sent back: the message before it stays as it was sent,
-    followed by a text that there was no answer.
+    followed by the words that there was no answer.
     """
     if _is_answered_after(messages, at) and _may_precede_system(_message_before(messages, at)):
         return piece
     text = dumps({"type": "text", "text": f"<system>\n{messages[at].text}\n</system>"})
-    row = BlockLoss(0, "text", "rewritten", "no system message may stand here on this wire; sent as tagged user text")
+    row = BlockLoss(0, "text", "rewritten", "this wire has no system message in this place; sent as tagged user text")
     marks = tuple([mark._replace(element=0) for mark in notes.marks[-1:]])
     return MessageElements("user", text, Notes((row,), marks, (text,)))
 

@@ -52,7 +52,7 @@ _ANSWER_TOKENS = 4096  # above a thinking budget the caller set
 _BEGUN_WITHOUT = (
     "the turn in progress begins without thinking, and in the middle of a turn none may begin; the next turn can think"
 )
-_BEGUN_WITH = "the turn in progress began with thinking and goes on with it; thinking=False leaves it out"
+_BEGUN_WITH = "the turn in progress began with thinking and continues with it; thinking=False leaves it out"
 _SAMPLING = ("temperature", "top_p", "top_k")
 MAX_BODY = 32 * 1024 * 1024
 _HEADERS = {

@@ -192,7 +192,7 @@ def _result(
     if block.is_error and family.result_status:
         element["status"] = "error"
     elif block.is_error:
-        reason = "only Claude and Nova are told that a result is an error; its content says so"
+        reason = "only Claude and Nova have an error flag on results; the content alone shows the error"
         rows.append(BlockLoss(index, block.type, "rewritten", reason))
     return {"toolResult": element}
 
@@ -254,7 +254,7 @@ def to_wire_turns(messages: Sequence[Message], family: Family, spent: SpentPoint
             continue
         role = "user" if piece.role == "system" else piece.role
         if not turns and role == "assistant":
-            reason = "this wire's first message is the user's; one that says so was put before it"
+            reason = "the first message on this wire must be the user's; a placeholder was inserted before it"
             losses.append(message_loss(at, reason, messages[at].id))
             turns.append(("user", [_FIRST_USER]))
         if turns and turns[-1][0] == role:

@@ -322,7 +322,11 @@ def fit_detail(block: ImageBlock, at: int, accepted: Sequence[str], losses: list
     """Return the image's detail; None, the service's default, if the service does not know the word."""
     if block.detail is None or block.detail in accepted:
         return block.detail
-    losses.append(BlockLoss(at, block.type, "rewritten", f"this wire has no detail {block.detail!r}; none is named"))
+    losses.append(
+        BlockLoss(
+            at, block.type, "rewritten", f"this wire has no detail {block.detail!r}; the service's default applies"
+        )
+    )
     return None
 
 
@@ -357,7 +361,7 @@ def _document(block: DocumentBlock, at: int, dialect: Dialect, losses: list[Bloc
     if block.media_type.startswith("text/") and kind == "base64":
         text = _decoded(block.source.data)
         if text is not None:
-            losses.append(BlockLoss(at, block.type, "rewritten", "a text document goes as text on this wire"))
+            losses.append(BlockLoss(at, block.type, "rewritten", "sent as text: this wire has no text documents"))
             return {"type": "text", "text": f"{block.title}\n\n{text}" if block.title else text}
     if kind == "url" and not dialect.file_urls:
         return None

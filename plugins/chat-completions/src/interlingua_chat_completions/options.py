@@ -148,7 +148,7 @@ def _stop_thinking(
     """Switch thinking off the way the service has for it, or ask for the least of a model that always thinks."""
     option = "thinking" if options.thinking is False else "effort"
     if option == "thinking" and options.effort not in (None, "none"):
-        losses.append(option_loss("effort", "dropped", "thinking is to be off"))
+        losses.append(option_loss("effort", "dropped", "thinking is switched off"))
     if dialect.thinking_shape == "type":
         fields["thinking"] = {"type": "disabled"}
     elif dialect.thinking_shape == "object" and option == "thinking":

@@ -37,7 +37,7 @@ def order_turns(
         if dialect.after_results is not None and last is Role.TOOL and message.role in _NOT_AFTER_RESULTS:
             out.append(dumps({"role": "assistant", "content": dialect.after_results}))
             reason = (
-                f"nothing but the assistant may speak after tool results; {dialect.after_results!r} was put before it"
+                f"only the assistant may follow tool results; its turn {dialect.after_results!r} was inserted before it"
             )
             losses.append(message_loss(at, reason, message.id))
         out.append(written)
@@ -51,7 +51,7 @@ def order_turns(
         elif last is Role.ASSISTANT:
             reason = (
                 "the history ends with an assistant message, which this service answers with 400; add a user message, "
-                f"or go on with the answer: provider_options={{'{dialect.prefill_field}': True}}"
+                f"or continue the answer: provider_options={{'{dialect.prefill_field}': True}}"
             )
             losses.append(message_loss(len(messages) - 1, reason, messages[-1].id))
     return out
@@ -61,5 +61,5 @@ def _mark_prefill(out: list[bytes], last: Role | None, field: str, losses: list[
     if last is Role.ASSISTANT:
         out[-1] = json_object_with(out[-1], field, b"true")
         return
-    reason = "the conversation does not end with the assistant's words, so there is nothing to go on with"
+    reason = "the conversation does not end with the assistant's words, so there is no answer to continue"
     losses.append(option_loss(f"provider_options.{field}", "dropped", reason))

@@ -248,7 +248,7 @@ class _Keywords:
         words = []
         if "properties" in node and not node.keys() & {"type", *_UNIONS}:
             made["type"] = "object"
-            self._lose(f"{path}.type", "a strict schema names its type")
+            self._lose(f"{path}.type", "a strict schema must have a type")
         for key, value in node.items():
             place = f"{path}.{key}"
             if key in _NAMED_SCHEMAS and isinstance(value, Mapping):
@@ -273,7 +273,7 @@ class _Keywords:
         if reference in self._within or not isinstance(target, Mapping):
             self._lose(path, "strict mode has nothing beside a reference; it was left out")
             return {"$ref": reference}
-        self._lose(path, "strict mode has nothing beside a reference; both stand in one schema")
+        self._lose(path, "strict mode allows no keywords beside a reference; both were merged into one schema")
         self._within.append(reference)
         made = self.fit({**target, **{key: value for key, value in node.items() if key != "$ref"}}, path)
         self._within.remove(reference)
@@ -411,13 +411,13 @@ def _names(tools: Iterable[ToolDefinition], wanted: Any) -> set[str]:
 
 def _strict(node: Mapping[str, Any], place: str, losses: list[Loss]) -> dict[str, Any]:
     if "type" not in node:
-        raise _CannotBeStrictError(place, "every strict schema names its type")
+        raise _CannotBeStrictError(place, "every strict schema must have a type")
     made = dict(node)
     if node["type"] == "object":
         made.update(_close_object(node, place, losses))
     elif node["type"] == "array":
         if "items" not in node:
-            raise _CannotBeStrictError(place, "a strict array says what is in it")
+            raise _CannotBeStrictError(place, "a strict array must have items")
         made["items"] = _strict(node["items"], f"{place}.items", losses)
     if made.get("format") is not None and made["format"] not in _FORMATS:
         losses.append(_loss(f"{place}.format", "dropped", f"the format {made.pop('format')!r} is refused when strict"))
@@ -434,7 +434,7 @@ def _close_object(node: Mapping[str, Any], place: str, losses: list[Loss]) -> di
         )
     required = node.get("required") or ()
     if set(required) != set(properties):
-        reason = "strict mode requires all properties; null stands for one that is left out"
+        reason = "strict mode requires all properties; null replaces one that is left out"
         losses.append(_loss(f"{place}.required", "rewritten", reason))
     made = {}
     for name, child in properties.items():
@@ -446,7 +446,7 @@ def _close_object(node: Mapping[str, Any], place: str, losses: list[Loss]) -> di
 
 
 def _nullable(node: dict[str, Any], place: str, losses: list[Loss]) -> dict[str, Any]:
-    reason = "it may be left out, for which null stands when strict"
+    reason = "optional; strict mode uses null instead of leaving it out"
     if node["type"] in ("object", "array"):
         losses.append(_loss(place, "rewritten", reason))
         return {"anyOf": [node, _NULL]}

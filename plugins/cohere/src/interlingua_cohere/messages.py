@@ -75,7 +75,7 @@ def _name_documents(message: Message, rows: list[BlockLoss]) -> str:
     for at, block in enumerate(message.content):
         if isinstance(block, DocumentBlock):
             names.append(f"[document: {block.title}]" if block.title else "[document]")
-            reason = "it stands beside the messages, and its message names it, for it holds nothing else"
+            reason = "sent beside the messages; its message, otherwise empty, holds its title"
             rows.append(BlockLoss(at, block.type, "rewritten", reason))
     return "\n".join(names)
 
@@ -199,4 +199,4 @@ def _result(message: Message) -> CohereElement:
 
 
 def _drop_reason(part: ContentBlock) -> str:
-    return "tool results hold texts and text documents on this wire" if part.type != "text" else "it is empty"
+    return "tool results hold only text and text documents on this wire" if part.type != "text" else "it is empty"

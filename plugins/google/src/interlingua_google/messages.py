@@ -112,7 +112,7 @@ def to_wire_contents(messages: Sequence[Message], model: str) -> Contents:
         if not written:
             continue
         if last is None and role == "model":
-            reason = "this wire's first content is the user's; one that says so was put before it"
+            reason = "the first content on this wire must be the user's; a placeholder was inserted before it"
             losses.append(message_loss(at, reason, messages[at].id))
             body += (_OPEN["user"], _FIRST_USER)
             last = "user"
@@ -123,7 +123,7 @@ def to_wire_contents(messages: Sequence[Message], model: str) -> Contents:
         text = "a request must contain a message in addition to the system prompt: add a user message"
         raise CapabilityError(text, path="messages")
     if last == "model":
-        reason = "the history ends with the model's words; this wire has no prefill and answers them as they are"
+        reason = "the history ends with an answer; this wire has no prefill and answers instead of continuing it"
         losses.append(message_loss(len(messages) - 1, reason, messages[-1].id))
     body.append(b"]}]")
     said = replay_state(messages[0], API).get("role") if leading else None  # as a caller's request said it
@@ -293,7 +293,7 @@ def _is_same_model(metadata: MessageMetadata, model: str) -> bool:
 def _opaque(block: OpaqueBlock, index: int, rows: list[BlockLoss], metadata: MessageMetadata, model: str) -> Any:
     data = block.data
     if block.kind == OTHER_CANDIDATE:
-        rows.append(BlockLoss(index, block.type, "dropped", "another answer than the one that was taken"))
+        rows.append(BlockLoss(index, block.type, "dropped", "an alternative answer that was not chosen"))
         return None
     if _is_same_model(metadata, model) or not isinstance(data, Mapping) or "thoughtSignature" not in data:
         return data

@@ -156,7 +156,7 @@ class AnswerParts:
         if own and isinstance(block, OpaqueBlock) and isinstance(block.data, Mapping):
             if block.kind != OTHER_CANDIDATE:
                 return dict(block.data)
-            self._lose(block.type, "another answer than the one that was taken")
+            self._lose(block.type, "an alternative answer that was not chosen")
         elif not isinstance(block, (OpaqueBlock, RedactedThinkingBlock)):
             self._lose(block.type, f"this API has no {block.type} in an answer")
         return None

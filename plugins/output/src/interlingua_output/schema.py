@@ -349,7 +349,7 @@ class OutputType:
         alike = [one for one in members if one.get("type") != "null" and _tagged(value, one)]
         if len(alike) == 1:
             return self._restore(value, alike[0], path, problems)
-        problems.append(OutputProblem(path, "fits none of the forms allowed here"))
+        problems.append(OutputProblem(path, "does not fit any of the allowed forms"))
         return value
 
     def _resolve(self, node: Node) -> Node:
@@ -462,7 +462,7 @@ def _structure_union(value: Any, members: Sequence[Any]) -> Any:
     for one in members:
         if not _shape(one).read_problems(value):
             return _converter().structure(value, one)
-    raise TypeError("fits none of the forms allowed here")
+    raise TypeError("does not fit any of the allowed forms")
 
 
 @cache
@@ -521,7 +521,7 @@ class _Projection:
         optional = [name for name in properties if name not in node.get("required", ())]
         if not (optional and self._all_required):
             return {}
-        self._lose(path, f"all properties are required here: null stands for the default of {', '.join(optional)}")
+        self._lose(path, f"all properties are required here: null means the default of {', '.join(optional)}")
         nullable = {name: _nullable(properties[name]) for name in optional}
         return {"properties": {**properties, **nullable}, "required": [*properties]}
 
@@ -542,7 +542,7 @@ class _ToolProjection(_Projection):
         if "$ref" in node:
             name = node["$ref"].removeprefix("#/$defs/")
             if name in self._within:
-                self._lose(path, "a tool's schema cannot refer to itself: the form is said in words")
+                self._lose(path, "a tool's schema cannot refer to itself: the form is described in words")
                 return {"type": "object", "description": f"{name}: the form of the object around it, to any depth"}
             self._within.append(name)
             made = self.project(self._defs[name], path)

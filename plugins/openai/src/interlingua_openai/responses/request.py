@@ -156,7 +156,7 @@ def _effort(options: RequestOptions, facts: Mapping[str, Any], losses: list[Loss
     if wanted is None:
         return _ENOUGH if options.thinking and facts.get("reasoning") == "off" else None
     if options.thinking is False and options.effort not in (None, "none"):
-        losses.append(option_loss("effort", "dropped", "thinking is to be off"))
+        losses.append(option_loss("effort", "dropped", "thinking is switched off"))
     efforts = facts.get("efforts")
     option = "thinking" if options.thinking is False else "effort"
     if efforts is not None:
