@@ -57,7 +57,7 @@ _WAITING = (StopReason.PAUSE_TURN, StopReason.TOOL_USE)  # the next answer bring
 
 
 class Mark(NamedTuple):
-    """A cache hint: which element, for how long, and the block that carries it."""
+    """A cache hint: its element, its lifetime, and its block."""
 
     element: int
     ttl: str | None
@@ -87,11 +87,11 @@ class MessageElements(NamedTuple):
     """One message on this wire.
 
     Attributes:
-        role: of the turn it belongs to.
+        role: role of the turn it belongs to.
         joined: its elements as JSON, separated by commas.
         notes: None for most messages; system messages always have them.
         thinks: the message holds thinking; like `digest` only for models that bind thinking to its prefix.
-        digest: of what is written.
+        digest: digest of the written elements.
     """
 
     role: str
@@ -123,7 +123,7 @@ class SpentMarks(NamedTuple):
 
 
 def encode_messages(messages: Sequence[Message], *, bound: bool) -> list[MessageElements]:
-    """Write the elements of every message, with digests where the model binds thinking to its prefix."""
+    """Write the elements of every message, with digests if the model binds thinking to its prefix."""
     if bound:
         return encode_each(messages, ("anthropic", "bound"), _with_digest)
     return encode_each(messages, "anthropic", to_wire_elements)
@@ -151,7 +151,7 @@ def _with_digest(message: Message) -> MessageElements:
 
 
 def _elements(message: Message, *, without: str | None) -> MessageElements:
-    """Write the elements; `without` says why thinking is left out, None to write it."""
+    """Write the elements; `without` is the reason why thinking is left out, None to include it."""
     by_model = message.role is _ASSISTANT
     elements: list[Any] = []
     rows: list[BlockLoss] = []
@@ -267,7 +267,7 @@ def _thinking(block: ThinkingBlock | RedactedThinkingBlock) -> dict[str, Any]:
 
 
 def _other(block: Any, index: int, rows: list[BlockLoss], message: Message, betas: list[str]) -> Any:
-    """Return the element of an opaque block or of media, or None where this wire cannot have it here."""
+    """Return the element of an opaque block or of media; None if this wire does not allow it here."""
     by_model = message.role is _ASSISTANT
     if type(block) is OpaqueBlock:
         if block.kind in _BETAS:
@@ -346,7 +346,7 @@ def _opaque_refusal(block: OpaqueBlock, message: Message) -> str | None:
 
 
 def _unanswered_server_calls(message: Message) -> set[str]:
-    """Return ids of server calls without a result: the service refuses them."""
+    """Return ids of server calls without a result, which the service rejects."""
     metadata = message.metadata
     if metadata.status is MessageStatus.COMPLETE and metadata.stop_reason in (None, *_WAITING):
         return set()
@@ -357,7 +357,7 @@ def _unanswered_server_calls(message: Message) -> set[str]:
 
 
 def _without_citations(data: Any) -> Any:
-    """Return a search result whose text has no citations, which user messages may not hold; the same object if so."""
+    """Return a search result without citations in its text, which user messages must not have."""
     parts = data.get("content") if isinstance(data, Mapping) and data.get("type") == "search_result" else None
     if not isinstance(parts, list) or not any(_cites(part) for part in parts):
         return data
@@ -496,7 +496,7 @@ def _later_system(piece: MessageElements, notes: Notes, messages: Sequence[Messa
 
 
 def _is_answered_after(messages: Sequence[Message], at: int) -> bool:
-    """Tell whether a model was, or is, called behind this system message and others beside it."""
+    """Return whether an answer follows this run of system messages, or will follow it."""
     for place in range(at, len(messages)):
         if messages[place].role is not _SYSTEM:
             return False
@@ -525,9 +525,9 @@ def _may_precede_system(message: Message | None) -> bool:
 
 
 def _with_trimmed_end(role: str, notes: Notes, message: Message) -> MessageElements:
-    """Trim the end of assistant text that the model is to continue.
+    """Trim the end of assistant text that the model should continue.
 
-    Also once another assistant message followed it, so that the prefix stays what it was when this one was last.
+    Also after another assistant message followed it, so that the prefix does not change.
     """
     parts = (*notes.parts[:-1], notes.trimmed)
     row = BlockLoss(len(message.content) - 1, "text", "rewritten", "white space at the end of the text was trimmed")
@@ -537,7 +537,7 @@ def _with_trimmed_end(role: str, notes: Notes, message: Message) -> MessageEleme
 def _write_marks(
     pieces: list[MessageElements], marked: list[int], messages: Sequence[Message], spent: SpentMarks, losses: list[Loss]
 ) -> None:
-    """Write the cache markers: the last ones count, and 1h may not follow 5m (WIRE.md, Caching)."""
+    """Write the cache markers: the last hints have precedence, and 1h must not follow 5m (WIRE.md, Caching)."""
     noted = [(at, pieces[at].notes or Notes()) for at in marked]
     parts = {at: list(notes.parts) for at, notes in noted}
     wanted = [(at, mark) for at, notes in noted for mark in notes.marks]

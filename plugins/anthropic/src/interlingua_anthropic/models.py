@@ -1,4 +1,4 @@
-"""The models this service has and what each can do, from `models.json`."""
+"""The service's models and their capabilities, from `models.json`."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def model_of(name: str) -> ModelInfo | None:
 
 @cache
 def capabilities_of(name: str) -> ModelCapabilities:
-    """Return what the service can carry with a model; a model that is not listed gets the defaults, marked assumed."""
+    """Return the capabilities of a model; a model that is not listed has the defaults, marked as assumed."""
     model = model_of(name)
     if model is None:
         return DEFAULTS
@@ -91,6 +91,6 @@ def capabilities_of(name: str) -> ModelCapabilities:
 
 @cache
 def facts_of(name: str) -> FrozenDict:
-    """Return what `models.json` says of a model beyond its capabilities; what is absent is unknown."""
+    """Return the further facts about a model in `models.json`; an absent fact is unknown."""
     model = model_of(name)
     return EMPTY if model is None else model.facts

@@ -86,7 +86,7 @@ class _Anthropic:
 
 
 def connection(settings: ConnectionSettings) -> Connection:
-    """Return how to reach the service (WIRE.md, Connection).
+    """Return the connection to the service (WIRE.md, Connection).
 
     Options: `version` pins `anthropic-version`; `workspace_id`, `user_profile_id` and `betas` become headers; `auth:
     bearer` sends the key as a bearer token instead of `x-api-key`; exactly one of them is sent.
@@ -118,7 +118,7 @@ def connection(settings: ConnectionSettings) -> Connection:
 
 
 def auxiliary_request(kind: str, arguments: Mapping[str, Any]) -> WireRequest | None:
-    """Return the request for `models` (no arguments) or `count_tokens` (`request`: the one to count)."""
+    """Return the request for `models` (no arguments) or `count_tokens` (`request`: the request to count)."""
     if kind == "models":
         return WireRequest(method="GET", path="/v1/models?limit=1000", body=b"", api=models.API)
     if kind == "count_tokens":

@@ -167,7 +167,7 @@ def _headers(extra: dict[str, Any]) -> dict[str, str]:
 
 
 def _add_betas(headers: dict[str, str], betas: Sequence[str]) -> None:
-    """Ask for the beta features that blocks are from, unless the caller does; their dates are not compared."""
+    """Request the beta features that blocks belong to, unless the caller does; their dates are not compared."""
     if betas:
         given = list(filter(None, headers.get("anthropic-beta", "").split(",")))
         features = {beta[: -len("-2026-01-01")] for beta in given}
@@ -176,7 +176,7 @@ def _add_betas(headers: dict[str, str], betas: Sequence[str]) -> None:
 
 
 def _max_tokens(options: RequestOptions) -> int:
-    """This wire requires it; the default is the model's most, held back where the answer is not streamed."""
+    """Return `max_tokens`, which is required: by default the model's maximum, or less without streaming."""
     if options.max_tokens is not None:
         return options.max_tokens
     most = capabilities_of(options.model).max_output_tokens
@@ -188,7 +188,7 @@ def _max_tokens(options: RequestOptions) -> int:
 def _thinking(
     messages: Sequence[Message], options: RequestOptions, max_tokens: int, losses: list[Loss]
 ) -> tuple[dict[str, Any] | None, str | None, Sequence[int]]:
-    """Return `thinking`, `effort`, and the places of the messages that must go without thinking (WIRE.md, Thinking)."""
+    """Return `thinking`, `effort`, and the places of messages to send without thinking (WIRE.md, Thinking)."""
     facts = facts_of(options.model)
     thinking, effort = to_wire_thinking(options, facts, max_tokens, losses)
     if thinking is None and facts.get("thinking_omitted") != "off":
@@ -260,7 +260,7 @@ def _sampling(
     *,
     thinks: bool,
 ) -> None:
-    """Send sampling only to models that honour it, pinning the version that still takes it (WIRE.md, Versions)."""
+    """Write sampling for models that honour it, with the version that still accepts it (WIRE.md, Versions)."""
     for name in _SAMPLING:
         value = getattr(options, name)
         if value is None:
@@ -299,7 +299,7 @@ def _others(options: RequestOptions, fields: dict[str, Json], losses: list[Loss]
 
 
 def _prefill(messages: Sequence[Message], ends_with: str | None, facts: FrozenDict, losses: list[Loss]) -> None:
-    """Say before the service does that this model continues no assistant text (WIRE.md, Turns)."""
+    """Report that this model does not continue assistant text, which the service would reject (WIRE.md, Turns)."""
     if ends_with != "assistant" or facts.get("prefill") is not False:
         return
     if messages[-1].metadata.stop_reason is StopReason.PAUSE_TURN:
@@ -309,7 +309,7 @@ def _prefill(messages: Sequence[Message], ends_with: str | None, facts: FrozenDi
 
 
 class MessagesTools(NamedTuple):
-    """The definitions: as sent, without cache markers (as the prefix is compared), and the markers spent."""
+    """Tool definitions: as sent, without cache markers (to compare prefixes), and the markers spent."""
 
     sent: bytes
     unmarked: bytes
@@ -345,7 +345,7 @@ def to_wire_tools(tools: Sequence[ToolDefinition], losses: list[Loss]) -> Messag
 
 
 def with_service_tools(written: MessagesTools | None, service_tools: Sequence[Any]) -> MessagesTools:
-    """Add the service's own tools, as the caller wrote them, behind the definitions; their cache markers count."""
+    """Append the service's own tools, unchanged, to the definitions; their cache markers are counted."""
     before = written or MessagesTools(b"[]", b"[]", SpentMarks())
     more = dumps(service_tools)
     marks = [tool["cache_control"] for tool in service_tools if isinstance(tool, Mapping) and tool.get("cache_control")]
@@ -355,7 +355,7 @@ def with_service_tools(written: MessagesTools | None, service_tools: Sequence[An
 
 
 def tools_of_history(messages: Sequence[Message]) -> MessagesTools | None:
-    """Write bare definitions for the tools a history names when the request brings none."""
+    """Write minimal definitions of the tools in the history, for a request without tools."""
     names = {block.name: None for message in messages for block in message.content if isinstance(block, ToolUseBlock)}
     if not names:
         return None
@@ -364,7 +364,7 @@ def tools_of_history(messages: Sequence[Message]) -> MessagesTools | None:
 
 
 def is_forced(options: RequestOptions) -> bool:
-    """Return True when the caller demands a call."""
+    """Return True if the request requires a call."""
     return isinstance(options.tool_choice, ToolChoice) or options.tool_choice == "required"
 
 
@@ -372,7 +372,7 @@ def to_wire_tool_choice(options: RequestOptions, facts: FrozenDict, losses: list
     """Write the choice.
 
     Raises:
-        CapabilityError: a forced choice, which this model refuses.
+        CapabilityError: a forced choice, which this model rejects.
     """
     wanted = options.tool_choice
     if is_forced(options) and facts.get("forced_tool_choice") is False:

@@ -1,4 +1,4 @@
-"""A whole answer -> canonical message; and what streams read the same way: blocks, stop reasons, token counts."""
+"""A whole answer -> canonical message; also blocks, stop reasons and token counts for streams."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def required_text(raw: Mapping[str, Any], name: str) -> str:
 
 
 def optional_text(raw: Mapping[str, Any], name: str) -> str:
-    """Return a member that is text or, as compatible servers have it, nothing.
+    """Return a member that is a string; None if a compatible server left it out.
 
     Raises:
         MalformedResponseError: it is something else.
@@ -114,12 +114,12 @@ def optional_text(raw: Mapping[str, Any], name: str) -> str:
 
 
 def issued_id(raw: Mapping[str, Any]) -> str | None:
-    """Return the id a call was issued under; some compatible servers issue none."""
+    """Return the id that the service issued for a call; None if a compatible server issued no id."""
     return optional_text(raw, "id") or None
 
 
 def citations_of(raw: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return a text block's citations, each an object in the service's own words."""
+    """Return a text block's citations, each the service's own object, unchanged."""
     found = raw.get("citations")
     if not found:
         return []
@@ -133,7 +133,7 @@ def from_wire_usage(raw: Mapping[str, Any], blocks: Iterable[ContentBlock]) -> U
 
     Args:
         raw: the wire's counts.
-        blocks: the answer's: the counts do not say how often the service ran code.
+        blocks: blocks of the answer, to count code executions, which the counts leave out.
     """
     uncached = _count(raw, "input_tokens")
     read, written = _count(raw, "cache_read_input_tokens"), _count(raw, "cache_creation_input_tokens")
@@ -199,7 +199,7 @@ def signature_of(raw: Mapping[str, Any]) -> str | None:
 
 
 def call_of(value: Any, minted: str, name: str, provider_id: str | None) -> ToolUseBlock:
-    """Return a call with its whole arguments; what is not an object is kept as text with the reason."""
+    """Return a call with its complete arguments; others than an object are kept as a string, with the error."""
     if value is None or isinstance(value, Mapping):
         return ToolUseBlock(id=minted, name=name, input=value, provider_id=provider_id)
     raw = value if isinstance(value, str) else dumps(value).decode()
@@ -210,12 +210,12 @@ def call_of(value: Any, minted: str, name: str, provider_id: str | None) -> Tool
 
 
 def call_extras(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a call carries beyond the canonical fields (`caller`, `toolset_name`), to be sent back with it."""
+    """Return the further members of a call (`caller`, `toolset_name`), to send them back."""
     return {name: value for name, value in raw.items() if name not in _CALL_FIELDS}
 
 
 def trace_of(message: Mapping[str, Any], usage: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is good to know about an answer and has no canonical place."""
+    """Return facts about an answer that have no canonical field."""
     kept = {name: message[name] for name in _TRACED if message.get(name) is not None}
     return kept | {"usage": dict(usage)}
 

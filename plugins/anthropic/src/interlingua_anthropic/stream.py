@@ -1,4 +1,4 @@
-"""A stream -> canonical events; unknown events and fields are passed over (WIRE.md, Streaming)."""
+"""A stream -> canonical events; unknown events and fields are ignored (WIRE.md, Streaming)."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ class MessagesStreamReader:
         self._offset = 0
 
     def read(self, event: dict[str, Any]) -> Iterator[StreamEvent]:
-        """Translate one event that is not a usual delta."""
+        """Translate one event other than the common deltas."""
         kind = event.get("type")
         if kind == "content_block_start":
             yield from self._start(event["index"], event["content_block"])
@@ -167,7 +167,7 @@ class MessagesStreamReader:
         yield MessageComplete(stop_reason=from_wire_stop(stop), stop_reason_raw=stop_reason_text(stop))
 
     def flush(self, *, whole: bool = False) -> Iterator[StreamEvent]:
-        """End what is open, so that an interrupted message keeps its signatures and opaque blocks.
+        """End the open block, so that an interrupted message keeps its signatures and opaque blocks.
 
         Args:
             whole: the message is complete, so a call that is still open is whole too.
@@ -256,7 +256,7 @@ class MessagesStreamReader:
             yield BlockEnd(index=index, block=self._others[-1])
 
     def _other(self, opened: OpenBlock) -> ContentBlock:
-        """A block that is not text, thinking or a call, its input put together where it came in pieces."""
+        """Return a block other than text, thinking or a call, with its input joined if it arrived in pieces."""
         raw = thaw(opened.raw)
         text = "".join(opened.pieces)
         if text.strip():
@@ -265,14 +265,14 @@ class MessagesStreamReader:
         return from_wire_block(raw, self._context)
 
     def _count(self, usage: dict[str, Any] | None) -> Iterator[StreamEvent]:
-        """Counts are totals: a later one replaces an earlier one, an absent one keeps it ."""
+        """Update the counts, which are totals: a later count replaces an earlier one, an absent count keeps it."""
         if usage:
             self._usage.update({name: value for name, value in usage.items() if value is not None})
             yield UsageUpdate(usage=from_wire_usage(self._usage, self._others))
 
 
 def _whole_call(opened: OpenBlock, start: ToolUseStart) -> ToolUseBlock | None:
-    """The call as its start gave it, where no fragment came after it."""
+    """Return the call from its start event, if no fragment followed."""
     given = opened.raw.get("input")
     if opened.moved or not given:
         return None

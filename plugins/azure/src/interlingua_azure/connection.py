@@ -115,7 +115,7 @@ def _url(base: str, claude: str, version: str, request: WireRequest) -> str:
 
 
 def _secrets(settings: ConnectionSettings, scope: str) -> tuple[Auth | None, Credentials | None]:
-    """Return the headers of a fixed secret, or a source of tokens: what is given first, then the environment."""
+    """Return the headers of a fixed secret, or a source of tokens; settings have precedence over the environment."""
     environ = settings.environ
     given = settings.options.get("credentials")
     scope = str(settings.options.get("scope") or scope)

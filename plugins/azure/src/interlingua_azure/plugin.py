@@ -87,7 +87,7 @@ class _Azure:
 
     @hookimpl
     def auxiliary_request(self, kind: str, arguments: Mapping[str, Any]) -> WireRequest | None:
-        """Offer `models` (the base models of the resource) and `count_tokens` (`request`: the one; Claude only)."""
+        """Build the request for `models` (the resource's base models) or `count_tokens` (`request`; Claude only)."""
         if kind == "models":
             return WireRequest(method="GET", path="/openai/v1/models", body=b"", api=RESPONSES)
         if kind == "count_tokens" and arguments["request"].api == MESSAGES:
@@ -110,7 +110,7 @@ def _format(name: str) -> Any:
     """Return the format of another distribution.
 
     Raises:
-        PluginError: it is not installed; the message says what to install.
+        PluginError: the format is not installed; the message says what to install.
     """
     return format_provider(name, KEY)
 

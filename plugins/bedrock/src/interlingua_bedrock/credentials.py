@@ -1,4 +1,4 @@
-"""Where the key of a request comes from: settings, environment, profile files, and botocore for all else."""
+"""Sources of the key: settings, environment, profile files, and botocore for all others."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _INSTALL = "; for containers, instances, single sign-on and roles install interl
 
 
 def find_bearer(settings: ConnectionSettings) -> str | None:
-    """Return the API key of the service, sent as a bearer token; it wins over keys that sign."""
+    """Return the service's API key, sent as a bearer token; it has precedence over signing keys."""
     return settings.api_key or settings.environ.get(BEARER) or None
 
 
 def may_find_key(settings: ConnectionSettings) -> bool:
-    """Say whether anything names a key or a place of one; files are not read, and no service is asked."""
+    """Return whether a key is set, or a source of keys; reads no files and asks no service."""
     given = (*_OPTIONS[:2], "credentials", "profile")
     if any(settings.options.get(name) is not None for name in given):
         return True

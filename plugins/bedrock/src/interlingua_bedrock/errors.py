@@ -53,7 +53,7 @@ _EXPIRED = ("security token included in the request is expired", "bearer token h
 
 
 def from_wire_error(response: WireResponse) -> ProviderError:
-    """Return the typed error that the headers or the body name; the status alone decides where neither does."""
+    """Return the typed error of a failed answer: by its headers or body, else by its status."""
     try:
         body = loads(response.body)
     except ValueError:
@@ -81,8 +81,8 @@ def make_error(
         name: the exception, in any of the forms `ns#ValidationException`, `ValidationException:http://…`,
             `validationException`.
         details: the body.
-        status: of the answer.
-        headers: of the answer.
+        status: status of the answer.
+        headers: headers of the answer.
     """
     code = name.rpartition("#")[2].partition(":")[0]
     code = code[:1].upper() + code[1:]

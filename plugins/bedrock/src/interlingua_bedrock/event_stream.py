@@ -23,7 +23,7 @@ _KINDS = (":event-type", ":exception-type", ":error-code")
 
 
 class EventStreamFramer:
-    """Reads frames one by one; those before a broken one are given.
+    """Reads frames one by one; the frames before a broken one are returned.
 
     A chunk's event is the frame's event type, exception type or error code; its headers are all headers of the frame.
     """
@@ -58,7 +58,7 @@ class EventStreamFramer:
             del rest[:start]
 
     def close(self) -> Iterator[WireChunk]:
-        """Refuse a body that ends within a frame (see `Framer.close`)."""
+        """Raise an error if the body ends within a frame (see `Framer.close`)."""
         if self._rest:
             raise MalformedResponseError("the response stream ends within a frame")
         yield from ()
@@ -77,7 +77,7 @@ def read_headers(data: bytes) -> dict[str, Any]:
     """Read the headers of a frame: name, type, value of each.
 
     Raises:
-        MalformedResponseError: they are not in this form.
+        MalformedResponseError: the headers are not in this form.
     """
     headers: dict[str, Any] = {}
     at = 0

@@ -20,13 +20,13 @@ _refused = re.compile(r"[^A-Za-z0-9\-()\[\]]+").sub
 
 
 def to_wire_media(block: Media, index: int, rows: list[BlockLoss], taken: set[str]) -> dict[str, Any] | None:
-    """Return the element of a media block, or None where its source has no form here.
+    """Return the element of a media block; None if its source has no form here.
 
     Args:
         block: the block.
-        index: of the block in its message.
-        rows: the ledger.
-        taken: names of documents so far, in lower case; a request may have each once. The new one is added.
+        index: index of the block in its message.
+        rows: receives ledger rows of losses.
+        taken: names of the documents so far, in lower case; a request must not repeat one. Receives the new name.
     """
     source: dict[str, Any]
     if block.source.kind == "base64":
@@ -73,7 +73,7 @@ def _format_of(block: Media) -> str | None:
 
 
 def _document_name(block: DocumentBlock, taken: set[str]) -> str:
-    """Return a name that the service takes: of letters, digits, hyphens, brackets and single spaces, none twice."""
+    """Return a name that the service accepts: letters, digits, hyphens, brackets and single spaces; unique."""
     title = splitext(block.title)[0] if block.title else ""
     name = _refused(" ", title).strip()[: _NAME_LIMIT - 8].strip() or "document"
     made, number = name, 1

@@ -39,7 +39,7 @@ _OPEN = {role: b'{"role":"%s","content":[' % role.encode() for role in ("user", 
 
 
 class Point(NamedTuple):
-    """A cache hint: behind which part, for how long, and the block that carries it."""
+    """A cache hint: the part before it, its lifetime, and its block."""
 
     part: int
     ttl: str | None
@@ -94,7 +94,7 @@ def encode_messages(messages: Sequence[Message], family: Family) -> list[Convers
 
 
 def to_wire_parts(message: Message, family: Family, taken: frozenset[str] = frozenset()) -> ConverseParts:
-    """Write one message; `taken` holds names of documents that the messages before it have."""
+    """Write one message; `taken` holds the names of documents in earlier messages."""
     by_model = message.role is _ASSISTANT
     parts: list[Any] = []
     rows: list[BlockLoss] = []
@@ -281,7 +281,7 @@ def _rename_documents(messages: Sequence[Message], pieces: list[ConverseParts], 
 def _write_points(
     messages: Sequence[Message], pieces: list[ConverseParts], spent: SpentPoints, losses: list[Loss], *, with_ttl: bool
 ) -> None:
-    """Write the cache points: the last ones count, and 1h may not follow 5m (WIRE.md, Caching)."""
+    """Write the cache points: the last hints have precedence, and 1h must not follow 5m (WIRE.md, Caching)."""
     wanted = [(at, point) for at, piece in enumerate(pieces) for point in piece.points]
     first = max(len(wanted) - (MAX_POINTS - spent.used), 0)
     for at, point in wanted[:first]:

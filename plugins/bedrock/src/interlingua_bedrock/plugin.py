@@ -108,10 +108,10 @@ class _Bedrock:
 
 
 def connection(settings: ConnectionSettings) -> Connection:
-    """Return how to reach the service (WIRE.md, Connection).
+    """Return the connection to the service (WIRE.md, Connection).
 
     Options: `region`; `access_key_id`, `secret_access_key`, `session_token`, `profile` or `credentials`
-    (`credentials.find_credentials`). A request whose model is an ARN goes to the ARN's region.
+    (`credentials.find_credentials`). A request whose model is an ARN is sent to the ARN's region.
     """
     environ, options = settings.environ, settings.options
     given = next((environ[name] for name in _REGIONS if environ.get(name)), DEFAULT_REGION)
@@ -153,13 +153,13 @@ def _host(service: str, region: str) -> str:
 
 
 def _region_in_path(path: str) -> str | None:
-    """Return the region of the ARN that stands for the model in a path, if any."""
+    """Return the region of the model's ARN in a path, if any."""
     parts = path.split("/")
     return models.region_of_arn(unquote(parts[2])) if len(parts) > 2 and parts[1] == "model" else None
 
 
 def auxiliary_request(kind: str, arguments: Mapping[str, Any]) -> WireRequest | None:
-    """Return the request for `models` (no arguments) or `count_tokens` (`request`: the one to count)."""
+    """Return the request for `models` (no arguments) or `count_tokens` (`request`: the request to count)."""
     if kind == "models":
         return WireRequest(method="GET", path=f"{_LISTED}?byOutputModality=TEXT", body=b"", api=models.API)
     if kind == "count_tokens":

@@ -1,4 +1,4 @@
-"""How each maker's models are told to reason (WIRE.md, Reasoning)."""
+"""Options for reasoning of each maker's models (WIRE.md, Reasoning)."""
 
 from __future__ import annotations
 

@@ -158,14 +158,14 @@ def to_wire_tools(tools: Sequence[ToolDefinition], family: Family, losses: list[
 
 
 def tools_of_history(messages: Sequence[Message]) -> list[bytes]:
-    """Write bare definitions for the tools a history names when the request brings none: the service wants them."""
+    """Write minimal definitions of the tools in the history, for a request without tools: the service requires them."""
     names = {block.name: None for message in messages for block in message.content if isinstance(block, ToolUseBlock)}
     bare = {"json": {"type": "object", "properties": {}}}
     return [dumps({"toolSpec": {"name": name, "inputSchema": bare}}) for name in names]
 
 
 def is_forced(options: RequestOptions) -> bool:
-    """Return True when the caller demands a call."""
+    """Return True if the request requires a call."""
     return isinstance(options.tool_choice, ToolChoice) or options.tool_choice == "required"
 
 
@@ -227,7 +227,7 @@ def _may_sample(option: str, facts: FrozenDict, reasoning: ReasoningConfig, loss
 def _more(
     options: RequestOptions, facts: FrozenDict, family: Family, reasoning: ReasoningConfig, losses: list[Loss]
 ) -> dict[str, Any]:
-    """Write what Converse has no field for, as each maker's models take it (WIRE.md, Fields of the models)."""
+    """Write options without a field in Converse, in the form of each maker's models (WIRE.md, Fields of the models)."""
     fields: dict[str, Any] = dict(reasoning.fields)
     if options.top_k is not None:
         if not family.top_k:
@@ -258,7 +258,7 @@ def _output(options: RequestOptions, reasoning: ReasoningConfig, losses: list[Lo
 
 
 def _note_prefill(messages: Sequence[Message], ends_with: str, facts: FrozenDict, losses: list[Loss]) -> None:
-    """Say before the service does that this model continues no assistant text (WIRE.md, Turns)."""
+    """Report that this model does not continue assistant text, which the service would reject (WIRE.md, Turns)."""
     if ends_with == "assistant" and facts.get("prefill") is False:
         reason = "the history ends with an assistant message, which this model refuses; add a user message"
         losses.append(message_loss(len(messages) - 1, reason))
@@ -270,7 +270,7 @@ def _note_prefill(messages: Sequence[Message], ends_with: str, facts: FrozenDict
 def estimate_input_tokens(
     messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions | None
 ) -> int:
-    """Estimate by bytes: 3.6 bytes a token, 8 tokens a message, 300 for the prompt that tools bring."""
+    """Estimate by bytes: 3.6 bytes a token, 8 tokens a message, and 300 tokens if there are tools."""
     family = family_of(options.model) if options is not None else Family()
     size = sum(map(_message_tokens, messages, encode_messages(messages, family)))
     if tools:

@@ -1,4 +1,4 @@
-"""A whole answer -> canonical message; and what streams read the same way: blocks, stop reasons, token counts."""
+"""A whole answer -> canonical message; also blocks, stop reasons and token counts for streams."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def from_wire_response(response: WireResponse, context: RequestContext) -> Messa
 
 
 def trace_of(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is good to know about an answer and has no canonical place."""
+    """Return facts about an answer that have no canonical field."""
     return {name: body[name] for name in _TRACED if body.get(name) is not None}
 
 
@@ -81,7 +81,7 @@ def from_wire_stop(raw: Any) -> StopReason:
 
 
 def from_wire_usage(raw: Any, tier: Any) -> Usage | None:
-    """Return the counts; on this wire `inputTokens` excludes what the cache was involved in (WIRE.md, Usage)."""
+    """Return the counts; on this wire `inputTokens` excludes cached tokens (WIRE.md, Usage)."""
     if not isinstance(raw, Mapping):
         return None
     plain = _count(raw, "inputTokens")
@@ -132,7 +132,7 @@ def call_of(raw: Mapping[str, Any], context: RequestContext) -> ToolUseBlock:
 
 
 def make_call(value: Any, minted: str, name: str, provider_id: str | None) -> ToolUseBlock:
-    """Return a call; arguments that are not an object are kept as text with the reason."""
+    """Return a call; arguments that are not an object are kept as a string, with the parse error."""
     if value is None or isinstance(value, Mapping):
         return ToolUseBlock(id=minted, name=name, input=value, provider_id=provider_id)
     raw = value if isinstance(value, str) else dumps(value).decode()
@@ -155,13 +155,13 @@ def required_text(raw: Mapping[str, Any], name: str) -> str:
 
 
 def issued_id(raw: Mapping[str, Any]) -> str | None:
-    """Return the id a call was issued under, if any."""
+    """Return the id that the service issued for a call, if any."""
     value = raw.get("toolUseId")
     return value if isinstance(value, str) and value else None
 
 
 def citations_of(raw: Any) -> list[dict[str, Any]]:
-    """Return citations, each an object in the service's own words."""
+    """Return citations, each the service's own object, unchanged."""
     if raw is None:
         return []
     if not isinstance(raw, list) or not all(isinstance(item, dict) for item in raw):

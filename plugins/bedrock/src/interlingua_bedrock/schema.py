@@ -1,4 +1,4 @@
-"""Schemas: of tools, and the subset that structured answers are written in (WIRE.md, Tools and Structured answers)."""
+"""Schemas of tools, and the subset for structured answers (WIRE.md, Tools and Structured answers)."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def to_wire_schema(
 
 
 def complete_schema(schema: Any) -> Any:
-    """Return a tool's schema with what some makers' models demand: an object's `properties`, an array's `items`."""
+    """Return a tool's schema with keywords that some models require: `properties` of objects, `items` of arrays."""
     if not isinstance(schema, Mapping):
         return schema
     whole = dict(schema)

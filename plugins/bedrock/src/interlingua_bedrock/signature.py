@@ -60,11 +60,11 @@ def sign(outgoing: HttpRequest, key: AwsKey, region: str) -> dict[str, str]:
 
 
 def canonical_request(outgoing: HttpRequest, headers: Mapping[str, str]) -> str:
-    """Return the text that stands for a request in its signature.
+    """Return the canonical form of a request, which is signed.
 
     Args:
         outgoing: the request.
-        headers: those that are signed, in order.
+        headers: the signed headers, in order.
     """
     parts = urlsplit(outgoing.url)
     lines = [f"{name}:{value}" for name, value in headers.items()]
@@ -74,7 +74,7 @@ def canonical_request(outgoing: HttpRequest, headers: Mapping[str, str]) -> str:
 
 
 def region_of(url: str, default: str) -> str:
-    """Return the region that a host of the service names, or the default for any other host."""
+    """Return the region in a host name of the service, or the default for other hosts."""
     found = _REGION_IN_HOST(urlsplit(url).hostname or "")
     return found[1] if found else default
 

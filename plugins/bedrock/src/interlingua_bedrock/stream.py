@@ -1,4 +1,4 @@
-"""The events of a stream -> canonical events; unknown events and fields are passed over (WIRE.md, Streaming)."""
+"""The events of a stream -> canonical events; unknown events and fields are ignored (WIRE.md, Streaming)."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class ConverseStreamReader:
                 yield UsageUpdate(usage=usage)
 
     def finish(self) -> Iterator[StreamEvent]:
-        """End the message: the source is over, in good order or not."""
+        """End the message after the source has ended, completely or not."""
         if self.over:
             return
         yield from self._flush(whole=False)
@@ -143,7 +143,7 @@ class ConverseStreamReader:
         self.over = True
 
     def _block(self, event: Mapping[str, Any]) -> ConverseOpenBlock:
-        """Return the block an event belongs to; text and reasoning begin with their first delta."""
+        """Return the block an event belongs to; text and reasoning start with their first delta."""
         index = _index(event)
         found = self._open.get(index)
         if found is None:
@@ -210,7 +210,7 @@ class ConverseStreamReader:
             yield ThinkingDelta(index=opened.index, text=value["text"])
 
     def _flush(self, *, whole: bool) -> Iterator[StreamEvent]:
-        """End what is open; a call that was cut off stays without an end."""
+        """End the open blocks; a call that was cut off has no end."""
         for index in sorted(self._open):
             opened = self._open[index]
             if whole or opened.start is None:
@@ -224,7 +224,7 @@ class ConverseStreamReader:
             yield BlockEnd(index=opened.index, block=self._whole(opened))
 
     def _whole(self, opened: ConverseOpenBlock) -> ContentBlock:
-        """Return what a block's end tells of it; its text came before."""
+        """Return the block at its end; its text was sent before."""
         if opened.kind == "text":
             return TextBlock(text="", citations=opened.citations)
         if opened.kind == "reasoningContent":
@@ -266,7 +266,7 @@ def _joined_texts(parts: list[Any]) -> list[Any]:
 
 
 def _joined_base64(pieces: list[str]) -> str:
-    """Return the base64 of bytes that came in pieces, each encoded by itself."""
+    """Return the base64 of bytes that arrived in separately encoded pieces."""
     if len(pieces) == 1:
         return pieces[0]
     try:

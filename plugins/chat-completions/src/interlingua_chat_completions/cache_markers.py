@@ -1,4 +1,4 @@
-"""Cache markers: how many a request may hold, how long each lasts, and which hints get none."""
+"""Cache markers: their number and lifetimes in a request, and the hints without one."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class Markers:
 
     @property
     def left(self) -> int:
-        """How many more there may be."""
+        """Number of further markers that the request may have."""
         return MAX_MARKERS - len(self.spent)
 
     def spend(self, ttl: str | None) -> str | None:
-        """Use one; returns what the hint lost by it, None for nothing (WIRE.md, Prompt caching)."""
+        """Use one marker; return the hint's loss, if any (WIRE.md, Prompt caching)."""
         if not self.left:
             return TOO_MANY
         if not self._lifetimes:

@@ -27,7 +27,7 @@ class Call:
 
 
 class CallTable:
-    """The calls in order of first appearance; a fragment is matched by index, then id, then position."""
+    """The calls in order of first appearance; fragments are matched by index, then id, then position."""
 
     def __init__(self, context: RequestContext) -> None:
         self._context = context
@@ -37,7 +37,7 @@ class CallTable:
         self._strict: Mapping[str, Any] = context.echo.get(STRICT_ECHO) or EMPTY
 
     def read(self, fragment: dict[str, Any], position: int, total: int, out: list[StreamEvent]) -> None:
-        """Read one entry of `tool_calls`: the one at `position` of `total`."""
+        """Read one entry of `tool_calls`, at `position` of `total`."""
         custom = fragment.get("custom")
         is_custom = fragment.get("type") == "custom" or ("function" not in fragment and isinstance(custom, dict))
         inner = custom if is_custom else fragment.get("function")
@@ -71,7 +71,7 @@ class CallTable:
         return [ToolUseEnd(index=call.start.index, block=self._block(call)) for call in self.calls]
 
     def replay(self) -> dict[str, Any]:
-        """Return which calls go back in another form than `function`: their wire ids."""
+        """Return the wire ids of calls whose form is not `function`, to send them back in that form."""
         custom = [call.provider_id or call.start.id for call in self.calls if call.form == "custom"]
         return {"custom_calls": custom} if custom else {}
 
@@ -143,7 +143,7 @@ class CallTable:
 
 
 def _starts_second_call(call: Call, name: str, given: Any) -> bool:
-    """True for a second call under a used index without ids: a name, and arguments when the first are whole."""
+    """Return True for a second call under one index without ids: a name follows complete arguments."""
     if not name or not call.name or not isinstance(given, str) or not given.lstrip().startswith("{"):
         return False
     try:

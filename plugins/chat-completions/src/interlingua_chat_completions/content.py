@@ -135,7 +135,7 @@ class ReasoningReader:
         self._has_details = False  # details gave text: else they only repeat that of another field
 
     def read(self, delta: dict[str, Any], *, whole: bool) -> str:
-        """Return the reasoning text of a delta; several fields of one delta repeat each other, one is taken."""
+        """Return the reasoning text of a delta; if several fields repeat it, only one is read."""
         text = ""
         for field in self._fields:
             value = delta.get(field)
@@ -155,7 +155,7 @@ class ReasoningReader:
         return text
 
     def end(self) -> list[StreamEvent]:
-        """Return the events of what is not text: signatures, encrypted reasoning, kinds not known here."""
+        """Return the events of other parts: signatures, encrypted reasoning, unknown kinds."""
         out: list[StreamEvent] = []
         encrypted = [data for detail in self.details if (data := _member(detail, "data"))]
         signed = any(_member(detail, "signature") for detail in self.details)
@@ -181,7 +181,7 @@ def _reasoning_text(value: Any) -> str:
 
 
 def _is_repeated(detail: Any, text: str) -> bool:
-    """Return whether a detail's content is in the blocks already, given their text."""
+    """Return whether the blocks with this text already contain a detail."""
     if not isinstance(detail, dict) or not isinstance(detail.get("type"), str):
         return True
     return any(name in detail for name in _TEXT_MEMBERS) and _detail_text(detail).strip() in text
@@ -258,7 +258,7 @@ class Extras:
                 self.trace[key] = value
 
     def read_choice(self, index: int, choice: dict[str, Any], delta: dict[str, Any] | None) -> None:
-        """Collect a choice that is not the first (`n` above 1): its text must not be lost."""
+        """Collect a choice after the first (`n` above 1), so that its text is not lost."""
         known = self._choices.setdefault(index, {"index": index, "message": {}, "finish_reason": None})
         if delta is not None:
             merge_object(known["message"], delta)
@@ -266,7 +266,7 @@ class Extras:
             known["finish_reason"] = choice["finish_reason"]
 
     def end(self) -> list[StreamEvent]:
-        """Return the blocks of what was collected, and settle trace and replay."""
+        """Return the blocks of the collected parts, and complete trace and replay."""
         if self._logprobs:
             self.trace["logprobs"] = self._logprobs
         out = self._audio_block()
@@ -299,7 +299,7 @@ class Extras:
 
 
 def _update_hosted(known: list[Any], news: list[Any]) -> None:
-    """Update hosted calls: one is sent again with its result, and the later object holds all of the earlier one."""
+    """Update hosted calls: a call is sent again with its result, and the later object includes the earlier one."""
     for entry in news:
         same = next((old for old in known if isinstance(old, dict) and isinstance(entry, dict)
                      and old.get("index") == entry.get("index")), None)  # fmt: skip
@@ -310,7 +310,7 @@ def _update_hosted(known: list[Any], news: list[Any]) -> None:
 
 
 def merge_object(into: dict[str, Any], delta: dict[str, Any]) -> None:
-    """Merge one delta into what has come so far; null changes nothing."""
+    """Merge one delta into an object; null changes nothing."""
     for key, value in delta.items():
         if value is None:
             into.setdefault(key, None)
@@ -329,7 +329,7 @@ def merge_object(into: dict[str, Any], delta: dict[str, Any]) -> None:
 
 
 def merge_list(into: list[Any], delta: list[Any]) -> None:
-    """Merge list entries by their `index`, type and id; entries without an index are new ones."""
+    """Merge list entries by `index`, type and id; entries without an index are appended."""
     for entry in delta:
         if isinstance(entry, dict) and isinstance(entry.get("index"), int):
             known = next((old for old in into if _same_entry(old, entry)), None)

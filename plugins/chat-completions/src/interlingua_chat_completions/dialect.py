@@ -1,4 +1,4 @@
-"""`Dialect`: the differences between services that speak Chat Completions, as data; the capabilities that follow."""
+"""`Dialect`: differences between services of this format as data, and the capabilities that result from them."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ class Dialect:
 
     @property
     def takes_reasoning(self) -> bool:
-        """True when reasoning can be sent back in some form."""
+        """Whether reasoning can be sent back in some form."""
         return self.reasoning_echo is not None or self.reasoning_details or self.content_chunks
 
 

@@ -1,4 +1,4 @@
-"""Read failed answers as typed errors: the envelope in its several shapes, its words, then the status; and write."""
+"""Typed errors from failed answers, by the words of their envelope, then the status; error bodies for callers."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def from_wire_error_body(
 
 
 def _delay(headers: Mapping[str, str], envelope: _Envelope, kind: type[ProviderError]) -> float | None:
-    """Return the seconds to wait: of the headers, else of those in the body, else of a limit's reset or its message."""
+    """Return the seconds to wait: from the headers, else headers in the body, a limit's reset time, or the message."""
     found = retry_after(headers)
     if found is None:
         found = retry_after(envelope.headers)
@@ -228,7 +228,7 @@ def _kind(envelope: _Envelope, status: int | None, dialect: Dialect) -> type[Pro
 
 
 def _of_text(text: str, status: int | None) -> type[ProviderError] | None:
-    """Return the class that only the message names."""
+    """Return the class that follows only from the message."""
     if any(phrase in text for phrase in _QUOTA_PHRASES):
         return errors.QuotaExceededError
     if status in _WORDS_ONLY_STATUSES and any(phrase in text for phrase in _KEY_PHRASES):
@@ -268,7 +268,7 @@ def _envelope(body: Mapping[str, Any]) -> _Envelope:
 
 
 def _upstream(metadata: Any, message: str) -> str:
-    """Return the message of the service behind a router; the router's own often holds no more than that one failed."""
+    """Return the message of a router's upstream; the router's own message is often generic."""
     raw = metadata.get("raw") if isinstance(metadata, dict) else None
     if not isinstance(raw, str) or not raw or raw in message:
         return ""

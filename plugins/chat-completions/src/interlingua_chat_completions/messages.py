@@ -1,4 +1,4 @@
-"""Write one canonical message as its wire objects, with the losses only this wire knows."""
+"""Write one canonical message as wire objects, with the losses of this wire."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class MessageProfile(NamedTuple):
     """The facts that determine a message's wire form, with the message itself: the key of the cached form.
 
     Attributes:
-        provider: the provider key; messages of this origin get their own state back.
+        provider: the provider key; state of messages from this origin is sent back.
         dialect: the service's deviations.
         thinking: the request leaves reasoning on.
         marked: the blocks of this message that get a cache marker.
@@ -50,7 +50,7 @@ class MessageProfile(NamedTuple):
 
 
 class ChatElement(NamedTuple):
-    """A message on the wire: ready JSON objects with commas between, its losses, its usable cache hints."""
+    """A message on this wire: JSON objects separated by commas, its losses, its usable cache hints."""
 
     wire: bytes
     losses: tuple[BlockLoss, ...] = ()
@@ -58,7 +58,7 @@ class ChatElement(NamedTuple):
 
 
 def to_wire_message(message: Message, profile: MessageProfile) -> ChatElement:
-    """Write one message; `wire` is empty where nothing of it can be written."""
+    """Write one message; `wire` is empty if it cannot be sent at all."""
     role, content = message.role, message.content
     losses: list[BlockLoss] = []
     if role is _ASSISTANT:
@@ -156,7 +156,7 @@ def _unwritable_in_result(at: int, part: ContentBlock) -> BlockLoss:
 def _assistant(  # noqa: C901, PLR0912  one pass over the blocks
     message: Message, profile: MessageProfile, losses: list[BlockLoss]
 ) -> dict[str, Any] | None:
-    """Return an assistant message: its text, reasoning where the service wants it, calls as it made them; or None."""
+    """Return an assistant message with its text, its calls, and its reasoning if the service wants it; or None."""
     dialect = profile.dialect
     metadata = message.metadata
     own = metadata.provider == profile.provider and metadata.model is not None
@@ -214,7 +214,7 @@ def _is_written_elsewhere(block: ContentBlock, replay: Mapping[str, Any], dialec
 def _reasoning(
     message: Message, profile: MessageProfile, replay: Mapping[str, Any], losses: list[BlockLoss]
 ) -> dict[str, Any]:
-    """Return the fields for an assistant message's reasoning: details as they came, or its text."""
+    """Return the fields for an assistant message's reasoning: its details unchanged, or its text."""
     dialect = profile.dialect
     blocks = message.content
     thoughts = [(at, block) for at, block in enumerate(blocks) if isinstance(block, ThinkingBlock)]
@@ -261,7 +261,7 @@ def _call(
 
 
 def is_own_chunk(block: OpaqueBlock) -> bool:
-    """True for a chunk of a kind not known here, such as a reference; other opaque state is no content."""
+    """Return True for a chunk of an unknown kind, such as a reference; other opaque state is not content."""
     return isinstance(block.data, dict) and block.data.get("type") == block.kind
 
 
@@ -282,7 +282,7 @@ def to_wire_chunks(message: Message, text: str, *, closed: Any = None) -> list[d
 
 
 def _thinking(block: ThinkingBlock, closed: Any) -> dict[str, Any]:
-    """Write a thinking chunk as it came (mistral/WIRE.md, Reasoning)."""
+    """Write a thinking chunk unchanged (mistral/WIRE.md, Reasoning)."""
     thought = [{"type": "text", "text": block.text}] if block.text else []
     chunk: dict[str, Any] = {"type": "thinking", "thinking": thought}
     if block.signature is not None:

@@ -1,4 +1,4 @@
-"""Write a request's options as body fields, with a loss where the service has no such option."""
+"""Write a request's options as body fields, with a loss for each option that the service lacks."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def to_wire_options(options: RequestOptions, dialect: Dialect, losses: list[Loss
 
 
 def at_least(wanted: int, least: int, losses: list[Loss]) -> int:
-    """Return the longest answer to ask for: what is wanted, or the least that the service takes."""
+    """Return the maximum length of the answer: as requested, or the least that the service accepts."""
     if wanted < least:
         losses.append(option_loss("max_tokens", "rewritten", f"the least this service takes is {least}; it is sent"))
     return max(wanted, least)
@@ -108,7 +108,7 @@ def _response_format(options: RequestOptions, dialect: Dialect, losses: list[Los
 
 
 def is_to_stop(options: RequestOptions) -> bool:
-    """Return whether the caller wants no thinking."""
+    """Return whether the caller switches thinking off."""
     return options.thinking is False or options.effort == "none"
 
 
@@ -145,7 +145,7 @@ def to_wire_effort(options: RequestOptions, dialect: Dialect, fields: dict[str, 
 def _stop_thinking(
     options: RequestOptions, dialect: Dialect, fields: dict[str, Any], reasoning: dict[str, Any], losses: list[Loss]
 ) -> None:
-    """Switch thinking off the way the service has for it, or ask for the least of a model that always thinks."""
+    """Switch thinking off in the service's form, or request the least effort from a model that always thinks."""
     option = "thinking" if options.thinking is False else "effort"
     if option == "thinking" and options.effort not in (None, "none"):
         losses.append(option_loss("effort", "dropped", "thinking is switched off"))

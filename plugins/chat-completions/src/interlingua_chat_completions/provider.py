@@ -1,4 +1,4 @@
-"""The hooks that are the same for every service on this format, for the plugin of a service to inherit."""
+"""Hooks that are the same for every service of this format, for plugins to inherit."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class ChatProvider:
     """A provider whose requests and answers are Chat Completions, each in the dialect of its model.
 
     Args:
-        key: the provider key; only messages of this origin get their opaque state back.
-        dialect_of: the dialect by model name; the same object for the same name.
+        key: the provider key; opaque state is sent back only for messages of this origin.
+        dialect_of: returns the dialect of a model name; the same name must return the same object.
     """
 
     contract_version = 1
@@ -77,12 +77,12 @@ class ChatProvider:
 
 
 def list_models_request(kind: str) -> WireRequest | None:
-    """Return the request for the live model list where `kind` is `models`; services of this format share its path."""
+    """Return the request for the live model list if `kind` is `models`; services of this format share its path."""
     return WireRequest(method="GET", path="/models", body=b"", api=API) if kind == "models" else None
 
 
 def from_wire_model_list(kind: str, response: WireResponse) -> Any:
-    """Return the model ids of a list where `kind` is `models`; an object with `data`, or a bare list (one service)."""
+    """Return the model ids of a list if `kind` is `models`; an object with `data`, or a list (one service)."""
     body = loads(response.body)
     listed: Sequence[Mapping[str, Any]] = body["data"] if isinstance(body, dict) else body
     return [model["id"] for model in listed] if kind == "models" else None

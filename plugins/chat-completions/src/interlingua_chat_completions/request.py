@@ -156,7 +156,7 @@ def _with_markers(
     losses: list[Loss],
     markers: Markers,
 ) -> list[ChatElement]:
-    """Put markers on the last hinted blocks, as many as the wire allows: their messages are written again."""
+    """Write the messages of the last hinted blocks again with markers, as many as the wire allows."""
     hinted = [(at, hint) for at, element in enumerate(elements) for hint in element.hints]
     many = len(hinted) - markers.left
     chosen: dict[int, tuple[Hint, ...]] = {}
@@ -175,7 +175,7 @@ def _with_markers(
 
 
 def _join_leading_system(messages: Sequence[Message], wire: list[bytes], dialect: Dialect) -> None:
-    """Write the leading system messages as one, for services that take exactly one."""
+    """Write the leading system messages as one, for services that accept only one."""
     count = next((at for at, message in enumerate(messages) if message.role is not Role.SYSTEM), len(messages))
     if count > 1:
         text = "\n\n".join([message.text for message in messages[:count]])

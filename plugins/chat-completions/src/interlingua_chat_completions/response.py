@@ -102,7 +102,7 @@ def from_wire_response(response: WireResponse, context: RequestContext, dialect:
 
 
 class ChatAnswerReader:
-    """Reads the first choice into events; other choices and what this wire adds are kept in `extras`."""
+    """Reads the first choice into events; `extras` keeps other choices and additional members."""
 
     def __init__(self, context: RequestContext, dialect: Dialect, *, whole: bool = False) -> None:
         self._context = context
@@ -117,7 +117,7 @@ class ChatAnswerReader:
         self._tier: str | None = None  # what the last usage event had
 
     def read(self, body: dict[str, Any]) -> list[StreamEvent]:
-        """Take one chunk, or the whole body."""
+        """Read one chunk, or the whole body."""
         out: list[StreamEvent] = []
         self.extras.read_body(body)
         self._usage(body, out)
@@ -129,7 +129,7 @@ class ChatAnswerReader:
         return out
 
     def end(self, *, complete: bool) -> list[StreamEvent]:
-        """Close what is open; `complete` when the wire showed that the answer is whole."""
+        """End the open blocks; `complete` if the wire showed that the answer is complete."""
         out: list[StreamEvent] = []
         citations = self.extras.citations
         if citations and self.has_text:

@@ -22,7 +22,7 @@ class ChatServing:
     It declares no paths: those of the format belong to the service that defined it.
 
     Args:
-        dialect_of: the dialect by model name; the same object for the same name.
+        dialect_of: returns the dialect of a model name; the same name must return the same object.
     """
 
     serving_version = 1

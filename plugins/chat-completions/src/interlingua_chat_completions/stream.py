@@ -16,7 +16,7 @@ from interlingua_chat_completions.response import ChatAnswerReader
 async def stream_response(  # noqa: C901, PLR0912  the hot path: a call per chunk would be a third of its cost
     source: AsyncIterator[WireChunk], context: RequestContext, dialect: Dialect
 ) -> AsyncIterator[StreamEvent]:
-    """Translate chunks; complete when a finish reason or `[DONE]` came, else the message stays unfinished.
+    """Translate chunks; without a finish reason or `[DONE]` the message is incomplete.
 
     Raises:
         MalformedResponseError: a chunk is not JSON.

@@ -47,7 +47,7 @@ def to_wire_message(message: Message) -> CohereElement:
 
 
 def _input(message: Message) -> CohereElement:
-    """Write a user's or system message; its documents are named where nothing else is left."""
+    """Write a user or system message; one that has only documents lists their names."""
     rows: list[BlockLoss] = []
     parts: list[dict[str, Any]] = []
     documents: list[bytes] = []
@@ -146,7 +146,7 @@ def _placed(citation: Mapping[str, Any], place: int) -> Mapping[str, Any]:
 
 
 def _other_citations(replay: Mapping[str, Any], content: list[Any], plan: str | None) -> list[Any]:
-    """Return the citations of a plan or of thinking, as far as these are sent."""
+    """Return the citations of a plan or of thinking, if these are sent."""
     thinking = next((at for at, part in enumerate(content) if part.get("type") == "thinking"), None)
     kept: list[Any] = []
     for citation in replay.get("citations") or ():
@@ -158,7 +158,7 @@ def _other_citations(replay: Mapping[str, Any], content: list[Any], plan: str | 
 
 
 def _call(block: ToolUseBlock, at: int, rows: list[BlockLoss]) -> dict[str, Any]:
-    """Write a call; its arguments are the string that came, or one of JSON."""
+    """Write a call; its arguments are the original string, or JSON."""
     raw = block.raw_input
     if block.parse_error is not None:
         rows.append(BlockLoss(at, block.type, "rewritten", "its arguments are no JSON; sent inside a JSON object"))

@@ -1,4 +1,4 @@
-"""The models this service has and what each can carry, from `models.json`."""
+"""The service's models and their capabilities, from `models.json`."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def model_of(name: str) -> ModelInfo | None:
 
 @cache
 def capabilities_of(name: str) -> ModelCapabilities:
-    """Return what the service can carry with a model; a model that is not listed gets the defaults, with images."""
+    """Return the capabilities of a model; a model that is not listed has the defaults, with images."""
     model = model_of(name)
     if model is None:
         return attrs.evolve(DEFAULTS, supports_images=True, supports_image_urls=True, accepted_image_media_types=IMAGES)

@@ -1,4 +1,4 @@
-"""The provider object: the hooks, how to reach the service, and what an answer costs."""
+"""The provider object: its hooks, how to reach the service, and the cost of answers."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def connection(settings: ConnectionSettings) -> Connection:
 
 
 def cost_of(message: Message, model: ModelInfo | None) -> CostParts | None:
-    """Return billed tokens times rate: what the service adds to a prompt is counted and not billed (WIRE.md, Usage)."""
+    """Return billed tokens times rate; tokens that the service adds to a prompt are not billed (WIRE.md, Usage)."""
     usage = message.metadata.usage
     units: Mapping[str, Any] = (usage.extra_units if usage is not None else None) or {}
     price = model.price_at(message.created_at) if model is not None else None

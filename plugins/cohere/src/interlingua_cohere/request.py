@@ -1,4 +1,4 @@
-"""A conversation, tools and options -> one request of v2 chat; and the requests for other purposes."""
+"""A conversation, tools and options -> one request of v2 chat; auxiliary requests."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def to_wire_tools(tools: Sequence[ToolDefinition], losses: list[Loss]) -> bytes:
 
 
 def _complete(value: Any) -> Any:
-    """Return a definition whose objects have `properties` and whose arrays have `items`, as every example has them."""
+    """Return a definition with `properties` in all objects and `items` in all arrays, as in the service's examples."""
     if isinstance(value, Mapping):
         whole = {name: _complete(item) for name, item in value.items()}
         if whole.get("type") in ("object", "array"):

@@ -1,4 +1,4 @@
-"""A whole answer -> canonical message, read with the reader of streams; usage; the other answers (WIRE.md, Answers)."""
+"""A whole answer -> canonical message, by the reader of streams; usage; auxiliary answers (WIRE.md, Answers)."""
 
 from __future__ import annotations
 

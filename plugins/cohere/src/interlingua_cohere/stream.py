@@ -43,7 +43,7 @@ _KINDS = (("thinking", ThinkingDelta), ("text", TextDelta))
 
 
 async def stream_response(source: AsyncIterator[WireChunk], context: RequestContext) -> AsyncIterator[StreamEvent]:
-    """Translate events; complete with `message-end`, else the message stays unfinished."""
+    """Translate events; without `message-end` the message is incomplete."""
     reader = CohereAnswerReader(context)
     async for chunk in source:
         if chunk.data == DONE:
@@ -76,7 +76,7 @@ class CohereAnswerReader:
 
     Attributes:
         trace: facts that help to understand the answer.
-        done: True when the answer is whole.
+        done: the answer is complete.
         error: the error that ended the answer, if any.
     """
 
@@ -93,7 +93,7 @@ class CohereAnswerReader:
         self.error: ProviderError | None = None
 
     def read(self, line: Mapping[str, Any]) -> list[StreamEvent]:
-        """Take one event of a stream."""
+        """Read one event of a stream."""
         kind, delta = line.get("type"), _dict(line.get("delta"))
         if not isinstance(kind, str):
             if isinstance(line.get("message"), str):
@@ -118,7 +118,7 @@ class CohereAnswerReader:
         return []
 
     def read_content(self, index: int, item: Any) -> list[StreamEvent]:
-        """Take an item of content, its beginning or a piece of it."""
+        """Read an item of content, its beginning or a piece of it."""
         item = _dict(item)
         if index in self._foreign:
             _merge(self._foreign[index], item)
@@ -137,14 +137,14 @@ class CohereAnswerReader:
         return out
 
     def read_plan(self, text: Any) -> list[StreamEvent]:
-        """Take the plan before calls, or a piece of it."""
+        """Read the plan before calls, or a piece of it."""
         if not isinstance(text, str) or not text:
             return []
         self._plan.append(text)
         return [ThinkingDelta(index=PLAN, text=text)]
 
     def start_call(self, index: int, call: Any) -> list[StreamEvent]:
-        """Take a call, or the beginning of one."""
+        """Read a call, or its beginning."""
         at, call = CALLS + index, _dict(call)
         function = call.get("function")
         if at in self._calls or at in self._foreign:
@@ -163,7 +163,7 @@ class CohereAnswerReader:
         return [start, *self.continue_call(index, call)]
 
     def continue_call(self, index: int, call: Any) -> list[StreamEvent]:
-        """Take more of a call's arguments."""
+        """Read further arguments of a call."""
         at, call = CALLS + index, _dict(call)
         if at in self._foreign:
             _merge(self._foreign[at], call)
@@ -176,15 +176,15 @@ class CohereAnswerReader:
         return [ToolUseInputDelta(index=at, partial_json=arguments)] if isinstance(arguments, str) and arguments else []
 
     def end_call(self, index: int, _nothing: Any = None) -> list[StreamEvent]:
-        """Take the end of a call."""
+        """Read the end of a call."""
         return [ToolUseEnd(index=CALLS + index)] if CALLS + index in self._calls else []
 
     def read_citation(self, citation: Any) -> None:
-        """Take one citation, or a list of them."""
+        """Read one citation, or a list of citations."""
         self._citations += [one for one in (citation if isinstance(citation, list) else [citation]) if _dict(one)]
 
     def read_end(self, end: Mapping[str, Any]) -> list[StreamEvent]:
-        """Take why the answer ended and what it used, of the last event or the whole body."""
+        """Read the stop reason and the usage from the last event or the whole body."""
         reason, error = end.get("finish_reason"), end.get("error")
         self._stop = reason if isinstance(reason, str) else None
         self.done = True
@@ -194,7 +194,7 @@ class CohereAnswerReader:
         return [] if usage is None else [UsageUpdate(usage=usage)]
 
     def end(self, *, complete: bool) -> list[StreamEvent]:
-        """Return the last events; `complete` where the wire marked the answer as whole."""
+        """Return the last events; `complete` if the wire marked the answer as complete."""
         out: list[StreamEvent] = []
         placed: dict[int, list[Any]] = {}
         others: list[Any] = []
@@ -222,7 +222,7 @@ class CohereAnswerReader:
         return out
 
     def _place(self, citation: Mapping[str, Any]) -> int | None:
-        """Return the index of the text that a citation is of, or None."""
+        """Return the index of the text that a citation belongs to, or None."""
         if citation.get("type") in _OF_NO_TEXT:
             return None
         texts = [at for at, kind in self._kinds.items() if kind == "text"]

@@ -18,7 +18,7 @@ CallEvent = ToolUseStart | ToolUseInputDelta | ToolUseEnd
 
 
 class PartialArgs:
-    """The arguments of one call so far, put together from values with paths."""
+    """The arguments of one call so far, built from values with paths."""
 
     def __init__(self, given: Any) -> None:
         self.value: dict[str, Any] = dict(given) if isinstance(given, dict) else {}
@@ -63,7 +63,7 @@ def _set(holder: Any, step: Any, value: Any) -> None:
 
 
 def _steps(path: str) -> list[str | int]:
-    """Read `$.a[0].b`; a path not understood is the name of one member."""
+    """Read a path such as `$.a[0].b`; any other string is the name of one member."""
     rest = path.removeprefix("$")
     steps: list[str | int] = []
     at = 0
@@ -130,7 +130,7 @@ class CallReader:
             yield ToolUseEnd(index=start.index, block=_block(start, call.get("args"), signature))
 
     def flush(self, *, whole: bool) -> Iterator[StreamEvent]:
-        """End what is open; a call cut off keeps the arguments that came.
+        """End the open call; a call that was cut off keeps the arguments so far.
 
         Args:
             whole: the answer is complete, so the call is.
@@ -158,7 +158,7 @@ class CallReader:
 
 
 def _block(start: ToolUseStart, args: Any, signature: str | None) -> ToolUseBlock:
-    """Return a call; arguments that are not an object are kept as text with the reason."""
+    """Return a call; arguments that are not an object are kept as a string, with the parse error."""
     raw, error, value = None, None, args
     if args is not None and not isinstance(args, dict):
         raw = args if isinstance(args, str) else dumps(args).decode()

@@ -1,4 +1,4 @@
-"""Messages -> `contents` and `systemInstruction`: a content for each message, the results of a batch in one."""
+"""Messages -> `contents` and `systemInstruction`: one content a message; all results of an answer in one."""
 
 from __future__ import annotations
 
@@ -62,9 +62,9 @@ class Contents(NamedTuple):
 
 
 class WrittenResult(NamedTuple):
-    """A result without its call's name and id, which depend on the call; `rest` is what follows them.
+    """A result without its call's name and id, which depend on the call; `rest` is the JSON after them.
 
-    `whole` for one of a caller's request: `rest` is all of it.
+    `whole`: the result is from a caller's request, and `rest` is all of it.
     """
 
     name: str
@@ -95,7 +95,7 @@ class MessageParts(NamedTuple):
 
 
 def to_wire_contents(messages: Sequence[Message], model: str) -> Contents:
-    """Join the projected conversation; neighbours of one role stay apart, so what was sent never changes."""
+    """Join the projected conversation; neighbours of one role are not merged, so that the prefix never changes."""
     pieces = encode_messages(messages, model)
     leading = next((at for at, message in enumerate(messages) if message.role is not _SYSTEM), len(messages))
     system = b",".join([piece.joined for piece in pieces[:leading] if piece.joined])
@@ -137,7 +137,7 @@ def encode_messages(messages: Sequence[Message], model: str) -> list[MessagePart
 
 
 def join_results(results: Sequence[WrittenResult], calls: Mapping[str, tuple[str, bool]]) -> bytes:
-    """Join results, each with its call's name, and with its id only where the model gave the call one."""
+    """Join results, each with its call's name, and with its id only if the model sent one."""
     written = []
     name, issued = calls.get(results[0].call_id, (None, False)) if results else (None, False)
     for result in results:
@@ -231,7 +231,7 @@ def _call(
 
 
 def _result(block: ToolResultBlock, index: int, rows: list[BlockLoss]) -> WrittenResult:
-    """Write a result, and behind it what of its media it cannot hold (WIRE.md, Tool results)."""
+    """Write a result, followed by the media that it cannot contain (WIRE.md, Tool results)."""
     output: list[Any] = []
     inside: list[dict[str, Any]] = []
     beside: list[dict[str, Any]] = []
@@ -259,14 +259,14 @@ def _result(block: ToolResultBlock, index: int, rows: list[BlockLoss]) -> Writte
 
 
 def _as_it_came(block: ToolResultBlock, parts: Sequence[Mapping[str, Any]] | None) -> WrittenResult | None:
-    """Return the result of a caller's request, unless it was changed since."""
+    """Return the result as in a caller's request, unless it was changed since."""
     if not parts or from_wire_result(parts) != (block.content, block.is_error):
         return None
     return WrittenResult(block.tool_use_id, block.tool_use_id, dumps(list(parts))[1:-1], whole=True)
 
 
 def from_wire_result(result: Sequence[Mapping[str, Any]]) -> tuple[tuple[ContentBlock, ...], bool]:
-    """Return content of a caller's `functionResponse`, and whether it is an error (WIRE.md, Tool results).
+    """Return the content of a caller's `functionResponse`, and whether it is an error (WIRE.md, Tool results).
 
     Args:
         result: its part and the media parts beside it.
@@ -340,7 +340,7 @@ def from_wire_media(part: dict[str, Any]) -> Media | None:
 
 
 def media_extras(part: dict[str, Any]) -> dict[str, Any]:
-    """Return what a media part carries beside its data (its signature, for one), to be sent back with it."""
+    """Return the further members of a media part, such as its signature, to send them back."""
     return {name: value for name, value in part.items() if name not in _DATA}
 
 
@@ -350,7 +350,7 @@ def media_key(block: Media) -> str:
 
 
 def _unsupported_fields(block: Media) -> str | None:
-    """Return the names of the fields of a block that this wire has no place for, or None."""
+    """Return the names of a block's fields that this wire does not have, or None."""
     names: list[str] = []
     if isinstance(block, DocumentBlock):
         names = [name for name in ("title", "context") if getattr(block, name) is not None]

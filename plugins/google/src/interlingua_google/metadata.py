@@ -67,11 +67,11 @@ def from_wire_usage(raw: Mapping[str, Any], searches: int = 0) -> Usage:
 
 
 def billed_searches(groundings: Sequence[Mapping[str, Any]], model: str) -> int:
-    """Return how many searches an answer is billed: its queries, but one in all for models before Gemini 3.
+    """Return the number of billed searches of an answer: its queries; at most one for models before Gemini 3.
 
     Args:
         groundings: the values of `GROUNDING` of the answer's chunks; a later one may repeat an earlier one's queries.
-        model: that answered.
+        model: the model that answered.
     """
     found = [each.get("groundingMetadata") for each in groundings]
     queries = {query for each in found if isinstance(each, dict) for query in each.get("webSearchQueries") or ()}
@@ -149,7 +149,7 @@ def citations_by_block(candidates: Sequence[Mapping[str, Any]], texts: Mapping[i
 
 
 def _citations(metadata: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
-    """Yield each citation and the words it is about, "" where it names only offsets."""
+    """Yield each citation and the text it refers to; "" if it has only offsets."""
     grounding = metadata.get("groundingMetadata")
     if isinstance(grounding, dict):
         chunks = _listed(grounding, "groundingChunks")
@@ -172,13 +172,13 @@ def _listed(holder: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
 
 
 class OtherCandidates:
-    """The candidates beside the first by number, put together from the chunks they came in."""
+    """The candidates after the first, by number, merged from their chunks."""
 
     def __init__(self) -> None:
         self._found: dict[int, dict[str, Any]] = {}
 
     def add(self, number: int, candidate: Mapping[str, Any]) -> None:
-        """Take one candidate, or what a chunk adds to it."""
+        """Add one candidate, or a chunk of it."""
         whole = self._found.setdefault(number, {"content": {"role": "model", "parts": []}})
         whole.update({name: value for name, value in candidate.items() if name != "content"})
         parts: list[Any] = whole["content"]["parts"]
@@ -190,7 +190,7 @@ class OtherCandidates:
                 parts.append(part)
 
     def all(self) -> list[dict[str, Any]]:
-        """Return them in order."""
+        """Return the candidates in order."""
         return [whole for _, whole in sorted(self._found.items())]
 
 

@@ -1,4 +1,4 @@
-"""The models this service has and what each can do, from `models.json` and the generation in a name."""
+"""The service's models and their capabilities, from `models.json` and the generation in a name."""
 
 from __future__ import annotations
 
@@ -71,14 +71,14 @@ def model_of(name: str) -> ModelInfo | None:
 
 @cache
 def generation_of(name: str) -> int | None:
-    """Return the model's generation by its name, or None where the name does not tell."""
+    """Return the model's generation by its name; None if the name does not tell."""
     found = _generation(name)
     return int(found[1]) if found else None
 
 
 @cache
 def capabilities_of(name: str) -> ModelCapabilities:
-    """Return what the service can carry with a model; a model that is not listed gets its generation's defaults."""
+    """Return the capabilities of a model; a model that is not listed has its generation's defaults."""
     model = model_of(name)
     # media inside results: third generation and later
     third = (generation_of(name) or 0) >= 3
@@ -100,7 +100,7 @@ def capabilities_of(name: str) -> ModelCapabilities:
 
 
 def facts_of(name: str) -> FrozenDict:
-    """Return what `models.json` says of a model beyond its capabilities; what is absent is unknown."""
+    """Return the further facts about a model in `models.json`; an absent fact is unknown."""
     model = model_of(name)
     return EMPTY if model is None else model.facts
 

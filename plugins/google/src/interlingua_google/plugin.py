@@ -99,7 +99,7 @@ class _Google:
 
 
 def connection(settings: ConnectionSettings) -> Connection:
-    """Return how to reach the service (WIRE.md, Connection).
+    """Return the connection to the service (WIRE.md, Connection).
 
     Options: `version` (v1beta by default); `user_project` becomes `x-goog-user-project`.
     """
@@ -133,7 +133,7 @@ def _headers(options: Mapping[str, Any]) -> dict[str, str]:
 
 
 def auxiliary_request(kind: str, arguments: Mapping[str, Any]) -> WireRequest | None:
-    """Return the request for `models` (no arguments) or `count_tokens` (`request`: the one to count)."""
+    """Return the request for `models` (no arguments) or `count_tokens` (`request`: the request to count)."""
     if kind == "models":
         return WireRequest(method="GET", path="/models?pageSize=1000", body=b"", api=models.API)
     if kind == "count_tokens":

@@ -103,12 +103,12 @@ def model_path(model: str) -> str:
 
 
 def method_path(model: str, *, stream: bool) -> str:
-    """Return the path of the method that answers; without `alt=sse` a stream would be one JSON array."""
+    """Return the path of the method; without `alt=sse` a stream would be one JSON array."""
     return f"{model_path(model)}:{'streamGenerateContent?alt=sse' if stream else 'generateContent'}"
 
 
 def to_wire_tools(tools: Sequence[ToolDefinition], losses: list[Loss]) -> list[dict[str, Any]]:
-    """Return the declarations; `parametersJsonSchema` takes the whole canonical subset, `parameters` would not."""
+    """Return the declarations; `parametersJsonSchema` accepts the whole canonical subset, `parameters` does not."""
     made = []
     for at, tool in enumerate(tools):
         declaration: dict[str, Any] = {"name": tool.name}
@@ -186,7 +186,7 @@ def to_wire_generation(options: RequestOptions, losses: list[Loss], *, tools: bo
 
 
 def to_wire_thinking(options: RequestOptions, losses: list[Loss]) -> dict[str, Any] | None:
-    """Return `thinkingConfig`, or None where the model's default is wanted. Never both a budget and a level."""
+    """Return `thinkingConfig`, or None for the model's default. Never both a budget and a level."""
     budget, effort = options.thinking_budget, options.effort
     off = options.thinking is False or effort == "none"
     if not off and options.thinking is None and budget is None and effort is None:
@@ -237,7 +237,7 @@ def _levelled(options: RequestOptions, losses: list[Loss], *, off: bool) -> dict
 
 
 def to_wire_schema(schema: Mapping[str, Any], losses: list[Loss], path: str, block_type: str) -> dict[str, Any]:
-    """Return the schema without the keywords to be left out; they move into the description, one loss each."""
+    """Return the schema without unsupported keywords; they move into the description, with one loss each."""
     out: dict[str, Any] = {}
     words: list[str] = []
     for name, value in schema.items():

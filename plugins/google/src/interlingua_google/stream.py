@@ -73,7 +73,7 @@ async def stream_response(
 
 
 def _text_only(chunk: Any) -> str | None:
-    """Return the text of the commonest chunk, which is nothing but more text; None for any other."""
+    """Return the text of a chunk that only adds text, the most common kind; None for others."""
     try:
         candidates = chunk["candidates"]
         candidate = candidates[0]
@@ -148,12 +148,12 @@ class GeminiStreamReader:
                 yield from self._candidate(candidate)
 
     def count(self, usage: Any) -> None:
-        """Take note of counts."""
+        """Update the counts."""
         if usage and isinstance(usage, dict):
             self.usage.update(usage)
 
     def finish(self) -> Iterator[StreamEvent]:
-        """End the answer: the source is over, in good order or not."""
+        """End the answer after the source has ended, completely or not."""
         if self.over:
             return
         stopped = "finishReason" in self._last
@@ -229,7 +229,7 @@ class GeminiStreamReader:
             yield BlockEnd(index=self.index, block=_end_of(kind, signature))
 
     def _flush(self, *, whole: bool) -> Iterator[StreamEvent]:
-        """End the blocks: signatures and citations are known now."""
+        """End the blocks, whose signatures and citations are known now."""
         yield from self._calls.flush(whole=whole)
         texts = {
             index: repair_surrogates("".join(text.pieces)) for index, text in self._texts.items() if text.kind == "text"

@@ -1,4 +1,4 @@
-"""Mistral's models, how the service speaks Chat Completions with each, and what each can carry."""
+"""Mistral's models, and the dialect and capabilities of each."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ def find_listed(name: str) -> ModelInfo | None:
 
 
 def facts_of(name: str) -> FrozenDict:
-    """Return the model's facts; absent means unknown.
+    """Return the model's facts; an absent fact is unknown.
 
-    `efforts` it takes, where its reasoning is adjustable; `reasoning` says `effort` then, or `always`.
-    `user_after_results` is true where a user message directly after tool results is accepted (recorded traffic; the
-    documentation says it is refused: WIRE.md, Order of messages).
+    `efforts` are the accepted efforts, if its reasoning is adjustable; `reasoning` is then `effort`, else `always`.
+    `user_after_results` is true if a user message directly after tool results is accepted (recorded traffic; the
+    documentation says that it is rejected: WIRE.md, Order of messages).
     """
     model = find_listed(name)
     return EMPTY if model is None else model.facts
@@ -53,7 +53,7 @@ def facts_of(name: str) -> FrozenDict:
 
 @cache
 def dialect_of(model: str) -> Dialect:
-    """Return the dialect of one model; the same object for the same name."""
+    """Return the dialect of one model; the same name returns the same object."""
     facts = facts_of(model)
     return _dialect(tuple(facts.get("efforts") or ()), lax=bool(facts.get("user_after_results")))
 
@@ -90,5 +90,5 @@ def _dialect(efforts: tuple[str, ...], *, lax: bool) -> Dialect:
 
 @cache
 def capabilities_for(model: str) -> ModelCapabilities:
-    """Return what this service can carry with a model; the same object for the same name."""
+    """Return the capabilities of a model; the same name returns the same object."""
     return capabilities_of(dialect_of(model), _STATED, find_listed(model))

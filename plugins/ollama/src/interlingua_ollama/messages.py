@@ -25,7 +25,7 @@ _ROLES = {Role.SYSTEM: "system", Role.USER: "user", Role.ASSISTANT: "assistant"}
 
 
 class OllamaElement(NamedTuple):
-    """One message on this wire, None where nothing of it can be sent; its losses; whether its result has no name."""
+    """One message on this wire (None if it cannot be sent at all), its losses, and whether its result lacks a name."""
 
     wire: bytes | None
     rows: tuple[BlockLoss, ...] = ()
@@ -33,7 +33,7 @@ class OllamaElement(NamedTuple):
 
 
 def to_wire_messages(messages: Sequence[Message]) -> list[OllamaElement]:
-    """Write all messages; results are matched by name here, so one without a name gets its call's."""
+    """Write all messages; a result without a tool name gets its call's, because the server matches results by name."""
     elements = encode_each(messages, "ollama", to_wire_message)
     for at, element in enumerate(elements):
         if element.nameless:
@@ -42,7 +42,7 @@ def to_wire_messages(messages: Sequence[Message]) -> list[OllamaElement]:
 
 
 def _missing_tool_name(messages: Sequence[Message], at: int) -> str | None:
-    """Return the name of the call that a result without a name answers: core put it right behind that call."""
+    """Return the tool name of a result that has none; core places each result directly after its call."""
     block = messages[at].tool_results[0]
     while at > 0 and messages[at].role is _TOOL:
         at -= 1
@@ -53,8 +53,8 @@ def to_wire_message(message: Message, tool_name: str | None = None) -> OllamaEle
     """Write one message.
 
     Args:
-        message: projected.
-        tool_name: name of the tool a result answers, where the block does not say.
+        message: the projected message.
+        tool_name: tool name of a result, if the block has none.
     """
     rows: list[BlockLoss] = []
     shells: Mapping[str, Any] = replay_state(message, API).get("calls") or EMPTY

@@ -1,4 +1,4 @@
-"""The provider object: the hooks, how to reach the server, and what this wire can carry."""
+"""The provider object: its hooks, how to reach the server, and the capabilities of this API."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class _Ollama:
 
 
 def capabilities_of(options: RequestOptions | None) -> ModelCapabilities:
-    """Return what can be carried; the window is what the request asks for with `num_ctx`, else unknown (0)."""
+    """Return the capabilities; the context window is the request's `num_ctx`, else unknown (0)."""
     extra = options.provider_options if options is not None else {}
     inner = extra.get("options")
     window = extra.get("num_ctx", inner.get("num_ctx") if isinstance(inner, dict) else None)
@@ -152,10 +152,10 @@ def connection(settings: ConnectionSettings) -> Connection:
 def base_url_of(host: str) -> str:
     """Return the base URL of `host`, `host:port`, `:port`, `host/path` or a URL, as the official clients read it.
 
-    A URL without a port gets its scheme's; anything else gets this service's own port.
+    A URL without a port has its scheme's port; other forms have this service's default port.
 
     Raises:
-        CallerError: it is no address.
+        CallerError: the value is not an address.
     """
     scheme, marker, rest = host.strip().partition("://")
     if not marker:

@@ -48,7 +48,7 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
     """Write the request; `stream` is always written, because this wire streams by default.
 
     Raises:
-        CapabilityError: a call was demanded, which this wire cannot express.
+        CapabilityError: a forced call, which this wire does not have.
     """
     losses: list[Loss] = []
     others = to_wire_options(options, losses)
@@ -67,7 +67,7 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
 
 
 def to_wire_tools(tools: Sequence[ToolDefinition], losses: list[Loss]) -> bytes:
-    """Write the tools, without what the server would drop from a schema; the definitions are not changed."""
+    """Write the tools without the parts of a schema that the server drops; the definitions are not changed."""
     wire: list[bytes] = []
     for at, tool in enumerate(tools):
         if isinstance(tool, WireTool) and tool.api == API:
@@ -123,7 +123,7 @@ def to_wire_options(options: RequestOptions, losses: list[Loss]) -> dict[str, An
     field out.
 
     Raises:
-        CapabilityError: a call was demanded, which this wire cannot express.
+        CapabilityError: a forced call, which this wire does not have.
     """
     if options.tool_choice == "required" or isinstance(options.tool_choice, ToolChoice):
         raise CapabilityError("this wire cannot force a tool call", path="options.tool_choice")
@@ -185,7 +185,7 @@ def _levels(model: str) -> tuple[str, ...]:
 
 
 def takes_levels_only(model: str) -> bool:
-    """Return True for the family whose thinking has levels and no off."""
+    """Return True for the family whose thinking has levels and cannot be switched off."""
     return model.rpartition("/")[2].startswith("gpt-oss")
 
 

@@ -44,7 +44,7 @@ _READ = frozenset(("message", "response", "thinking", "done", "error"))
 
 
 async def stream_response(source: AsyncIterator[WireChunk], context: RequestContext) -> AsyncIterator[StreamEvent]:
-    """Translate lines; complete when one of them says `done`, else the message stays unfinished."""
+    """Translate lines; without `done` the message is incomplete."""
     reader = OllamaAnswerReader(context)
     async for chunk in source:
         line = _load(chunk.data)
@@ -100,7 +100,7 @@ class OllamaAnswerReader:
         self.done: str | bool = False
 
     def read(self, line: Mapping[str, Any]) -> list[StreamEvent]:
-        """Take one line, or the whole body."""
+        """Read one line, or the whole body."""
         out: list[StreamEvent] = []
         message = line.get("message")
         if isinstance(message, dict):
@@ -119,7 +119,7 @@ class OllamaAnswerReader:
         return out
 
     def end(self, *, complete: bool) -> list[StreamEvent]:
-        """Return the last events; `complete` where the wire marked the answer as whole."""
+        """Return the last events; `complete` if the wire marked the answer as complete."""
         out: list[StreamEvent] = [RawUpdate(trace=self._trace)] if self._trace else []
         if complete:
             raw = self.done if isinstance(self.done, str) else None
@@ -175,7 +175,7 @@ class OllamaAnswerReader:
 
 
 def _whole_call(arguments: Any, minted: str, name: str, issued: str | None) -> ToolUseBlock:
-    """Return a call; arguments that are not an object are kept as text with the reason."""
+    """Return a call; arguments that are not an object are kept as a string, with the parse error."""
     if arguments is None or isinstance(arguments, dict):
         return ToolUseBlock(id=minted, name=name, input=arguments, provider_id=issued)
     raw = arguments if isinstance(arguments, str) else dumps(arguments).decode()
@@ -186,7 +186,7 @@ def _whole_call(arguments: Any, minted: str, name: str, issued: str | None) -> T
 
 
 def _usage(line: Mapping[str, Any]) -> Usage | None:
-    """Read the counts; a zero is absent here, so absent stays unknown."""
+    """Read the counts; this wire leaves zeros out, so an absent count is unknown."""
     read, written = _count(line.get("prompt_eval_count")), _count(line.get("eval_count"))
     return None if read is None and written is None else Usage(input_tokens=read, output_tokens=written)
 

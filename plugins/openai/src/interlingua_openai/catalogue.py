@@ -1,4 +1,4 @@
-"""OpenAI's models and what each can carry on which API; one not listed gets the defaults, marked assumed."""
+"""OpenAI's models and their capabilities by API; a model that is not listed has the defaults, marked as assumed."""
 
 from __future__ import annotations
 
@@ -98,20 +98,20 @@ def model_of(name: str) -> ModelInfo | None:
 
 
 def facts_of(name: str) -> FrozenDict:
-    """Return the model's facts: `reasoning` (none, off, on, always), `sampling`, …; absent means unknown.
+    """Return the model's facts: `reasoning` (none, off, on, always), `sampling`, …; an absent fact is unknown.
 
-    `efforts` it takes, `chat_efforts` where Chat Completions takes fewer; `chat_tools_think` is false where Chat
-    Completions takes functions only from a request without reasoning (WIRE.md, Reasoning and sampling).
+    `efforts` are the accepted efforts, `chat_efforts` those of Chat Completions if they are fewer. `chat_tools_think`
+    is false if Chat Completions accepts functions only without reasoning (WIRE.md, Reasoning and sampling).
     """
     model = model_of(name)
     return EMPTY if model is None else model.facts
 
 
 def api_of(model: str, wanted: str | None) -> str:
-    """Choose the wire format: what is asked for, else what the model needs, else Responses.
+    """Return the API: the requested one, else the one that the model needs, else Responses.
 
     Raises:
-        CapabilityError: this provider has no such API.
+        CapabilityError: this provider does not have the requested API.
     """
     if wanted is None:
         known = model_of(model)
@@ -123,7 +123,7 @@ def api_of(model: str, wanted: str | None) -> str:
 
 @cache
 def capabilities_of(name: str, api: str) -> ModelCapabilities:
-    """Return what this service can carry with a model on one wire; the same object for the same arguments."""
+    """Return the capabilities of a model with one API; the same arguments return the same object."""
     defaults = DEFAULTS[api]
     model = model_of(name)
     if model is None:

@@ -1,4 +1,4 @@
-"""How OpenAI speaks Chat Completions with each model, as data for the shared format."""
+"""OpenAI's dialect of Chat Completions for each model."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def to_wire(
     """Write the request of this provider key.
 
     Raises:
-        CapabilityError: tools for a model that takes them on the other API only.
+        CapabilityError: tools for a model that accepts them only on the other API.
     """
     losses: list[Loss] = []
     options = _without_thinking(options, losses) if tools else options
@@ -35,7 +35,7 @@ def to_wire(
 
 
 def _without_thinking(options: RequestOptions, losses: list[Loss]) -> RequestOptions:
-    """Switch reasoning off where this API takes functions only without it (WIRE.md, Reasoning and sampling)."""
+    """Switch reasoning off if this API accepts functions only without it (WIRE.md, Reasoning and sampling)."""
     facts = facts_of(options.model)
     asked = options.effort not in (None, "none") or options.thinking
     if facts.get("chat_tools_think", True) or options.thinking is False:
@@ -61,10 +61,10 @@ def dialect_for(options: RequestOptions) -> Dialect:
 
 @cache
 def dialect_of(model: str, *, samples: bool = True) -> Dialect:
-    """Return the dialect of one model; the same object for the same arguments.
+    """Return the dialect of one model; the same arguments return the same object.
 
-    A reasoning model has `developer` messages where others have `system`; one that always reasons takes no sampling,
-    and the later ones take no stop sequences. A model of unknown facts gets what all accept.
+    A reasoning model has `developer` messages instead of `system`. A model that always reasons accepts no sampling, and
+    later ones accept no stop sequences. A model with unknown facts gets only what all models accept.
     """
     facts = facts_of(model)
     kind = facts.get("reasoning")

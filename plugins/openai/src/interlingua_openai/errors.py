@@ -1,4 +1,4 @@
-"""Read OpenAI's failed answers, of both wires, as typed errors."""
+"""Typed errors from failed answers of both APIs."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The provider object for OpenAI: its hooks and its connection.
 
-Hooks import what they use when they are called, so that a client is made without the wire formats.
+Hooks import modules when they are called, so that making a client does not import both APIs.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ class _OpenAI:
 
     @hookimpl
     def auxiliary_request(self, kind: str, arguments: Mapping[str, Any]) -> WireRequest | None:
-        """Offer `models` (no arguments) and `count_tokens` (`request`: the one to count; only Responses can)."""
+        """Build the request for `models` (no arguments) or `count_tokens` (`request`; only for Responses)."""
         from interlingua.plugins import WireRequest, dumps, loads
 
         if kind == "models":

@@ -23,13 +23,13 @@ def reported_cost(message: Message) -> Decimal | None:
 
 
 def generation_id(message: Message) -> str | None:
-    """Return the service's id of an answer, for the generation endpoint; None when it is not known."""
+    """Return the service's id of an answer, for the generation endpoint; None if it is unknown."""
     found = _trace(message).get("id")
     return found if isinstance(found, str) and found else None
 
 
 def dollars(value: Any) -> Decimal | None:
-    """Read an amount; None when it is no number."""
+    """Read an amount; None if it is not a number."""
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         return None
     return Decimal(str(value))

@@ -1,7 +1,7 @@
-"""OpenRouter's models, how the service speaks Chat Completions, and what each model can carry.
+"""OpenRouter's models, and the dialect and capabilities of each.
 
-The rules of a model's vendor hold as well, because what the vendor's API refuses comes back as a 400 (WIRE.md,
-Upstream rules).
+The rules of a model's vendor apply too, because the vendor's rejections are returned as a 400 (WIRE.md, Upstream
+rules).
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ _WITHOUT_NAMES = attrs.evolve(DIALECT, tool_choices=frozenset(("auto", "none", "
 
 
 def dialect_of(model: str) -> Dialect:
-    """Return the dialect of one model, whichever variant (`vendor/model:variant`); the same object for the same one."""
+    """Return the dialect of one model and its variants (`vendor/model:variant`); the same object each time."""
     name = model.partition(":")[0].lstrip("~")
     if name == "openai/gpt-4.1":
         return _OPENAI_RESPONSES
@@ -127,6 +127,6 @@ def find_listed(name: str) -> ModelInfo | None:
 
 @cache
 def capabilities_for(name: str) -> ModelCapabilities:
-    """Return what this service can carry with a model; the same object for the same name."""
+    """Return the capabilities of a model; the same name returns the same object."""
     vendor = _VENDORS.get(name.partition("/")[0].lstrip("~"), {})
     return capabilities_of(dialect_of(name), {**_DEFAULTS, **vendor}, find_listed(name))

@@ -42,7 +42,7 @@ class _OpenRouter(ChatProvider):
     def to_wire(
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions
     ) -> WireRequest:
-        """Write a request; one with a response schema goes to upstreams that keep to schemas (WIRE.md, Request)."""
+        """Write a request; with a response schema only upstreams that enforce it are used (WIRE.md, Request)."""
         extra = options.provider_options
         preferences = extra.get("provider", EMPTY)
         if options.response_schema is not None and isinstance(preferences, Mapping):
@@ -61,9 +61,9 @@ class _OpenRouter(ChatProvider):
 
     @hookimpl
     def connection(self, settings: ConnectionSettings) -> Connection:
-        """Options, each sent as a header when given (WIRE.md, Connection).
+        """Return the connection; each option is sent as a header if it is set (WIRE.md, Connection).
 
-        `referer` (the app's URL), `title` (its name) and `categories` (comma-separated) name the calling application;
+        `referer` (the app's URL), `title` (its name) and `categories` (comma-separated) identify the application;
         `metadata` asks for `openrouter_metadata` in the answer.
         """
         environ, options = settings.environ, settings.options
@@ -81,7 +81,7 @@ class _OpenRouter(ChatProvider):
 
     @hookimpl
     def from_wire_error(self, response: WireResponse, context: RequestContext) -> ProviderError:
-        """Read a failed answer; a 402 is worth another try only when it names a delay."""
+        """Read a failed answer; a 402 may be retried only if it has a delay."""
         from interlingua_chat_completions.errors import from_wire_error  # noqa: PLC0415  with the first failure
 
         error = from_wire_error(response, DIALECT, context)
@@ -91,9 +91,9 @@ class _OpenRouter(ChatProvider):
 
     @hookimpl
     def auxiliary_request(self, kind: str, arguments: Mapping[str, Any]) -> WireRequest | None:
-        """Offer `models` (no arguments) and `generation_cost` (`id`: the generation's, or `message`: the answer).
+        """Build the request for `models`, or for `generation_cost` (`id` of the generation, or `message`).
 
-        Without an id there is nothing to ask for: None.
+        None if there is no id.
         """
         if kind != "generation_cost":
             return list_models_request(kind)

@@ -253,7 +253,7 @@ def _inline(node: Node, defs: Mapping[str, Node], kept: dict[str, Node], within:
 
 
 class OutputType:
-    """A type that answers are read into.
+    """A type of answers, with its schema and reader.
 
     Attributes:
         name: name of the type.
@@ -261,7 +261,7 @@ class OutputType:
         schema: JSON Schema of that object; it has references only if the type is recursive.
 
     Raises:
-        CallerError: no JSON can be read into it.
+        CallerError: no JSON can be read into the type.
     """
 
     def __init__(self, kind: Any) -> None:
@@ -296,13 +296,13 @@ class OutputType:
             return None, tuple(_describe(error))
 
     def read_problems(self, value: Any) -> list[OutputProblem]:
-        """Return what is wrong with the form of a value that stands alone, not under `value`."""
+        """Return the problems with the form of a value, without the wrapper `value`."""
         problems: list[OutputProblem] = []
         self.restore({"value": value} if self.wrapped else value, problems)
         return problems
 
     def restore(self, value: Any, problems: list[OutputProblem] | None = None) -> Any:
-        """Return the JSON as the type means it: without nulls that stand for a default, with maps as objects."""
+        """Return the JSON in the type's own form: without nulls for defaults, with maps as objects."""
         return self._restore(value, self.schema, "", [] if problems is None else problems)
 
     def _restore(self, value: Any, node: Node, path: str, problems: list[OutputProblem]) -> Any:
@@ -363,7 +363,7 @@ class OutputType:
 
 
 def _tagged(value: Any, node: Node) -> bool:
-    """Return whether a value can be meant for a member of a union: by its type, and its tag where both have one."""
+    """Return whether a value may belong to a member of a union: by its type, and by its tag if both have one."""
     if not isinstance(value, dict) or node.get("type") != "object":
         return _CHECKS.get(node.get("type", ""), lambda _: True)(value)
     tags = {name: one["enum"] for name, one in node.get("properties", {}).items() if len(one.get("enum", ())) == 1}
@@ -371,7 +371,7 @@ def _tagged(value: Any, node: Node) -> bool:
 
 
 def _is_pairs(value: Any) -> bool:
-    """Return whether a value is a map sent as a list, where the last pair may be half in a stream."""
+    """Return whether a value is a map sent as a list of pairs; in a stream the last pair may be incomplete."""
     return isinstance(value, list) and all(
         isinstance(one, dict) and one.keys() <= {"key", "value"} and isinstance(one.get("key", ""), str)
         for one in value
@@ -398,7 +398,7 @@ def _check_given(schema: Node, value: Any) -> list[OutputProblem]:
 
 
 def _describe(error: Exception) -> Iterator[OutputProblem]:
-    """Yield what was wrong, one place at a time."""
+    """Yield the problems, one for each place."""
     from cattrs import transform_error  # noqa: PLC0415  loaded by then
 
     if callable(listed := getattr(error, "errors", None)):  # pydantic's
@@ -471,7 +471,7 @@ def _shape(kind: Any) -> OutputType:
 
 
 def project_schema(schema: Node, can: ModelCapabilities, *, tool: bool = False) -> tuple[Node, list[Loss]]:
-    """Return a schema as a target takes it, as a response schema or a tool's input, with a row for each change."""
+    """Project a schema for a target, as a response schema or a tool's input, with a ledger row for each change."""
     projection = (_ToolProjection if tool else _Projection)(schema, can)
     made = projection.project({key: value for key, value in schema.items() if key != "$defs"}, "")
     if "$defs" in schema and not tool:
@@ -480,7 +480,7 @@ def project_schema(schema: Node, can: ModelCapabilities, *, tool: bool = False) 
 
 
 class _Projection:
-    """Brings a schema into the form that the target's response schemas have."""
+    """Projects a schema into the form of the target's response schemas."""
 
     def __init__(self, schema: Node, can: ModelCapabilities) -> None:
         self.losses: list[Loss] = []
@@ -531,7 +531,7 @@ class _Projection:
 
 
 class _ToolProjection(_Projection):
-    """Brings a schema into the subset of tools' schemas (format.md, Tools)."""
+    """Projects a schema into the subset for tools (format.md, Tools)."""
 
     def __init__(self, schema: Node, can: ModelCapabilities) -> None:
         super().__init__(schema, can)

@@ -98,13 +98,13 @@ def _first(environ: Mapping[str, str], names: tuple[str, ...]) -> str:
 
 
 def _url(base: str, version: str | None, place: str, request: WireRequest) -> str:
-    """Return the address: the version of the API's own SDK, project and location, then the path."""
+    """Return the URL: the API version of the SDK, project and location, then the path."""
     version = version or ("v1" if request.api == MESSAGES else "v1beta1")
     return f"{base}/{version}{place}{request.path}"
 
 
 def _secrets(settings: ConnectionSettings, project: str) -> tuple[Auth | None, Credentials | None]:
-    """Return the headers of a fixed secret, or a source of tokens: what is given first, then the environment."""
+    """Return the headers of a fixed secret, or a source of tokens; settings have precedence over the environment."""
     given = settings.options.get("credentials")
     if given is None and project:
         given = settings.api_key
@@ -131,12 +131,12 @@ def _no_project(_refused: ProviderError | None) -> Any:
 
 
 def _read_signed_in(refused: ProviderError | None) -> Any:
-    """Ask google-auth for a token of the default credentials of this machine."""
+    """Get a token of this machine's default credentials from google-auth."""
     return _read_token(import_module(_AUTH).default(scopes=[_SCOPE])[0], refused)
 
 
 def _read_token(given: Any, refused: ProviderError | None) -> Any:
-    """Ask a function, or credentials of google-auth, which are refreshed where they ran out or were refused."""
+    """Get a token from a function or from google-auth's credentials, refreshed if they expired or were rejected."""
     if not hasattr(given, "refresh"):
         made = given()
         return _wait_for(made) if isawaitable(made) else _token(made)

@@ -92,7 +92,7 @@ class _Vertex:
 
     @hookimpl
     def auxiliary_request(self, kind: str, arguments: Mapping[str, Any]) -> WireRequest | None:
-        """Offer `count_tokens` (`request`: the one to count)."""
+        """Build the request for `count_tokens` (`request`: the request to count)."""
         return to_count(arguments["request"]) if kind == "count_tokens" else None
 
     @hookimpl
@@ -113,7 +113,7 @@ def _format(name: str) -> Any:
     """Return the format of another distribution.
 
     Raises:
-        PluginError: it is not installed; the message says what to install.
+        PluginError: the format is not installed; the message says what to install.
     """
     return format_provider(name, KEY)
 
@@ -144,10 +144,10 @@ def _is_claude(model: str) -> bool:
 
 
 def api_of(model: str, wanted: str | None) -> str:
-    """Choose the wire format by the model's name; one whose maker the name does not tell may be asked on either.
+    """Return the API by the model's name; a model whose name does not tell its maker may use either.
 
     Raises:
-        CapabilityError: there is no such API for this model.
+        CapabilityError: the model does not have the requested API.
     """
     own = MESSAGES if _is_claude(model) else GENERATE
     if wanted is None or wanted == own:
@@ -159,7 +159,7 @@ def api_of(model: str, wanted: str | None) -> str:
 
 @cache
 def capabilities_of(model: str, api: str) -> ModelCapabilities:
-    """Return what this host can carry with a model; the same object for the same arguments."""
+    """Return the capabilities of a model on this host; the same arguments return the same object."""
     found: ModelCapabilities = _format(_FORMATS[api]).capabilities(model=model, options=None)
     if api == GENERATE:
         return found
@@ -167,7 +167,7 @@ def capabilities_of(model: str, api: str) -> ModelCapabilities:
 
 
 def _to_prediction(made: WireRequest, options: RequestOptions) -> WireRequest:
-    """Return a request of the Messages API as this host wants it: the model in the path, the version in the body."""
+    """Return a request of the Messages API in this host's form: the model in the path, the version in the body."""
     method = "streamRawPredict" if options.stream else "rawPredict"
     version = options.provider_options.get("anthropic_version", ANTHROPIC_VERSION)
     head = b'{"model":' + dumps(options.model) + b","

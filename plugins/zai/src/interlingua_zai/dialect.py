@@ -1,4 +1,4 @@
-"""Z.ai's models, how the service speaks Chat Completions with each, and what each can carry."""
+"""Z.ai's models, and the dialect and capabilities of each."""
 
 from __future__ import annotations
 
@@ -49,15 +49,15 @@ def models() -> tuple[ModelInfo, ...]:
 
 @cache
 def find_listed(name: str) -> ModelInfo | None:
-    """Return the catalogue's entry for a name; the service writes names in either case."""
+    """Return the catalogue's entry for a name; names are not case-sensitive."""
     return find_model(models(), name.lower())
 
 
 def facts_of(name: str) -> FrozenDict:
-    """Return the model's facts; absent means unknown.
+    """Return the model's facts; an absent fact is unknown.
 
-    `efforts`: the values of `reasoning_effort` it takes; `thinking`: `always` when it cannot be switched off;
-    `preserved`: it reads the reasoning of earlier turns when asked not to clear it.
+    `efforts`: accepted values of `reasoning_effort`; `thinking`: `always` if it cannot be switched off; `preserved`:
+    the model reads the reasoning of earlier turns if the request does not clear it.
     """
     model = find_listed(name)
     return EMPTY if model is None else model.facts
@@ -65,7 +65,7 @@ def facts_of(name: str) -> FrozenDict:
 
 @cache
 def dialect_of(model: str) -> Dialect:
-    """Return the dialect of one model; the same object for the same name."""
+    """Return the dialect of one model; the same name returns the same object."""
     facts = facts_of(model)
     return Dialect(
         include_usage=False,  # usage comes without it (WIRE.md, Streams)
@@ -89,5 +89,5 @@ def dialect_of(model: str) -> Dialect:
 
 @cache
 def capabilities_for(name: str) -> ModelCapabilities:
-    """Return what this service can carry with a model: images only where a listed model takes them, no forced tool."""
+    """Return the capabilities of a model: images only if the catalogue lists them, and no forced tool."""
     return capabilities_of(dialect_of(name), _STATED, find_listed(name))

@@ -1,4 +1,4 @@
-"""The provider object for Z.ai: the shared format's hooks, its connection, and what it wants otherwise in a request."""
+"""The provider object for Z.ai: the shared format's hooks, its connection, and its deviations in requests."""
 
 from __future__ import annotations
 
@@ -71,10 +71,10 @@ class _Zai(ChatProvider):
     def to_wire(
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions
     ) -> WireRequest:
-        """Write the request: sampling moved into the open range, streamed arguments asked for.
+        """Write the request, with sampling moved into the open range and streamed arguments requested.
 
         Raises:
-            CapabilityError: a schema or a forced tool; the service has neither (WIRE.md, Tools).
+            CapabilityError: a schema or a forced tool, which the service does not have (WIRE.md, Tools).
         """
         from interlingua_chat_completions.request import to_wire  # noqa: PLC0415  with the first request
 
@@ -99,7 +99,7 @@ class _Zai(ChatProvider):
 
 
 def _move_sampling(options: RequestOptions, losses: list[Loss]) -> dict[str, Any]:
-    """Move what is outside of the open range (0, 1) inside."""
+    """Move values outside the open range (0, 1) inside."""
     changes: dict[str, Any] = {}
     for name in ("temperature", "top_p"):
         value = getattr(options, name)

@@ -1,1 +1,1 @@
-"""The Responses wire format, both directions and its stream."""
+"""The Responses API: requests, answers and streams."""

@@ -28,7 +28,7 @@ _TEXTS = {("message", "content"): "output_text", ("reasoning", "summary"): "summ
 
 
 def from_wire_item(item: Mapping[str, Any], context: RequestContext) -> list[ContentBlock]:
-    """Return an item's blocks; an item without a canonical form stays exact and opaque."""
+    """Return an item's blocks; an item without a canonical form becomes an opaque block."""
     kind = item.get("type")
     if kind == "message":
         return [from_wire_part(part, context) for part in item.get("content") or ()]
@@ -41,7 +41,7 @@ def from_wire_item(item: Mapping[str, Any], context: RequestContext) -> list[Con
 
 
 def from_wire_part(part: Mapping[str, Any], context: RequestContext) -> ContentBlock:
-    """Return one part of a message; a refusal is text that the stop reason tells apart."""
+    """Return one part of a message; a refusal becomes text, and the stop reason identifies it."""
     text = part_text(part)
     if text is not None:
         return TextBlock(text=text, citations=part.get("annotations") or ())
@@ -64,7 +64,7 @@ def reasoning_texts(item: Mapping[str, Any]) -> Iterator[str]:
 
 
 def from_wire_reasoning(item: Mapping[str, Any]) -> ThinkingBlock | RedactedThinkingBlock:
-    """Return the one block of a reasoning item: what is shown with its encrypted form, or the encrypted form alone."""
+    """Return the block of a reasoning item: its visible text with its encrypted form, or the encrypted form alone."""
     text = BETWEEN.join(reasoning_texts(item))
     encrypted = item.get("encrypted_content") or None
     if encrypted is not None and not text:
@@ -73,7 +73,7 @@ def from_wire_reasoning(item: Mapping[str, Any]) -> ThinkingBlock | RedactedThin
 
 
 def from_wire_call(item: Mapping[str, Any], context: RequestContext, minted: str | None = None) -> ToolUseBlock:
-    """Return a call; a custom tool's free text becomes the one argument `input`, for other wires know only objects."""
+    """Return a call; a custom tool's free text becomes the argument `input`, because other wires have only objects."""
     raw = arguments_of(item)
     value, error = read_tool_input(raw)
     name = context.tool_name(item["name"])
@@ -91,7 +91,7 @@ def from_wire_call(item: Mapping[str, Any], context: RequestContext, minted: str
 
 
 def call_id_of(item: Mapping[str, Any]) -> str | None:
-    """Return the id a call was issued under."""
+    """Return the id that the service issued for a call."""
     return next((name for name in (item.get("call_id"), item.get("id")) if isinstance(name, str) and name), None)
 
 

@@ -170,7 +170,7 @@ def _effort(options: RequestOptions, facts: Mapping[str, Any], losses: list[Loss
 def to_wire_sampling(
     options: RequestOptions, facts: Mapping[str, Any], effort: str | None, losses: list[Loss]
 ) -> dict[str, float]:
-    """Return temperature and top_p; a model refuses them while it reasons; 0 is a value."""
+    """Return temperature and top_p, which a model rejects while it reasons; 0 is sent."""
     reasons = effort != "none" if effort is not None else facts.get("reasoning") in _THINKS_BY_DEFAULT
     kept: dict[str, float] = {}
     for name in ("temperature", "top_p"):
@@ -187,7 +187,7 @@ def to_wire_sampling(
 
 
 def to_wire_tools(tools: Sequence[ToolDefinition], strict: StrictTools, losses: list[Loss]) -> bytes:
-    """Write the definitions, flat; without `strict` the server tries strict by itself (WIRE.md, Responses tools).
+    """Write the definitions; without `strict` the server would try strict mode (WIRE.md, Responses tools).
 
     It is false where strictness was not requested, because it makes every property required and so changes what the
     tool accepts.
@@ -212,7 +212,7 @@ def to_wire_tools(tools: Sequence[ToolDefinition], strict: StrictTools, losses: 
 
 
 def _as_it_came(tool: ToolDefinition) -> dict[str, Any]:
-    """Return the definition of a tool that a caller's request had; {} for any other."""
+    """Return a tool's definition in a caller's request; {} if it has none."""
     if not isinstance(tool, WireTool) or tool.api != RESPONSES:
         return {}
     held: dict[str, Any] = {"name": tool.name, "description": tool.description or None, **tool.extra}

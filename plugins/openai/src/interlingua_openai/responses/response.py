@@ -111,11 +111,11 @@ def _has_refusal(item: Mapping[str, Any]) -> bool:
 
 
 def from_wire_usage(response: Mapping[str, Any], items: Sequence[Mapping[str, Any]]) -> Usage | None:
-    """Read the counts: totals are inclusive on this wire; a negative or absent count is not reported.
+    """Read the counts; totals are inclusive on this wire, and a negative count is ignored.
 
     Args:
         response: the answer.
-        items: its output: what the service's tools did is billed by use (WIRE.md, Responses status).
+        items: its output, to count billed uses of the service's tools (WIRE.md, Responses status).
     """
     raw = response.get("usage")
     if not isinstance(raw, Mapping):
@@ -134,7 +134,7 @@ def from_wire_usage(response: Mapping[str, Any], items: Sequence[Mapping[str, An
 
 
 def _billed_use(item: Mapping[str, Any]) -> str | None:
-    """Return the name of the use that an item is billed as; of a web search's actions only searches are."""
+    """Return the name of an item's billed use; of a web search's actions only searches are billed."""
     kind = str(item.get("type"))
     if kind == "web_search_call":
         action = item.get("action")
@@ -149,12 +149,12 @@ def _count(raw: Any, name: str) -> int | None:
 
 
 def from_wire_trace(response: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is good to know about a response and has no canonical place."""
+    """Return facts about a response that have no canonical field."""
     return {name: response[name] for name in _TRACED if response.get(name) is not None}
 
 
 def find_failure(body: Any) -> Any:
-    """Return the error envelope of a body or event that reports a failure, None where it reports none."""
+    """Return the error envelope of a body or event; None if it reports no failure."""
     if not isinstance(body, Mapping):
         return None
     if body.get("type") == "error":

@@ -37,8 +37,8 @@ async def stream_response(  # noqa: C901, PLR0912  the hot path stays in one fra
 ) -> AsyncIterator[StreamEvent]:
     """Translate framed chunks into events; a block's index is its item's place times SPAN plus its part's.
 
-    Most events carry more of the block that the event before them was about: those are passed on here, and counted
-    when another comes.
+    Most events add to the same block as the event before: these are passed on here, and counted when another kind
+    arrives.
     """
     reader = ResponsesReader(context)
     index, place, part, table = -1, -1, -1, reader.texts
@@ -90,7 +90,7 @@ def _item_types(event: dict[str, Any]) -> set[str]:
 
 
 def _more_of(event: dict[str, Any], kind: Any, reader: ResponsesReader) -> tuple[int, int, int, dict[int, int]]:
-    """Return which block more of the same would be about: index, place, part (-1 for a call) and its table."""
+    """Return the block that the next event probably adds to: index, place, part (-1 for a call) and its table."""
     place, part = event.get("output_index"), event.get("content_index")
     if kind == _TEXT and isinstance(place, int) and isinstance(part, int):
         index = (place + reader.offset) * SPAN + part
@@ -114,10 +114,10 @@ _ENDS = {
 
 
 class ResponsesReader(ResponsesBlocks):
-    """Reads events in order; once it is `over`, nothing that comes after counts.
+    """Reads events in order; once it is `over`, later events are ignored.
 
-    After a terminal event only another answer counts: a body may hold several, one after the other (seen in
-    recordings), and the last one's terminal event is the message's.
+    After a terminal event only another answer is read: a body may hold several, one after the other (seen in
+    recordings), and the last terminal event is the message's.
     """
 
     over = False
@@ -127,7 +127,7 @@ class ResponsesReader(ResponsesBlocks):
 
     @property
     def offset(self) -> int:
-        """Place of the present answer's first item."""
+        """Place of the current answer's first item."""
         return self._slots.offset
 
     def read(self, event: dict[str, Any]) -> Iterator[StreamEvent]:
@@ -174,7 +174,7 @@ class ResponsesReader(ResponsesBlocks):
         yield RawUpdate(replay=self._replay())
 
     def _settle(self, slot: ItemState, item: dict[str, Any]) -> Iterator[StreamEvent]:
-        """Take an item as whole: send what was not sent, end its blocks."""
+        """Complete an item: send its remaining content, end its blocks."""
         slot.done = item
         slot.kept = skeleton(item)
         kind = item.get("type")
@@ -225,7 +225,7 @@ class ResponsesReader(ResponsesBlocks):
         yield MessageComplete(stop_reason=reason, stop_reason_raw=raw)
 
     def close(self) -> Iterator[StreamEvent]:
-        """The stream is over; an answer that was cut is not made whole by an earlier one's terminal event."""
+        """End the stream; an earlier answer's terminal event does not complete an answer that was cut off."""
         yield from self.flush()
         if self._earlier and not self._ended:
             yield ErrorEvent(
@@ -233,7 +233,7 @@ class ResponsesReader(ResponsesBlocks):
             )
 
     def flush(self) -> Iterator[StreamEvent]:
-        """End what is open, so that an interrupted message keeps its citations and opaque items."""
+        """End the open items, so that an interrupted message keeps its citations and opaque items."""
         for slot in self._slots:
             if slot.done is not None:
                 continue

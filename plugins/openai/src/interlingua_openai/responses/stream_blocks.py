@@ -1,4 +1,4 @@
-"""The items and blocks of a stream as they grow: text, reasoning, call arguments."""
+"""The items and blocks of a stream while they arrive: text, reasoning, call arguments."""
 
 from __future__ import annotations
 
@@ -73,10 +73,10 @@ class ItemState:
 
 
 class ItemTable:
-    """All items, by place; a body may hold several answers in a row, whose items follow each other.
+    """All items by place; a body may hold several answers, whose items follow each other.
 
     Attributes:
-        offset: place of the present answer's first item.
+        offset: place of the current answer's first item.
     """
 
     def __init__(self) -> None:
@@ -89,7 +89,7 @@ class ItemTable:
         return iter([slot for _, slot in sorted(self._by_place.items())])
 
     def present(self) -> list[ItemState]:
-        """Return the items of the present answer."""
+        """Return the items of the current answer."""
         return [slot for slot in self if slot.place >= self.offset]
 
     def begin_answer(self) -> None:
@@ -99,13 +99,13 @@ class ItemTable:
         self._last = None
 
     def place_of(self, wire_index: Any) -> int | None:
-        """Return the place an `output_index` stands for; None where a server sends none that can be one."""
+        """Return the place for an `output_index`; None if a server sends no valid one."""
         return wire_index + self.offset if type(wire_index) is int and wire_index >= 0 else None
 
     def of(self, event: dict[str, Any], kind: str | None = None) -> ItemState | None:
-        """Return the item an event belongs to; without an index the last one of the kind where the id says nothing.
+        """Return the item an event belongs to: by index, else by id, else the last item of its kind.
 
-        The id also decides where the item at that index is of another kind.
+        The id also decides if the item at that index is of another kind.
         """
         place = self.place_of(event.get("output_index"))
         placed = None if place is None else self._by_place.get(place)
@@ -137,13 +137,13 @@ class ItemTable:
         return slot
 
     def ending(self, item: dict[str, Any], wire_index: Any) -> ItemState:
-        """Return the slot of an item that is whole, also when it never began."""
+        """Return the state of a complete item, also if it was never announced."""
         place = self.place_of(wire_index)
         known = self._by_id.get(str(item.get("id"))) if place is None else self._by_place.get(place)
         return known if known is not None and known.kind == item.get("type") else self.open(item, wire_index)
 
     def final(self, item: dict[str, Any], wire_index: int) -> ItemState:
-        """Return the slot of an item of the terminal event: by id where ids are kept, else by place and type."""
+        """Return the state of an item of the terminal event: by id if ids are stable, else by place and type."""
         for slot in self.present():
             known = slot.done or slot.item
             if item.get("id") is not None and known.get("id") == item["id"] and slot.kind == item.get("type"):
@@ -168,7 +168,7 @@ class ResponsesBlocks:
         self._others: set[int] = set()
 
     def _taken(self, index: int, mine: Any) -> bool:
-        """Tell whether a block is known to be of another kind than the one whose table is `mine`."""
+        """Return whether a block is known to have another kind than that of the table `mine`."""
         tables = (self.texts, self.inputs, self._thoughts, self._others)
         return any(index in table for table in tables if table is not mine)
 
@@ -187,7 +187,7 @@ class ResponsesBlocks:
     # -- messages -----------------------------------------------------------------------------------------------
 
     def _places(self, slot: ItemState, count: int) -> Sequence[int]:
-        """Return each part's place; one server counts its only part as the second, so what was sent decides then."""
+        """Return each part's place; one server numbers its only part 1, in which case the parts already sent decide."""
         sent = sorted(index - slot.base for index in self.texts if slot.base <= index < slot.base + SPAN)
         return sent if len(sent) == count and sent[-1:] != [count - 1] else range(count)
 
@@ -301,7 +301,7 @@ class ResponsesBlocks:
         yield ToolUseInputDelta(index=slot.base, partial_json=text)
 
     def _input_done(self, event: dict[str, Any]) -> Iterator[StreamEvent]:
-        """Take arguments that come whole, where no delta brought them."""
+        """Read complete arguments if no delta contained them."""
         slot = self._slots.of(event)
         if slot is None or slot.kind not in CALLS:
             return
@@ -329,13 +329,13 @@ class ResponsesBlocks:
 
 
 def _part_index(event: dict[str, Any]) -> int:
-    """Return the part an event is about; what cannot be a place is the first."""
+    """Return the part that an event belongs to; 0 if the event has no valid index."""
     index = event.get("content_index")
     return index if type(index) is int and 0 <= index < SPAN else 0
 
 
 def _delta_text(event: dict[str, Any]) -> str:
-    """Return the text of a delta; what is no text ends the stream as malformed."""
+    """Return the text of a delta; raise MalformedResponseError if it is not a string."""
     text = event["delta"]
     if text is None:
         return ""
