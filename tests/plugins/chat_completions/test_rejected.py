@@ -151,10 +151,10 @@ def test_an_agent_asks_again(mode: Any, streamed: bool) -> None:
     with quiet_ledger(), service.client() as client:
         if streamed:
             with agent.stream_sync("Who?", client=client) as events:
-                run = list(events)[-1].run
+                run = list(events)[-1].result
         else:
             run = agent.run_sync("Who?", client=client)
-    assert run.output == Person("Ann", 30)
+    assert run.value == Person("Ann", 30)
     assert service.error["message"] in str(service.bodies[1]["messages"][-1])
     assert service.error["failed_generation"] in [one.get("content") for one in service.bodies[1]["messages"]]
     assert [one.role.value for one in run.messages][:2] == ["user", "assistant"]
