@@ -13,7 +13,13 @@ import pytest
 
 import interlingua as il
 from interlingua_sessions import Store, open_store
-from interlingua_sessions.routing.policy import NoRouteError, RoutingPolicy, Rule, SwapRefusedError, When
+from interlingua_sessions.routing.policy import (
+    NoRouteError,
+    RouteCondition,
+    RoutingPolicy,
+    RoutingRule,
+    SwapRefusedError,
+)
 from interlingua_sessions.routing.router import Delegation, Recommendation, RoutedTurn
 from interlingua_sessions.session import Session
 from tests.sessions.talking import Counting, Watching, client, registry
@@ -68,7 +74,7 @@ def route(message: il.Message) -> tuple[str, str, str]:
 
 
 POLICY = RoutingPolicy(
-    rules=[Rule(name="code", model="two:rule", when=When(text="bug"))],
+    rules=[RoutingRule(name="code", model="two:rule", when=RouteCondition(text="bug"))],
     workspace_default="one:workspace",
     global_default="one:global",
 )
@@ -126,21 +132,23 @@ def test_an_unsure_pattern_is_not_followed(server: Server, opened: Open) -> None
 @pytest.mark.parametrize(
     ("when", "matches"),
     [
-        (When(), True),
-        (When(images=True), True),
-        (When(images=False), False),
-        (When(tools=True), True),
-        (When(tools=False), False),
-        (When(min_tokens=10), True),
-        (When(min_tokens=11), False),
-        (When(max_tokens=10), True),
-        (When(max_tokens=9), False),
-        (When(text="TEN"), True),
-        (When(text="^letters"), False),
+        (RouteCondition(), True),
+        (RouteCondition(images=True), True),
+        (RouteCondition(images=False), False),
+        (RouteCondition(tools=True), True),
+        (RouteCondition(tools=False), False),
+        (RouteCondition(min_tokens=10), True),
+        (RouteCondition(min_tokens=11), False),
+        (RouteCondition(max_tokens=10), True),
+        (RouteCondition(max_tokens=9), False),
+        (RouteCondition(text="TEN"), True),
+        (RouteCondition(text="^letters"), False),
     ],
 )
-def test_conditions_of_a_rule(server: Server, when: When, matches: bool, opened: Open) -> None:
-    policy = RoutingPolicy(rules=[Rule(name="r", model="two:rule", when=when)], workspace_default="one:workspace")
+def test_conditions_of_a_rule(server: Server, when: RouteCondition, matches: bool, opened: Open) -> None:
+    policy = RoutingPolicy(
+        rules=[RoutingRule(name="r", model="two:rule", when=when)], workspace_default="one:workspace"
+    )
     session = opened(server, policy=policy)
     answer = session.send([il.TextBlock(text="ten letter"), PICTURE], tools=[LOOK])
 
@@ -342,7 +350,7 @@ SHELL = il.ToolDefinition(name="shell", description="", input_schema=EMPTY, side
 def test_a_rule_may_ask_for_side_effects_and_the_decision_says_which_are_offered(
     server: Server, watching: Watching, opened: Open
 ) -> None:
-    careful = Rule(name="careful", model="two:careful", when=When(side_effects=["execute", "network"]))
+    careful = RoutingRule(name="careful", model="two:careful", when=RouteCondition(side_effects=["execute", "network"]))
     session = opened(server, "one:a", policy=RoutingPolicy(rules=[careful]))
 
     assert route(session.send("a"))[1] == "one:a"

@@ -8,7 +8,14 @@ import pytest
 
 from interlingua.errors import DecodeError
 from interlingua.types.messages import RoutingMode
-from interlingua_sessions.routing.policy import ChainPolicy, RoutingPolicy, Rule, When, decode_policy, encode_policy
+from interlingua_sessions.routing.policy import (
+    ChainPolicy,
+    RouteCondition,
+    RoutingPolicy,
+    RoutingRule,
+    decode_policy,
+    encode_policy,
+)
 
 
 def test_the_mode_mapping_is_the_seeds() -> None:
@@ -27,8 +34,8 @@ def test_the_mode_mapping_is_the_seeds() -> None:
 def test_a_policy_comes_back_as_it_was() -> None:
     policy = RoutingPolicy(
         rules=[
-            Rule(name="code", model="a:b", when=When(text=r"\bbug\b", images=False, min_tokens=10)),
-            Rule(name="shell", model="g:h", when=When(side_effects=["execute", "network"])),
+            RoutingRule(name="code", model="a:b", when=RouteCondition(text=r"\bbug\b", images=False, min_tokens=10)),
+            RoutingRule(name="shell", model="g:h", when=RouteCondition(side_effects=["execute", "network"])),
         ],
         tool_models={"execute": ["a:b", "g:*"]},
         min_confidence=0.9,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from interlingua_sessions.session import AsyncSession, AsyncTurn, Session, Turn
+from interlingua_sessions.session import AsyncSession, AsyncSessionTurn, Session, SessionTurn
 from interlingua_sessions.streams import AsyncSessionStream, SessionStream
 from tests.support.parity import differences
 
-PAIRS = [(Session, AsyncSession), (SessionStream, AsyncSessionStream), (Turn, AsyncTurn)]
+PAIRS = [(Session, AsyncSession), (SessionStream, AsyncSessionStream), (SessionTurn, AsyncSessionTurn)]
 
 
 @pytest.mark.parametrize(("blocking", "asynchronous"), PAIRS)

@@ -1,4 +1,4 @@
-"""interlingua-sessions: stored conversations, and the turns that go on with them.
+"""Stored conversations, and the turns that continue them.
 
 Names load when first used (PEP 562). Tools and the agent loop are in `interlingua_agents`.
 """
@@ -6,24 +6,25 @@ Names load when first used (PEP 562). Tools and the agent loop are in `interling
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from interlingua.plugins import lazy_names
 
 # Module -> the names that are imported from it when first used.
 _NAMES = {
     "compaction": "Compaction CompactionPolicy Summary ToolPruning build_context",
-    "routing.policy": "ChainPolicy NoRouteError RoutingPolicy Rule SwapRefusedError When decode_policy encode_policy",
+    "routing.policy": (
+        "ChainPolicy NoRouteError RouteCondition RoutingPolicy RoutingRule SwapRefusedError decode_policy encode_policy"
+    ),
     "routing.router": "Delegation Recommendation",
     "session": "AsyncSession Session",
     "store": (
-        "EntryKind Finding LoggedTurn Repriced SessionEntry SessionExistsError SessionNotFoundError SessionRecord "
-        "Store StoreError ToolCallRecord ToolCallStatus open_store"
+        "EntryKind LoggedTurn Repriced SessionEntry SessionExistsError SessionNotFoundError SessionRecord Store "
+        "StoreError StoreFinding ToolCallRecord ToolCallStatus open_store"
     ),
     "streams": "AsyncSessionStream SessionStream",
     "turn": "SystemPrompt",
 }
-
-_MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 if TYPE_CHECKING:
     from interlingua_sessions.compaction import *
@@ -34,13 +35,4 @@ if TYPE_CHECKING:
     from interlingua_sessions.streams import *
     from interlingua_sessions.turn import *
 else:
-    __all__ = list(_MODULES)
-
-    def __getattr__(name: str) -> object:
-        if name not in _MODULES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        globals()[name] = value = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-        return value
-
-    def __dir__() -> list[str]:
-        return sorted({*globals(), *__all__})
+    __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)

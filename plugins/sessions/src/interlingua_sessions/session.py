@@ -214,7 +214,7 @@ def as_loop(tools: Sequence[ToolDefinition | Tool] | AgentLoop | Toolbox) -> Age
     return AgentLoop(cast("Sequence[Tool]", tools))
 
 
-class Turn(TurnBase[Client]):
+class SessionTurn(TurnBase[Client]):
     """One turn in progress, which tools and compaction drive; satisfies `interlingua_agents.Steps`."""
 
     def start(self) -> None:
@@ -260,13 +260,13 @@ class Turn(TurnBase[Client]):
         return answer
 
 
-class Session(SessionBase[Client, Turn]):
+class Session(SessionBase[Client, SessionTurn]):
     """A stored conversation and the models that answer in it; one thread at a time.
 
     Every message is in the store before a call returns, and streamed text a moment after it arrived.
     """
 
-    _turn_type = Turn
+    _turn_type = SessionTurn
 
     @staticmethod
     def _default_client() -> Client:
@@ -378,11 +378,11 @@ class Session(SessionBase[Client, Turn]):
         self.close()
 
 
-class AsyncTurn(TurnBase[AsyncClient]):
+class AsyncSessionTurn(TurnBase[AsyncClient]):
     """One turn in progress, which tools and compaction drive; satisfies `interlingua_agents.AsyncSteps`."""
 
     async def start(self) -> None:
-        """As `Turn.start`."""
+        """As `SessionTurn.start`."""
         if not self.is_started:
             await in_thread(self._state.refresh)
             await in_thread(self.store_start, self.prepare_start())
@@ -390,7 +390,7 @@ class AsyncTurn(TurnBase[AsyncClient]):
                 await self._compactor.compact_async(self)
 
     async def ask(self, tools: Sequence[ToolDefinition] = (), **options: Any) -> Message:
-        """Make one step, as `Turn.ask`."""
+        """Make one step, as `SessionTurn.ask`."""
         await self.start()
         plan = self.plan(tools, options)
         while True:
@@ -416,7 +416,7 @@ class AsyncTurn(TurnBase[AsyncClient]):
         return answer
 
 
-class AsyncSession(SessionBase[AsyncClient, AsyncTurn]):
+class AsyncSession(SessionBase[AsyncClient, AsyncSessionTurn]):
     """As `Session`, with `await`; one task at a time.
 
     What a turn reads and stores is read and stored in worker threads, so a database that is busy does not hold up the
@@ -424,7 +424,7 @@ class AsyncSession(SessionBase[AsyncClient, AsyncTurn]):
     and are done at once, in the loop's own thread.
     """
 
-    _turn_type = AsyncTurn
+    _turn_type = AsyncSessionTurn
 
     @staticmethod
     def _default_client() -> AsyncClient:
@@ -519,12 +519,12 @@ class AsyncSession(SessionBase[AsyncClient, AsyncTurn]):
 
 
 @contextmanager
-def _start(loop: AgentLoop, turn: Turn) -> Iterator[AgentRun]:
+def _start(loop: AgentLoop, turn: SessionTurn) -> Iterator[AgentRun]:
     turn.start()
     yield loop.start(turn, streamed=True)
 
 
 @asynccontextmanager
-async def _start_async(loop: AgentLoop, turn: AsyncTurn) -> AsyncIterator[AgentRun]:
+async def _start_async(loop: AgentLoop, turn: AsyncSessionTurn) -> AsyncIterator[AgentRun]:
     await turn.start()
     yield loop.start_async(turn, streamed=True)

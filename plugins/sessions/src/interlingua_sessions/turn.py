@@ -32,10 +32,10 @@ from interlingua_sessions.compaction import SessionContext
 from interlingua_sessions.routing.policy import RoutingPolicy, decode_policy, encode_policy
 from interlingua_sessions.routing.router import (
     Chain,
-    Decision,
     Delegation,
     NeedsRecord,
     PatternStore,
+    RouteDecision,
     RoutedTurn,
     Router,
 )
@@ -298,11 +298,11 @@ def _unfinished(messages: Iterable[Message]) -> list[str]:
 
 
 @attrs.frozen(kw_only=True)
-class Plan:
+class TurnPlan:
     """One step, ready to be sent: `client.send(plan.messages, **plan.arguments)`."""
 
     messages: Sequence[Message]
-    decision: Decision
+    decision: RouteDecision
     tools: Sequence[ToolDefinition]
     options: Mapping[str, Any]
 
@@ -322,13 +322,13 @@ Content: TypeAlias = str | Message | Iterable[ContentBlock] | None
 """What a turn may start with; None answers the conversation as it stands."""
 
 
-class TurnStart(NamedTuple):
+class TurnInput(NamedTuple):
     """What a turn is about to store, what its model would then be sent, and the model it chose."""
 
     opening: Message | None
     question: list[Message]
     context: Sequence[Message]
-    decision: Decision
+    decision: RouteDecision
 
 
 class TurnBase(Generic[ClientT]):
@@ -368,10 +368,10 @@ class TurnBase(Generic[ClientT]):
         self._override = model
         self._delegation = Delegation(model=delegate) if isinstance(delegate, str) else delegate
         self._tools = tools
-        self._decision: Decision | None = None
+        self._decision: RouteDecision | None = None
 
     @property
-    def decision(self) -> Decision:
+    def decision(self) -> RouteDecision:
         """The decision of the turn so far."""
         if self._decision is None:
             self.begin()
@@ -502,7 +502,7 @@ class TurnBase(Generic[ClientT]):
             self._state.refresh()
             self.store_start(self.prepare_start())
 
-    def prepare_start(self, *, sized: bool = False) -> TurnStart:
+    def prepare_start(self, *, sized: bool = False) -> TurnInput:
         """Return how the turn begins, from the session as it was last read; raises as `begin`."""
         state, content = self._state, self._content
         question: list[Message] = []
@@ -512,20 +512,20 @@ class TurnBase(Generic[ClientT]):
         opening: Message | None = state.opening()
         context = state.context(question, opening)
         decision = state.router.decide(state.chain, self._routed_turn(context, self._tools, self._options), sized=sized)
-        return TurnStart(opening, question, context, decision)
+        return TurnInput(opening, question, context, decision)
 
-    def store_start(self, prepared: TurnStart) -> None:
+    def store_start(self, prepared: TurnInput) -> None:
         """Store what the turn begins with."""
         if prepared.opening is not None or prepared.question:
             self._state.append(prepared.question, prepared.opening)
         self._decision = prepared.decision
 
-    def preview(self) -> Plan:
+    def preview(self) -> TurnPlan:
         """Return what the first step would be; nothing is stored and no decision observed."""
         start = self.prepare_start(sized=True)
-        return Plan(messages=start.context, decision=start.decision, tools=self._tools, options=self._options)
+        return TurnPlan(messages=start.context, decision=start.decision, tools=self._tools, options=self._options)
 
-    def plan(self, tools: Sequence[ToolDefinition], options: Mapping[str, Any] | None = None) -> Plan:
+    def plan(self, tools: Sequence[ToolDefinition], options: Mapping[str, Any] | None = None) -> TurnPlan:
         """Return the next step; the turn's model stays as long as it can carry what came since.
 
         Args:
@@ -543,7 +543,7 @@ class TurnBase(Generic[ClientT]):
             decision = state.router.decide(state.chain, routed)
         return self._make_plan(decision, messages, tools, used)
 
-    def plan_after_failure(self, plan: Plan, error: InterlinguaError) -> Plan:
+    def plan_after_failure(self, plan: TurnPlan, error: InterlinguaError) -> TurnPlan:
         """Return the step to make instead of one that failed, at the next allowed model.
 
         Raises:
@@ -565,14 +565,14 @@ class TurnBase(Generic[ClientT]):
 
     def _make_plan(
         self,
-        decision: Decision,
+        decision: RouteDecision,
         messages: Sequence[Message],
         tools: Sequence[ToolDefinition],
         options: Mapping[str, Any],
-    ) -> Plan:
+    ) -> TurnPlan:
         self._decision = decision
         self.observe(decision.event(self.id, messages[-1].id if messages else "", tools))
-        return Plan(messages=messages, decision=decision, tools=tools, options=options)
+        return TurnPlan(messages=messages, decision=decision, tools=tools, options=options)
 
     def _routed_turn(
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: Mapping[str, Any]

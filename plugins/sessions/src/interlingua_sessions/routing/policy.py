@@ -52,7 +52,7 @@ def _side_effects(names: Iterable[str]) -> tuple[SideEffects, ...]:
 
 
 @attrs.frozen(kw_only=True)
-class When:
+class RouteCondition:
     """Conditions of a rule; those given must all hold, and a rule without any always matches.
 
     Attributes:
@@ -81,7 +81,7 @@ class When:
 
 
 @attrs.frozen(kw_only=True)
-class Rule:
+class RoutingRule:
     """A configured rule: the first one that matches proposes its model.
 
     Attributes:
@@ -92,10 +92,10 @@ class Rule:
 
     name: str
     model: str
-    when: When = When()
+    when: RouteCondition = RouteCondition()
 
 
-def _rules(value: Iterable[Rule]) -> tuple[Rule, ...]:
+def _rules(value: Iterable[RoutingRule]) -> tuple[RoutingRule, ...]:
     return tuple(value)
 
 
@@ -123,7 +123,7 @@ class RoutingPolicy:
         extra: fields written by a newer version.
     """
 
-    rules: tuple[Rule, ...] = attrs.field(default=(), converter=_rules)
+    rules: tuple[RoutingRule, ...] = attrs.field(default=(), converter=_rules)
     min_confidence: float = 0.5
     workspace_default: str | None = None
     global_default: str | None = None
@@ -163,11 +163,11 @@ def decode_policy(data: Mapping[str, Any] | None) -> RoutingPolicy:
         raise DecodeError(f"a routing policy cannot be read: {error}") from error
 
 
-def _rule(data: Any, path: str) -> Rule:
+def _rule(data: Any, path: str) -> RoutingRule:
     if not isinstance(data, Mapping) or not {"name", "model"} <= data.keys():
         raise DecodeError("a rule is an object with name and model", path=path)
     try:
-        return Rule(name=data["name"], model=data["model"], when=When(**data.get("when", {})))
+        return RoutingRule(name=data["name"], model=data["model"], when=RouteCondition(**data.get("when", {})))
     except TypeError as error:
         raise DecodeError(f"a rule's conditions cannot be read: {error}", path=f"{path}.when") from error
 

@@ -38,7 +38,7 @@ from interlingua_sessions.routing.policy import (
     NoRouteError,
     RefusedCandidate,
     RoutingPolicy,
-    Rule,
+    RoutingRule,
     SwapRefusedError,
     constraint_failure_event,
 )
@@ -280,7 +280,7 @@ class Chain:
             yield Candidate(policy=ChainPolicy.GLOBAL_DEFAULT, model=model, reason="global default")
 
 
-def _matches(rule: Rule, turn: RoutedTurn, estimate: Estimate) -> bool:
+def _matches(rule: RoutingRule, turn: RoutedTurn, estimate: Estimate) -> bool:
     when = rule.when
     if when.text is not None and not re.search(when.text, turn.text, re.IGNORECASE):
         return False
@@ -297,7 +297,7 @@ def _matches(rule: Rule, turn: RoutedTurn, estimate: Estimate) -> bool:
 
 
 @attrs.frozen(kw_only=True)
-class Decision:
+class RouteDecision:
     """The model of one step.
 
     Attributes:
@@ -373,7 +373,7 @@ class Router:
         if self._is_observed:
             self.registry.observe(event)
 
-    def decide(self, chain: Chain, turn: RoutedTurn, *, sized: bool = True) -> Decision:
+    def decide(self, chain: Chain, turn: RoutedTurn, *, sized: bool = True) -> RouteDecision:
         """Return the model of a turn.
 
         Args:
@@ -388,7 +388,7 @@ class Router:
         refused: list[RefusedCandidate] = []
         for candidate in chain.proposals(turn, lambda model: self._estimate_turn(model, turn)):
             found = self._check(candidate, turn, sized=sized)
-            if isinstance(found, Decision):
+            if isinstance(found, RouteDecision):
                 return attrs.evolve(found, refused=tuple(refused))
             self.observe(constraint_failure_event(found, turn.session_id, chain.sticky))
             if candidate.policy is ChainPolicy.PER_MESSAGE_OVERRIDE:
@@ -396,9 +396,9 @@ class Router:
             refused.append(found)
         raise NoRouteError(tuple(refused))
 
-    def can_answer(self, decision: Decision, turn: RoutedTurn) -> bool:
+    def can_answer(self, decision: RouteDecision, turn: RoutedTurn) -> bool:
         """Tell whether the model of an earlier decision can answer this as well."""
-        return isinstance(self._check(decision.candidate, turn, sized=True), Decision)
+        return isinstance(self._check(decision.candidate, turn, sized=True), RouteDecision)
 
     def check_swap(self, chain: Chain, turn: RoutedTurn, model: str) -> str:
         """Return the canonical id of a model the session is to be switched to.
@@ -417,8 +417,8 @@ class Router:
         return str(name)
 
     def after_failure(
-        self, chain: Chain, turn: RoutedTurn, decision: Decision, error: InterlinguaError
-    ) -> Decision | None:
+        self, chain: Chain, turn: RoutedTurn, decision: RouteDecision, error: InterlinguaError
+    ) -> RouteDecision | None:
         """Return the next allowed model after an overload or a rate limit, or None: the error stands.
 
         Allowed are the policy's `fallbacks`, in their order, that were not tried yet and can answer.
@@ -436,7 +436,7 @@ class Router:
             found = self._check(candidate, turn, sized=True)
             if found.model in tried:
                 continue
-            if isinstance(found, Decision):
+            if isinstance(found, RouteDecision):
                 return attrs.evolve(found, refused=tuple(refused))
             self.observe(constraint_failure_event(found, turn.session_id, chain.sticky))
             refused.append(found)
@@ -470,7 +470,7 @@ class Router:
     def _estimate_turn(self, model: str, turn: RoutedTurn) -> int:
         return self.estimate(model, turn.messages, turn.tools, turn.options)
 
-    def _check(self, candidate: Candidate, turn: RoutedTurn, *, sized: bool) -> Decision | RefusedCandidate:
+    def _check(self, candidate: Candidate, turn: RoutedTurn, *, sized: bool) -> RouteDecision | RefusedCandidate:
         try:
             name, provider = self.find(candidate.model)
         except (CallerError, PluginError) as error:
@@ -481,7 +481,7 @@ class Router:
         found = [*constraint_failures(turn.needs, can, tokens), *_tool_failures(turn, str(name))]
         if found:
             return RefusedCandidate(candidate=candidate, model=str(name), failures=tuple(found))
-        return Decision(candidate=candidate, model=str(name))
+        return RouteDecision(candidate=candidate, model=str(name))
 
 
 def _tool_failures(turn: RoutedTurn, model: str) -> Iterator[ConstraintFailure]:

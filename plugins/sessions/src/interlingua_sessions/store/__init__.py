@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from interlingua_sessions.store.schema import (
     EntryKind,
-    Finding,
     Repriced,
     SessionChanges,
     SessionEntry,
@@ -12,6 +11,7 @@ from interlingua_sessions.store.schema import (
     SessionNotFoundError,
     SessionRecord,
     StoreError,
+    StoreFinding,
     ToolCallRecord,
     ToolCallStatus,
 )
@@ -20,7 +20,6 @@ from interlingua_sessions.store.store import Store, open_store
 
 __all__ = [
     "EntryKind",
-    "Finding",
     "LoggedTurn",
     "Repriced",
     "SessionChanges",
@@ -30,6 +29,7 @@ __all__ = [
     "SessionRecord",
     "Store",
     "StoreError",
+    "StoreFinding",
     "ToolCallRecord",
     "ToolCallStatus",
     "open_store",

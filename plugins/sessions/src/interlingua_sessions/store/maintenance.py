@@ -27,7 +27,7 @@ from interlingua.types import (
     ToolUseBlock,
     Usage,
 )
-from interlingua_sessions.store.schema import Database, Finding, Repriced, Row, StoreError
+from interlingua_sessions.store.schema import Database, Repriced, Row, StoreError, StoreFinding
 from interlingua_sessions.store.statements import (
     PAGE,
     Statements,
@@ -220,25 +220,25 @@ class _Place(NamedTuple):
 
 def verify(
     sql: Statements, session_id: str | None = None, progress: Callable[[int], None] | None = None
-) -> Iterator[Finding]:
+) -> Iterator[StoreFinding]:
     """See `Store.verify`; a message that is still being streamed is no fault."""
     if session_id is None:
         for text in sql.database.damage():
-            yield Finding(session_id="", check="database", message=text)
+            yield StoreFinding(session_id="", check="database", message=text)
     for each in sql.session_ids(session_id):
         with maintenance_transaction(sql, each):  # nobody writes while rows of several tables are compared
             found = list(_findings(sql, each, progress))
         yield from found
 
 
-def _findings(sql: Statements, session_id: str, progress: Callable[[int], None] | None) -> Iterator[Finding]:
+def _findings(sql: Statements, session_id: str, progress: Callable[[int], None] | None) -> Iterator[StoreFinding]:
     messages = []
     for rows in sql.pages(session_id):
         for row in rows:
             try:
                 messages.append(read_message(row))
             except StoreError as error:
-                yield Finding(session_id=session_id, check="reading", message=error.message, message_id=row[0])
+                yield StoreFinding(session_id=session_id, check="reading", message=error.message, message_id=row[0])
         if progress is not None:
             progress(len(rows))
     yield from _order_faults(sql.database, session_id)
@@ -246,9 +246,9 @@ def _findings(sql: Statements, session_id: str, progress: Callable[[int], None] 
         _link_faults(sql.database, session_id, messages), _partial_faults(sql.database, session_id, messages)
     )
     for check, message_id, text in faults:
-        yield Finding(session_id=session_id, check=check, message=text, message_id=message_id)
+        yield StoreFinding(session_id=session_id, check=check, message=text, message_id=message_id)
     for broken in validate_conversation(messages):
-        yield Finding(
+        yield StoreFinding(
             session_id=session_id,
             check=f"I{broken.number:02}",
             message=f"{broken.path}: {broken.message}",
@@ -257,7 +257,7 @@ def _findings(sql: Statements, session_id: str, progress: Callable[[int], None] 
         )
 
 
-def _order_faults(database: Database, session_id: str) -> Iterator[Finding]:
+def _order_faults(database: Database, session_id: str) -> Iterator[StoreFinding]:
     if database.commit_order is None:
         return
     rows = database.rows(
@@ -267,7 +267,7 @@ def _order_faults(database: Database, session_id: str) -> Iterator[Finding]:
     for (before, _), (behind, _) in pairwise(row for row in rows if row != first or row[1] != Role.SYSTEM):
         if behind <= before:
             text = f"stored behind {before}, but its id does not stand behind it"
-            yield Finding(session_id=session_id, check="ids", message=text, message_id=behind)
+            yield StoreFinding(session_id=session_id, check="ids", message=text, message_id=behind)
 
 
 def _link_faults(

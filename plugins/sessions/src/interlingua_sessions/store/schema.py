@@ -190,7 +190,7 @@ class SessionEntry:
 
 
 @attrs.frozen(kw_only=True)
-class Finding:
+class StoreFinding:
     """One thing that `Store.verify` found wrong.
 
     Attributes:

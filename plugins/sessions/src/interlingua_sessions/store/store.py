@@ -28,11 +28,11 @@ from interlingua_sessions.store import maintenance, transfer
 from interlingua_sessions.store.schema import (
     Database,
     EntryKind,
-    Finding,
     Repriced,
     SessionChanges,
     SessionEntry,
     SessionRecord,
+    StoreFinding,
     ToolCallRecord,
     ToolCallStatus,
     migrate,
@@ -399,7 +399,7 @@ class Store:
 
     # Maintenance
 
-    def verify(self, session_id: str | None = None, *, progress: Progress | None = None) -> Iterator[Finding]:
+    def verify(self, session_id: str | None = None, *, progress: Progress | None = None) -> Iterator[StoreFinding]:
         """Yield what is wrong in one session, or in all: ids, links between rows, rules of the conversation."""
         return maintenance.verify(self._sql, session_id, progress)
 
