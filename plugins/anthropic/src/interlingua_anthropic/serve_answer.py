@@ -1,4 +1,4 @@
-"""An answer, whoever made it -> the body, the stream or the error of the Messages API (WIRE.md, Serving)."""
+"""Write answers of any model as bodies of the Messages API (WIRE.md, Serving)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _LATE = "state of the model that answered came after the last place where it cou
 
 
 def to_wire_response(message: Message, context: ServeContext) -> WireResponse:
-    """Write a whole answer: the blocks of its stream, put together."""
+    """Write a whole answer from the blocks of its stream."""
     metadata = message.metadata
     if metadata.stop_reason is StopReason.ERROR:
         return to_wire_error(ServerError("the model's answer ended with an error"), context)
@@ -62,21 +62,21 @@ def to_wire_response(message: Message, context: ServeContext) -> WireResponse:
 
 
 def envelope(context: ServeContext) -> dict[str, Any]:
-    """Return what every answer begins with."""
+    """Return the first members of every answer."""
     return {"id": f"msg_{context.answer_id}", "type": "message", "role": "assistant", "model": context.model}
 
 
 def to_wire_stop(reason: StopReason | None, raw: str | None, context: ServeContext, *, called: bool) -> str:
-    """Return why the model stopped, in this API's words; `called`: there are calls in the answer."""
+    """Return the stop reason in this API's words; `called` is True if the answer has calls."""
     if context.is_own and raw:
         return raw
     if not context.is_own and (reason is StopReason.PAUSE_TURN or (reason is StopReason.TOOL_USE and not called)):
-        return "end_turn"  # it waits for a tool of its own service, which a caller knows nothing of
+        return "end_turn"  # it waits for a tool of the service, which the caller does not know
     return _STOPS.get(reason or StopReason.OTHER, "end_turn")
 
 
 def to_wire_usage(usage: Usage) -> dict[str, Any]:
-    """Write counts, which this API requires: one that is not known is 0."""
+    """Write the counts, which this API requires: an unknown count is 0."""
     parts = usage.buckets()
     written: dict[str, Any] = {
         "input_tokens": parts.uncached_input,
@@ -97,10 +97,10 @@ def to_wire_usage(usage: Usage) -> dict[str, Any]:
 
 
 class AnswerBlocks:
-    """What blocks become, for whole answers and streams: this API's own as they were, others' state sealed.
+    """Converts the blocks of whole answers and streams: this API's own unchanged, the state of others sealed.
 
-    A seal is the signature of a thinking block: in front of a call an empty one is put where there is none, for
-    callers send those back.
+    A seal is the signature of a thinking block. Before a call without a thinking block, an empty one is added, because
+    callers send thinking blocks back.
     """
 
     def __init__(self, context: ServeContext) -> None:
@@ -124,7 +124,7 @@ class AnswerBlocks:
         self.end()
 
     def end(self) -> None:
-        """Note what is left to be sealed: behind the last block callers do not look for it."""
+        """Record state that is not yet sealed as lost: callers would not send a block after the last one."""
         if not self.context.is_own and self.state.take() is not None:
             self.losses.append(Loss(path="content", block_type="message", verdict="dropped", reason=_LATE))
 
@@ -134,7 +134,7 @@ class AnswerBlocks:
         return None if state is None or not (seal := self._sealed(state)) else to_wire_thinking_block("", seal)
 
     def to_wire(self, block: ContentBlock) -> dict[str, Any] | None:
-        """Return the block of this API, None where it goes into a seal, or is lost."""
+        """Return the block of this API; None if it is sealed, or lost."""
         own = self.context.is_own
         if isinstance(block, TextBlock):
             text: dict[str, Any] = {"type": "text", "text": block.text}
@@ -153,11 +153,11 @@ class AnswerBlocks:
         return None
 
     def call_id(self, call: ToolUseBlock | ToolUseStart) -> str:
-        """Return the id that the caller is given."""
+        """Return the id that the caller receives."""
         return (call.provider_id if self.context.is_own else None) or call.id
 
     def seal(self) -> str:
-        """Return the signature of a thinking block: what is to be sealed here, at least who thought."""
+        """Return the signature of a thinking block: the state sealed here, which is at least the origin."""
         state = self.state.take(always=True)
         return self._sealed(state) if state is not None else ""
 
@@ -175,7 +175,7 @@ def to_wire_thinking_block(text: str, signature: str) -> dict[str, Any]:
 
 
 def call_input(block: ToolUseBlock) -> Any:
-    """Return a call's arguments, which are an object here."""
+    """Return a call's arguments, which must be an object in this API."""
     return block.input if block.parse_error is None else {"invalid_json": block.raw_input}
 
 

@@ -1,4 +1,4 @@
-"""Somebody's request of the Messages API -> messages, tools and options."""
+"""Read requests of the Messages API: messages, tools and options."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _READ = {"model", "messages", "system", "tools", "stream", *_PLAIN}
 _CHOICES = {"auto": "auto", "any": "required", "none": "none"}
 _TOOL = ("name", "description", "input_schema", "cache_control")
 _CALL = ("type", "id", "name", "input", "cache_control")
-# Claude Code's first system block: for the service's accounts, no prompt (WIRE.md, Serving)
+# Claude Code's first system block: billing data for the service, not a prompt (WIRE.md, Serving)
 _BILLING = "x-anthropic-billing-header:"
 _REFUSED = "a sealed state that may not be used here was left out"
 
@@ -48,7 +48,7 @@ def from_wire_request(request: WireRequest, context: ServeContext) -> InboundReq
     """Read a request.
 
     Raises:
-        CallerError: it is not what the API allows.
+        CallerError: the request is not valid in this API.
     """
     body = loads(request.body)
     if not isinstance(body, dict):
@@ -86,7 +86,7 @@ def from_wire_request(request: WireRequest, context: ServeContext) -> InboundReq
 
 
 def _joined(turns: Sequence[Any]) -> list[tuple[int, Any]]:
-    """Return the turns with their places; neighbours of the assistant's are one, as the service takes them."""
+    """Return the turns with their indexes; adjacent assistant turns are joined, as the service joins them."""
     out: list[tuple[int, Any]] = []
     for at, turn in enumerate(turns):
         if isinstance(turn, dict) and turn.get("role") == "assistant" and out and out[-1][1].get("role") == "assistant":
@@ -104,7 +104,7 @@ def _joined(turns: Sequence[Any]) -> list[tuple[int, Any]]:
 
 
 def _options(body: Mapping[str, Any], extra: dict[str, Any], covered: dict[str, tuple[str, ...]]) -> dict[str, Any]:
-    """Return the options that stand in objects, and note which members of `extra` they say."""
+    """Return the options inside objects, and record which members of `extra` they express."""
     options: dict[str, Any] = {}
     thinking = body.get("thinking")
     if isinstance(thinking, dict) and thinking.get("type") in ("enabled", "adaptive", "disabled"):
@@ -175,7 +175,7 @@ def _tools(given: Any) -> tuple[tuple[WireTool, ...], list[Any]]:
 
 
 class _Messages:
-    """Reads turns into messages; ids are places, for a request has none."""
+    """Reads turns into messages, whose ids are their indexes because a request has no ids."""
 
     def __init__(self, context: ServeContext, model: str, losses: list[Loss]) -> None:
         self.messages: list[Message] = []
@@ -191,7 +191,7 @@ class _Messages:
         )
 
     def read_system(self, system: Any) -> tuple[int, ...]:
-        """Read the prompt; return the places of messages that are for the service alone."""
+        """Read the prompt; return the indexes of messages for this service only."""
         if system is None:
             return ()
         blocks = self._parts(system, "system")
@@ -205,7 +205,7 @@ class _Messages:
         return private
 
     def read_turn(self, turn: Mapping[str, Any], path: str) -> None:
-        """Read one turn; results in it become messages of their own."""
+        """Read one turn; its results become separate messages."""
         role = turn.get("role")
         if role == "assistant":
             self._answer(turn.get("content"), path)
@@ -269,7 +269,7 @@ class _Messages:
         return str(self._imported.model).partition(":")[2]
 
     def _thinking(self, part: Mapping[str, Any], path: str) -> list[ContentBlock | State]:
-        """Read a thinking block: the service's own, or one that carries what another origin's answer had."""
+        """Read a thinking block: the service's own, or one with the sealed state of another origin."""
         text, signature = _text(part, "thinking", path), part.get("signature") or ""
         state = self._context.unseal(signature) if isinstance(signature, str) and signature else None
         if state is None:

@@ -1,4 +1,4 @@
-"""An answer's events, whoever makes it -> the stream of the Messages API (WIRE.md, Serving)."""
+"""Write the events of an answer of any model as a stream of the Messages API (WIRE.md, Serving)."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ _DELTA = b'event: content_block_delta\ndata: {"type":"content_block_delta","inde
 class MessagesWriter:
     """Writes the events of one answer as a stream of this API, one block after the other.
 
-    Calls of other origins wait until they are whole: what their origin attaches to a call comes at its end, and its
-    seal must stand before the call.
+    Calls of other origins wait until they are complete: their origin attaches state at the end of a call, and the seal
+    must precede the call.
     """
 
     content_type = "text/event-stream; charset=utf-8"
@@ -60,12 +60,12 @@ class MessagesWriter:
         self._started = self._over = False
         self._index = -1  # of the block written last
         self._open: int | None = None  # the canonical index of the block that is open
-        self._live: int | None = None  # the same where it is a call, which no other block may interrupt
+        self._live: int | None = None  # the same if it is a call, which no other block may interrupt
         self._called = False
         self._moved = False  # arguments of that call were written
-        self._written: set[int] = set()  # canonical indexes of texts and thoughts
+        self._written: set[int] = set()  # canonical indexes of text and thinking blocks
         self._queue: list[StreamEvent] = []
-        self._ending: ContentBlock | None = None  # the open block is whole, but for what comes right after it
+        self._ending: ContentBlock | None = None  # the open block, complete except for state that may follow it
         self._prefix = b""
         self._starts: dict[int, ToolUseStart] = {}
         self._pieces: dict[int, list[str]] = {}
@@ -73,7 +73,7 @@ class MessagesWriter:
         self._stop_sequence: Any = None
 
     def feed(self, events: Iterable[StreamEvent]) -> bytes:
-        """Return the bytes for these events; a ping where all they say has to wait."""
+        """Return the bytes for these events; a ping if all of them have to wait."""
         for event in events:
             kind = type(event)
             if (kind is TextDelta or kind is ThinkingDelta) and event.index == self._open and self._ending is None:  # type: ignore[union-attr]
@@ -89,7 +89,7 @@ class MessagesWriter:
         return data
 
     def end(self) -> bytes:
-        """Return the end of an answer that had none: an error."""
+        """Return the rest of the stream: an error if no event ended the answer."""
         if self._over:
             return b""
         return self.feed([ErrorEvent(error=StreamInterruptedError("the answer broke off"))])
@@ -120,7 +120,7 @@ class MessagesWriter:
             self._fail(event.error)
 
     def feed_open(self, event: TextDelta | ThinkingDelta) -> None:
-        """Write a delta of the block that is open."""
+        """Write a delta of the open block."""
         self._note(event)
         self._out.append(self._prefix + dumps_line(event.text) + b"}}\n\n")
 
@@ -131,7 +131,7 @@ class MessagesWriter:
     # -- blocks
 
     def _begin(self, index: int, kind: str) -> None:
-        """Open a block of text or thinking, unless it is the one that is open."""
+        """Open a block of text or thinking, unless it is open."""
         if self._open == index and self._ending is None:
             return
         self._written.add(index)
@@ -179,7 +179,7 @@ class MessagesWriter:
         if isinstance(block, (TextBlock, ThinkingBlock)):
             if self._open != event.index or self._ending is not None:
                 if event.index in self._written or (not block.text and isinstance(block, TextBlock)):
-                    return  # what comes after its block goes into the next seal
+                    return  # state after its block goes into the next seal
                 self._begin(event.index, block.type)
                 if block.text:
                     self.feed_open(
@@ -194,7 +194,7 @@ class MessagesWriter:
             self._write_block(made)
 
     def _settle(self) -> None:
-        """Close the block that is open, and write the calls that are whole."""
+        """Close the open block, and write the calls that are complete."""
         if self._open is not None:
             if self._kind == "thinking":
                 own = self._ending.signature if isinstance(self._ending, ThinkingBlock) else None
@@ -249,7 +249,7 @@ class MessagesWriter:
         self._whole.append(block)
 
     def _end_live(self, block: ToolUseBlock | None = None) -> None:
-        """End the call that is open, and take what waited for that."""
+        """End the open call, and write what waited for it."""
         if self._live is None:
             return
         if block is not None and not self._moved:

@@ -1,4 +1,4 @@
-"""An answer, whoever made it -> a Chat Completions body or stream (WIRE.md, Serving)."""
+"""Write answers of any model as Chat Completions bodies and streams (WIRE.md, Serving)."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _message(message: Message, answer: _Answer, context: ServeContext, dialect: 
         return body
     state = AnswerState(context.origin, strings=True)
     state.add_message(message, answer.call_id)
-    # reasoning goes back to its origin only, also where it is not signed
+    # reasoning goes back to its origin only, even if it is not signed
     if (
         details := answer.details(state.take(whole=True, always=bool(thoughts)), [call["id"] for call in calls])
     ) is not None:
@@ -102,7 +102,7 @@ def _message(message: Message, answer: _Answer, context: ServeContext, dialect: 
 
 
 def _add_own(message: Message, replay: Mapping[str, Any], body: dict[str, Any]) -> None:
-    """Add what this service's own answer carries besides."""
+    """Add the other members of this service's own answer."""
     if details := replay.get("reasoning_details"):
         body["reasoning_details"] = details
     if citations := [citation for block in message.content for citation in getattr(block, "citations", ())]:
@@ -110,7 +110,7 @@ def _add_own(message: Message, replay: Mapping[str, Any], body: dict[str, Any]) 
 
 
 def _finish(reason: StopReason | None, *, called: bool) -> str:
-    """Return why the model stopped; one that waits for a tool of its own service has called none of the caller's."""
+    """Return the stop reason; a model that waits for a tool of its service has not called the caller's tools."""
     if reason is StopReason.TOOL_USE and not called:
         return "stop"
     return _FINISH.get(reason or StopReason.OTHER, "stop")
@@ -121,7 +121,7 @@ def _reasoning_field(dialect: Dialect) -> str:
 
 
 def to_wire_usage(usage: Usage) -> dict[str, Any]:
-    """Write counts, which this format requires: one that is not known is 0."""
+    """Write the counts, which this format requires: an unknown count is 0."""
     prompt, output = usage.input_tokens or 0, usage.output_tokens or 0
     written: dict[str, Any] = {"prompt_tokens": prompt, "completion_tokens": output, "total_tokens": prompt + output}
     details: dict[str, int] = {}
@@ -140,10 +140,10 @@ def to_wire_usage(usage: Usage) -> dict[str, Any]:
 
 
 class _Answer:
-    """What whole answers and streams write the same way.
+    """The parts that whole answers and streams have in common.
 
-    The state of other origins is sealed into an entry of `reasoning_details`, behind everything else: callers send
-    that list back with the answer, some only entries of kind `reasoning.encrypted` that name a call.
+    The state of other origins is sealed into the last entry of `reasoning_details`: callers send that list back with
+    the answer, and some send only entries of the type `reasoning.encrypted` with the id of a call.
     """
 
     def __init__(self, context: ServeContext) -> None:
@@ -151,13 +151,13 @@ class _Answer:
         self.losses: list[Loss] = []
 
     def envelope(self, kind: str) -> dict[str, Any]:
-        """Return what a body and every chunk begin with."""
+        """Return the first members of a body and of every chunk."""
         context = self._context
         created = int(context.clock().timestamp())
         return {"id": f"chatcmpl-{context.answer_id}", "object": kind, "created": created, "model": context.model}
 
     def call_id(self, call: ToolUseBlock | ToolUseStart) -> str:
-        """Return the id that the caller is given."""
+        """Return the id that the caller receives."""
         return (call.provider_id if self._context.is_own else None) or call.id
 
     def call(self, block: ToolUseBlock, replay: Mapping[str, Any]) -> dict[str, Any]:
@@ -169,7 +169,7 @@ class _Answer:
         return {"id": name, "type": "function", "function": function}
 
     def image(self, block: ContentBlock) -> dict[str, Any] | None:
-        """Return the part of an image in an answer; None for what goes into the seal, and for what is lost."""
+        """Return the part of an image in an answer; None if the block is sealed, or lost."""
         if isinstance(block, ImageBlock) and block.source.kind in ("url", "base64"):
             source = block.source
             url = (
@@ -237,7 +237,7 @@ class ChatWriter:
         return data
 
     def end(self) -> bytes:
-        """Return the end of an answer that had none: an error."""
+        """Return the rest of the stream: an error if no event ended the answer."""
         if self._over:
             return b""
         return self.feed([ErrorEvent(error=StreamInterruptedError("the answer broke off"))])
@@ -245,7 +245,7 @@ class ChatWriter:
     def _take(self, event: StreamEvent) -> None:
         if isinstance(event, TextDelta):
             self._texts.add(event.index)
-            refused = event.index == REFUSAL and self._state is None  # of other origins an index says nothing
+            refused = event.index == REFUSAL and self._state is None  # an index of another origin has no meaning here
             self._delta({"refusal" if refused else "content": event.text})
         elif isinstance(event, ThinkingDelta):
             self._texts.add(event.index)
@@ -275,7 +275,7 @@ class ChatWriter:
         self._out.append(self._head + dumps_line(delta) + self._tail)
 
     def _call_start(self, event: ToolUseStart) -> None:
-        if not event.name:  # it comes with the end
+        if not event.name:  # the name arrives at the end
             self._nameless[event.index] = event
             return
         name = self._answer.call_id(event)

@@ -1,4 +1,4 @@
-"""The members of somebody's request besides messages and tools: which are options, and which stay as they are."""
+"""Read the members of a request other than messages and tools: options, and members that stay unchanged."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NAMES = {
 
 
 class BodyOptions:
-    """What members of the body mean as options, and which stay as they are (`extra`)."""
+    """The members of a body as options, and the unchanged members (`extra`)."""
 
     def __init__(self, body: Mapping[str, Any], dialect: Dialect) -> None:
         self._body, self._dialect = body, dialect
@@ -63,7 +63,7 @@ class BodyOptions:
         self.extra |= {name: value for name, value in body.items() if name not in handled}
 
     def _keep(self, member: str, *options: str) -> None:
-        """Let the very same API have the member as it is, in place of these options."""
+        """Keep the member unchanged for this API, which receives it instead of these options."""
         self.extra[member] = self._body[member]
         self.covered[member] = options
 

@@ -1,4 +1,4 @@
-"""Somebody's Chat Completions request -> messages, tools and options."""
+"""Read Chat Completions requests: messages, tools and options."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ def from_wire_request(
     """Read a request.
 
     Args:
-        request: as it came.
-        context: unseals.
-        dialect_of: how the service that is stood in for speaks with a model; what a request says in its words is an
-            option, and what it says in other words goes to it as it is.
+        request: the request as received.
+        context: opens sealed state.
+        dialect_of: the dialect of the served service by model. Members in this dialect become options, and others are
+            passed to the service unchanged.
 
     Raises:
-        CallerError: it is not what the format allows.
+        CallerError: the request is not valid in this format.
     """
     body = loads(request.body)
     if not isinstance(body, dict):
@@ -129,7 +129,7 @@ def _tools(given: Any) -> tuple[tuple[WireTool, ...], list[Any]]:
 
 
 class _Messages:
-    """Reads messages in order; ids are places, for a request has none."""
+    """Reads messages in order; their ids are their indexes because a request has no ids."""
 
     def __init__(self, context: ServeContext, model: str, dialect: Dialect) -> None:
         self.messages: list[Message] = []
@@ -189,7 +189,7 @@ class _Messages:
         ends = {event.index: event.block for event in reasoning.end() if isinstance(event, BlockEnd)}
         signed = ends.pop(THINKING, None)
         echo = self._dialect.reasoning_echo
-        if thought or (echo is not None and message.get(echo) == ""):  # the empty text is a text too
+        if thought or (echo is not None and message.get(echo) == ""):  # an empty string counts too
             items.append(ThinkingBlock(text=thought))
         elif signed is not None:
             items.append(signed)
@@ -220,7 +220,7 @@ class _Messages:
         self.messages.append(made)
 
     def _details(self, given: Any, items: list[ContentBlock | State]) -> list[Any]:
-        """Take the sealed states out of reasoning details; return the others, which the service wants back."""
+        """Remove the sealed states from reasoning details; return the others, which the service needs."""
         others = []
         for detail in given if isinstance(given, list) else ():
             data = detail.get("data") if isinstance(detail, dict) else None
@@ -329,7 +329,7 @@ class _Messages:
         source, media_type = _media(url, self._dialect)
         media_type = media_type or "application/pdf"
         if media_type.startswith("text/"):
-            return None  # a document of text is written as text on this wire (WIRE.md, Content parts): this is a file
+            return None  # text documents are written as text on this wire (WIRE.md, Content parts), so this is a file
         return DocumentBlock(source=source, media_type=media_type, title=name, cache=hint)
 
     def _opaque(self, part: Mapping[str, Any], path: str) -> OpaqueBlock:
@@ -340,7 +340,7 @@ class _Messages:
 
 
 def _media(url: str, dialect: Dialect) -> tuple[MediaSource, str]:
-    """Return the source and media type of an address, data URL or, where the service has that, bare base64."""
+    """Return the source and media type of a URL, data URL or, if the service accepts it, bare base64."""
     if url.startswith("data:"):
         head, _, data = url.partition(",")
         return MediaSource(kind="base64", data=data), head[5:].partition(";")[0]

@@ -1,4 +1,4 @@
-"""An answer, whoever made it -> the body, the chunks or the error of this API (WIRE.md, Serving)."""
+"""Write answers of any model as bodies and chunks of this API (WIRE.md, Serving)."""
 
 from __future__ import annotations
 
@@ -80,14 +80,14 @@ def _names(context: ServeContext) -> dict[str, str]:
 
 
 class AnswerParts:
-    """What blocks become, for whole answers and streams.
+    """Converts the blocks of whole answers and streams to parts.
 
-    A part waits until the next one comes: the last one goes with the finish reason, for an SDK drops an answer of which
-    any chunk has no part, and it carries the seal of the whole answer. A call carries the seal of what came up to it.
+    A part waits for the next one. The last part is sent with the finish reason and carries the seal of the whole
+    answer, because an SDK drops an answer if a chunk has no part. A call carries the seal of the blocks before it.
 
     Attributes:
         ready: parts that need not wait.
-        losses: what this API could not say.
+        losses: the parts of the answer that this API cannot express.
     """
 
     def __init__(self, context: ServeContext) -> None:
@@ -96,14 +96,14 @@ class AnswerParts:
         self._context = context
         self._state = AnswerState(context.origin, strings=False)
         self._last: dict[str, Any] | None = None
-        self._index = -1  # block that the last part is of
+        self._index = -1  # the block of the last part
         self._spoken: set[int] = set()
-        self._stateful = False  # there is something to restore
+        self._stateful = False  # there is state to restore
         self._media: Mapping[str, Any] = EMPTY
         self._trace: dict[str, Any] = {}
 
     def say(self, event: TextDelta | ThinkingDelta) -> None:
-        """Add text or thinking; it is a part of its own."""
+        """Add text or thinking as a separate part."""
         self.note(event)
         self._spoken.add(event.index)
         thought = isinstance(event, ThinkingDelta)
@@ -114,12 +114,12 @@ class AnswerParts:
             self._last = {"text": event.text, "thought": True} if thought else {"text": event.text}
 
     def note(self, event: StreamEvent, wire_id: str = "") -> None:
-        """Note what another origin attaches."""
+        """Add state of another origin."""
         if not self._context.is_own:
             self._state.note(event, wire_id)
 
     def note_raw(self, replay: dict[str, Any] | FrozenDict | None, trace: Mapping[str, Any] | None) -> None:
-        """Note an origin's own state."""
+        """Add replay state of the origin."""
         if not self._context.is_own:
             self._state.note(RawUpdate(replay=replay))
             return
@@ -127,12 +127,12 @@ class AnswerParts:
         self._media = (replay or EMPTY).get("media", self._media)
 
     def add(self, index: int, block: ContentBlock) -> None:
-        """Add a whole block; of text or thinking whose pieces were added it is only the end."""
+        """Add a whole block; if its text or thinking was added in pieces, only its end."""
         own = self._context.is_own
         signature = getattr(block, "signature", None) if own else None
         part = None if index in self._spoken else self._part(block)
         if part is not None and (signature or part.get("text") != ""):
-            self.release()  # its seal is of what came up to it
+            self.release()  # its seal covers the blocks before it
             self._last, self._index = {**part, "thoughtSignature": signature} if signature else part, index
         elif signature and self._index == index and self._last is not None:
             self._last["thoughtSignature"] = signature
@@ -140,7 +140,7 @@ class AnswerParts:
             self._state.add(index, block, block.id if isinstance(block, ToolUseBlock) else "")
 
     def _part(self, block: ContentBlock) -> dict[str, Any] | None:
-        """Return a block's part, None where it goes into a seal, or is lost."""
+        """Return a block's part; None if it is sealed, or lost."""
         own = self._context.is_own
         if isinstance(block, TextBlock):
             return {"text": block.text}
@@ -162,14 +162,14 @@ class AnswerParts:
         return None
 
     def release(self) -> None:
-        """Let go of the part that waits."""
+        """Release the waiting part."""
         if self._last is None:
             return
         if "functionCall" in self._last and not self._context.is_own and (state := self._state.take()) is not None:
             self._attach(self._last, state)
         self.ready.append(self._last)
         self._last = None
-        self._stateful = True  # which pieces are one text is known by its seal: an SDK sends each back by itself
+        self._stateful = True  # an SDK sends each piece back separately; the seal tells which belong together
 
     def _attach(self, part: dict[str, Any], state: Mapping[str, Any]) -> None:
         self._stateful = True
@@ -179,7 +179,7 @@ class AnswerParts:
             self._lose("thinking", _STATELESS)
 
     def take_last(self) -> list[dict[str, Any]]:
-        """Return the last part, with what is left to be sealed."""
+        """Return the last part, with the state that is not yet sealed."""
         part, self._last = self._last, None
         state = None if self._context.is_own else self._state.take(whole=True, always=self._stateful)
         if state is not None:
@@ -189,14 +189,14 @@ class AnswerParts:
         return [] if part is None else [part]
 
     def ending(self, reason: StopReason | None, raw: str | None) -> dict[str, Any]:
-        """Return what a candidate's end says."""
+        """Return the members at a candidate's end."""
         own = self._context.is_own
         known = raw if own and raw else _STOPS.get(reason or StopReason.OTHER, "STOP")
         more = {name: self._trace[name] for name in TRACED_OF_ANSWER if name in self._trace} if own else {}
         return {"finishReason": known, "index": 0, **more}
 
     def usage(self, usage: Usage | None) -> dict[str, Any]:
-        """Return the counts; one that is not known is left out."""
+        """Return the counts; an unknown count is left out."""
         if self._context.is_own and isinstance(self._trace.get("usage"), Mapping):
             return dict(self._trace["usage"])
         if usage is None:
@@ -233,7 +233,7 @@ class ChunkWriter:
         self._begun = self._over = False
 
     def feed(self, events: Iterable[StreamEvent]) -> bytes:
-        """Return the chunks for these events; the part that came last waits for the next one."""
+        """Return the chunks for these events; the last part waits for the next one."""
         for event in events:
             if self._over:
                 break
@@ -247,7 +247,7 @@ class ChunkWriter:
         return data
 
     def end(self) -> bytes:
-        """Return the end of an answer that had none: an error."""
+        """Return the rest of the stream: an error if no event ended the answer."""
         return b"" if self._over else self.feed([ErrorEvent(error=StreamInterruptedError("the answer broke off"))])
 
     def _take(self, event: StreamEvent) -> None:

@@ -1,4 +1,4 @@
-"""Somebody's request of generateContent or streamGenerateContent -> messages, tools and options (WIRE.md, Serving)."""
+"""Read requests of generateContent and streamGenerateContent: messages, tools and options (WIRE.md, Serving)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from interlingua_serving import InboundRequest, ServeContext, State, restore_ans
 _path = re.compile(r"(?:.*?/)?(?P<model>(?:models|tunedModels)/[^?]+|[^/?]+):(?P<method>\w+)(?P<query>\?.*)?").fullmatch
 _METHODS = ("generateContent", "streamGenerateContent", "countTokens")
 _READ = ("contents", "systemInstruction", "tools")
-_FREE = (  # below these, names are the caller's
+_FREE = (  # names below these are the caller's
     *("args", "response", "responseSchema", "responseJsonSchema", "parameters", "parametersJsonSchema", "labels"),
     *("responseFormat", "partMetadata"),
 )
@@ -51,10 +51,10 @@ _REFUSED = "a sealed state that may not be used here was left out"
 
 
 def from_wire_request(request: WireRequest, context: ServeContext) -> InboundRequest:
-    """Read a request; its path names the model and the method.
+    """Read a request, whose path has the model and the method.
 
     Raises:
-        CallerError: it is not what the API allows.
+        CallerError: the request is not valid in this API.
     """
     found = _path(request.path)
     if found is None or found["method"] not in _METHODS:
@@ -89,7 +89,7 @@ def from_wire_request(request: WireRequest, context: ServeContext) -> InboundReq
 
 
 def camel_case(value: Any) -> Any:
-    """Return a body with the API's names in one of the two ways that it takes them."""
+    """Return a body with the API's names in camel case; the API also accepts snake case."""
     if isinstance(value, list):
         return [camel_case(each) for each in value]
     if not isinstance(value, dict):
@@ -102,7 +102,7 @@ def camel_case(value: Any) -> Any:
 
 
 def _objects(value: Any, path: str) -> list[dict[str, Any]]:
-    """Return a list of objects; the service takes one object for a list of one."""
+    """Return a list of objects; the service accepts one object as a list of one."""
     listed = [value] if isinstance(value, dict) else [] if value is None else value
     if not isinstance(listed, list) or not all(isinstance(each, dict) for each in listed):
         raise CallerError(f"{path}: a list of objects is required")
@@ -201,9 +201,9 @@ def _tool(declared: Mapping[str, Any], path: str) -> WireTool:
 
 
 def from_wire_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the JSON Schema of a schema in the service's own form: types in capitals, `nullable`, counts as texts.
+    """Return the JSON Schema of a schema in the service's own form: types in capitals, `nullable`, counts as strings.
 
-    Callers mix the two: Gemini CLI names types in capitals in `responseJsonSchema`.
+    Callers mix both forms: Gemini CLI writes types in capitals in `responseJsonSchema`.
     """
     out: dict[str, Any] = {}
     for name, value in camel_case(schema).items() if "any_of" in schema else schema.items():
@@ -239,7 +239,7 @@ def _text(holder: Mapping[str, Any], name: str, path: str) -> str:
 
 
 class _Contents:
-    """Reads contents into messages; ids are places, for a request has none."""
+    """Reads contents into messages, whose ids are their indexes because a request has no ids."""
 
     def __init__(self, context: ServeContext, model: str, losses: list[Loss]) -> None:
         self.messages: list[Message] = []
@@ -257,7 +257,7 @@ class _Contents:
         self._open: list[tuple[ToolUseBlock, bool]] = []  # calls without result, and whether their id was issued
 
     def read_system(self, given: Any) -> None:
-        """Read the instruction, a content or a text."""
+        """Read the instruction, a content or a string."""
         parts = [{"text": given}] if isinstance(given, str) else []
         if isinstance(given, dict):
             parts = _objects(given.get("parts"), "systemInstruction.parts")
@@ -267,7 +267,7 @@ class _Contents:
             self._add(Role.SYSTEM, texts, {"role": role} if isinstance(role, str) and role else None)
 
     def read(self, contents: Sequence[Mapping[str, Any]]) -> None:
-        """Read all contents; neighbours of the model's are one answer where one of them carries a sealed state."""
+        """Read all contents; adjacent contents of the model are one answer if one of them carries a sealed state."""
         at = 0
         while at < len(contents):
             role = contents[at].get("role")
@@ -291,7 +291,7 @@ class _Contents:
                 self._result(result)
                 result = [part]
             elif result and not said and from_wire_media(dict(part)) is not None:
-                result.append(part)  # it stands beside the result
+                result.append(part)  # it is beside the result
             else:
                 said.append(self._block(part, media))
         self._result(result)
@@ -299,7 +299,7 @@ class _Contents:
             self._add(Role.USER, said, {"media": media} if media else None)
 
     def _read_answers(self, answers: Sequence[Sequence[Mapping[str, Any]]], at: int) -> None:
-        """Read contents of the model that follow each other."""
+        """Read adjacent contents of the model."""
         states = {}
         for parts in answers:
             for part in parts:
@@ -354,7 +354,7 @@ class _Contents:
         return OpaqueBlock(provider=self._context.provider, kind=kind, data=part)
 
     def _call(self, part: Mapping[str, Any], at: int, sealed_id: str | None, *, sealed: bool) -> ToolUseBlock:
-        """Read a call; a caller that drops ids has it in the seal, as has another origin's its own."""
+        """Read a call; the seal has the id if the caller dropped it, or if another origin issued it."""
         call = part["functionCall"]
         args = call.get("args")
         if args is not None and not isinstance(args, dict):
@@ -418,7 +418,7 @@ class _Contents:
 
 
 def _join_texts(items: Iterator[ContentBlock | State]) -> Iterator[ContentBlock | State]:
-    """Join the pieces of a stream that an SDK kept as parts of their own."""
+    """Join the pieces of a stream that an SDK kept as separate parts."""
     held: TextBlock | ThinkingBlock | None = None
     for item in items:
         kind = type(item)
@@ -426,7 +426,7 @@ def _join_texts(items: Iterator[ContentBlock | State]) -> Iterator[ContentBlock 
             held = type(held)(text=held.text + item.text)  # type: ignore[union-attr]
             continue
         if held is not None and isinstance(item, Mapping):
-            yield item  # what it holds is of the text before it, or of the whole answer
+            yield item  # its state belongs to the text before it, or to the whole answer
             continue
         if held is not None:
             yield held

@@ -1,4 +1,4 @@
-"""An answer of any provider -> the lines of this API."""
+"""Write answers of any model as lines of this API."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ _STATUS: tuple[tuple[type[InterlinguaError], int], ...] = (
 
 
 def to_wire_response(message: Message, context: ServeContext) -> WireResponse:
-    """Write a whole answer: its stream's lines put together."""
+    """Write a whole answer from the lines of its stream."""
     metadata = message.metadata
     if metadata.stop_reason is StopReason.ERROR:
         return to_wire_error(ServerError("the model's answer ended with an error"), context)
@@ -117,7 +117,7 @@ def _piece(of: TextDelta | ThinkingDelta | TextBlock | ThinkingBlock, text: str)
 
 
 class LineWriter:
-    """Writes the events of one answer as lines; calls go whole, for a line cannot hold part of one."""
+    """Writes the events of one answer as lines; a call is sent whole, because a line cannot hold a part of it."""
 
     content_type = "application/x-ndjson"
 
@@ -145,7 +145,7 @@ class LineWriter:
         return data
 
     def end(self) -> bytes:
-        """Return the end of an answer that had none: an error."""
+        """Return the rest of the stream: an error if no event ended the answer."""
         return b"" if self._over else self.feed([ErrorEvent(error=StreamInterruptedError("the answer broke off"))])
 
     def _take(self, event: StreamEvent) -> None:
@@ -177,12 +177,12 @@ class LineWriter:
         return {"model": self._context.model, "created_at": _time(self._context)}
 
     def note_replay(self, replay: dict[str, Any] | FrozenDict | None) -> None:
-        """Note state of another origin, which is lost here."""
+        """Record the state of another origin as lost."""
         if replay and not self._context.is_own:
             self._state.note(RawUpdate(replay=replay))
 
     def add(self, index: int, block: ContentBlock) -> None:
-        """Write a whole block; one of text or thinking whose pieces were written is only its end."""
+        """Write a whole block; if its text or thinking was written in pieces, only its end."""
         if not self._context.is_own:
             self._state.add(index, block, block.id if isinstance(block, ToolUseBlock) else "")
         message: dict[str, Any] = {"role": "assistant", "content": ""}
@@ -237,17 +237,17 @@ class LineWriter:
         self._over = True
 
     def done(self, reason: StopReason | None, raw: str | None, usage: Usage) -> dict[str, Any]:
-        """Return the last line, and note what is lost."""
+        """Return the last line, and record the losses."""
         if not self._context.is_own and self._state.take() is not None:
             self._lose("message", _STATELESS)
         body = {**self._head(), "message": {"role": "assistant", "content": ""}, "done": True}
         body["done_reason"] = (raw if self._context.is_own else None) or _STOPS.get(reason or StopReason.OTHER, "stop")
         body["total_duration"] = int((self._context.clock() - self._began).total_seconds() * 1e9)
         counts = {"prompt_eval_count": usage.input_tokens, "eval_count": usage.output_tokens}
-        return body | {name: count for name, count in counts.items() if count}  # a zero is left out here
+        return body | {name: count for name, count in counts.items() if count}  # this API leaves out zeros
 
     def joined(self) -> dict[str, Any]:
-        """Return the message that the lines make."""
+        """Return the message of all lines."""
         whole: dict[str, Any] = {"role": "assistant", "content": ""}
         for message in self._messages:
             for name in message.keys() - {"role"}:

@@ -1,4 +1,4 @@
-"""A request in this API -> messages, tools and options."""
+"""Read requests of this API: messages, tools and options."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def from_wire_request(request: WireRequest, context: ServeContext) -> InboundReq
     """Read a request.
 
     Raises:
-        CallerError: it is not what the API allows.
+        CallerError: the request is not valid in this API.
     """
     body = loads(request.body)
     if not isinstance(body, dict):
@@ -57,7 +57,7 @@ def from_wire_request(request: WireRequest, context: ServeContext) -> InboundReq
     extra = {name: value for name, value in body.items() if name not in _READ}
     covered: dict[str, tuple[str, ...]] = {}
     options = _options(body, extra, covered)
-    extra.setdefault("truncate", None)  # `to_wire` says false where nothing is said
+    extra.setdefault("truncate", None)  # `to_wire` writes false if it is missing
     covered["truncate"] = ()
     if not isinstance(body.get("stream"), bool):
         extra["stream"], covered["stream"] = None, ()
@@ -75,7 +75,7 @@ def from_wire_request(request: WireRequest, context: ServeContext) -> InboundReq
 
 
 def _options(body: Mapping[str, Any], extra: dict[str, Any], covered: dict[str, tuple[str, ...]]) -> dict[str, Any]:
-    """Return the options, and note which members of `extra` they say."""
+    """Return the options, and record which members of `extra` they express."""
     options: dict[str, Any] = {}
     think = body.get("think")
     if isinstance(think, bool):
@@ -89,7 +89,7 @@ def _options(body: Mapping[str, Any], extra: dict[str, Any], covered: dict[str, 
         covered["format"] = ("response_schema",)
     elif body.get("format") in ("", None):
         covered["format"] = ()
-    covered["keep_alive"] = ()  # how long the server holds the model: nothing that another could do
+    covered["keep_alive"] = ()  # how long the server keeps the model in memory: of no use to other services
     given = body.get("options")
     if given is not None and not isinstance(given, dict):
         raise CallerError("options: an object is required")

@@ -1,4 +1,4 @@
-"""The serving plugin: Chat Completions as OpenRouter's models use it, without paths of its own."""
+"""The serving plugin: Chat Completions as OpenRouter's models use it, which declares no paths."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An answer, whoever made it -> the body or the stream of the Responses API (WIRE.md, Responses served)."""
+"""Write answers of any model as bodies and streams of the Responses API (WIRE.md, Responses served)."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ _STATELESS = "state of the model that answered has no place here; there is nothi
 
 
 def to_wire_response(message: Message, context: ServeContext) -> WireResponse:
-    """Write a whole answer: the items of its stream, or this API's own as they came."""
+    """Write a whole answer: the items of its stream, or this API's own items unchanged."""
     metadata = message.metadata
     if metadata.stop_reason is StopReason.ERROR:
         return to_wire_error(ServerError("the model's answer ended with an error"))
@@ -88,7 +88,7 @@ def to_wire_response(message: Message, context: ServeContext) -> WireResponse:
 
 @attrs.define
 class _Item:
-    """An item that is open: how it began, what it holds so far, where it stands, and what is its origin's.
+    """An open item: its start, its content so far, its place, and its origin's state.
 
     Attributes:
         place: its `output_index`.
@@ -96,7 +96,7 @@ class _Item:
         item: the item as it was announced.
         announced: this API's own service announced it under its id: its skeleton is in the replay state.
         parts: pieces of each part's text; a call's arguments are part 0.
-        ends: the whole block of each part, where it came.
+        ends: the whole block of each part, if it was received.
     """
 
     place: int
@@ -114,8 +114,8 @@ class _Item:
 class ResponseWriter:
     """Writes the events of one answer as a stream of this API.
 
-    An item of text or reasoning is open until another one begins, a call until it is whole. What another origin
-    attaches to its answer is sealed into reasoning items: where it thought, and behind the last item what is left.
+    An item of text or reasoning is open until the next one starts, a call until it is complete. The state of another
+    origin is sealed into reasoning items: those of its thinking, and one after the last item for the rest.
     """
 
     content_type = "text/event-stream; charset=utf-8"
@@ -131,7 +131,7 @@ class ResponseWriter:
         self._number = 0
         self._begun = self._over = False
         self._items: list[dict[str, Any] | None] = []
-        self._said: _Item | None = None  # the item of text or reasoning that is open
+        self._said: _Item | None = None  # the open item of text or reasoning
         self._key = -1
         self._calls: dict[int, _Item] = {}
         self._done: set[int] = set()
@@ -139,7 +139,7 @@ class ResponseWriter:
         self._used: set[str] = set()
         self._usage: Usage | None = None
         self._trace: dict[str, Any] = {}
-        self._delta: tuple[int, int, bytes] = (-1, 0, b"")  # block, part and head of more of the same
+        self._delta: tuple[int, int, bytes] = (-1, 0, b"")  # block, part and head of the next delta of the same kind
 
     def feed(self, events: Iterable[StreamEvent]) -> bytes:
         """Return the bytes for these events."""
@@ -158,7 +158,7 @@ class ResponseWriter:
         return data
 
     def end(self) -> bytes:
-        """Return the end of an answer that had none: a failed response."""
+        """Return the rest of the stream: a failed response if no event ended the answer."""
         return b"" if self._over else self.feed([ErrorEvent(error=StreamInterruptedError("the answer broke off"))])
 
     def _take(self, event: StreamEvent) -> None:
@@ -212,7 +212,7 @@ class ResponseWriter:
     def response(
         self, output: list[dict[str, Any]], reason: StopReason, word: str | None, usage: Usage | None
     ) -> dict[str, Any]:
-        """Return the response object of an answer that is over."""
+        """Return the response object of an ended answer."""
         why = _INCOMPLETE.get(reason)
         if self._own and word not in (None, "completed"):
             why = word
@@ -243,7 +243,7 @@ class ResponseWriter:
         self._over = True
 
     def finish_items(self) -> list[dict[str, Any]]:
-        """Close what is open, seal what is left, and return all items."""
+        """Close the open items, seal the remaining state, and return all items."""
         self._settle()
         for item in list(self._calls.values()):
             self._close_call(item, None)
@@ -283,8 +283,8 @@ class ResponseWriter:
         return f"{prefix}_{self._context.new_id().lower()}"
 
     def _open(self, kind: str, prefix: str, **fields: Any) -> _Item:
-        """Announce an item: with the id that its own service gave it, where it did."""
-        shell = self._rows[-1]["item"] if self._own and self._rows else EMPTY  # the item that has begun stands last
+        """Announce an item, with the id from its service if there is one."""
+        shell = self._rows[-1]["item"] if self._own and self._rows else EMPTY  # the newest item is the last one
         announced = shell.get("type") == kind and shell.get("id") not in self._used and isinstance(shell.get("id"), str)
         item = {"id": shell["id"] if announced else self._new_id(prefix), "type": kind, **fields}
         self._used.add(item["id"])
@@ -296,19 +296,19 @@ class ResponseWriter:
         return opened
 
     def _shell(self, opened: _Item) -> Mapping[str, Any]:
-        """Return the skeleton that its own service's reader keeps of an item."""
+        """Return the skeleton of an item that this service's reader keeps."""
         items = (row["item"] for row in self._rows) if opened.announced else ()
         return next((item for item in items if item.get("id") == opened.item["id"]), EMPTY)
 
     def _write_item(self, item: dict[str, Any]) -> None:
-        """Write an item that is whole."""
+        """Write a complete item."""
         place = len(self._items)
         self._items.append(item)
         self._event("response.output_item.added", output_index=place, item=item)
         self._event("response.output_item.done", output_index=place, item=item)
 
     def _close(self, opened: _Item, item: dict[str, Any], blocks: tuple[ContentBlock | None, ...]) -> None:
-        """Write the end of an item: as its own service has it, where the skeleton is known."""
+        """Write the end of an item; if its skeleton is known, as the service wrote it."""
         shell = self._shell(opened)
         if shell and (opened.kind != "message" or len(shell.get("content") or ()) == len(blocks)):
             item = to_wire_item(ItemMatch(shell, blocks, same=True))
@@ -318,9 +318,9 @@ class ResponseWriter:
     # -- text and reasoning
 
     def _part_of(self, index: int, kind: str) -> int | None:
-        """Return which part of the open item a block is; None for a block of another item.
+        """Return the part of the open item that a block belongs to; None for a block of another item.
 
-        Several parts has only a message that this API's own service announced.
+        Only a message that this API's own service announced has several parts.
         """
         said = self._said
         if said is None or said.kind != kind:
@@ -364,7 +364,7 @@ class ResponseWriter:
         self._delta = (index, part, b'event: response.output_text.delta\ndata: %b,"delta":' % head)
 
     def _settle(self) -> None:
-        """Close the item of text or reasoning that is open."""
+        """Close the open item of text or reasoning."""
         said, self._said = self._said, None
         self._delta = (-1, 0, b"")
         if said is None:
@@ -417,13 +417,13 @@ class ResponseWriter:
         if isinstance(block, (TextBlock, ThinkingBlock)):
             self._end_said(index, kind, block)
         elif index in self._done:
-            return  # the end of the answer says it again, encrypted anew
+            return  # the end of the answer has it again, newly encrypted
         elif self._own and isinstance(block, RedactedThinkingBlock):
             self._done.add(index)
             opened = self._open("reasoning", "rs", summary=[])
             self._close(opened, _reasoning(opened.item["id"], "", block.data), (block,))
         elif self._own and isinstance(block, OpaqueBlock) and isinstance(block.data, Mapping):
-            if self._said is not None:  # a part of the message that is open
+            if self._said is not None:  # a part of the open message
                 self._said.ends[index % SPAN] = block
             else:
                 self._done.add(index)
@@ -503,7 +503,7 @@ class ResponseWriter:
 
 
 def _is_done(shell: Mapping[str, Any]) -> bool:
-    """Tell whether an item's skeleton is of the whole item."""
+    """Return whether a skeleton describes the whole item."""
     if "status" in shell:
         return bool(shell["status"] != "in_progress")
     return any(shell.get(name) for name in ("content", "summary", "encrypted_content"))
@@ -516,7 +516,7 @@ def _reasoning(item_id: str, text: str, encrypted: str | None) -> dict[str, Any]
 
 
 def _usage(usage: Usage | None) -> dict[str, Any] | None:
-    """Return the counts; None where nothing was counted, and a detail that is not known is 0, which it must be here."""
+    """Return the counts; None if there are no counts. An unknown detail is 0, because this API requires it."""
     if usage is None or (usage.input_tokens is None and usage.output_tokens is None):
         return None
     read, written = usage.input_tokens or 0, usage.output_tokens or 0

@@ -1,4 +1,4 @@
-"""Somebody's request of the Responses API -> messages, tools and options (WIRE.md, Responses served)."""
+"""Read requests of the Responses API: messages, tools and options (WIRE.md, Responses served)."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _PLAIN: dict[str, tuple[str, type | tuple[type, ...]]] = {
 }
 _ENCRYPTED = ["reasoning.encrypted_content"]
 _FREE_TEXT = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
-# the caller's items besides results of calls; all others are the answer's
+# the caller's items, except results of calls; all others belong to answers
 _OF_CALLER = ("item_reference", "additional_tools", "configuration_update", "mcp_approval_response", None)
 _REFUSED = "a sealed state that may not be used here was left out"
 _ECHOED = (
@@ -73,7 +73,7 @@ def from_wire_request(request: WireRequest, context: ServeContext) -> InboundReq
     """Read a request.
 
     Raises:
-        CallerError: it is not what the API allows.
+        CallerError: the request is not valid in this API.
     """
     body = loads(request.body)
     if not isinstance(body, dict):
@@ -102,9 +102,9 @@ def from_wire_request(request: WireRequest, context: ServeContext) -> InboundReq
 
 
 def _options(body: Mapping[str, Any], extra: dict[str, Any], covered: dict[str, tuple[str, ...]]) -> dict[str, Any]:
-    """Return the options, and note which members of `extra` they say.
+    """Return the options, and record which members of `extra` they express.
 
-    What `to_wire` adds by itself where the request says nothing is None in `extra`, which leaves it out.
+    Members that `to_wire` adds by default are None in `extra` if the request lacks them, so that they are left out.
     """
     options: dict[str, Any] = {}
     for name, (field, kind) in _PLAIN.items():
@@ -152,7 +152,7 @@ def _choice(given: Any) -> Any:
 
 
 def _echo(body: Mapping[str, Any], tools: Sequence[WireTool]) -> dict[str, Any]:
-    """Return what the answer repeats of its request, and what it needs to know of the tools."""
+    """Return the members that the answer repeats, and the facts about tools that it needs."""
     echo: dict[str, Any] = {"request": {name: body[name] for name in _ECHOED if name in body}}
     if custom := [tool.name for tool in tools if tool.extra.get("type") == "custom"]:
         echo["custom"] = custom
@@ -167,7 +167,7 @@ def _echo(body: Mapping[str, Any], tools: Sequence[WireTool]) -> dict[str, Any]:
 
 
 def _tools(given: Any) -> tuple[tuple[WireTool, ...], list[Any]]:
-    """Return the caller's tools, those of namespaces too, and the service's own."""
+    """Return the caller's tools, with those in namespaces, and the service's own."""
     tools: list[WireTool] = []
     own: list[Any] = []
     for at, tool in enumerate(_objects(given, "tools")):
@@ -182,7 +182,7 @@ def _tools(given: Any) -> tuple[tuple[WireTool, ...], list[Any]]:
 
 
 def _namespace(tool: Mapping[str, Any], path: str) -> list[WireTool] | None:
-    """Return the functions of a namespace under names that say it; None where it holds anything else."""
+    """Return the functions of a namespace with the namespace in their names; None if it holds other tools."""
     held = _objects(tool.get("tools"), f"{path}.tools")
     if not held or any(each.get("type") not in ("function", "custom") for each in held):
         return None
@@ -202,7 +202,7 @@ def _namespace(tool: Mapping[str, Any], path: str) -> list[WireTool] | None:
 
 
 def join_names(namespace: str, name: str) -> str:
-    """Return the name that a function of a namespace has where there are none."""
+    """Return the name of a function with its namespace, for models without namespaces."""
     return f"{namespace}__{name}"
 
 
@@ -228,7 +228,7 @@ def _tool(tool: Mapping[str, Any], path: str) -> WireTool:
 
 
 class _Items:
-    """Reads items into messages: the answer's that follow each other are one; ids are places."""
+    """Reads items into messages: adjacent items of an answer become one; ids are indexes."""
 
     def __init__(self, context: ServeContext, model: str, losses: list[Loss]) -> None:
         self.messages: list[Message] = []
@@ -241,14 +241,14 @@ class _Items:
         self._answer: list[dict[str, Any]] = []
 
     def read_instructions(self, given: Any) -> None:
-        """Read the instructions, which stay what they are in this API."""
+        """Read the instructions, which keep their kind in this API."""
         if isinstance(given, str) and given:
             self._add(Role.SYSTEM, [TextBlock(text=given)], {"instructions": True})
         elif given is not None and not isinstance(given, str):
             raise CallerError("instructions: a string is required")
 
     def read(self, given: Any) -> None:
-        """Read `input`, a text or items."""
+        """Read `input`, a string or items."""
         if isinstance(given, str):
             given = [{"role": "user", "content": given}]
         for at, item in enumerate(_objects(given, "input")):
@@ -270,7 +270,7 @@ class _Items:
             self._result(item, path)
         else:
             self._add(Role.USER, [self._opaque(item, str(kind))])
-            if kind == "item_reference":  # another service has no such item: the answer would miss what it holds
+            if kind == "item_reference":  # other services do not have the item
                 last = self.messages.pop()
                 self.messages.append(attrs.evolve(last, metadata=attrs.evolve(last.metadata, critical=(0,))))
 
@@ -288,7 +288,7 @@ class _Items:
         if role is Role.SYSTEM:
             if not all(isinstance(block, TextBlock) for block in blocks):
                 raise CallerError(f"{path}.content: a {item['role']} message holds text only")
-            more["role"] = item["role"]  # said, it stays an item and becomes no instruction
+            more["role"] = item["role"]  # an explicit role keeps it an item and not an instruction
         self._add(role, blocks, {"item": more} if more else None)
 
     def _part(self, part: Mapping[str, Any]) -> ContentBlock:
@@ -346,7 +346,7 @@ class _Items:
                 self._losses.append(Loss(path=path, block_type="thinking", verdict="dropped", reason=_REFUSED))
         if not content:
             return
-        if len(kept) < len(items):  # another origin's, whose call ids are in the states
+        if len(kept) < len(items):  # items of another origin, whose call ids are in the states
             content = [replace(each, provider_id=None) if isinstance(each, ToolUseBlock) else each for each in content]
         replay = {**replay_state(kept), "sent": True}
         message = restore_answer(self._made(Role.ASSISTANT, (), replay, imported=True), content)
@@ -401,7 +401,7 @@ class _Items:
 
 
 def _source(part: Mapping[str, Any], *names: str) -> tuple[MediaSource, str] | None:
-    """Return where media are and their type, "" where that is not said; None for what this reader does not know."""
+    """Return the source and type of media, "" for an unstated type; None if this reader does not know the form."""
     if isinstance(part.get("file_id"), str):
         return MediaSource(kind="file_id", data=part["file_id"]), ""
     given = next((part[name] for name in names if isinstance(part.get(name), str)), None)
