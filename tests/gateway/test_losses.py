@@ -43,7 +43,7 @@ def test_a_streamed_answer_says_it_in_the_log_and_in_metrics(
 
     assert answer.status_code == 200
     assert REASON not in answer.headers["x-interlingua-losses"]
-    [line] = [record.getMessage() for record in caplog.records if "the answer lost" in record.getMessage()]
+    [line] = [record.getMessage() for record in caplog.records if "losses of the answer" in record.getMessage()]
     assert answer.headers["x-interlingua-request-id"] in line
     assert REASON in line
     assert (
