@@ -56,14 +56,16 @@ def source_of(page: str) -> Path:
     below = page.removeprefix(f"{COPIES}/")
     if below == page:
         return DOCS / page
-    return ROOT / below if (ROOT / below).exists() else ROOT / below.removesuffix(".md")
+    names = (below, f".{below}", below.removesuffix(".md"))
+    return next(path for path in map(ROOT.joinpath, names) if path.exists())
 
 
 def place_of(target: Path) -> str:
     """Return where a file of the repository stands on the site."""
     if target.is_relative_to(DOCS) and target.suffix in PLACED:
         return target.relative_to(DOCS).as_posix()
-    return f"{COPIES}/{target.relative_to(ROOT).as_posix()}" + ("" if target.suffix == ".md" else ".md")
+    name = target.relative_to(ROOT).as_posix().removeprefix(".")  # MkDocs leaves out folders that begin with a dot
+    return f"{COPIES}/{name}" + ("" if target.suffix == ".md" else ".md")
 
 
 def title_of(page: Path) -> str:
