@@ -127,15 +127,15 @@ def test_a_compressed_file_is_named(run: Run, command: tuple[str, ...]) -> None:
 
 
 ACME = """
-from interlingua_transcripts import DocumentSystem, System
+from interlingua_transcripts import DocumentFormat, SessionFormat
 
-class Lines(System):
+class Lines(SessionFormat):
     name, title = "acme", "Acme"
 
     def detect(self, head):
         return "1" if "acme" in head[0] else None
 
-class Document(DocumentSystem):
+class Document(DocumentFormat):
     name, title, items = "acme-log", "Acme Log", "said"
 
     def detect(self, head):
@@ -143,7 +143,7 @@ class Document(DocumentSystem):
 
 lines, document = Lines(), Document()
 """
-ENTRY_POINTS = "[interlingua.transcripts]\nbroken = acme:nothing\nacme = acme:lines\nacme-log = acme:document\n"
+ENTRY_POINTS = "[interlingua.session_formats]\nbroken = acme:nothing\nacme = acme:lines\nacme-log = acme:document\n"
 
 
 @pytest.fixture

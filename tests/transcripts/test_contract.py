@@ -98,9 +98,9 @@ class _StaysBehind(Acme):
     ("system", "fault"),
     [
         (_Forgets(), "its entries put together are another file"),
-        (_Stumbles(), "at its end it gives another conversation"),
-        (_StaysBehind(), "a question put behind message 2 of 2 gives another conversation"),
-        (_Guesses(), "ids must be made of what is in the file"),
+        (_Stumbles(), "at its end the file produces another conversation"),
+        (_StaysBehind(), "a question added after message 2 of 2 produces another conversation"),
+        (_Guesses(), "derive ids from the file"),
     ],
 )
 def test_a_broken_law_is_named(system: SessionFormat, fault: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""The output: answers appended as they come, synchronised in groups, found again after any kill."""
+"""The output file: answers are appended as they arrive, synchronised in groups, and found again after a crash."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SIDE = ".run.json"
 
 @attrs.frozen
 class BulkInput:
-    """What is known of an input before anything is sent.
+    """Facts about an input, collected before anything is sent.
 
     Attributes:
         path: the file.
@@ -54,10 +54,10 @@ class Leader:
 class AnswerFile:
     """The answers of one run: a line per row, appended; the last line of a row counts.
 
-    Beside it stands `<file>.run.json`: what the run asked, so that another input or another model is not mixed in.
+    `<file>.run.json` beside it has the run's arguments, so that answers to another input or model are not mixed in.
 
     Args:
-        path: the file, made where there is none.
+        path: the file; created if it does not exist.
         source: the input.
         asked: model and options, as JSON; must be the same when a run is resumed.
         force: resume although input, model or options are not the same.
@@ -197,13 +197,13 @@ class AnswerFile:
             return
         if before["input"]["sha256"] != source.sha256:
             raise CallerError(
-                f"{self.path} holds answers to another input ({before['input']['path']} as it was then);"
-                " name another output file, or give --force (force=True) to mix them"
+                f"{self.path} holds answers for a different input ({before['input']['path']} at that time):"
+                " choose another output file, or pass --force (force=True) to mix them"
             )
         if changed := [name for name, value in asked.items() if before["asked"].get(name) != value]:
             raise CallerError(
-                f"{self.path} was begun with another {' and another '.join(sorted(changed))};"
-                " name another output file, or give --force (force=True) to mix answers"
+                f"{self.path} was started with another {' and another '.join(sorted(changed))}:"
+                " choose another output file, or pass --force (force=True) to mix answers"
             )
 
 

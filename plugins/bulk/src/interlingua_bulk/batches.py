@@ -62,7 +62,7 @@ class UncertainBatchError(InterlinguaError):
 
 @attrs.define
 class Batch:
-    """One batch of a run, as it stands on disk.
+    """One batch of a run, as stored on disk.
 
     Attributes:
         number: from 0.
@@ -78,7 +78,7 @@ class Batch:
         intent_at: when its creation was intended, seconds since 1970.
         raw_state: the service's last word on it.
         succeeded: requests with an answer, as the service counts; None while it does not say.
-        failed: likewise without one.
+        failed: number of rows that failed.
     """
 
     number: int
@@ -108,12 +108,12 @@ class Batch:
 class BatchRun:
     """The batches of one output file; use it in an `async with` statement, which holds the file's lock.
 
-    Beside the output stands `<out>.batches.json`. What is to be created is written there before, and its id after: a
+    `<out>.batches.json` beside the output records each batch before it is created, and its id afterwards: a
     batch whose creation was cut off is looked for, not created again.
 
     Args:
         out: the output file; shared with `run`, which does not send rows that are in a batch under way.
-        rows: the input; None for the one that the output was begun with.
+        rows: the input; None for the input that the output was started with.
         model: for rows that name none; None for the output's.
         options: of every request; None for the output's.
         tools: for rows that bring none; empty for the output's.
@@ -162,11 +162,11 @@ class BatchRun:
         """Submit the rows that have neither a line nor a batch under way; return the batches made.
 
         Args:
-            batch_rows: most rows of one batch; the service's own limits hold besides.
+            batch_rows: most rows of one batch; the service's own limits apply too.
 
         Raises:
             CapabilityError, CallerError: the provider takes no batches.
-            InterlinguaError: the service refused one; those before it are submitted, and the same call goes on.
+            InterlinguaError: the service rejected a batch; earlier ones are submitted, and the same call continues.
         """
         await self._look_for_intents()
         waiting: dict[tuple[str, str, str], _Group] = {}
@@ -178,7 +178,7 @@ class BatchRun:
             request = exchange.request
             target = (request.provider.key, request.wire.path, request.options.model)
             limits = self._limits(exchange)
-            size = len(request.wire.body) + 200  # what stands around a body in a line
+            size = len(request.wire.body) + 200  # the rest of the line around the body
             if size > limits.size:
                 refused = CallerError(f"the request has {size:,} bytes, more than a batch of {target[0]} may")
                 await self._fail(index, row_id(index, data), refused)
@@ -230,7 +230,7 @@ class BatchRun:
         return found
 
     async def _create(self, batch: Batch, requests: Sequence[Any]) -> None:
-        """Create a batch once: where it is not known whether it was, it is looked for among the service's."""
+        """Create a batch once; if an earlier attempt is uncertain, search for it among the service's batches."""
         arguments = {"requests": requests, "name": batch.name, "file": batch.file}
         for attempt in range(1, _TRIES + 1):
             try:
@@ -249,7 +249,7 @@ class BatchRun:
                 if await self._find(batch):
                     return
                 raise UncertainBatchError(
-                    f"it is not known whether {batch.name} was created ({error}); the same command looks for it again"
+                    f"could not confirm that {batch.name} was created ({error}); the same command looks for it again"
                 ) from error
             else:
                 batch.note(status)
@@ -357,7 +357,7 @@ class BatchRun:
             options = {**self.options, **row.options}
             model = row.model or self.model
             return await self.client.prepare(row.messages, model=model, tools=row.tools or self.tools, **options)
-        except Exception as error:  # whatever is wrong with one row, the others go on
+        except Exception as error:  # a fault of one row must not stop the others
             name = row_id(index, data)
             await self._fail(index, name, explain_row(error, name))
             return None
@@ -419,7 +419,7 @@ def batches_file(out: Path) -> Path:
 
 
 def read_batches(out: Path) -> tuple[str, list[Batch]]:
-    """Return the run's id and its batches; a new id where there are none."""
+    """Return the run's id and its batches; a new id if there are no batches."""
     try:
         plain = orjson.loads(batches_file(out).read_bytes())
     except FileNotFoundError:

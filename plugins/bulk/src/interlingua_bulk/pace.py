@@ -17,7 +17,7 @@ FIRST = 8  # requests under way at the start: services refuse a rise that is too
 SLOW = 2.0  # a median time per output token of so many times the best one means that the service is overloaded
 LEAST_SAMPLES = 16
 MANY = 0.1  # share of a round's requests that the service was too busy for, from which on the limit falls
-_LEASE_WAIT_S = 1.0  # whoever leases wakes the pace up before
+_LEASE_WAIT_S = 1.0  # a lease wakes the pace up earlier
 _LONGEST_RESET_S = 120.0  # what a day's limit says is left to its 429
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -27,7 +27,7 @@ class Bucket:
     """A rate with continuous refill; holds at most what `burst_s` seconds bring, and one request at least.
 
     Args:
-        per_minute: the rate; None is no limit.
+        per_minute: the rate; without one, no limit.
         now: seconds, monotonic.
         burst_s: seconds of the rate that may be taken at once: a limit of 60 a minute may be held as one a second.
     """
@@ -42,7 +42,7 @@ class Bucket:
         self._leased = False
 
     def begin_lease(self, seconds: float) -> None:
-        """Hold what is given from now on, instead of a rate of its own.
+        """Replace the measured rate by the passed one.
 
         Args:
             seconds: until more is asked for; so much of the rate is kept at most, twice.
@@ -90,14 +90,14 @@ class Pace:
 
     The limit on requests under way starts small, doubles with each round of answers until something says stop, then
     grows by one a round. A refusal for too many requests, or many for lack of capacity, take it to 0.7. Answers that
-    are slow beside the quickest keep it where it is, unless more of them arrive; those that are slow beside the usual
+    are slow beside the quickest leave it unchanged, unless more of them arrive; those that are slow beside the usual
     ones take it to 0.9. While a service asks to wait, nothing is sent; then one request goes first, and the others
     follow its answer.
 
     Args:
         ceiling: most requests under way.
         requests_per_minute: None for no limit but the service's own.
-        tokens_per_minute: input and output together; None likewise.
+        tokens_per_minute: input and output together; no limit if missing.
         clock: seconds, monotonic.
     """
 

@@ -53,7 +53,7 @@ class Chunk:
         first: index of the first row.
         offset: where that row's line begins in the file.
         rows: how many.
-        done: 1 for each row that is not to be sent.
+        done: 1 for each row that must not be sent.
     """
 
     number: int
@@ -65,7 +65,7 @@ class Chunk:
 
 @attrs.frozen(kw_only=True)
 class ActorSettings:
-    """What an actor needs to send rows; plain values, for it is made on another machine."""
+    """The settings an actor needs to send rows: plain values, because the actor starts on another machine."""
 
     path: str
     ledger: str
@@ -80,13 +80,13 @@ class ActorSettings:
 
 
 class Limiter:
-    """What all actors share: rates, and the pauses that the service asks one of them to make. A Ray actor.
+    """Rates and requested pauses, shared by all actors. A Ray actor.
 
     Actors call it now and then and get a slice of the rates, never once a row.
 
     Args:
         requests_per_minute: of all actors together; None for no limit.
-        tokens_per_minute: likewise.
+        tokens_per_minute: as for `arun`.
     """
 
     def __init__(self, requests_per_minute: float | None, tokens_per_minute: float | None) -> None:
@@ -113,7 +113,7 @@ class Limiter:
 
 
 class RowActor:
-    """Sends chunks of rows, several at once, in an event loop of its own thread."""
+    """Sends chunks of rows, several at once, in an event loop on a separate thread."""
 
     def __init__(self, settings: ActorSettings) -> None:
         self._settings = settings
@@ -173,7 +173,7 @@ class RowActor:
     ) -> None:
         try:
             row = read_row(index, data, self._wire.read, self._settings.model)
-        except Exception as error:  # whatever is wrong with one row, the others go on
+        except Exception as error:  # a fault of one row must not stop the others
             name = row_id(index, data)
             answer = RowAnswer(False, error_line(index, name, explain_row(error, name), 0))
         else:
@@ -238,11 +238,11 @@ def run_on_ray(
         actors: how many processes send.
         concurrency: most requests under way in one of them.
         requests_per_minute: of all of them together.
-        tokens_per_minute: likewise.
+        tokens_per_minute: as for `arun`.
         max_attempts: as for `run`.
-        patience_s: likewise.
-        retry_failed: likewise.
-        force: likewise.
+        patience_s: as for `arun`.
+        retry_failed: as for `arun`.
+        force: as for `arun`.
         ledger: folder for the answers as they arrive, on a disk that all machines share; `<out>.ledger` without it.
         client: arguments of `AsyncClient` by name, such as `settings`; keys come from the workers' environment.
         registry: arguments of `Registry` by name, such as `rows`.
@@ -447,7 +447,7 @@ def _read_ledger(path: Path) -> dict[int, bytes]:
 
 
 def _count_start(ledger: Path) -> int:
-    """Note that a chunk is begun, and return how often that was."""
+    """Record the start of a chunk, and return how often it has started."""
     path = ledger.with_suffix(".starts")
     with path.open("ab") as file:
         file.write(b".")

@@ -30,7 +30,7 @@ class BulkRow:
     Attributes:
         index: place in the input, from 0.
         id: its own, or its line number as text.
-        messages: the conversation; a text is one user message.
+        messages: the conversation; a string is one user message.
         tools: what the model may call.
         options: of this row, names as in `RequestKwargs`.
         model: instead of the run's model.
@@ -49,10 +49,10 @@ def inspect_input(path: Path, known_sha256: str | None = None) -> BulkInput:
 
     Args:
         path: JSON Lines, or Parquet by its suffix `.parquet`.
-        known_sha256: of an input that was inspected before; the same bytes are not looked at again.
+        known_sha256: hash of an input that was inspected before; the same bytes are not inspected again.
 
     Raises:
-        DecodeError: a line is no JSON object, or two rows have one id; the message names the line.
+        DecodeError: a line is not a JSON object, or two rows share an id; the message has the line.
     """
     if path.suffix == ".parquet":
         from interlingua_bulk.parquet import count_rows  # noqa: PLC0415  needs the extra
@@ -102,12 +102,12 @@ def read_row(
         default_model: the run's, for rows that name none.
 
     Raises:
-        CallerError: it is none of these, or holds what cannot be read.
+        CallerError: the row has another form, or part of it cannot be read.
     """
     name = row_id(index, data)
     if "body" in data:
         if read_wire is None:
-            raise CallerError("a row with a body is a line of a batch file, and none is expected here")
+            raise CallerError("this row has a body, as in a batch file: write a prompt or messages")
         messages, tools, options = read_wire(data, default_model)
         return BulkRow(index, name, messages, tools, options, options.pop("model", None))
     if unknown := data.keys() - _FIELDS:
@@ -170,7 +170,7 @@ def _conversation(data: Mapping[str, Any]) -> str | Sequence[Message]:
         raise CallerError("a row has either a prompt or messages")
     if prompt is not None:
         if not isinstance(prompt, str):
-            raise CallerError("a row's prompt is a text; a conversation is given as messages")
+            raise CallerError("a row's prompt must be a string; write a conversation as messages")
         before = data.get("system")
         return prompt if before is None else (system(str(before)), user(prompt))
     if not isinstance(messages, list):
@@ -181,7 +181,7 @@ def _conversation(data: Mapping[str, Any]) -> str | Sequence[Message]:
 
 
 def _message(data: Any) -> Message:
-    """Read a message that is only a role and a text, or a canonical one."""
+    """Read a message of only a role and a string, or a canonical one."""
     plain = isinstance(data, Mapping) and data.keys() == {"role", "content"} and isinstance(data["content"], str)
     if plain and data["role"] in _FACTORIES:
         return _FACTORIES[data["role"]](data["content"])
@@ -218,19 +218,19 @@ def _check_ids(path: Path, rows: Iterable[Mapping[str, Any]]) -> int:
         own = data.get("id") if data.get("id") is not None else data.get("custom_id")
         if own is not None:
             if not isinstance(own, (str, int)) or own == "":
-                raise DecodeError(f"{path}, row {count}: an id is a text or a whole number, not {own!r}")
+                raise DecodeError(f"{path}, row {count}: id must be a string or an integer, not {own!r}")
             seen.add(int.from_bytes(hashlib.blake2b(str(own).encode(), digest_size=8).digest(), "big"))
             if len(seen) < count:
                 raise DecodeError(f"{path}, row {count}: {own!r} is another row's id too, or rows before it have none")
         elif seen:
-            raise DecodeError(f"{path}, row {count} has no id, and others have: give ids to all rows or to none")
+            raise DecodeError(f"{path}, row {count} has no id, but other rows have: write ids in all rows or in no row")
     if not count:
         raise DecodeError(f"{path} holds no row")
     return count
 
 
 def explain_row(error: Exception, row: str) -> InterlinguaError:
-    """Return a caller's error that names the row, whatever could not be read in it."""
+    """Return a caller's error with the row's id, whatever could not be read in it."""
     if isinstance(error, InterlinguaError):
         return error
     return CallerError(f"row {row!r} cannot be read: {type(error).__name__}: {error}")

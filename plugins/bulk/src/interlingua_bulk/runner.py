@@ -35,7 +35,7 @@ from interlingua_bulk.wire_rows import WireReader
 
 @attrs.define
 class BulkReport:
-    """What a run did.
+    """The result of a run.
 
     Attributes:
         rows: in the input.
@@ -44,13 +44,13 @@ class BulkReport:
         resumed: rows that were finished before this run.
         asked: requests that were sent in this run.
         input_tokens: of this run's answers.
-        output_tokens: likewise.
+        output_tokens: output tokens of all answers.
         cost_usd: of this run's answers whose price is known.
         unpriced: answers of this run whose price is not known.
         shared: rows that share another's answer.
         seconds: of this run.
         stopped: why the run ended before all rows were finished; None when they were.
-        error: what stopped it, where it was an error.
+        error: the error that stopped the run, if any.
     """
 
     rows: int
@@ -97,7 +97,7 @@ async def arun(
 ) -> BulkReport:
     """Send every row of a file once, and append each answer to another file.
 
-    The same call goes on where a run was killed: rows with a line in `out` are not sent again.
+    The same call continues an interrupted run: rows with a line in `out` are not sent again.
 
     Args:
         rows: the input file (JSON Lines, or Parquet by its suffix), or rows, which are then kept in `<out>.in.jsonl`.
@@ -107,15 +107,15 @@ async def arun(
         tools: for rows that bring none.
         concurrency: most requests under way for one model; how many there are adapts to the service.
         requests_per_minute: per model; None leaves it to the service's refusals and headers.
-        tokens_per_minute: input and output, per model; likewise.
+        tokens_per_minute: input and output tokens, per model; None measures the rate.
         budget_usd: send nothing more when this is spent, counting what is under way at its estimated cost.
         max_attempts: times one row is sent where the service fails or the connection breaks; refusals for load do not
             count.
         patience_s: longest wait in seconds that a service may ask for; one that asks for more stops the run.
         dedupe: rows that ask the same share one answer.
         retry_failed: send those rows again whose last line is an error.
-        force: go on although input, model or options differ from the run that began `out`.
-        client: the client to use; one of our own is made, and closed, without it.
+        force: continue although input, model or options differ from the run that started `out`.
+        client: the client to use; without it the run creates a client and closes it.
         on_progress: called about twice a second and at the end.
         stop: set it to let what is under way end, and send nothing more.
 
@@ -217,7 +217,7 @@ class _Run:
         self._began = time.monotonic()
 
     async def finish(self, on_progress: Callable[[BulkReport], None] | None) -> BulkReport:
-        """Send what is to be sent, and return when everything under way has ended and is on disk."""
+        """Send the rows, and return when every open request has ended and its line is on disk."""
         ticker = asyncio.create_task(self._tick(on_progress)) if on_progress is not None else None
         try:
             await self._feed()
@@ -288,7 +288,7 @@ class _Run:
     async def _handle(self, index: int, data: Mapping[str, Any]) -> None:
         try:
             row = read_row(index, data, self._wire.read, self.sender.model)
-        except Exception as error:  # whatever is wrong with one row, the others go on
+        except Exception as error:  # a fault of one row must not stop the others
             name = row_id(index, data)
             await self._keep(RowAnswer(False, error_line(index, name, explain_row(error, name), 0)), index, None)
             return
@@ -305,7 +305,7 @@ class _Run:
             await self._pass_on(answer, key)
 
     async def _share(self, row: BulkRow, key: str) -> bool:
-        """Give a row the answer of one that asked the same, or let it wait for that; False where it is the first."""
+        """Use the answer of an equal row, or wait for it; return False if this row is the first."""
         if (leader := self.answers.leaders.get(key)) is not None:
             line = shared_line(row, self.answers.read(leader))
             self.report.shared += 1
@@ -318,7 +318,7 @@ class _Run:
         return False
 
     async def _pass_on(self, answer: RowAnswer, key: str) -> None:
-        """Give the rows that wait for an answer theirs; where there is none, the next of them is sent."""
+        """Pass an answer to the rows that wait for it; without one, send the next of them."""
         waiting = self._waiting.pop(key, [])
         if answer.ok:
             for row in waiting:

@@ -43,7 +43,7 @@ _NOTHING = Decimal(0)
 
 @attrs.frozen(kw_only=True)
 class Limits:
-    """What a run may use; see `arun`."""
+    """The limits of a run; see `arun`."""
 
     concurrency: int = 128
     requests_per_minute: float | None = None
@@ -73,7 +73,7 @@ class StopRunError(Exception):
 
 @attrs.define
 class RowAnswer:
-    """What became of a row.
+    """The result of a row.
 
     Attributes:
         ok: True for an answer.
@@ -262,7 +262,7 @@ class Sender:
         if delay is not None:
             return delay
         with suppress(InterlinguaError):  # raised again, and told to plugins that watch the request
-            if not exchange.retry_delay(error):  # another secret is there in the place of one that was refused
+            if not exchange.retry_delay(error):  # another secret replaces the rejected one
                 return 0.0
         everyones = isinstance(error, (AuthenticationError, QuotaExceededError))
         first = isinstance(error, (PermissionDeniedError, ModelNotFoundError)) or _is_unreachable(error)
@@ -286,7 +286,7 @@ class Sender:
         return reserved
 
     def _over_budget(self) -> bool:
-        """Return True where the requests that were begun, this one included, may cost more than the budget."""
+        """Return True if the started requests, including this one, may cost more than the budget."""
         budget = self.limits.budget_usd
         return budget is not None and (self.spent >= budget or self.spent + self._reserved > budget)
 
@@ -335,7 +335,7 @@ def _most(exchange: Exchange) -> Decimal | None:
 
 
 def answer_line(row: BulkRow, key: str | None, message: Message, losses: Sequence[Loss], attempts: int) -> bytes:
-    """Return the line of an answer; `index` and `status` stand first, for they are read without the rest."""
+    """Return the line of an answer; `index` and `status` come first, because they are read without the rest."""
     line: dict[str, Any] = {"index": row.index, "status": "ok"}
     if key is not None:
         line["key"] = key

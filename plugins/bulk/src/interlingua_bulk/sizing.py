@@ -20,10 +20,10 @@ class SizingPlan:
         latency_s: mean time in seconds from sending to the answer.
         cpu_s: processor time in seconds that a row takes of a process.
         tokens: input and output of a row together.
-        processes: that send, each with a core of its own.
+        processes: number of sending processes, each on a separate core.
         concurrency: most requests under way in one of them.
         requests_per_minute: of all of them together; None for no limit.
-        tokens_per_minute: likewise.
+        tokens_per_minute: the service's limit of tokens; no limit if missing.
     """
 
     rows: int
@@ -43,7 +43,7 @@ class SizingPlan:
 
 @attrs.frozen(kw_only=True)
 class Estimate:
-    """What a simulation found.
+    """The result of a simulation.
 
     Attributes:
         rows_per_second: once the run is under way.

@@ -37,7 +37,7 @@ class WireReader:
         Without a model of the run the body's own is in the options, as `model`.
 
         Raises:
-            CallerError: no installed provider reads such a body, or it is not what its API allows.
+            CallerError: no installed provider reads this body, or its API does not allow it.
         """
         url, body = data.get("url"), data.get("body")
         if not isinstance(url, str) or not isinstance(body, Mapping):
@@ -87,7 +87,7 @@ class WireReader:
 
 
 def _given(options: RequestOptions) -> dict[str, Any]:
-    """Return what options say, by name, as a caller gives them."""
+    """Return the set options by name, as a caller passes them."""
     return {
         field.name: value
         for field in attrs.fields(RequestOptions)

@@ -18,7 +18,7 @@ from interlingua_transcripts.system import DocumentFormat, SessionFormat, load_e
 from interlingua_transcripts.transcript import Transcript, TranscriptError
 from interlingua_transcripts.writing import write_transcript
 
-_GROWTH = 4  # JSON of messages to JSON of the file, besides what every message has
+_GROWTH = 4  # JSON of messages to JSON of the file, without the fields of every message
 _UNKNOWN = {"type": "entry-of-a-later-version", "payload": {"new": [1, None]}}
 
 
@@ -55,15 +55,15 @@ def _faults(system: SessionFormat, data: bytes) -> Iterator[str]:
 
 def _reading_faults(system: SessionFormat, data: bytes, read: Transcript) -> Iterator[str]:
     if read_transcript(data, system).messages != read.messages:
-        yield "read twice, it gives two conversations: ids must be made of what is in the file"
+        yield "reading the file twice produces different conversations: derive ids from the file's content"
     with open_transcript(data, system, hold=0) as opened:
         if tuple(opened) != read.messages or opened.context() != read.context:
-            yield "read message by message, it gives another conversation: `plan` needs more than `outline` returns"
+            yield "reading message by message produces another conversation: `plan` needs more than `outline` returns"
         if tuple(opened.with_entries()) != with_entries(read):
             yield "read message by message, its messages keep other entries"
     ids = [message.id for message in read.messages]
     if sorted(set(ids)) != ids:
-        yield "ids of messages do not rise, or one stands twice"
+        yield "message ids do not rise, or an id occurs twice"
     size = sum(len(dumps_message(message)) for message in read.messages)
     if size > _GROWTH * len(data) + 2_000 * len(ids):
         yield f"{len(data):,} bytes became messages of {size:,}: something is taken more than once"
@@ -86,19 +86,19 @@ def _writing_faults(system: SessionFormat, data: bytes, read: Transcript) -> Ite
 
 
 def _added_faults(system: SessionFormat, read: Transcript) -> Iterator[str]:
-    """Yield faults where a conversation goes on from its end and from its middle, as after a rewind."""
+    """Yield faults of a conversation continued from its end and from its middle, as after a rewind."""
     question = user("And then?", session_id=read.messages[0].session_id)
     for kept in sorted({len(read.messages), (len(read.messages) + 1) // 2}):
         messages = (*read.messages[:kept], question)
         again = read_transcript(write_transcript(attrs.evolve(read, messages=messages), system), system).messages
         if [message.content for message in again] != [message.content for message in messages]:
-            yield f"a question put behind message {kept} of {len(read.messages)} gives another conversation"
+            yield f"a question added after message {kept} of {len(read.messages)} produces another conversation"
         if [message.metadata for message in again[:kept]] != [message.metadata for message in messages[:kept]]:
-            yield f"a question put behind message {kept} of {len(read.messages)} changes what is known of others"
+            yield f"a question added after message {kept} of {len(read.messages)} changes the facts of other messages"
 
 
 def _is_whole(data: bytes, joined: bytes) -> bool:
-    """Tell whether two files have the same JSON, or the same text besides white space."""
+    """Tell whether two files have the same JSON, or the same text except for white space."""
     return data.split() == joined.split() or (load_entry(data) is not None and load_entry(data) == load_entry(joined))
 
 
@@ -112,7 +112,7 @@ def _later_faults(system: SessionFormat, data: bytes, read: Transcript) -> Itera
             yield f"with {what} at its end it is not read: {error}"
             continue
         if again.messages != read.messages:
-            yield f"with {what} at its end it gives another conversation"
+            yield f"with {what} at its end the file produces another conversation"
         if _values(system, write_transcript(again, system)) != _values(system, longer):
             yield f"with {what} at its end it is written back with other entries"
 

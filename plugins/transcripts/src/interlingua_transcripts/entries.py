@@ -20,13 +20,13 @@ from interlingua_transcripts.transcript import Transcript
 def with_entries(transcript: Transcript) -> tuple[Message, ...]:
     """Return the messages, each with the entries it came from and those beside them, in `MessageMetadata.app`.
 
-    So a session may go through a store or a JSON Lines file, go on there, and be written back.
+    So a session can pass through a store or a JSON Lines file, continue there, and be written back.
     """
     return tuple(iter(KeptMessages(transcript)))
 
 
 class KeptMessages(LazyMessages):
-    """A session's messages as `with_entries` gives them, made again each time they are asked for."""
+    """A session's messages as `with_entries` returns them, created anew on each access."""
 
     def __init__(self, transcript: Transcript) -> None:
         self._transcript = transcript
@@ -84,7 +84,7 @@ def _renamed_calls(calls: Mapping[str, tuple[str, str | None]], before: Sequence
 
     Args:
         calls: id of a call -> its message, and the id it was issued under.
-        before: the messages as they were.
+        before: the original messages.
     """
     now: dict[tuple[str, str | None], list[str]] = {}  # several where a file's calls share one id
     for call, where in calls.items():

@@ -1,7 +1,7 @@
-"""What of a session's file is carried by canonical messages, counted over the leaves of its entries.
+"""The part of a session file that canonical messages carry, counted over the leaves of its entries.
 
 A leaf is a string, number, boolean, null, empty list or empty object. It is *exact* when the entry written anew from
-the canonical messages alone has the same value at the same place; in *another form* when the system says so
+the canonical messages alone has the same value at the same place; in *another form* when the format declares it
 (`SessionFormat.forms`); else it is *kept*: the entry's text holds it and is written back. A leaf that a rewritten file
 lacks is *lost*.
 """
@@ -36,7 +36,7 @@ class Count:
     """Leaves by what became of them.
 
     Attributes:
-        exact: carried as they are.
+        exact: carried unchanged.
         other: carried in another form.
         kept: not expressed in canonical messages; the entry's text is kept and written back.
         lost: gone.
@@ -68,7 +68,7 @@ class Fidelity:
         system: whose file it is.
         version: of the format.
         session_id: the system's id of the session.
-        target: the system it is to be written for; its own, where it is only rewritten.
+        target: the format to write; default: the file's own.
         entries: how many the file has.
         messages: how many messages the conversation has.
         equal: the rewritten file has the same entries, as JSON.
@@ -97,7 +97,7 @@ class Fidelity:
     notes: Sequence[Note] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """Return the report as JSON values; `by_entry` has a list of its own for each entry."""
+        """Return the report as JSON values; `by_entry` has a separate list for each entry."""
         return {
             "system": self.system,
             "version": self.version,
@@ -255,7 +255,7 @@ def _written_anew(system: SessionFormat, read: Transcript) -> Iterator[tuple[Any
 def _crossed(system: SessionFormat, other: SessionFormat, read: Transcript) -> Iterator[Iterator[dict[str, Any]]]:
     """Yield, for each entry that the system writes anew, the leaves it has after the way through another system.
 
-    Of the entries written from what came back, each is compared with the one of its kind, in order.
+    Each entry of the rewritten file is compared with the entry of its kind, in order.
     """
     with temporary_entries() as entries:
         for entry in write_entries(read, other):
@@ -268,7 +268,7 @@ def _crossed(system: SessionFormat, other: SessionFormat, read: Transcript) -> I
 
 
 def _conversation_back(read: Transcript, back: Transcript) -> Conversation:
-    """Return what came back from another system's file, to be written for the first one again."""
+    """Return the transcript read back from another format's file, to be written in the first format again."""
     conversation = new_conversation(attrs.evolve(back, session_id=read.session_id), back.messages)
     spread = new_conversation(read, ()).spread
     left, right = index_messages(read.messages), index_messages(back.messages)
@@ -282,7 +282,7 @@ def _written_of(system: SessionFormat, conversation: Conversation) -> Iterator[A
 
 
 def _leaves_back(count: int, places: Mapping[int, int], values: Iterator[Any]) -> Iterator[dict[str, Any]]:
-    """Yield the leaves of the entries that came back: those of the value at its place, none where it has no place."""
+    """Yield the leaves of the returned entries: those of the value at its place, if it has one."""
     at = -1
     for number in range(count):
         place = places.get(number)

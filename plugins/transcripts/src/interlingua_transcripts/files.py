@@ -28,8 +28,8 @@ ODD = (ArithmeticError, AttributeError, CallerError, LookupError, TypeError, Val
 _REPAIRS = 50  # entries that may be left aside before a plan is given up
 MAIN_FILES = ("session.json",)  # of sessions that are folders
 _HEAD = 40  # lines that tell a system
-HEAD_BYTES = 4 << 20  # no more of the file is looked at for them
-NOT_JSON = "not JSON; kept as it is"
+HEAD_BYTES = 4 << 20  # no more of the file is read for them
+NOT_JSON = "not JSON; kept unchanged"
 _GZIP = b"\x1f\x8b"
 _PACKED = {b"PK\x03\x04": "unzip", b"(\xb5/\xfd": "zstd -d"}  # zip, Zstandard: first bytes -> what unpacks it
 _LARGEST = 16 << 30  # bytes that a compressed file may unpack to; more is no session
@@ -72,7 +72,7 @@ def _detect(system: SessionFormat, head: Sequence[Any]) -> str | None:
 
 @contextmanager
 def gc_paused() -> Iterator[None]:
-    """Pause Python's cycle collector while a file is read; it goes on afterwards, unless it was off before.
+    """Pause Python's cycle collector while a file is read; afterwards it runs again, unless it was off before.
 
     Every few hundred new objects start the collector, and each time it walks over what was just read, all of which
     stays (docs/explanation/performance.md). Of two threads that do this at once, the first to finish ends the pause for
@@ -92,7 +92,7 @@ def gc_paused() -> Iterator[None]:
 def read_transcript(source: str | Path | bytes, system: str | SessionFormat | None = None) -> Transcript:
     """Read one session.
 
-    What cannot be read of it is kept as it stands and named in the notes: a cut last line, a line that is not JSON, an
+    Unreadable parts are kept unchanged and listed in the notes: a cut last line, a line that is not JSON, an
     entry of an unknown kind.
 
     Args:
@@ -132,10 +132,10 @@ def unknown_file(head: bytes, path: str | Path | None) -> TranscriptError:
 def parse_file(
     system: SessionFormat, data: bytes, path: str | Path | None, document: Any = None
 ) -> tuple[list[bytes], list[Any]]:
-    """Return a file's entries and their values; `document` is its value where that is known.
+    """Return a file's entries and their values; `document` is its value if that is known.
 
     Raises:
-        TranscriptError: it is none of this system.
+        TranscriptError: the file has another format.
     """
     try:
         return system.parse(data, document)
@@ -173,7 +173,7 @@ def open_source(source: str | Path | bytes | IO[bytes]) -> IO[bytes]:
 
 
 def path_of(source: str | Path | bytes | IO[bytes]) -> Path | None:
-    """Return the file's place, where that is what the source says."""
+    """Return the file's path, if the source is one."""
     return Path(source) if isinstance(source, str | Path) else None
 
 
@@ -232,7 +232,7 @@ def _read(system: SessionFormat, entries: Sequence[bytes], values: list[Any]) ->
 
 
 def place_of(note: Note) -> int:
-    """Return where a note stands among others: those of the whole file are first."""
+    """Return the position of a note among others: notes of the whole file come first."""
     return -1 if note.entry is None else note.entry
 
 
@@ -247,7 +247,7 @@ def plan_entries(system: SessionFormat, values: Sequence[Any]) -> ReadPlan:
     for _ in range(min(_REPAIRS, len(left))):
         at = bisect_left(range(len(left) - 1), True, key=lambda last: not _is_planned(system, left, last))
         left[at] = None
-        notes.append(Note(at, f"not understood, kept as it is: {why}"))
+        notes.append(Note(at, f"not understood, kept unchanged: {why}"))
         try:
             plan = system.plan(left)
         except ODD as error:
@@ -283,12 +283,12 @@ def group_messages(
         try:
             yield system.to_messages(group, [values[at] for at in group.entries], plan, ids)
         except ODD as error:
-            notes.append(Note(group.entries[0], f"not understood, kept as it is: {type(error).__name__}: {error}"))
+            notes.append(Note(group.entries[0], f"not understood, kept unchanged: {type(error).__name__}: {error}"))
             yield []
 
 
 def kind_of(system: SessionFormat, value: Any) -> str:
-    """Return what sort of entry this is, also of one that is not JSON or like none of the system's."""
+    """Return the kind of an entry, also if it is not JSON or unknown to the format."""
     if value is None:
         return "not JSON"
     try:
@@ -317,7 +317,7 @@ def attach_entries(
 
     Args:
         groups: each group's messages, and the indexes of its entries.
-        entries: the entries' JSON texts.
+        entries: the entries' JSON strings.
         about: the system and the session's id.
     """
     held: Message | None = None

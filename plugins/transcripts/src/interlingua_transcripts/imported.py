@@ -1,4 +1,4 @@
-"""What every system needs to make canonical messages: ids that are the same each time, times, counts, costs."""
+"""Helpers of all formats to create canonical messages: reproducible ids, times, counts, costs."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def _letters(value: int) -> str:
 
 
 def short_id(seed: str, taken: Any = (), *, letters: int = 8) -> str:
-    """Return an id of hexadecimal letters made from a seed, another one where it is taken."""
+    """Return an id of hexadecimal letters derived from a seed; another one if it is taken."""
     for salt in range(1_000):
         made = blake2b(f"{seed}\0{salt}".encode("utf-8", "surrogatepass")).hexdigest()[:letters]
         if made not in taken:
@@ -125,7 +125,7 @@ def uuid_of(seed: str) -> str:
 
 
 def time_of(value: Any, otherwise: datetime = EPOCH) -> datetime:
-    """Read a time: ISO 8601 text, seconds or milliseconds since 1970; what is none of them gives `otherwise`."""
+    """Read a time: ISO 8601 text, seconds or milliseconds since 1970; any other value yields `otherwise`."""
     try:
         if type(value) is str:
             found = datetime.fromisoformat(value)
@@ -150,14 +150,14 @@ def to_milliseconds(at: datetime) -> int:
 
 
 def count_of(value: Any) -> int | None:
-    """Read a number of tokens; None for what is none."""
+    """Read a number of tokens; None for any other value."""
     if type(value) is int:
         return value if value >= 0 else None
     return int(value) if type(value) is float and value.is_integer() and value >= 0 else None
 
 
 def usd_of(value: Any) -> Decimal | None:
-    """Read an amount of dollars exactly as its digits say; None for what is none."""
+    """Read an amount of dollars, exact to its digits; None for any other value."""
     return _amount(value) if type(value) in _AMOUNTS else None
 
 
@@ -171,7 +171,7 @@ def _amount(value: float | str | Decimal) -> Decimal | None:
 
 
 def cost_parts(cost: Mapping[str, Any], *, read: str, write: str) -> CostParts | None:
-    """Read the parts of a cost, None where one is missing.
+    """Read the parts of a cost; None if one is missing.
 
     Args:
         cost: with `input` and `output`.

@@ -35,13 +35,13 @@ class FileEntries(Sequence[bytes]):
             at += len(line)
 
     def append(self, entry: bytes) -> None:
-        """Write a text at the end of the file."""
+        """Append a string to the file."""
         self._starts.append(self._file.seek(0, 2))
         self._lengths.append(len(entry))
         self._file.write(entry)
 
     def ordered(self, order: Iterable[int]) -> FileEntries:
-        """Return the texts in another order: the index of each here."""
+        """Return the strings in another order: the index of each here."""
         made = FileEntries(self._file)
         for at in order:
             made._starts.append(self._starts[at])
@@ -88,7 +88,7 @@ class EntryValues(Sequence[Any]):
 
 @attrs.frozen
 class MessageIndex:
-    """What going through messages once finds.
+    """Facts collected in one pass over messages.
 
     Attributes:
         ids: the id of each.
@@ -110,7 +110,7 @@ class MessageIndex:
 
 
 class LazyMessages(Sequence[Message]):
-    """Messages that are made again each time they are asked for; override `__iter__`, and `one` where it can be quick.
+    """Messages that are created anew on each access; override `__iter__`, and `one` if it can be fast.
 
     Their number, which `list` and `tuple` ask for, costs going through them once.
     """
@@ -124,7 +124,7 @@ class LazyMessages(Sequence[Message]):
 
     @cached_property
     def overview(self) -> MessageIndex:
-        """What going through them once finds."""
+        """Facts collected in one pass over the messages."""
         return _indexed(self)
 
     def __len__(self) -> int:
@@ -141,7 +141,7 @@ class LazyMessages(Sequence[Message]):
 
 
 class MessagesInOrder:
-    """Reads messages here and there; going through them once is enough where that is in their order."""
+    """Reads messages at any position; one pass is enough if the positions rise."""
 
     def __init__(self, messages: Sequence[Message]) -> None:
         self._messages = messages

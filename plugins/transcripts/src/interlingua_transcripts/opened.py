@@ -93,7 +93,7 @@ class OpenTranscript:
         return next(group_messages(self.system, alone, self._values, []))
 
     def with_entries(self) -> Iterator[Message]:
-        """Yield the messages as `with_entries` gives them: `from_messages` makes the transcript of them again."""
+        """Yield the messages as `with_entries` returns them: `from_messages` restores the transcript from them."""
         of_groups = entries_by_group(self.plan.groups, len(self.entries))
         about = {"system": self.system.name, "session": self.plan.session_id}
         pairs = ((messages, of_groups[number]) for number, messages in enumerate(self.groups()))
@@ -144,7 +144,7 @@ class _SessionMessages(LazyMessages):
 
 
 class _ContextMessages(LazyMessages):
-    """What the model would see next of an open session."""
+    """The messages of an open session that the model would see next."""
 
     def __init__(self, session: OpenTranscript) -> None:
         self._session = session

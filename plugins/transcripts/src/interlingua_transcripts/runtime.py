@@ -39,17 +39,17 @@ _MOMENTS: Mapping[str, Any] = {
 
 @attrs.frozen
 class CustomMessage:
-    """A message that an application declared besides the runtime's own; it is for no model.
+    """A message kind of an application, in addition to the runtime's own; no model receives it.
 
     Attributes:
-        value: the JSON object as it was.
+        value: the original JSON object.
     """
 
     value: Mapping[str, Any]
 
     @property
     def role(self) -> str:
-        """What the application calls it."""
+        """The application's name of the message kind."""
         return str(self.value.get("role"))
 
 
@@ -97,7 +97,7 @@ class RuntimeReader:
     def read_event(self, value: Mapping[str, Any]) -> events.AgentEvent | events.AssistantMessageEvent:
         """Read an event, of an agent or of one answer.
 
-        Where an event brings a custom message, a `CustomMessage` stands in the place of the message.
+        If an event has a custom message, a `CustomMessage` replaces the message.
 
         Raises:
             TranscriptError: it is no event of this form.

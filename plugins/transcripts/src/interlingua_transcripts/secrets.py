@@ -53,7 +53,7 @@ class SecretSearch:
         self._found: dict[str, set[bytes]] = {}
 
     def through(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
-        """Yield the pieces of a file, which end where lines do; without secrets where they are to be replaced."""
+        """Yield the pieces of a file, which end at line ends; secrets are replaced if requested."""
         for piece in pieces:
             replaced = _replace(piece, lambda kind, secret: self._found.setdefault(kind, set()).add(secret))
             yield replaced if self._redact else piece

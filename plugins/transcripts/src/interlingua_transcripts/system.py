@@ -1,4 +1,4 @@
-"""What a system is: how its session files are recognised, read, written and found; and the systems installed."""
+"""Session formats: how their files are recognised, read, written and found; and the installed formats."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class SessionFormat:
     """One system whose session files can be read; override what differs.
 
     A file is a list of *entries*: the lines of a JSON Lines file, or the pieces a JSON document is split into. Reading
-    goes in two steps: `plan` looks at all entries and says which make up the conversation, `to_messages` translates
+    takes two steps: `plan` reads all entries and returns those of the conversation, `to_messages` translates
     one group of them. `write` is the way back.
 
     Attributes:
@@ -38,7 +38,7 @@ class SessionFormat:
         title: its name for people.
         suffix: of the files it writes.
         writable: False where files are only read.
-        several: True where a file holds several conversations, each a group of its own.
+        several: True if a file holds several conversations, each a separate group.
         links: where entries make a tree, the members that hold an entry's id and its parent's.
         forms: which leaves of an entry the canonical message holds in another form, and why: pattern of a path, where
             `*` is one step and `**` any number, such as `message.usage.*` -> reason.
@@ -67,11 +67,11 @@ class SessionFormat:
         return list(filter(bytes.strip, data.split(b"\n")))
 
     def parse(self, data: bytes, document: Any = None) -> tuple[list[bytes], list[Any]]:
-        """Return what `split` returns, and the JSON value of each entry; None for one that is not JSON.
+        """Return the result of `split`, and the JSON value of each entry; None for an entry that is not JSON.
 
         Args:
             data: the file.
-            document: its JSON value, where it is one document and was parsed before.
+            document: its JSON value, if it is one document that was parsed before.
         """
         entries = self.split(data)
         return entries, list(map(load_entry, entries))
@@ -94,7 +94,7 @@ class SessionFormat:
         """Return which entries make up the conversation.
 
         Args:
-            values: the entries as JSON values, or their outlines; None for one that is not JSON.
+            values: the entries as JSON values, or their outlines; None for an entry that is not JSON.
         """
         raise NotImplementedError
 
@@ -107,7 +107,7 @@ class SessionFormat:
             group: the group.
             values: the JSON values of its entries.
             plan: what `plan` returned.
-            ids: gives messages and calls their canonical ids, the same each time the file is read.
+            ids: source of canonical ids for messages and calls, the same on every reading.
         """
         raise NotImplementedError
 
@@ -138,7 +138,7 @@ class SessionFormat:
 
 
 class DocumentFormat(SessionFormat):
-    """A system whose file is one JSON document: entry 0 is what stands around the list, each further one an item of it.
+    """A format whose file is one JSON document: entry 0 is the part around the list, each further entry an item of it.
 
     Attributes:
         items: name of the document's member that holds the list; "" where the document is the list itself.
@@ -187,7 +187,7 @@ def _load_exactly(text: bytes, value: Any = None) -> Any:
 
 
 def load_entry(text: bytes) -> Any:
-    """Return an entry's JSON value; None where it is not JSON. Marks that begin a file of UTF-8 are passed over."""
+    """Return an entry's JSON value; None if it is not JSON. A byte-order mark is skipped."""
     try:
         return orjson.loads(text)
     except ValueError:
@@ -225,7 +225,7 @@ def session_format(name: str) -> SessionFormat:
     """Return an installed system.
 
     Raises:
-        TranscriptError: there is none of this name; the message lists those there are.
+        TranscriptError: no format has this name; the message lists the installed ones.
     """
     found = installed_formats().get(name)
     if found is None:

@@ -17,7 +17,7 @@ class TranscriptError(InterlinguaError):
     """A file that cannot be read as a session, or a conversation that a system cannot hold.
 
     Attributes:
-        path: the file, where there is one.
+        path: the file, if there is one.
     """
 
     def __init__(self, message: str, *, path: str | Path | None = None) -> None:
@@ -41,9 +41,9 @@ class MessageGroup(NamedTuple):
     """Entries that make one message, or a message and the results of its calls.
 
     Attributes:
-        key: names the group in its file; the same each time the file is read. Message ids are made of it.
+        key: identifies the group in its file, the same on every reading. Message ids derive from it.
         entries: indexes of its entries, rising; an entry is of one group at most.
-        facts: what the system knows of it besides, such as the model a setting before it named.
+        facts: additional facts of the format, such as the model of an earlier setting.
     """
 
     key: str
@@ -53,13 +53,13 @@ class MessageGroup(NamedTuple):
 
 @attrs.define
 class ReadPlan:
-    """What a system found in the entries of a file, before any message is made; it holds indexes and ids only.
+    """The structure of a file's entries, found before any message is created; it holds indexes and ids only.
 
     Attributes:
         session_id: the system's id of the session.
         version: of the format, as the file says it.
         groups: the conversation in order: the active branch.
-        context: indexes of the groups that the model would see next, after a compaction; None is all of them.
+        context: indexes of the groups that the model would see next, after a compaction; default: all.
         branches: index of an entry that belongs to another branch -> that branch's name.
         title: what the session is called.
         cwd: the folder it was held in.
@@ -82,10 +82,10 @@ class Transcript:
 
     Attributes:
         system: the system's name, such as `codex`.
-        version: of its format, as the file says it; "" where it says nothing.
+        version: version of the format according to the file; "" if the file has no version.
         session_id: the system's id of the session.
         messages: the active branch as canonical messages.
-        entries: every entry's JSON text as it stands in the file, in file order; also what is not JSON.
+        entries: every entry's JSON string as in the file, in file order; also entries that are not JSON.
         groups: which entries make which messages.
         counts: how many messages each group makes.
         context: the messages that the model would see next: fewer than `messages` after a compaction.
@@ -114,7 +114,7 @@ class Written(NamedTuple):
 
     Attributes:
         value: its JSON value.
-        messages: ids of the messages it says something of; empty for a header.
+        messages: ids of the messages it concerns; empty for a header.
     """
 
     value: Any
@@ -123,7 +123,7 @@ class Written(NamedTuple):
 
 @attrs.frozen(kw_only=True)
 class Conversation:
-    """What a system is to write.
+    """The conversation that a format writes.
 
     Attributes:
         messages: the messages, in order.
@@ -134,7 +134,7 @@ class Conversation:
         calls: canonical id of a call -> the call, of the whole conversation.
         spread: id of a message -> how many entries it had in the file it came from.
         before: the entries already in the file, where messages are added to one; empty for a new file.
-        branch: those of `before` that the new messages go on from: the active branch as far as it is kept.
+        branch: the entries of `before` that the new messages continue: the active branch as far as it is kept.
     """
 
     messages: Sequence[Message]
@@ -148,6 +148,6 @@ class Conversation:
     branch: Sequence[Any] = ()
 
     def issued_id(self, tool_use_id: str) -> str:
-        """Return the id a call was issued under, which its result answers; the canonical one where there is none."""
+        """Return the id that the service issued for a call; the canonical id if there is no issued one."""
         call = self.calls.get(tool_use_id)
         return tool_use_id if call is None else call.provider_id or call.id

@@ -24,8 +24,8 @@ def write_transcript(transcript: Transcript | OpenTranscript, system: str | Sess
 
     Args:
         transcript: what was read or opened, or made of messages by `transcript_of`.
-        system: of the file; None is the transcript's own. To its own system, entries whose messages are unchanged are
-            written as they were.
+        system: format of the file; default: the transcript's own, in which entries whose messages are unchanged are
+            written unchanged.
 
     Raises:
         TranscriptError: the system's files are only read, or cannot hold this conversation.
@@ -34,7 +34,7 @@ def write_transcript(transcript: Transcript | OpenTranscript, system: str | Sess
 
 
 def write_pieces(transcript: Transcript | OpenTranscript, system: str | SessionFormat | None = None) -> Iterator[bytes]:
-    """Yield a session's file piece by piece: a line at a time where it has lines; as `write_transcript` else."""
+    """Yield a session's file in pieces: by lines if it has lines; otherwise as `write_transcript`."""
     target = transcript.system if system is None else system
     target = target if isinstance(target, SessionFormat) else session_format(target)
     entries = write_entries(transcript, target)
@@ -87,7 +87,7 @@ def _changed_entries(transcript: Transcript, before: Transcript, system: Session
 
 
 def _find_changes(transcript: Transcript, before: Transcript, system: SessionFormat) -> dict[int, bytes | None]:
-    """Return the entries that changed: index -> the new text; None for one that is left out."""
+    """Return the entries that changed: index -> the new string; None for an omitted entry."""
     ids = index_messages(before.messages).ids
     now = {own: at for at, own in enumerate(index_messages(transcript.messages).ids)}
     different = _different(transcript.messages, before.messages, ids)
@@ -199,7 +199,7 @@ def paired(system: SessionFormat, values: Sequence[Any], made: Sequence[Any]) ->
 
 
 def patched(value: Any, was: Any, becomes: Any) -> Any:
-    """Return a JSON value with the changes between two others made to it; what they share stays as it is."""
+    """Return a JSON value with the changes between two others applied; parts that they share stay unchanged."""
     if was == becomes:
         return value
     if isinstance(value, dict) and isinstance(was, dict) and isinstance(becomes, dict):

@@ -15,7 +15,7 @@ from interlingua_cli.context import MODEL, CommandContext, plugin_option
 from interlingua_cli.input import option_option, read_tools, url_option
 from interlingua_cli.output import json_option, print_json, print_table
 
-_EVERY_S = 60.0  # between two looks at the services
+_EVERY_S = 60.0  # seconds between two requests for the status
 
 out_argument = click.argument("out", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 

@@ -22,7 +22,7 @@ from interlingua_cli.context import MODEL, CommandContext, plugin_option
 from interlingua_cli.input import option_option, read_tools, url_option
 from interlingua_cli.output import json_option, print_error, print_json
 
-_EVERY_S = 10.0  # between two progress lines where there is no terminal
+_EVERY_S = 10.0  # seconds between two progress lines without a terminal
 
 
 def pace_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -66,7 +66,7 @@ def run_command(
     """Send every row of a file once, and append the answers to another.
 
     ROWS holds {"id", "prompt"}, {"id", "messages"} or lines of a batch file, as JSON Lines or Parquet.
-    The same command goes on where a run was killed. Ctrl-C lets what is under way end; twice breaks it off.
+    The same command continues an interrupted run. Ctrl-C waits for the open requests; a second Ctrl-C aborts them.
     """
     context: CommandContext = ctx.ensure_object(CommandContext)
     found: Sequence[ToolDefinition] = () if tools is None else read_tools(tools)
@@ -163,7 +163,7 @@ def _finish(ctx: click.Context, context: CommandContext, report: BulkReport, out
     if report.error is not None:
         print_error(context, report.error)
     if report.stopped is not None and report.error is None:
-        click.echo(f"stopped: {report.stopped}; the same command goes on", err=True)
+        click.echo(f"stopped: {report.stopped}; run the same command again to continue", err=True)
     if report.failed:
         click.echo(f"{report.failed:,} rows failed: `interlingua bulk status {out}` counts the errors, "
                    f"`interlingua bulk retry {out} --failed` sends them again", err=True)  # fmt: skip

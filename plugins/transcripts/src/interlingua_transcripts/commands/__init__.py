@@ -13,7 +13,7 @@ _COMMANDS = {
     "fidelity": ("report", "Say what another system's format would hold of a session."),
     "import": ("store", "Make stored sessions of session files."),
     "list": ("look", "List the sessions on this machine, newest first."),
-    "resume": ("store", "Go on with a session in a chat with another model."),
+    "resume": ("store", "Continue a session in a chat with another model."),
     "show": ("look", "Print a session's conversation."),
 }
 

@@ -1,4 +1,4 @@
-"""`transcript list` and `transcript show`: what sessions there are, and what was said in one."""
+"""`transcript list` and `transcript show`: list the sessions, and print the conversation of one."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _first_words(path: Path) -> str | None:
 
 
 def _user_words(value: Any) -> Iterator[str]:
-    """Yield the texts of an entry's user message, wherever it stands in it."""
+    """Yield the text of an entry's user message, wherever the entry holds it."""
     if not isinstance(value, dict):
         return
     if value.get("role") == "user":

@@ -45,7 +45,7 @@ def convert_command(
             _convert(source, system, target, place, force=force, redact=redact)
         return
     if out is None:
-        raise click.UsageError("SRC is a folder: --out names the folder to write into")
+        raise click.UsageError("SRC is a folder: set --out to the folder to write into")
     failed = 0
     made: dict[Path, Path] = {}
     paths = session_files([source])

@@ -22,12 +22,12 @@ _LARGE = 8 << 20  # bytes of a file whose reading is shown
 
 @contextmanager
 def over_files(paths: Sequence[Path], what: str, *, to_stdout: bool = False) -> Iterator[Iterable[Path]]:
-    """Show how many files are done, and how far a large one is read; where it is interrupted, say how many were done.
+    """Show the number of finished files, and the progress within a large one; after an interruption, print the number.
 
     Args:
         paths: of the files.
         what: is done to them, such as "importing".
-        to_stdout: what is made of them goes there: nothing is shown where that is the same terminal.
+        to_stdout: the output goes to standard output; show nothing if that is the same terminal.
     """
     begun = 0
     long = len(paths) > 1 or any(path.is_file() and path.stat().st_size >= _LARGE for path in paths)
@@ -69,7 +69,7 @@ def _show(visible: bool) -> Iterator[Progress | None]:
 
 @contextmanager
 def watch_reading(path: Path) -> Iterator[Path | IO[bytes]]:
-    """Yield a file, opened so that each time it is read through is shown where it is large and progress is shown."""
+    """Yield an open file whose reading is shown if the file is large and progress is shown."""
     progress = click.get_current_context().meta.get(_SHOWN)
     whole = path.is_file() and path.name not in MAIN_FILES
     if progress is None or not whole or path.stat().st_size < _LARGE:

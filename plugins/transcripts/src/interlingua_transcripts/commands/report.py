@@ -76,7 +76,7 @@ def _print_rows(rows: list[dict[str, Any]]) -> None:
 
 @click.command("fidelity")
 @source_argument
-@system_option("--to", "target", text="The system it is to be written for; without it, its own.")
+@system_option("--to", "target", text="The format to write; default: the file's own.")
 @system_option("--system", text="Whose file it is; found out by its content where this is not given.")
 @click.option("--html", "page", type=click.Path(dir_okay=False, path_type=Path), help="Write the report as a page.")
 @json_option

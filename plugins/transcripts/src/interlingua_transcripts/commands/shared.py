@@ -1,4 +1,4 @@
-"""What the commands share: the files that were named, how a session is opened, how one is written."""
+"""Shared code of the commands: the files of the arguments, opening and writing sessions."""
 
 from __future__ import annotations
 
@@ -68,10 +68,10 @@ def opened_session(path: Path, system: str | None = None, *, redact: bool | None
     Args:
         path: the file.
         system: its system; None finds it out by the content.
-        redact: replace secrets; False only names them, None does not look for any.
+        redact: replace secrets; False only lists them, None does not search for them.
 
     Raises:
-        TranscriptError: it is none of a known system.
+        TranscriptError: no known format fits the file.
         click.UsageError: it is a folder.
     """
     with _errors_of(path), _source(path, redact) as source, open_transcript(source, system) as session:
@@ -92,7 +92,7 @@ def _errors_of(path: Path) -> Iterator[None]:
 
 @contextmanager
 def _source(path: Path, redact: bool | None) -> Iterator[Path | IO[bytes]]:
-    """Yield a file, or one with secrets replaced; those in it are named on stderr."""
+    """Yield a file, or a copy with secrets replaced; list the secrets on stderr."""
     with watch_reading(path) as watched:
         if redact is None:
             yield watched
@@ -131,8 +131,8 @@ def write_session(path: Path | None, pieces: Iterable[bytes], *, force: bool) ->
     """Write a session's file and the folders above it; an interruption or an error leaves the old file, or none.
 
     Args:
-        path: of the file; None is stdout.
-        pieces: of the file, written as they come.
+        path: the file; stdout if missing.
+        pieces: content of the file, written as produced.
         force: write over a file that is there.
 
     Raises:

@@ -78,7 +78,7 @@ def import_command(
     """
     paths = session_files(sources)
     if session_id is not None and len(paths) != 1:
-        raise click.UsageError("--id names one session: give one file")
+        raise click.UsageError("--id is the id of one session: pass only one file")
     failed = 0
     with store_at(place) as store, over_files(paths, "importing") as each:
         for path in each:
@@ -93,7 +93,7 @@ def import_command(
                 click.echo(why_unread(path, error), err=True)
     if len(paths) > 1:
         click.echo(f"{len(paths) - failed:,} imported, {failed:,} not", err=True)
-    click.echo("`interlingua transcript resume SESSION --model PROVIDER:NAME` goes on with one", err=True)
+    click.echo("`interlingua transcript resume SESSION --model PROVIDER:NAME` continues one", err=True)
     if failed:
         ctx.exit(1)
 
@@ -109,7 +109,7 @@ def _import(
         try:
             record = store.import_lines(_lines(session, name, path, messages, updated_at))
         except SessionExistsError as error:
-            how = f"`interlingua transcript resume {name} --model PROVIDER:NAME` goes on with it"
+            how = f"`interlingua transcript resume {name} --model PROVIDER:NAME` continues it"
             raise SessionExistsError(f"session {name} is in the store already; {how}, --id imports a copy") from error
         names.append(name)
         if name == own and not as_context and plan.context is not None:
@@ -203,8 +203,8 @@ class _StoredMessages(LazyMessages):
 
 @click.command("resume")
 @click.argument("source", metavar="SRC")
-@click.option("-m", "--model", type=MODEL, metavar="MODEL", required=True, help="Who goes on: PROVIDER:NAME.")
-@system_option("--system", text="Whose file it is; found out by its content where this is not given.")
+@click.option("-m", "--model", type=MODEL, metavar="MODEL", required=True, help="Model that continues: PROVIDER:NAME.")
+@system_option("--system", text="The format of the file; default: recognised by its content.")
 @_context_option
 @redact_option
 @url_option
@@ -223,9 +223,9 @@ def resume_command(
     options: Mapping[str, Any],
     place: str | None,
 ) -> None:
-    """Go on with a session in a chat with another model.
+    """Continue a session in a chat with another model.
 
-    SRC is a session file, which is imported first, or the id of a stored session. What the model cannot take of it is
+    SRC is a session file, which is imported first, or the id of a stored session. Content that the model cannot take is
     shown before the first question.
     """
     context.ledger_shown = True

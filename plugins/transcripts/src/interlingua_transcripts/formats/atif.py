@@ -39,7 +39,7 @@ class Atif(DocumentFormat):
     forms: ClassVar[Mapping[str, str]] = {
         "step_id": "the step's place in the list",
         "timestamp": "the message's `created_at`, in UTC",
-        "message": "a list of one text part is a text",
+        "message": "a list of one text part is a string",
         "metrics.cost_usd": "an exact decimal number of the same value",
     }
 

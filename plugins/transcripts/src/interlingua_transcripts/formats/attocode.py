@@ -42,7 +42,7 @@ class Attocode(SessionFormat):
     title = "Attocode"
     forms: ClassVar[Mapping[str, str]] = {
         "timestamp": "the message's `created_at`",
-        "data.content": "a text is a list of one text block",
+        "data.content": "a string is a list of one text block",
         "data.toolResults.result": "another value than text is text that holds its JSON",
     }
 
@@ -79,7 +79,7 @@ class Attocode(SessionFormat):
     def to_messages(
         self, group: MessageGroup, values: Sequence[Any], plan: ReadPlan, ids: ImportedIds
     ) -> list[Message]:
-        """Return the message of a line, and one for each result that stands on it."""
+        """Return the message of a line, and one for each result on it."""
         value = values[0]
         data = value if "role" in value else value["data"]
         at = time_of(value.get("timestamp"))
@@ -263,7 +263,7 @@ class ChatResponse:
 
     @property
     def stop_reason(self) -> ChatStop | None:
-        """One of four words, or None where none of them fits."""
+        """One of four words, or None if no word fits."""
         reason = self.message.metadata.stop_reason
         return _STOPS.get(reason) if reason else None
 

@@ -43,7 +43,7 @@ _STOPS = {
 
 
 class ChatFineTuning(SessionFormat):
-    """Lines `{"messages": [...]}`, each a conversation of its own."""
+    """Lines `{"messages": [...]}`, each a separate conversation."""
 
     name = "chat-ft"
     title = "OpenAI chat fine-tuning"
@@ -64,7 +64,7 @@ class ChatFineTuning(SessionFormat):
         found = [at for at, value in enumerate(values) if _is_conversation(value)]
         plan = ReadPlan(session_id="", groups=[MessageGroup(str(at), (at,)) for at in found])
         if len(found) > 1:
-            plan.notes.append(Note(None, f"{len(found)} conversations stand in this file, one a line"))
+            plan.notes.append(Note(None, f"{len(found)} conversations are in this file, one per line"))
             plan.context = [len(found) - 1]
         return plan
 
@@ -181,7 +181,7 @@ class ChatLines(SessionFormat):
 
 
 class InspectAi(DocumentFormat):
-    """Inspect AI's logs in JSON: each sample is a conversation of its own."""
+    """Inspect AI's logs in JSON: each sample is a separate conversation."""
 
     name = "inspect"
     title = "Inspect AI"
@@ -212,7 +212,7 @@ class InspectAi(DocumentFormat):
             title=(about or {}).get("task"),
         )
         if len(found) > 1:
-            plan.notes.append(Note(None, f"{len(found)} samples stand in this log, each a conversation of its own"))
+            plan.notes.append(Note(None, f"{len(found)} samples are in this log, each a separate conversation"))
             plan.context = [len(found) - 1]
         return plan
 
@@ -249,10 +249,10 @@ def read_chat_message(
 
     Args:
         raw: the message.
-        ids: gives canonical ids.
-        provider: of an answer, "" where it is unknown.
+        ids: source of canonical ids.
+        provider: provider of an answer, "" if unknown.
         model: of an answer; a message's own `model` wins.
-        at: when it was said, unless it says so itself.
+        at: time of the message, unless it has its own.
     """
     role = str(raw.get("role"))
     facts: dict[str, Any] = {}

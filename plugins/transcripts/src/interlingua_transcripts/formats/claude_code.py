@@ -1,4 +1,4 @@
-"""Claude Code: JSON Lines of a closed program; one API message stands on several lines (WIRE.md, Claude Code)."""
+"""Claude Code: JSON Lines of a closed program; one API message takes several lines (WIRE.md, Claude Code)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _TITLES = {"custom-title": "customTitle", "agent-name": "agentName", "ai-title":
 _PLANNED = {
     "type", "uuid", "parentUuid", "logicalParentUuid", "leafUuid", "isSidechain", "sessionId", "session_id", "version",
     "cwd", "subtype", *_TITLES.values(),
-}  # fmt: skip  # what a plan needs of an entry, besides its message's ids
+}  # fmt: skip  # the fields of an entry that a plan needs, in addition to its message's ids
 _STOPS = {
     "end_turn": StopReason.END_TURN,
     "max_tokens": StopReason.MAX_TOKENS,
@@ -62,12 +62,12 @@ class ClaudeCode(SessionFormat):
     title = "Claude Code"
     links = ("uuid", "parentUuid")
     forms: ClassVar[Mapping[str, str]] = {
-        "message.content": "a text is a list of one text block",
-        "message.content.content": "a text is a list of one text block",
-        "message.content.text": "a list of one text block is a text",
-        "message.content.type": "a list of one text block is a text",
-        "message.content.content.text": "a list of one text block is a text",
-        "message.content.content.type": "a list of one text block is a text",
+        "message.content": "a string is a list of one text block",
+        "message.content.content": "a string is a list of one text block",
+        "message.content.text": "a list of one text block is a string",
+        "message.content.type": "a list of one text block is a string",
+        "message.content.content.text": "a list of one text block is a string",
+        "message.content.content.type": "a list of one text block is a string",
         "message.usage.**": "each line of a message repeats its usage; the last line's is kept",
         "message.stop_reason": "only the last line of a message has its stop reason",
     }
@@ -84,7 +84,7 @@ class ClaudeCode(SessionFormat):
         return next((str(line["version"]) for line in own if "version" in line), "") if own else None
 
     def kind_of(self, value: Any) -> str:
-        """Return the type, with the subtype where there is one."""
+        """Return the type, with the subtype if there is one."""
         if not isinstance(value, dict):
             return "not an object"
         inner = value.get("attachment") or value.get("data")
@@ -126,7 +126,7 @@ class ClaudeCode(SessionFormat):
     def to_messages(
         self, group: MessageGroup, values: Sequence[Any], plan: ReadPlan, ids: ImportedIds
     ) -> list[Message]:
-        """Return one message of all lines of an answer; of a user's line its results and what else it says."""
+        """Return one message of all lines of an answer; of a user's line, its results and its other content."""
         first = values[0]
         at = time_of(first.get("timestamp"))
         if first.get("type") == "assistant":
@@ -173,7 +173,7 @@ class ClaudeCode(SessionFormat):
             parent = line["uuid"]
         lines = (value for value in reversed(conversation.before) if isinstance(value, dict))
         prompt = next((value for value in lines if value.get("type") == "last-prompt" and "leafUuid" in value), None)
-        if prompt is not None:  # the program goes on from the line that the last of these names
+        if prompt is not None:  # the program continues from the line that the last of these refers to
             yield Written({**prompt, "leafUuid": parent})
 
     def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
@@ -209,7 +209,7 @@ class _Chain:
         return found | self._relatives(found, wanted - found)
 
     def _leaf(self) -> int:
-        """Return the line that the program goes on from: the last, or one named after it that is not above it."""
+        """Return the line that the program continues from: the last, or a later named line that is not above it."""
         last = self.lines[-1]
         prompts = (entry for entry in reversed(self._entries.values()) if entry.get("type") == "last-prompt")
         prompt: Mapping[str, Any] = next(prompts, {})
@@ -280,7 +280,7 @@ def _is_talk(entry: Mapping[str, Any]) -> bool:
 
 
 def _queued(entry: Mapping[str, Any]) -> Any:
-    """Return a prompt typed while the agent worked, which may stand nowhere else."""
+    """Return a prompt typed while the agent worked, which may be recorded nowhere else."""
     attachment = entry.get("attachment")
     if isinstance(attachment, dict) and attachment.get("type") == "queued_command":
         return attachment.get("prompt") or None
@@ -304,7 +304,7 @@ def _group(lines: Sequence[int], entries: Mapping[int, Mapping[str, Any]], plan:
         own = entry["message"].get("id") if entry.get("type") == "assistant" else None
         key = str(own or entry.get("uuid") or at)
         if key in members and own is None:
-            key = f"{key}#{at}"  # a line that stands in the file twice
+            key = f"{key}#{at}"  # a line that occurs twice in the file
         members.setdefault(key, []).append(at)
     boundary = max((at for at, entry in entries.items() if entry.get("subtype") == "compact_boundary"), default=None)
     plan.groups = [MessageGroup(key, tuple(ats)) for key, ats in members.items()]
@@ -424,7 +424,7 @@ def _line(
 
 
 def _bodies(message: Message, conversation: Conversation) -> Iterator[dict[str, Any]]:
-    """Yield the program's messages of one of ours; an answer's blocks have a line each unless they shared one."""
+    """Yield the program's messages of one canonical message; an answer's blocks have a line each, or share one."""
     if message.role is Role.TOOL:
         yield _results_content([message], conversation)
         return

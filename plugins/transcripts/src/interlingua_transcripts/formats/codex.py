@@ -57,9 +57,9 @@ class Codex(SessionFormat):
     forms: ClassVar[Mapping[str, str]] = {
         "timestamp": "the message's `created_at`; an answer has one",
         "payload.content.type": "a text",
-        "payload.output": "a text is a list of one text block",
-        "payload.summary.*": "all texts of a reasoning item are one",
-        "payload.content.text": "all texts of a reasoning item are one",
+        "payload.output": "a string is a list of one text block",
+        "payload.summary.*": "all strings of a reasoning item are one",
+        "payload.content.text": "all strings of a reasoning item are one",
         "payload.info.last_token_usage.*": "the counts of the answer before it",
     }
 
@@ -227,13 +227,13 @@ class _Planner:
                 self._turns.append(len(self.plan.groups))
             self._add(at, str(at))
         elif kind != "ghost_snapshot":
-            self.plan.notes.append(Note(at, f"an item of an unknown kind {kind!r}; kept as it is"))
+            self.plan.notes.append(Note(at, f"an item of an unknown kind {kind!r}; kept unchanged"))
 
     def _take_event(self, at: int, kind: str, payload: Mapping[str, Any]) -> None:
         if kind == "token_count" and isinstance(payload.get("info"), dict):
             self._close()
             total = payload["info"].get("total_token_usage")
-            if self._last is not None:  # a count may be repeated; it goes with its answer, where that is left out
+            if self._last is not None:  # a count may repeat; it is dropped with its answer
                 group = self.plan.groups[self._last]
                 said = {} if total == self._total else {"usage": payload["info"].get("last_token_usage")}
                 self.plan.groups[self._last] = MessageGroup(

@@ -107,7 +107,7 @@ class GeminiCli(DocumentFormat):
 
 
 def _answered(values: Sequence[Any]) -> Iterator[str]:
-    """Yield the ids of the calls whose results stand with them; a user's message may repeat these results."""
+    """Yield the ids of the calls that have their results beside them; a user's message may repeat these results."""
     for value in values:
         if not isinstance(value, dict):
             continue

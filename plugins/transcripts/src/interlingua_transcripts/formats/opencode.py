@@ -30,7 +30,7 @@ _DONE = {"completed", "error"}
 
 
 class OpenCode(DocumentFormat):
-    """What `opencode export` prints: a call and its result are one part."""
+    """The output of `opencode export`: a call and its result are one part."""
 
     name = "opencode"
     title = "opencode"
@@ -188,7 +188,7 @@ class OpenHands(DocumentFormat):
     def to_messages(
         self, group: MessageGroup, values: Sequence[Any], plan: ReadPlan, ids: ImportedIds
     ) -> list[Message]:
-        """Return what was said: the answer as the service gave it, a result, or a text."""
+        """Return the message: the answer as the service sent it, a result, or text."""
         event = values[0]
         at = time_of(event.get("timestamp"))
         answer = _response(event)

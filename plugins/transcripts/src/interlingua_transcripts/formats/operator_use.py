@@ -149,7 +149,7 @@ class OperatorUse(SessionFormat):
         return made
 
     def write(self, conversation: Conversation) -> Iterator[Written]:
-        """Yield header and entries, each the child of the one before; the model before the first answer of each."""
+        """Yield header and entries, each the child of the previous one; each model precedes its first answer."""
         head = next((value for value in conversation.before if isinstance(value, dict)), None)
         flat = head is not None and "contents" in head
         taken = {str(value.get("id")) for value in conversation.before if isinstance(value, dict)}

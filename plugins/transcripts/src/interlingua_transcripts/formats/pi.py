@@ -43,7 +43,7 @@ from interlingua_transcripts.system import SessionFormat, pick
 from interlingua_transcripts.transcript import Conversation, MessageGroup, Note, ReadPlan, Written
 
 _USER, _ASSISTANT, _SYSTEM, _TOOL = Role.USER, Role.ASSISTANT, Role.SYSTEM, Role.TOOL
-# The API's name in pi -> ours; another word is kept as it is.
+# The API's name in pi -> ours; another word is kept unchanged.
 APIS = {
     "anthropic-messages": "messages",
     "openai-completions": "chat",
@@ -78,16 +78,16 @@ class Pi(SessionFormat):
     title = "pi"
     links = ("id", "parentId")
     forms: ClassVar[Mapping[str, str]] = {
-        "timestamp": "the message's time, which stands in it as well",
+        "timestamp": "the message's time, which the message has as well",
         "message.timestamp": "the message's `created_at`",
-        "message.content": "a text is a list of one text block",
+        "message.content": "a string is a list of one text block",
         "message.content.thinkingSignature": "a whole reasoning item: its encrypted content is the block's signature",
         "message.usage.totalTokens": "the sum of the other counts",
         "message.usage.cost.*": "an exact decimal number of the same value",
     }
 
     def detect(self, head: Sequence[Any]) -> str | None:
-        """Return the header's version; OpenClaw's files and other programs' that begin alike are none of pi's."""
+        """Return the header's version; similar files of OpenClaw and others are not pi's."""
         version = _version(head)
         return None if version is None or _is_openclaw(head) else version
 
@@ -102,7 +102,7 @@ class Pi(SessionFormat):
         return f"{kind}/{value['customType']}" if "customType" in value else kind
 
     def outline(self, value: Any) -> Any:
-        """Return the links of an entry, and whether it says anything."""
+        """Return the links of an entry, and whether it has content."""
         if not isinstance(value, dict) or value.get("type") == "session":
             return value
         small = {name: item for name, item in value.items() if name not in _LONG}
@@ -139,13 +139,13 @@ class Pi(SessionFormat):
         kind = entry.get("type")
         body = entry["message"] if kind == "message" else entry
         at = time_of(body.get("timestamp"))
-        if at is EPOCH:  # it says none
+        if at is EPOCH:  # it has no time
             at = time_of(entry.get("timestamp"))
         role, content, facts = read_message_parts(kind, body, ids)
         return [ids.make_message(role, content, at, facts)]
 
     def write(self, conversation: Conversation) -> Iterator[Written]:
-        """Yield header and entries of version 3, each the child of the one before; in an older file as it has them."""
+        """Yield header and entries of version 3, each the child of the previous one; in an older file, in its order."""
         head: Mapping[str, Any] | None = None
         tree, taken = False, set()
         for value in conversation.before:
@@ -185,7 +185,7 @@ class Pi(SessionFormat):
 
 
 class OpenClaw(Pi):
-    """OpenClaw's files: pi's entries and some of its own; the flat form of its documentation is read as well."""
+    """OpenClaw's files: pi's entries and additional ones; the flat form of its documentation is read as well."""
 
     name = "openclaw"
     title = "OpenClaw"
@@ -322,7 +322,7 @@ def read_message_parts(
     Args:
         kind: the entry's type.
         body: the message, or the entry.
-        ids: gives calls their canonical ids.
+        ids: source of canonical ids for calls.
     """
     role = body.get("role")
     if kind == "compaction":
@@ -341,7 +341,7 @@ def read_message_parts(
 
 
 def read_blocks(body: Mapping[str, Any], ids: ImportedIds) -> list[ContentBlock]:
-    """Return the blocks of a message's `content`, which may be a text."""
+    """Return the blocks of a message's `content`, which may be a string."""
     content = body.get("content")
     if isinstance(content, str):
         return [TextBlock(text=content)]
@@ -445,7 +445,7 @@ def _bash_text(body: Mapping[str, Any]) -> str:
 
 # -- writing ----------------------------------------------------------------------------------------------------------
 def _bodies(message: Message, conversation: Conversation) -> Iterator[dict[str, Any]]:
-    """Yield pi's messages of one of ours: a tool message is one for each result."""
+    """Yield pi's messages of one canonical message: a tool message becomes one per result."""
     at = to_milliseconds(message.created_at)
     if message.role is Role.TOOL:
         for block in message.content:

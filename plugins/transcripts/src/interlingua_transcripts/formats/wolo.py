@@ -132,7 +132,7 @@ class Wolo(DocumentFormat):
             yield _written(message, results, last)
 
     def gather(self, path: Path) -> bytes | None:
-        """Put the files of a session's folder together; the folder or its session.json names it."""
+        """Combine the files of a session's folder; the path is the folder or its session.json."""
         folder = path.parent if path.name == "session.json" else path
         if not (folder / "session.json").is_file() or not (folder / "messages").is_dir():
             return None
@@ -235,7 +235,7 @@ def part_status(result: ToolResultBlock | None, *, started: bool = False) -> Par
     """Return the status of a call's part.
 
     Args:
-        result: the call's answer, None where it has none yet.
+        result: the call's result, None if it has no result yet.
         started: the tool runs.
     """
     if result is None:
