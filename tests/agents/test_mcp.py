@@ -35,6 +35,7 @@ from interlingua_cli.demo import replay
 from tests.agents import mcp_stdio
 from tests.agents.scripted import MODEL, Say, Theatre, call, registry
 from tests.support import tree
+from tests.support.waiting import until, until_async
 
 pytestmark = pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
 ALLOWED = by_side_effects(dict.fromkeys(il.SideEffects, Permission.ALLOW))
@@ -156,10 +157,7 @@ def test_a_call_that_hangs_is_given_up_and_the_server_is_told(tmp_path: Path) ->
 
 
 async def wait_for(path: Path) -> None:
-    for _ in range(200):
-        if path.exists() and path.read_text():
-            return
-        await asyncio.sleep(0.02)
+    await until_async(lambda: path.exists() and path.read_text())
 
 
 @pytest.mark.parametrize("blocking", [True, False])
@@ -405,8 +403,7 @@ def test_a_server_over_http() -> None:
     serving = uvicorn.Server(config)
     thread = threading.Thread(target=serving.run, daemon=True)
     thread.start()
-    while not serving.started:
-        time.sleep(0.01)
+    until(lambda: serving.started)
     port = serving.servers[0].sockets[0].getsockname()[1]
     try:
         with McpServer(f"http://127.0.0.1:{port}/mcp", prefix="far") as far:

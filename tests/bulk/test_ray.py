@@ -22,6 +22,7 @@ import pytest
 from tests.bulk.loopback import Loopback, loopback
 from tests.bulk.support import LOCAL, assert_every_row_once, lines, run, write_rows
 from tests.support.counts import FULL
+from tests.support.waiting import until
 
 pytestmark = [
     pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray is not installed; .ci/run has it"),
@@ -81,8 +82,7 @@ def test_a_lost_worker_costs_at_most_what_was_under_way(ray: Any, tmp_path: Path
     with loopback(latency_ms=40) as server:
 
         def kill() -> None:
-            while server.stats()["answers"] < ROWS * 0.35:
-                time.sleep(0.02)
+            until(lambda: server.stats()["answers"] >= ROWS * 0.35, within=60)
             name = sorted((tmp_path / "out.jsonl.ledger").glob("actor-*"))[0].name
             killed.append(int(name.removeprefix("actor-")))
             os.kill(killed[0], signal.SIGKILL)

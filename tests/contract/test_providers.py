@@ -1,4 +1,7 @@
-"""The shipped providers under their own contract, each in the few lines that a third party writes."""
+"""The shipped providers under their own contract, each in the few lines that a third party writes.
+
+`examples` in full is enough for three conversations with each model; in part a fixed share of the models is drawn for.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ class PresetContract(ProviderContract):
     """
 
     __test__ = False
-    examples = counts.examples(10, 2)
+    examples = counts.examples(24, 4)
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -35,7 +38,7 @@ class TestAnthropic(ProviderContract):
 class TestOpenai(ProviderContract):
     provider = "openai"
     cassettes = CASSETTES / "openai"
-    examples = counts.examples(20)
+    examples = counts.examples(33, 12)
 
 
 class TestCompatiblePreset(ProviderContract):
@@ -71,13 +74,13 @@ class TestCohere(ProviderContract):
 class TestBedrock(ProviderContract):
     provider = "bedrock"
     cassettes = CASSETTES / "bedrock"
-    examples = counts.examples(20)
+    examples = counts.examples(36, 12)
 
 
 class TestOpenrouter(ProviderContract):
     provider = "openrouter"
     cassettes = CASSETTES / "openrouter"
-    examples = counts.examples(20)
+    examples = counts.examples(30, 12)
 
 
 class TestZai(ProviderContract):
@@ -134,10 +137,10 @@ class TestVllm(PresetContract):
 class TestAzure(ProviderContract):
     provider = "azure"
     cassettes = CASSETTES / "azure"
-    examples = counts.examples(20)
+    examples = counts.examples(48, 12)
 
 
 class TestVertex(ProviderContract):
     provider = "vertex"
     cassettes = CASSETTES / "vertex"
-    examples = counts.examples(20)
+    examples = counts.examples(30, 12)

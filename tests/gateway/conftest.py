@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -16,6 +15,7 @@ import uvicorn
 
 from interlingua.plugins import Registry
 from interlingua_gateway import config_of, create_app
+from tests.support.waiting import until
 
 
 class Upstream:
@@ -148,9 +148,7 @@ def gateway(
         yield url
 
 
-def wait_for_metric(url: str, text: str, seconds: float = 10.0) -> str:
-    """Return a gateway's metrics as soon as they hold a text, at the latest after so long: they follow the answers."""
-    until = time.monotonic() + seconds
-    while text not in (metrics := httpx.get(f"{url}/metrics").text) and time.monotonic() < until:
-        time.sleep(0.02)
-    return metrics
+def wait_for_metric(url: str, text: str) -> str:
+    """Return a gateway's metrics as soon as they contain a string; they are written after the answer is sent."""
+    found: str = until(lambda: metrics if text in (metrics := httpx.get(f"{url}/metrics").text) else None)
+    return found

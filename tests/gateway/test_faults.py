@@ -25,6 +25,7 @@ from interlingua_gateway.store import GatewayStore, Key
 from tests.gateway.apis import APIS, Api, error_message, last_value
 from tests.gateway.conftest import Upstream, chat_chunks, gateway
 from tests.support.postgresql import SKIP_REASON, address, schema
+from tests.support.waiting import until
 
 each_api = pytest.mark.parametrize("api", APIS, ids=[api.name for api in APIS])
 Answer = Callable[[BaseHTTPRequestHandler, dict[str, Any]], None]
@@ -129,10 +130,8 @@ def test_a_caller_that_leaves_stops_the_service_and_pays_for_what_came(
 
 
 def _wait_for_usage(store: GatewayStore, key: Key) -> Any:
-    end = time.monotonic() + 3
-    while not (used := store.spent(key)).requests and time.monotonic() < end:
-        time.sleep(0.02)
-    return used
+    until(lambda: store.spent(key).requests)
+    return store.spent(key)
 
 
 def test_a_caller_that_leaves_before_a_whole_answer_stops_the_service(upstream: Upstream) -> None:

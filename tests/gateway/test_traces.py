@@ -31,6 +31,7 @@ from interlingua.plugins import Registry
 from tests.gateway.apis import APIS, Api
 from tests.gateway.conftest import Upstream, chat_chunks, gateway, refuse, send_bytes
 from tests.otel.conftest import Telemetry
+from tests.support.waiting import until
 
 CALLER = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"  # example of W3C Trace Context
 every_api = pytest.mark.parametrize("api", APIS, ids=[api.name for api in APIS])
@@ -51,9 +52,7 @@ def _ask(url: str, api: Api, **headers: str) -> httpx.Response:
 
 def _two(telemetry: Telemetry) -> tuple[ReadableSpan, ReadableSpan]:
     """Return the span of the caller's request and that of the model's; the answer may come before they end."""
-    until = time.monotonic() + 5
-    while len(telemetry.spans) < 2 and time.monotonic() < until:
-        time.sleep(0.01)
+    until(lambda: len(telemetry.spans) > 1)
     inner, outer = telemetry.spans
     return outer, inner
 

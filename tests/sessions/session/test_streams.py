@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
@@ -21,15 +20,9 @@ from interlingua_sessions.streams import SnapshotThread
 from tests.sessions.talking import async_client, client
 from tests.support.fake_provider import STREAM, Reply, served, sse
 from tests.support.terminal import limited
+from tests.support.waiting import until
 
 SLOW = Reply(body=[*sse({"t": "hel"}), 0.6, *sse({"t": "lo"}), 0.6, *STREAM[2:]])
-
-
-def wait_for(what: Callable[[], bool], seconds: float = 10.0) -> None:
-    end = time.monotonic() + seconds
-    while not what():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 def answer(store: Store) -> il.Message:
@@ -44,7 +37,7 @@ def test_text_is_stored_while_nothing_more_arrives(store: Store) -> None:
         with Session.open(store, "s", client=c).stream("hi") as stream:
             events = iter(stream)
             next(events)
-            wait_for(lambda: answer(store).text == "hel")
+            until(lambda: answer(store).text == "hel")
             assert answer(store).metadata.status is il.MessageStatus.PARTIAL
             saved = answer(store).id
             rest = [event.type for event in events]

@@ -247,6 +247,7 @@ class LawBroken(AssertionError):
 
 
 Law = Callable[[Aim, Any], None]
+_FEWEST = 3  # examples: the first one drawn is always the simplest
 
 
 def check_law(
@@ -258,11 +259,14 @@ def check_law(
 ) -> Iterator[RuleFinding]:
     """Run a law, which raises LawBroken, on every aim with what the strategy draws for it.
 
-    `share` is the number of examples for each aim; by default the subject's examples are divided among them. `aims` are
-    the aims to run it on, if not all.
+    `share` is the number of examples for each aim; by default the subject's examples are divided among them, three for
+    each at least: with fewer examples than that, only every second aim is drawn for, or fewer. `aims` are the aims to
+    run it on, if not all.
     """
     aims = subject.aims if aims is None else aims
-    share = share or max(subject.examples // max(len(aims), 1), 3)
+    if share is None:
+        aims = aims[:: -(-len(aims) // max(subject.examples // _FEWEST, 1)) or 1]
+        share = max(subject.examples // max(len(aims), 1), _FEWEST)
     found = 0
     for aim in aims:
         failed = _first_failure(subject, law, aim, strategy(aim), share)
