@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import attrs
 
 from interlingua._plugins.losses import Loss
 from interlingua.errors import CallerError, InterlinguaError
-from interlingua.types.events import StreamEvent
 from interlingua.types.messages import Message, Usage
 from interlingua.types.options import ModelCapabilities, RequestOptions
 from interlingua.types.tools import ToolDefinition
+
+if TYPE_CHECKING:
+    from interlingua.types.events import StreamEvent  # an answer that is not streamed has none
 
 _T = TypeVar("_T")
 OutputMode: TypeAlias = Literal["native", "tool", "prompt"]

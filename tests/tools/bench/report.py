@@ -25,7 +25,7 @@ TARGETS: dict[str | tuple[str, str], float] = {  # of a workload, or of a worklo
     "history_first": 3.0,
     "history_next": 1.05,
     "small": 1.15,
-    "cold": 1.3,
+    "cold_first_answer": 1.65,
     "store_append": 2.2,
     "session_cold": 5.0,
     "session_open": 1.5,

@@ -14,8 +14,7 @@ from interlingua._http.retry import Retry
 from interlingua._http.state import ClientState, MessagesInput
 from interlingua._http.transports import async_io, blocking_io, has_own_timeouts
 from interlingua._plugins.registry import Registry
-from interlingua._plugins.wire import WireRequest
-from interlingua._response.framing import EVENT_LIMIT
+from interlingua._plugins.wire import EVENT_LIMIT, WireRequest
 from interlingua.output import Answer, OutputFormat, OutputPlan
 from interlingua.transport import AsyncTransport, Timeout, Transport
 from interlingua.types.messages import Message

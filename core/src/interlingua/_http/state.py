@@ -18,11 +18,11 @@ from interlingua._json import EMPTY
 from interlingua._plugins.connection import Connection, ConnectionSettings, Credentials
 from interlingua._plugins.provider import Provider
 from interlingua._plugins.registry import Registry
+from interlingua._plugins.wire import EVENT_LIMIT
 from interlingua._pricing import SELF_HOSTED
 from interlingua._request.conversation import ConversationCache
 from interlingua._request.prefix import PrefixWatch
 from interlingua._request.prepare import read_options
-from interlingua._response.framing import EVENT_LIMIT
 from interlingua.errors import CallerError
 from interlingua.output import OutputFormat, OutputPlan
 from interlingua.transport import Timeout

@@ -6,7 +6,7 @@ import logging
 import re
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 
@@ -22,10 +22,12 @@ from interlingua.errors import (
     PluginError,
     ProviderError,
 )
-from interlingua.types.events import StreamEvent
 from interlingua.types.messages import CostParts, Message, Origin
 from interlingua.types.options import ModelCapabilities, RequestOptions
 from interlingua.types.tools import ToolDefinition
+
+if TYPE_CHECKING:
+    from interlingua.types.events import StreamEvent  # an answer that is not streamed has none
 
 E = TypeVar("E", bound=InterlinguaError)
 UNREADABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError)

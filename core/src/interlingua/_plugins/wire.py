@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import attrs
 
@@ -13,7 +13,6 @@ from interlingua._json import EMPTY
 from interlingua._plugins.losses import Loss
 from interlingua.errors import MalformedResponseError
 from interlingua.types.blocks import ContentBlock, TextBlock
-from interlingua.types.events import StreamEvent
 from interlingua.types.messages import (
     DEFAULT_SESSION,
     Message,
@@ -28,6 +27,9 @@ from interlingua.types.messages import (
     limit_trace,
     utc_now,
 )
+
+if TYPE_CHECKING:
+    from interlingua.types.events import StreamEvent  # an answer that is not streamed has none
 
 
 class _Pair(NamedTuple):
@@ -218,7 +220,10 @@ class RequestContext:
         )
 
 
-Step = Callable[[StreamEvent], Iterable[StreamEvent]]
+EVENT_LIMIT = 64 * 1024 * 1024
+"""Default limit of a whole body, and of one event of a stream, in bytes."""
+
+Step: TypeAlias = "Callable[[StreamEvent], Iterable[StreamEvent]]"
 
 
 def map_stream(

@@ -7,11 +7,8 @@ from functools import partial
 from itertools import repeat
 from typing import Protocol
 
-from interlingua._plugins.wire import WireChunk
+from interlingua._plugins.wire import EVENT_LIMIT, WireChunk
 from interlingua.errors import MalformedResponseError, PluginError
-
-EVENT_LIMIT = 64 * 1024 * 1024
-"""Default limit of the size of one event in bytes, without line ends around it."""
 
 make_chunk: Callable[[tuple[str, bytes]], WireChunk] = partial(tuple.__new__, WireChunk)
 """Create a `WireChunk` from a pair without a call of Python code: one is created per event."""

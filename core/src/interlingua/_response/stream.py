@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 
 from interlingua._json import loads
 from interlingua._plugins.errors import describe_html
-from interlingua._plugins.wire import WireResponse
+from interlingua._plugins.wire import EVENT_LIMIT, WireResponse
 from interlingua._response.decode import StreamDecoder
 from interlingua._response.finalize import AnswerFinalizer, add_response_headers
-from interlingua._response.framing import EVENT_LIMIT, Framer, check_size, framer
+from interlingua._response.framing import Framer, check_size, framer
 from interlingua.errors import (
     APITimeoutError,
     InterlinguaError,

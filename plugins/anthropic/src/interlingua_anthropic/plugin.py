@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from interlingua.errors import PluginError, ProviderError
 from interlingua.plugins import (
@@ -21,11 +21,14 @@ from interlingua.plugins import (
     loads,
     no_auth,
 )
-from interlingua.types import Message, ModelCapabilities, RequestOptions, StreamEvent, ToolDefinition
-from interlingua_anthropic import errors, models, request, stream
+from interlingua.types import Message, ModelCapabilities, RequestOptions, ToolDefinition
+from interlingua_anthropic import errors, models, request
 from interlingua_anthropic.response import from_wire_response
 
-# ruff: noqa: PLC0415  only batches need what is imported inside functions
+if TYPE_CHECKING:
+    from interlingua.types import StreamEvent
+
+# ruff: noqa: PLC0415  few requests need what is imported inside functions
 
 VERSION = "2026-10-21"
 _COUNTED = ("model", "system", "messages", "tools", "tool_choice", "thinking")
@@ -66,7 +69,9 @@ class _Anthropic:
     def stream_response(
         self, response_stream: AsyncIterator[WireChunk], context: RequestContext
     ) -> AsyncIterator[StreamEvent]:
-        return stream.stream_response(response_stream, context)
+        from interlingua_anthropic.stream import stream_response
+
+        return stream_response(response_stream, context)
 
     @hookimpl
     def from_wire_error(self, response: WireResponse, context: RequestContext) -> ProviderError:
