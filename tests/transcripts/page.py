@@ -18,7 +18,7 @@ Written by `python -m tests.transcripts.page`; a test holds it current. How to u
 
 ## Systems
 
-Every system's files are read, and written back with each entry as it was. New messages and sessions of other systems
+Every system's files are read, and written back with each entry unchanged. New messages and sessions of other systems
 are written for those marked so.
 
 """
@@ -26,10 +26,10 @@ are written for those marked so.
 _CROSSING = """
 ## From one system to another
 
-A small conversation of ours is written as a file of the first system, read, written for the second, read again, and
+A small conversation is written as a file of the first system, read, written for the second, read again, and
 written for the first anew, from what the messages alone hold. The history has a system prompt, signed thinking, two
 parallel calls and their results (one an error), an image, usage and cost, an answer that was stopped and one that
-failed. Leaves (texts, numbers and so on) of the first file:
+failed. Leaves (strings, numbers and so on) of the first file:
 
 - *exact*: the same again; *other form*: the same in other words, such as a time in UTC;
 - *kept*: of the first system alone (its own ids); kept beside the messages while they are interlingua's, so that the

@@ -14,7 +14,7 @@ END = "<!-- end of rules -->\n"
 
 def table() -> str:
     """Return the table as it should be: number and name, the rule, what happens where it is broken."""
-    rows = ["| rule | what holds | where it is broken |", "|---|---|---|"]
+    rows = ["| rule | statement | if it is broken |", "|---|---|---|"]
     for number, function in sorted(RULES.items()):
         holds, _, broken = (inspect.getdoc(function) or "").partition("\n\n")
         rows.append(f"| **{number}** `{function.__name__[4:]}` | {_line(holds)} | {_line(broken)} |")
