@@ -227,7 +227,7 @@ def test_what_cannot_be_is_said_before_anything_is_sent() -> None:
         )
     with pytest.raises(CallerError, match="one of the two"):
         service.client().send("q", output=Invoice, response_schema={"type": "object"})
-    with pytest.raises(CallerError, match="cannot be an answer"):
+    with pytest.raises(CallerError, match="cannot be the type of an answer"):
         service.client().send("q", output=Service)
     assert not service.bodies
 

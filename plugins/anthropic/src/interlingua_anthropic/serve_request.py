@@ -55,7 +55,7 @@ def from_wire_request(request: WireRequest, context: ServeContext) -> InboundReq
         raise CallerError("the body is not a JSON object")
     model = _text(body, "model")
     losses: list[Loss] = []
-    reader = _Messages(context, model, losses)
+    reader = _MessagesReader(context, model, losses)
     private = reader.read_system(body.get("system"))
     turns = body.get("messages")
     if not isinstance(turns, list) or not turns:
@@ -174,7 +174,7 @@ def _tools(given: Any) -> tuple[tuple[WireTool, ...], list[Any]]:
     return tuple(tools), own
 
 
-class _Messages:
+class _MessagesReader:
     """Reads turns into messages, whose ids are their indexes because a request has no ids."""
 
     def __init__(self, context: ServeContext, model: str, losses: list[Loss]) -> None:

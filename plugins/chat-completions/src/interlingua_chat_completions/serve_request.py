@@ -74,7 +74,7 @@ def from_wire_request(
         raise CallerError("messages: a list of at least one message is required")
     dialect = dialect_of(model)
     options = BodyOptions(body, dialect)
-    reader = _Messages(context, model, dialect)
+    reader = _ChatMessages(context, model, dialect)
     for at, message in enumerate(given):
         reader.read(message, f"messages[{at}]")
     tools, service_tools = _tools(body.get("tools"))
@@ -128,7 +128,7 @@ def _tools(given: Any) -> tuple[tuple[WireTool, ...], list[Any]]:
     return tuple(tools), own
 
 
-class _Messages:
+class _ChatMessages:
     """Reads messages in order; their ids are their indexes because a request has no ids."""
 
     def __init__(self, context: ServeContext, model: str, dialect: Dialect) -> None:

@@ -61,7 +61,7 @@ def from_wire_request(request: WireRequest, context: ServeContext) -> InboundReq
     covered["truncate"] = ()
     if not isinstance(body.get("stream"), bool):
         extra["stream"], covered["stream"] = None, ()
-    reader = _Messages(context, model)
+    reader = _OllamaMessages(context, model)
     for at, message in enumerate(_list(body.get("messages"), "messages")):
         reader.read(message, f"messages[{at}]")
     return InboundRequest(
@@ -128,7 +128,7 @@ def _tool(given: Any, path: str) -> WireTool:
     )
 
 
-class _Messages:
+class _OllamaMessages:
     """Reads messages. Results name their call by id, by the tool's name, or by order alone (WIRE.md, Messages)."""
 
     def __init__(self, context: ServeContext, model: str) -> None:
