@@ -50,16 +50,17 @@ def replace(value: T, **changes: Any) -> T:
         CallerError: a value does not fit its field.
     """
     cls = value.__class__
-    made = _copiers.get(cls)
-    if made is None:
+    if cls not in _copiers:
         return attrs.evolve(value, **changes)  # type: ignore[misc]
-    copied, fields = made
+    copied, fields = _copiers[cls]
     new: T = copied(value)
-    for name, item in changes.items():
-        convert = fields.get(name)
-        if convert is None:
-            raise TypeError(f"{cls.__name__} has no field {name!r}")
-        setattr(new, name, convert(item))
+    try:
+        for name, item in changes.items():
+            setattr(new, name, fields[name](item))
+    except KeyError:
+        if unknown := changes.keys() - fields.keys():
+            raise TypeError(f"{cls.__name__} has no field {min(unknown)!r}") from None
+        raise
     new.__class__ = cls  # frozen from here on
     return new
 
