@@ -1,4 +1,4 @@
-"""What a plugin author needs besides `interlingua.types` and `.errors`: hooks, wire values, helpers."""
+"""The names for plugin authors: hooks, wire values and helpers. Values are in `interlingua.types`, errors in `.errors`."""
 # ruff: noqa: F403  for type checkers alone
 
 from __future__ import annotations
