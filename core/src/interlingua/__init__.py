@@ -78,7 +78,7 @@ if TYPE_CHECKING:
     __version__: str
 
 
-_get, __dir__, _ = lazy_names(
+_get = lazy_names(
     __name__,
     {
         "_http.client": "AsyncClient Client",
@@ -110,7 +110,11 @@ _get, __dir__, _ = lazy_names(
         "types.options": "ToolChoice",
         "types.tools": "SideEffects ToolDefinition",
     },
-)
+)[0]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""The names for plugin authors: hooks, wire values and helpers. Values are in `interlingua.types`, errors in `.errors`."""
+"""Names for plugin authors: hooks, wire values, helpers. Values are in `interlingua.types`, errors in `.errors`."""
 # ruff: noqa: F403  for type checkers alone
 
 from __future__ import annotations
