@@ -32,7 +32,7 @@ class ServingPlugin:
 
     def __init__(self, key: str, hook: Any) -> None:
         self.key, self._hook = key, hook
-        self.apis: tuple[ServedApi, ...] = tuple(self._call("served_apis") or ())
+        self.apis: tuple[ServedApi, ...] = tuple(hook.served_apis() or ())
         if wrong := [api for api in self.apis if not isinstance(api, ServedApi)]:
             raise PluginError(f"served_apis of {key!r} must return ServedApi values, not {wrong[0]!r}", provider=key)
 
@@ -95,13 +95,10 @@ class ServingPlugin:
         return response
 
     def _answer(self, name: str, context: ServeContext, **arguments: Any) -> Any:
-        answer = self._call(name, **arguments, context=context)
+        answer = getattr(self._hook, name)(**arguments, context=context)
         if answer is None:
             raise CapabilityError(f"{self.key} does not serve {context.api!r} ({name})", provider=self.key)
         return answer
-
-    def _call(self, name: str, **arguments: Any) -> Any:
-        return getattr(self._hook, name)(**arguments)
 
 
 class FoundApi(NamedTuple):
