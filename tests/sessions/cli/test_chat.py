@@ -36,7 +36,7 @@ def test_model_switches_the_session_for_good(run: Run, server: LocalServer, plac
     assert result.exit_code == 0, result.output
     assert "now compatible:other" in result.stderr
     assert "error: no provider 'nowhere'" in result.stderr
-    assert "no command /what" in result.stderr
+    assert "unknown command /what" in result.stderr
     with open_store(place) as store:
         record = store.session("moon")
     assert record.active_model == "compatible:other"

@@ -66,7 +66,7 @@ def test_url_goes_to_the_model_that_answers(run: Run, server: LocalServer, place
 
     nobody = run("session", "send", "sun", "one", "--url", server.url)
     assert nobody.exit_code == 2
-    assert "--url is the address of a model's provider: name the model, too" in nobody.stderr
+    assert "--url is the address of a model's provider: set the model, too" in nobody.stderr
     assert "base_url" not in nobody.stderr
 
 
@@ -84,7 +84,7 @@ def test_a_failure_keeps_the_question_and_again_answers_it(run: Run, server: Loc
 
     assert failed.exit_code == 1
     assert failed.stderr.splitlines()[-1].startswith("error: bad key")
-    assert "--again in place of TEXT" in failed.stderr.splitlines()[-2]
+    assert "--again instead of TEXT" in failed.stderr.splitlines()[-2]
     assert again.stdout == "Hello\n"
     assert [one.text for one in stored(place)] == ["hi", "Hello"]
 
@@ -200,7 +200,7 @@ def test_an_id_that_is_taken_names_the_option_for_another(run: Run, server: Loca
     run("session", "export", "moon", "moon.jsonl")
     taken = run("session", "import", "moon.jsonl")
 
-    assert (taken.exit_code, "--id SESSION gives it another id" in taken.stderr) == (1, True)
+    assert (taken.exit_code, "choose another id with --id SESSION" in taken.stderr) == (1, True)
     assert run("session", "import", "moon.jsonl", "--id", "sun").stdout == "sun\n"
 
 

@@ -123,7 +123,7 @@ def test_a_store_that_cannot_be_opened_does_not_stop_the_answer(run: Run, server
     result = run("send", "here:echo", "one")
 
     assert (result.exit_code, result.stdout) == (0, "Hello\n")
-    assert "warning: this is not kept" in result.stderr
+    assert "warning: not stored" in result.stderr
     assert run("send", "-c", "two").exit_code == 1
 
 

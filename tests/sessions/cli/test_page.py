@@ -15,7 +15,7 @@ PAGE = tree.ROOT / "docs" / "sessions" / "commands.md"
 LEAD = """# Session commands
 
 `interlingua session …`, with `interlingua-sessions` and `interlingua[cli]` installed; `interlingua chat --session` is
-in the [command line reference](../reference/cli.md). The help texts are the program's own, and a test keeps them so.
+in the [command line reference](../reference/cli.md). A test keeps this page equal to the program's help.
 """
 
 

@@ -181,7 +181,7 @@ FALL = [
         {"supports_structured_output": False},
         {"content": "hi", "response_schema": {"type": "object"}},
         "supports_structured_output",
-        "this turn asks for structured output that this model can't give",
+        "this turn asks for structured output that this model can't produce",
     ),
     (
         {"max_context_tokens": 10},

@@ -48,13 +48,13 @@ def _letters(block: ContentBlock) -> int:
 
 
 PRUNING = "interlingua.tool_pruning"
-"""`custom_type` of the entry that says which tool results are left out from then on."""
+"""`custom_type` of the entry that lists the tool results that are left out from then on."""
 
 COMPACTED = {"interlingua.compacted": True}
-"""`metadata.app` of a message that stands for more than it says: traces say then that the context was compacted."""
+"""`metadata.app` of a message that replaces earlier messages; traces then report a compacted context."""
 
 COVERS = "covers"
-"""Field of a compaction entry: how many messages, from the first, its summary stands for."""
+"""Field of a compaction entry: number of messages, from the first, that its summary replaces."""
 
 PRUNED = "pruned"
 """Field of a pruning entry: the places of the tool messages whose content is left out."""
@@ -62,10 +62,10 @@ PRUNED = "pruned"
 
 @attrs.frozen
 class Layout:
-    """What the entries say of a history, by places in it: places do not change when ids do (an imported copy).
+    """The effect of entries on a history, by places in it: places do not change when ids do (an imported copy).
 
     Attributes:
-        covers: so many messages are stood for by `summary`.
+        covers: number of messages that `summary` replaces.
         summary: the newest compaction entry, or None.
         pruned: places of tool messages whose content is left out.
         branches: branch entries.
@@ -78,9 +78,9 @@ class Layout:
 
 
 def layout_of(entries: Sequence[SessionEntry], messages: Sequence[Message]) -> Layout:
-    """Read the entries; custom entries of applications say nothing here.
+    """Read the entries; custom entries of applications have no effect.
 
-    A system prompt that was put in front of the history after an entry was made moves the places that the entry names.
+    A system prompt that was prepended to the history after an entry was made moves the places in the entry.
     """
     opened = messages[0].created_at if messages and messages[0].role is Role.SYSTEM else None
 
@@ -109,26 +109,28 @@ _BRANCH = (
 
 
 def build_context(messages: Sequence[Message], entries: Sequence[SessionEntry]) -> Sequence[Message]:
-    """Return what a model is sent of a session: a `SessionContext` used once."""
+    """Return the context of a session as a model is sent it: a `SessionContext` used once."""
     return SessionContext()(messages, entries)
 
 
 class SessionContext:
-    """Builds what a model is sent of a session, from its history and its session-only entries.
+    """Builds the context that a model is sent, from a session's history and its session-only entries.
 
-    Deterministic, and it never changes a stored message. What it makes of a message it makes once: the same history
-    gives the same objects again, so that a client knows them and the prefix stays cached.
+    Deterministic; it never changes a stored message. Each message is converted once: the same history returns the
+    same objects again, so that a client recognises them and the prefix stays cached.
     """
 
     def __init__(self) -> None:
-        self._made: dict[tuple[str, str], tuple[object, Message]] = {}  # by kind and id: what it was made of, and it
+        self._made: dict[
+            tuple[str, str], tuple[object, Message]
+        ] = {}  # by kind and id: the source and the message made of it
 
     def __call__(self, messages: Sequence[Message], entries: Sequence[SessionEntry]) -> Sequence[Message]:
         """Return the context.
 
-        The newest compaction's summary comes first, as a user message behind all system messages that it covers, then
-        what it does not cover. A branch's summary stands where the branch began, as a user message. Pruned tool results
-        say that they were left out. Without such entries the history comes back as the same object.
+        The newest compaction's summary is first, as a user message after all system messages that it covers, followed
+        by the messages that it does not cover. A branch's summary is at the start of the branch, as a user message.
+        Pruned tool results report that they were left out. Without these entries the same object is returned.
         """
         layout = layout_of(entries, messages)
         if layout.summary is None and not layout.pruned and not layout.branches:
@@ -188,7 +190,7 @@ class SessionContext:
 
 
 def _branches_by_place(messages: Sequence[Message], layout: Layout) -> dict[int, list[SessionEntry]]:
-    """Return the branch entries by the place they stand before; those in the covered part are in the summary."""
+    """Return the branch entries by the place of the next message; entries in the covered part are in the summary."""
     if not layout.branches:
         return {}
     places = {message.id: place + 1 for place, message in enumerate(messages)}
@@ -205,7 +207,7 @@ def _emptied(block: ToolResultBlock) -> ToolResultBlock:
     return attrs.evolve(block, content=(TextBlock(text=text),))
 
 
-_LONGEST_RESULT = 2_000  # characters; what mattered of a longer one is in the answer after it
+_LONGEST_RESULT = 2_000  # characters; the answer after a longer result repeats what matters of it
 
 
 def pieces(messages: Sequence[Message], size: int) -> Iterator[str]:
@@ -242,7 +244,7 @@ def _text(block: ContentBlock) -> str:
 
 
 class SessionFacts(ConversationPort, Protocol):
-    """What compaction reads of a session while one of its turns runs, and how it adds to it."""
+    """The facts that compaction reads of a session during a turn, and the methods by which it adds entries."""
 
     @property
     def entries(self) -> Sequence[SessionEntry]:
@@ -253,7 +255,7 @@ class SessionFacts(ConversationPort, Protocol):
         """The context window of `model` in tokens; 0 when unknown."""
 
     def context(self) -> Sequence[Message]:
-        """What the next step would send."""
+        """The messages that the next step would send."""
 
     def estimate(self, messages: Sequence[Message], tools: Sequence[ToolDefinition] = ()) -> int:
         """Estimate the input tokens of messages and tools at `model`."""
@@ -273,14 +275,14 @@ class SessionSteps(SessionFacts, Steps, Protocol):
     """A session's turn in progress, for blocking code."""
 
     def complete(self, messages: Sequence[Message]) -> Message:
-        """Ask the turn's model something beside the conversation, such as for a summary; nothing is stored."""
+        """Ask the turn's model outside the conversation, for example for a summary; nothing is stored."""
 
 
 class AsyncSessionSteps(SessionFacts, AsyncSteps, Protocol):
-    """As `SessionSteps`, for asynchronous code."""
+    """`SessionSteps` for asynchronous code."""
 
     async def complete(self, messages: Sequence[Message]) -> Message:
-        """As `SessionSteps.complete`."""
+        """See `SessionSteps.complete`."""
 
 
 @attrs.frozen(kw_only=True)
@@ -288,9 +290,9 @@ class ToolPruning:
     """Leaves out the content of old tool results; the calls and their order stay.
 
     Attributes:
-        keep: newest results that stay, as a share of the token limit.
-        least: how much must be saved for it to be worth a new prefix, as a share of the limit.
-        shortest: tokens; shorter results stay, they cost less than the note in their place says.
+        keep: newest results that are kept, as a share of the token limit.
+        least: the least saving that is worth a new prefix, as a share of the limit.
+        shortest: tokens; shorter results are kept, because the note that replaces a result costs about as much.
     """
 
     keep: float = 0.25
@@ -339,15 +341,15 @@ class Summary:
     """Replaces the oldest part of the context by a summary.
 
     Attributes:
-        keep: newest messages that stay word for word, as a share of the token limit.
-        instruction: what the model is asked to do.
+        keep: newest messages that are kept word for word, as a share of the token limit.
+        instruction: the system prompt for the summary.
     """
 
     keep: float = 0.25
     instruction: str = INSTRUCTION
 
     def apply(self, facts: SessionFacts, limit: int) -> Generator[Sequence[Message], Message, None]:
-        """Ask for a summary and store it; where none can be had, the context stays as it is."""
+        """Ask for a summary and store it; without a summary the context is unchanged."""
         messages = facts.messages
         done = layout_of(facts.entries, facts.messages).covers
         covers = self.cut(messages, done, limit)
@@ -360,7 +362,7 @@ class Summary:
             answer = yield [system(self.instruction), user(text_and_piece)]
             text = answer.text.strip()
             if not text or answer.metadata.status is not MessageStatus.COMPLETE:
-                _log.warning("session %s: the model wrote no summary; the context stays as it is", facts.id)
+                _log.warning("session %s: the model wrote no summary, the context is unchanged", facts.id)
                 return
         if answer is not None:
             facts.add_entry(EntryKind.COMPACTION_SUMMARY, text, data=_account(answer, covers, before))
@@ -368,7 +370,7 @@ class Summary:
     def _pieces(self, facts: SessionFacts, covered: Sequence[Message], limit: int) -> list[str]:
         """Return the transcript, in as few pieces as fit the model by the provider's estimate."""
         most = max(limit, int(facts.window * _INPUT_SHARE))
-        size = 2 * LETTERS_PER_TOKEN * sum(map(weight, covered))  # and as much for who said what
+        size = 2 * LETTERS_PER_TOKEN * sum(map(weight, covered))  # and as much for the roles
         while size > _SHORTEST_PIECE:
             first = next(pieces(covered, size), "")
             if facts.estimate([system(self.instruction), user(first)]) <= most:
@@ -405,22 +407,22 @@ class CompactionPolicy(Protocol):
     """One way to make the context smaller."""
 
     def apply(self, facts: SessionFacts, limit: int) -> Generator[Sequence[Message], Message, None]:
-        """Add entries that make the context smaller; yield what a model is to be asked, and be sent its answer.
+        """Add entries that make the context smaller; yields messages for a model, and is sent its answer.
 
         Args:
-            facts: of the turn; entries go in by `add_entry`.
-            limit: tokens the context is to stay under.
+            facts: the turn; add entries by `add_entry`.
+            limit: tokens that the context must not exceed.
         """
 
 
 class Compaction:
-    """Keeps a session's context under a limit; what a session takes as its compactor.
+    """Keeps a session's context under a limit; pass it to a session as its compactor.
 
     Args:
-        limit: tokens; None takes a share of the model's context window, and does nothing where that is unknown.
-        share: of the window, for input; the rest is for the answer and for the estimate's error.
+        limit: tokens; None: a share of the model's context window, or no limit if the window is unknown.
+        share: part of the window for input; the rest is for the answer and for the estimate's error.
         policies: tried in order until the context is under the limit.
-        tools: what is offered beside the messages, for the estimate.
+        tools: the tools that are sent with the messages, for the estimate.
     """
 
     def __init__(
@@ -432,14 +434,14 @@ class Compaction:
         tools: Sequence[ToolDefinition] = (),
     ) -> None:
         if not 0 < share <= 1:
-            raise CallerError(f"share is a part of the context window, above 0 and up to 1, not {share}")
+            raise CallerError(f"share must be above 0 and at most 1, not {share}")
         self._limit = limit
         self._share = share
         self._policies = (ToolPruning(), Summary()) if policies is None else tuple(policies)
         self._tools = tools
 
     def compact(self, steps: SessionSteps) -> None:
-        """Make the context smaller where it is over the limit; a failed summary is logged and the turn goes on."""
+        """Make the context smaller if it is over the limit; a failed summary is logged and the turn continues."""
         course = self._course(steps)
         try:
             wanted = next(course)
@@ -480,4 +482,4 @@ class Compaction:
 
 
 def _given_up(facts: SessionFacts, error: Exception) -> None:
-    _log.warning("session %s: no summary could be had, the context stays as it is: %s", facts.id, error)
+    _log.warning("session %s: cannot create a summary, the context is unchanged: %s", facts.id, error)

@@ -76,18 +76,18 @@ class SessionBase(ABC, Generic[ClientT, TurnT]):
         compactor: Compactor | None = None,
         options: Mapping[str, Any] | None = None,
     ) -> Self:
-        """Open a session, making it where there is none of this id.
+        """Open a session; create it if its id does not exist.
 
         Args:
-            store: an open store, which stays the caller's, or the place of one.
-            session_id: None makes a new session with an id of its own.
-            client: None makes one, closed with the session.
-            model: the model of the last resort, when neither caller nor policy names one; None: the client's default.
-            system: stored in front of a conversation that has no system message yet; a stored one stays.
+            store: an open store, which is not closed, or the place of a store.
+            session_id: None creates a session with a new id.
+            client: None creates a client, which is closed with the session.
+            model: the model used if neither caller nor policy sets one; None: the client's default.
+            system: prepended to a conversation that has no system message; a stored one is kept.
             policy: replaces the session's routing policy; None keeps the stored one.
             patterns: a pattern store, asked for each turn.
             user_id: stable pseudonymous id written onto each message, and not sent to any provider.
-            team_id: likewise.
+            team_id: same, for a team.
             workspace: folder the session works in, for a new session.
             context: what a model sees of history and entries; None: `build_context`, so all of it until compaction.
             compactor: keeps the context inside the window.
@@ -95,7 +95,7 @@ class SessionBase(ABC, Generic[ClientT, TurnT]):
 
         Raises:
             StoreError: the store cannot be opened or read.
-            CallerError: the stored policy cannot be read, or the client's default model is no model.
+            CallerError: the stored policy cannot be read, or the client's default model is not a model.
         """
         used = client if client is not None else cls._default_client()
         setup = SessionSetup(
@@ -130,7 +130,7 @@ class SessionBase(ABC, Generic[ClientT, TurnT]):
 
     @property
     def record(self) -> SessionRecord:
-        """What the store knows of the session itself, as of the last turn."""
+        """The session's row in the store, as of the last turn."""
         return self._state.record
 
     @property
@@ -145,7 +145,7 @@ class SessionBase(ABC, Generic[ClientT, TurnT]):
 
     @property
     def active_model(self) -> str | None:
-        """The model the session was switched to; None where the policy decides."""
+        """The model that the session was switched to; None if the policy decides."""
         return self._state.record.active_model
 
     @property
@@ -154,7 +154,7 @@ class SessionBase(ABC, Generic[ClientT, TurnT]):
         return self._state.policy
 
     def context(self) -> Sequence[Message]:
-        """What the next turn sends, its question left out."""
+        """Return the messages that the next turn sends, without its question."""
         return self._state.context()
 
     def refresh(self) -> None:
@@ -164,7 +164,7 @@ class SessionBase(ABC, Generic[ClientT, TurnT]):
     def add(self, message: Message) -> Message:
         """Append a message by hand, such as an earlier exchange; returns it as stored.
 
-        Tool results inside a user's message are stored in front of it, as messages of their own.
+        Tool results inside a user's message are stored before it, as separate messages.
         """
         return self._state.append([message])[-1]
 
@@ -201,7 +201,7 @@ class SessionBase(ABC, Generic[ClientT, TurnT]):
 
 
 def as_loop(tools: Sequence[ToolDefinition | Tool] | AgentLoop | Toolbox) -> AgentLoop | None:
-    """Return what runs these tools, or None where they are definitions, which are only offered.
+    """Return the loop that runs these tools, or None for definitions, which are only offered.
 
     Tools with their functions, or a toolbox of them, get a loop with the usual limits.
     """
@@ -215,7 +215,7 @@ def as_loop(tools: Sequence[ToolDefinition | Tool] | AgentLoop | Toolbox) -> Age
 
 
 class SessionTurn(TurnBase[Client]):
-    """One turn in progress, which tools and compaction drive; satisfies `interlingua_agents.Steps`."""
+    """One turn in progress, driven by tools and compaction; satisfies `interlingua_agents.Steps`."""
 
     def start(self) -> None:
         """Store the question, then compact where needed; once."""
@@ -225,7 +225,7 @@ class SessionTurn(TurnBase[Client]):
                 self._compactor.compact(self)
 
     def ask(self, tools: Sequence[ToolDefinition] = (), **options: Any) -> Message:
-        """Make one step: ask the model over the history as it stands, store the answer, return it as stored.
+        """Make one step: ask the model over the current history, store the answer and return the stored answer.
 
         Args:
             tools: what the model may call.
@@ -255,7 +255,7 @@ class SessionTurn(TurnBase[Client]):
         return SessionStream(self._state, self, self._client, tools, options, self.start)
 
     def complete(self, messages: Sequence[Message]) -> Message:
-        """Ask the turn's model something beside the conversation, such as for a summary; nothing is stored."""
+        """Ask the turn's model outside the conversation, for example for a summary; nothing is stored."""
         answer: Message = self._client.send(messages, **self.complete_arguments())
         return answer
 
@@ -284,7 +284,7 @@ class Session(SessionBase[Client, SessionTurn]):
         """Say something and return the answer, both stored.
 
         Args:
-            content: text, blocks or a message; None answers the conversation as it stands, such as after a failure.
+            content: text, blocks or a message; None answers the history without a new message, such as after a failure.
             model: for this message alone.
             tools: what the model may call: definitions, or tools with their functions (also as a `Toolbox` or
                 `AgentLoop`), whose calls are run.
@@ -294,7 +294,7 @@ class Session(SessionBase[Client, SessionTurn]):
         Raises:
             SwapRefusedError: `model` cannot answer this; nothing was stored.
             NoRouteError: no model can; nothing was stored.
-            InterlinguaError: what the client raises; the question is stored, and so is what came of an answer.
+            InterlinguaError: raised by the client; the question and a partial answer are stored.
         """
         loop = as_loop(tools)
         if loop is None:
@@ -379,7 +379,7 @@ class Session(SessionBase[Client, SessionTurn]):
 
 
 class AsyncSessionTurn(TurnBase[AsyncClient]):
-    """One turn in progress, which tools and compaction drive; satisfies `interlingua_agents.AsyncSteps`."""
+    """One turn in progress, driven by tools and compaction; satisfies `interlingua_agents.AsyncSteps`."""
 
     async def start(self) -> None:
         """As `SessionTurn.start`."""
@@ -411,7 +411,7 @@ class AsyncSessionTurn(TurnBase[AsyncClient]):
         return AsyncSessionStream(self._state, self, self._client, tools, options, self.start)
 
     async def complete(self, messages: Sequence[Message]) -> Message:
-        """Ask the turn's model something beside the conversation, such as for a summary; nothing is stored."""
+        """Ask the turn's model outside the conversation, for example for a summary; nothing is stored."""
         answer: Message = await self._client.send(messages, **self.complete_arguments())
         return answer
 

@@ -45,12 +45,12 @@ async def in_thread(work: Callable[..., T], *given: Any) -> T:
             with suppress(asyncio.CancelledError):
                 await asyncio.wait([done])
         if not done.cancelled():
-            done.exception()  # or asyncio warns that nobody read it
+            done.exception()  # or asyncio warns that it was never retrieved
         raise
 
 
 class SnapshotThread:
-    """Calls `save` from a thread of its own: at once on the first `touch`, then at most every `SAVE_EVERY` seconds.
+    """Calls `save` from a separate thread: at once on the first `touch`, then at most every `SAVE_EVERY` seconds.
 
     A thread, because text may arrive and then nothing for a minute: no later event would save it.
     """
@@ -92,11 +92,11 @@ class SnapshotThread:
 
 
 class AnswerWriter:
-    """Stores one streamed answer: as PARTIAL while it grows, then as what became of it.
+    """Stores one streamed answer: as PARTIAL while it grows, then in its final state.
 
     Args:
         state: the session.
-        snapshot: gives what was received so far; called from the saving thread.
+        snapshot: returns the answer received so far; called in the saving thread.
     """
 
     def __init__(self, state: SessionState, snapshot: Callable[[], Message]) -> None:
@@ -145,7 +145,7 @@ class AnswerWriter:
 
 
 class _Stream(Generic[ClientT, StreamT]):
-    """What both faces share: the client's stream, and the writer that stores what it gives."""
+    """Shared code of both streams: the client's stream, and the writer that stores the answer."""
 
     def __init__(
         self,
@@ -167,13 +167,13 @@ class _Stream(Generic[ClientT, StreamT]):
 
     @property
     def partial(self) -> Message:
-        """What was received so far; made anew each time it is read."""
+        """The answer received so far; built anew at each read."""
         inner, writer = self._opened()
         return writer.stored or inner.partial
 
     @property
     def request(self) -> WireRequest:
-        """What was sent, with its losses."""
+        """The request that was sent, with its losses."""
         return self._opened()[0].request
 
     def cancel(self) -> None:
@@ -228,7 +228,7 @@ class SessionStream(_Stream[Client, MessageStream]):
         return self._events
 
     def batches(self) -> Iterator[list[StreamEvent]]:
-        """Iterate over the events of each read of the answer, together; in place of iterating over the stream."""
+        """Iterate over the events of each read of the answer, together, instead of iterating over the stream."""
         self._opened()
         return self._batches
 

@@ -70,13 +70,13 @@ Returning the same Message objects for an unchanged prefix keeps a turn cheap an
 
 @attrs.frozen(kw_only=True)
 class SystemPrompt:
-    """What a system prompt is made of: base instructions, and sections such as memory, skills, the workspace.
+    """The parts of a system prompt: base instructions, and sections such as memory, skills, the workspace.
 
     Attributes:
         base: the instructions.
-        sections: title -> text, in order; an empty text is left out.
+        sections: title -> text, in order; empty sections are left out.
         agent: the agent's name as `base` and the sections write it.
-        display_name: what stands in its place, everywhere; None leaves it.
+        display_name: replaces `agent` everywhere; None keeps it.
     """
 
     base: str
@@ -94,23 +94,23 @@ class SystemPrompt:
         return re.sub(rf"(?<!\w){re.escape(self.agent)}(?!\w)", lambda _: name, whole)
 
     def message(self, session_id: str) -> Message | None:
-        """Return it as a message; None where it is empty."""
+        """Return the prompt as a message; None if it is empty."""
         whole = self.text()
         return system(whole, session_id=session_id) if whole else None
 
 
 @attrs.frozen(kw_only=True)
 class SessionSetup:
-    """What a session is opened with, besides its store and its id.
+    """The settings with which a session is opened, without its store and its id.
 
     Attributes:
         registry: the providers it may use.
         last_resort: the model used when its policy names none.
-        prompt: put in front of a conversation that has no system message.
+        prompt: prepended to a conversation that has no system message.
         patterns: recommends models.
         user_id: stable pseudonymous id written onto every message; it is not sent to a provider.
-        team_id: likewise.
-        context: from history and entries to what a model is sent; None: `SessionContext`.
+        team_id: same, for a team.
+        context: builds the context from history and entries; None: `SessionContext`.
         options: request options of every turn.
     """
 
@@ -125,7 +125,7 @@ class SessionSetup:
 
 
 class SessionState:
-    """A session as it was last read, and how it grows; one thread at a time.
+    """A session as it was last read, and its growth; one thread at a time.
 
     Others may write to the same session: what they stored is read before each turn, and with each append.
     """
@@ -169,7 +169,7 @@ class SessionState:
 
     @property
     def policy(self) -> RoutingPolicy:
-        """The session's routing policy; decoded again only where the stored one changed."""
+        """The session's routing policy; decoded again only if the stored one changed."""
         stored = self.record.routing_policy
         if self._policy is None or self._policy[0] != stored:
             self._policy = stored, decode_policy(stored)
@@ -177,12 +177,12 @@ class SessionState:
 
     @property
     def chain(self) -> Chain:
-        """The policies as they stand."""
+        """The current policies."""
         setup, sticky = self.setup, self.record.active_model
         return Chain(policy=self.policy, sticky=sticky, patterns=setup.patterns, last_resort=setup.last_resort)
 
     def context(self, more: Sequence[Message] = (), opening: Message | None = None) -> Sequence[Message]:
-        """Return what the next step sends, `more` added to the history and `opening` put in front of it."""
+        """Return what the next step sends, with `more` appended to the history and `opening` prepended."""
         messages = [*self.messages, *more] if more else self.messages
         if opening is not None:
             messages = [opening, *messages]
@@ -192,7 +192,7 @@ class SessionState:
 
     @property
     def last_id(self) -> str:
-        """Id of the newest message that was read; empty where there is none."""
+        """Id of the newest message that was read; empty if there is no message."""
         return self.messages[-1].id if self.messages else ""
 
     def refresh(self) -> None:
@@ -211,7 +211,7 @@ class SessionState:
     def append(self, messages: Sequence[Message], opening: Message | None = None) -> list[Message]:
         """Store messages of this session in one transaction; returns them as stored. `opening` as `Store.extend`.
 
-        Tool results inside a user's message become messages of their own.
+        Tool results inside a user's message become separate messages.
         """
         parts = [self.as_own(part) for message in messages for part in split_tool_results(message)]
         rows = self.store.extend(
@@ -275,7 +275,7 @@ class SessionState:
 
 @contextmanager
 def gc_paused() -> Iterator[None]:
-    """Pause Python's cycle collector while a whole history is read; it goes on afterwards, unless it was off before.
+    """Pause Python's cycle collector while a whole history is read; afterwards it runs again, unless it was off before.
 
     Every few hundred new objects start the collector, and each time it walks over what was just read, all of which
     stays (docs/explanation/performance.md). Of two threads that do this at once, the first to finish ends the pause for
@@ -308,22 +308,22 @@ class TurnPlan:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """Everything besides the messages."""
+        """All arguments but the messages."""
         decision = self.decision
         return {"model": decision.model, "tools": self.tools, "routing": decision.record, **self.options}
 
     @property
     def preview(self) -> dict[str, Any]:
-        """The arguments of `client.to_wire`."""
+        """The arguments of `client.build_request`."""
         return {"messages": self.messages, "model": self.decision.model, "tools": self.tools, **self.options}
 
 
 Content: TypeAlias = str | Message | Iterable[ContentBlock] | None
-"""What a turn may start with; None answers the conversation as it stands."""
+"""The user's message of a turn; None answers the conversation without a new message."""
 
 
 class TurnInput(NamedTuple):
-    """What a turn is about to store, what its model would then be sent, and the model it chose."""
+    """The messages that a turn will store, the context that its model will be sent, and the decision on the model."""
 
     opening: Message | None
     question: list[Message]
@@ -332,12 +332,12 @@ class TurnInput(NamedTuple):
 
 
 class TurnBase(Generic[ClientT]):
-    """One turn without its waiting, which the blocking and the asynchronous turn share.
+    """The parts of a turn that do not wait, shared by the blocking and the asynchronous turn.
 
     Satisfies `interlingua_agents.protocols.ConversationPort` and `compaction.SessionFacts`.
 
     Attributes:
-        instructions: a system message that is sent in front of the conversation and not stored, or None.
+        instructions: a system message that is sent before the conversation and not stored, or None.
         hidden: ids of messages that this turn does not send.
     """
 
@@ -355,9 +355,7 @@ class TurnBase(Generic[ClientT]):
     ) -> None:
         offered: Any = tools
         if not isinstance(offered, Sequence) or any(isinstance(tool, Tool) for tool in offered):
-            raise CallerError(
-                "a turn offers definitions: give it tools=toolbox.definitions, and the turn to AgentLoop.run"
-            )
+            raise CallerError("a turn takes definitions: pass tools=toolbox.definitions, and the turn to AgentLoop.run")
         self._state = state
         self._client: ClientT = client
         self._compactor = compactor
@@ -405,7 +403,7 @@ class TurnBase(Generic[ClientT]):
 
     @property
     def workspace(self) -> str:
-        """The folder the session works in: its own, else the client's; empty where there is none."""
+        """The folder the session works in: its own, else the client's, else empty."""
         return self._state.record.workspace_path or self._client.workspace
 
     @property
@@ -419,7 +417,7 @@ class TurnBase(Generic[ClientT]):
         return self._state.router.window(self.model, self._options)
 
     def context(self) -> Sequence[Message]:
-        """What the next step would send."""
+        """Return the messages that the next step would send."""
         stored: Sequence[Message] = self._state.context()
         if self.instructions is None and not self.hidden:
             return stored
@@ -427,7 +425,7 @@ class TurnBase(Generic[ClientT]):
         return lead + [message for message in stored if message.id not in self.hidden]
 
     def plan_output(self, output: Any, tools: Sequence[ToolDefinition], *, stream: bool) -> OutputPlan[Any]:
-        """Return how the turn's model is asked for a typed answer; a forced choice of a tool is the loop's business."""
+        """Return how the turn's model is asked for a typed answer; without `tool_choice`, which the loop handles."""
         options = {name: value for name, value in self._options.items() if name != "tool_choice"}
         return self._client.plan_output(output, model=self.model, tools=tools, stream=stream, **options)
 
@@ -503,7 +501,7 @@ class TurnBase(Generic[ClientT]):
             self.store_start(self.prepare_start())
 
     def prepare_start(self, *, sized: bool = False) -> TurnInput:
-        """Return how the turn begins, from the session as it was last read; raises as `begin`."""
+        """Return the input of the turn, from the session as it was last read; raises as `begin`."""
         state, content = self._state, self._content
         question: list[Message] = []
         if content is not None:
@@ -515,22 +513,22 @@ class TurnBase(Generic[ClientT]):
         return TurnInput(opening, question, context, decision)
 
     def store_start(self, prepared: TurnInput) -> None:
-        """Store what the turn begins with."""
+        """Store the input of the turn."""
         if prepared.opening is not None or prepared.question:
             self._state.append(prepared.question, prepared.opening)
         self._decision = prepared.decision
 
     def preview(self) -> TurnPlan:
-        """Return what the first step would be; nothing is stored and no decision observed."""
+        """Return the first step; nothing is stored and no decision observed."""
         start = self.prepare_start(sized=True)
         return TurnPlan(messages=start.context, decision=start.decision, tools=self._tools, options=self._options)
 
     def plan(self, tools: Sequence[ToolDefinition], options: Mapping[str, Any] | None = None) -> TurnPlan:
-        """Return the next step; the turn's model stays as long as it can carry what came since.
+        """Return the next step; the turn keeps its model as long as that can answer the newer messages.
 
         Args:
-            tools: what the model may call.
-            options: for this step, instead of the turn's.
+            tools: the tools that the model may call.
+            options: options of this step, overriding the turn's.
 
         Raises:
             SwapRefusedError, NoRouteError: as for `begin`.
@@ -547,7 +545,7 @@ class TurnBase(Generic[ClientT]):
         """Return the step to make instead of one that failed, at the next allowed model.
 
         Raises:
-            InterlinguaError: the same error, where there is none.
+            InterlinguaError: the same error, if no other model is allowed.
         """
         state = self._state
         if isinstance(error.partial, Message) and error.partial.content:
@@ -560,7 +558,7 @@ class TurnBase(Generic[ClientT]):
         return self._make_plan(found, plan.messages, plan.tools, plan.options)
 
     def complete_arguments(self) -> dict[str, Any]:
-        """Return the client's arguments for asking the turn's model something beside the conversation."""
+        """Return the client's arguments for asking the turn's model outside the conversation."""
         return {"model": self.model, "routing": self.decision.record, **self._state.setup.options}
 
     def _make_plan(

@@ -95,7 +95,7 @@ def logs(ctx: click.Context, /, count: int | None, latest: bool, response: bool,
 def _refuse_together(forms: Mapping[str, bool]) -> None:
     given = [name for name, is_given in forms.items() if is_given]
     if len(given) > 1:
-        raise click.UsageError(f"{' and '.join(given)} are two forms of output: give one")
+        raise click.UsageError(f"{' and '.join(given)} are two forms of output: use one of them")
 
 
 @attrs.frozen
@@ -138,7 +138,7 @@ class _Wanted:
 
     @property
     def is_filter(self) -> bool:
-        return any(value for name, value in attrs.asdict(self, recurse=False).items() if name != "_state")
+        return any(value for name, value in attrs.asdict(self, recurse=False).items() if name != "_context")
 
     def find(self, store: Store, session_id: str | None) -> Iterator[_Turn]:
         """Yield the turns, the newest first."""
@@ -160,7 +160,7 @@ class _Wanted:
 
 
 def _ran(turn: LoggedTurn, *, of_schema: bool) -> frozenset[str]:
-    """Return the names of the tools that a turn holds results of, without the one that takes the answer to a schema."""
+    """Return the names of the tools whose results a turn holds, without the tool of a typed answer."""
     names = {call.id: call.name for answer in turn.answers for call in answer.tool_calls}
     results = (block for message in turn.messages for block in message.tool_results)
     ran = frozenset(names.get(block.tool_use_id, block.tool_name) or "" for block in results)
@@ -217,7 +217,7 @@ def _newest_session(store: Store) -> str:
 
 
 def _choose(turns: Iterable[_Turn], count: int | None, *, by_matches: bool) -> list[_Turn]:
-    """Return so many turns, what is to be shown last first: the newest, or those that match best."""
+    """Return `count` turns, in reverse order of output: the newest turns, or the best matches."""
     if by_matches:
         turns = sorted(turns, key=lambda turn: turn.logged.matches, reverse=True)
     return list(islice(turns, count))
@@ -249,7 +249,7 @@ def _markdown(turn: _Turn, *, usage: bool, truncate: bool) -> str:
 
 
 def _text(message: Message) -> str:
-    """Return a message's text, its media and calls named, and its status where it is not whole."""
+    """Return a message's text, its media and calls, and its status if it is incomplete."""
     parts = [escape_controls(message.text, sys.stdout)]
     parts += [f"[{block.type}]" for block in message.content if hasattr(block, "media_type")]
     parts += [escape_controls(f"[calls {call.name}({call.input_json})]", sys.stdout) for call in message.tool_calls]

@@ -130,11 +130,13 @@ def export_command(session: str, file: Path, force: bool, context: bool, place: 
 
 @contextmanager
 def _naming_the_option() -> Iterator[None]:
-    """Let an id that is taken say which option gives another."""
+    """Add the option that sets another id to the error of an id that exists."""
     try:
         yield
     except SessionExistsError as error:
-        raise SessionExistsError(str(error).replace("give another id", "--id SESSION gives it another id")) from error
+        raise SessionExistsError(
+            str(error).replace("choose another id", "choose another id with --id SESSION")
+        ) from error
 
 
 @click.command("import")

@@ -61,7 +61,9 @@ def send_command(context: CommandContext, session: str, text: tuple[str, ...], m
             if as_json and last and last[0].role is Role.ASSISTANT and last[0].id not in known:
                 print_json(encode_message(last[0]))
             if _may_be_asked_again(opened, error):
-                click.echo("(the question is stored: this command with --again in place of TEXT asks again)", err=True)
+                click.echo(
+                    "(the question is stored: the same command with --again instead of TEXT asks again)", err=True
+                )
             raise
     if as_json:
         print_json(encode_message(answer))
@@ -71,7 +73,7 @@ def send_command(context: CommandContext, session: str, text: tuple[str, ...], m
 
 
 def _may_be_asked_again(session: Session, error: BaseException) -> bool:
-    """Tell whether there is a question without any answer, which another attempt might have."""
+    """Tell whether the last question has no answer, so that another attempt may help."""
     refused = isinstance(error, (SwapRefusedError, NoRouteError))  # before anything was stored
     return not refused and bool(session.messages) and session.messages[-1].role in (Role.USER, Role.TOOL)
 
@@ -82,5 +84,5 @@ def _content(text: tuple[str, ...], attached: Attachments) -> list[ContentBlock]
     if said.strip():
         blocks.append(TextBlock(text=said))
     if not blocks:
-        raise click.UsageError("nothing to send: give TEXT, an --attach, pipe text in, or say --again")
+        raise click.UsageError("nothing to send: pass TEXT or --attach, pipe text in, or use --again")
     return blocks

@@ -59,9 +59,9 @@ def default_place() -> Path:
 
 
 def open_private(place: str | Path) -> Store:
-    """Open a store; a file is made so that its owner alone may read it, as are the files SQLite puts beside it."""
+    """Open a store; a new file, and the files that SQLite creates with it, are readable by the owner alone."""
     if "://" not in str(place):
-        with suppress(OSError):  # it is there, or cannot be made: opening it says so
+        with suppress(OSError):  # it exists or cannot be created: opening it reports that
             os.close(os.open(place, os.O_CREAT | os.O_EXCL, 0o600))
     return open_store(place)
 
@@ -69,21 +69,21 @@ def open_private(place: str | Path) -> Store:
 def session_client(
     context: CommandContext, store: Store, session_id: str, model: str | None, url: str | None
 ) -> Client:
-    """Make the client of a session: `model`, else the one switched to, else the one begun with, answers at `url`.
+    """Make the client of a session, for `model`, or else for the session's model, at `url`.
 
     Raises:
-        click.UsageError: there is a URL, and no model whose provider it could belong to.
+        click.UsageError: a URL is set, but no model whose provider it could belong to.
     """
     if model is None:
         with suppress(SessionNotFoundError):
             model = model_of(store, session_id)
     if model is None and url is not None:
-        raise click.UsageError("--url is the address of a model's provider: name the model, too")
+        raise click.UsageError("--url is the address of a model's provider: set the model, too")
     return context.client(model or context.config.default_model, url)
 
 
 def model_of(store: Store, session_id: str) -> str | None:
-    """Return the model that a session was switched to, else the one that answered first; None where none has.
+    """Return the model that a session was switched to, else the model of its first answer, else None.
 
     Raises:
         SessionNotFoundError: there is no such session.
@@ -93,11 +93,11 @@ def model_of(store: Store, session_id: str) -> str | None:
     return switched or next((message.metadata.model for message in answers if message.metadata.model), None)
 
 
-ARGUMENTS = "send-arguments"  # custom type of the entry that holds what the questions behind it were asked with
+ARGUMENTS = "send-arguments"  # custom type of the entry that holds the arguments of the questions after it
 
 
 def arguments_before(store: Store, session_id: str, message_id: str | None = None) -> Mapping[str, Any]:
-    """Return what `send` or `chat` asked a question with: this message, or the last one; empty where unknown."""
+    """Return the arguments with which `send` or `chat` asked a question, by default the last; empty if unknown."""
     found = [entry for entry in store.entries(session_id, EntryKind.CUSTOM) if entry.custom_type == ARGUMENTS]
     if message_id is not None:
         found = [entry for entry in found if (entry.after or "") < message_id]
@@ -107,34 +107,34 @@ def arguments_before(store: Store, session_id: str, message_id: str | None = Non
 def session_in(
     context: CommandContext, store: Store, session_id: str, client: Client, *, system: str | None
 ) -> Session:
-    """Open a session for talking; a new one is said to be new, so that a mistyped id is seen.
+    """Open a session for a conversation; reports a new session, so that a mistyped id is noticed.
 
     Raises:
-        click.UsageError: there is none, and nobody is named who would answer in a new one.
+        click.UsageError: the session does not exist, and no model is set for a new one.
     """
-    from interlingua_sessions.session import Session  # noqa: PLC0415  it loads the client; many commands ask nobody
+    from interlingua_sessions.session import Session  # noqa: PLC0415  it loads the client, which many commands do not need
 
     try:
         store.session(session_id)
     except SessionNotFoundError as error:
         if client.model is None:
-            how = f"to begin it, name a model. {context.describe_models()}."
+            how = f"to create it, set a model. {context.describe_models()}."
             raise click.UsageError(f"there is no session {session_id!r}; {how}") from error
         click.echo(f"(new session {session_id})", err=True)
     return Session.open(store, session_id, client=client, system=system, workspace=str(Path.cwd()))
 
 
 _WORTH_A_BAR = 1000
-"""Messages that are done before anybody could read a bar."""
+"""Fewer messages are done before a person could read a progress bar."""
 
 
 @contextmanager
 def shown(what: str, total: int) -> Iterator[Callable[[int], None] | None]:
-    """Show a bar meanwhile; yields what is to be called with every step, or None where no bar is shown.
+    """Show a progress bar; yields a function to be called with every step, or None if no bar is shown.
 
     Args:
-        what: is done.
-        total: of its steps.
+        what: the work, in words.
+        total: number of steps.
     """
     if not _seen():
         yield None

@@ -114,7 +114,7 @@ def switch_command(
     from interlingua_sessions.session import Session  # noqa: PLC0415  it loads the client, which lists need not
 
     if clear is (model is not None):
-        raise click.UsageError("give either MODEL or --clear")
+        raise click.UsageError("pass either MODEL or --clear")
     with store_at(place) as store, context.client() as client:
         store.session(session)
         name = Session.open(store, session, client=client).switch(model, reason=reason)

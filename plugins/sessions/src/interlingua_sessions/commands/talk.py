@@ -50,7 +50,7 @@ class StoredConversation:
 
     @property
     def without_answer(self) -> str:
-        """What is said where a question got no answer; one that no model could take is not stored."""
+        """The message after a question without an answer; a question that no model could take is not stored."""
         last = self._session.messages[-1:]
         if not last or last[0].role not in (Role.USER, Role.TOOL):
             return "(no answer)"
@@ -68,7 +68,7 @@ class StoredConversation:
         return self._model or self._session.active_model or "the policy decides"
 
     def ask(self, content: str | Sequence[ContentBlock], show: Show, tools: Tools | None) -> Message:
-        """Ask, print the answer as it comes; an answer that was stopped or failed stays with its status."""
+        """Ask and print the answer as it arrives; an answer that was stopped or failed is kept with its status."""
         self._keep_arguments()
         asked: Any = content if isinstance(content, str) else list(content)
         if tools is not None:
@@ -103,19 +103,19 @@ class StoredConversation:
         return answer.value, answer.message, answer.usage
 
     def _keep_arguments(self) -> None:
-        """Store what the next questions are asked with, where that is new."""
+        """Store the arguments of the next questions if they changed."""
         name = self._session.id
         if self._arguments != arguments_before(self._store, name):
             self._store.append_entry(name, EntryKind.CUSTOM, custom_type=ARGUMENTS, data=self._arguments)
 
     def swap(self, model: str) -> Sequence[Loss]:
-        """Switch the session; one that cannot work is refused with the reason, and nothing changes."""
+        """Switch the session's model; a model that cannot continue is refused with the reason, and nothing changes."""
         name = self._session.switch(model, reason=SWAP_REASON)
         self._model = None
         return losses_at_model(self._context, self._session.context(), str(name), self._options)
 
     def save(self, path: Path) -> None:
-        """Write what a model is sent of the conversation; the store goes on keeping it."""
+        """Write the context that a model is sent; the conversation stays in the store."""
         write_conversation(path, self._session.context())
         click.echo(f"{path} holds the conversation so far; session {self._session.id} goes on", err=True)
 
@@ -125,7 +125,7 @@ class StoredConversations:
 
     Args:
         place: of the store; None for the user's own.
-        may_begin: a conversation whose id is not there is begun under that id.
+        may_begin: True to create a conversation whose id does not exist.
     """
 
     def __init__(self, place: str | None, *, may_begin: bool = False) -> None:
@@ -173,7 +173,7 @@ class StoredConversations:
                 yield StoredConversation(context, client, store, session, None, arguments)
                 return
             if not self._may_begin:
-                store.session(conversation)  # a wrong id begins nothing
+                store.session(conversation)  # a wrong id creates nothing
                 click.echo(f"(goes on with {conversation}, {context.registry.resolve(model)})", err=True)
             session = session_in(context, store, conversation, client, system=instructions)
             for_once = model if is_named and not self._may_begin else None
@@ -191,12 +191,12 @@ class StoredConversations:
 
 
 def with_store(command: click.Command) -> click.Command:
-    """Return `send` with the store as where conversations are kept; the given command stays as it is."""
+    """Return a copy of `send` that keeps conversations in the store."""
     return _changed(command, [], lambda place, given: StoredConversations(place))
 
 
 def with_session(chat: click.Command) -> click.Command:
-    """Return `chat` with the store and `--session`; the given command stays as it is."""
+    """Return a copy of `chat` with the store and `--session`."""
     session = click.Option(("--session",), metavar="SESSION",
                            help="Go on with this stored session, or begin it; MODEL may be left out.")  # fmt: skip
 

@@ -53,12 +53,12 @@ def _side_effects(names: Iterable[str]) -> tuple[SideEffects, ...]:
 
 @attrs.frozen(kw_only=True)
 class RouteCondition:
-    """Conditions of a rule; those given must all hold, and a rule without any always matches.
+    """Conditions of a rule, which must all hold; a rule without conditions always matches.
 
     Attributes:
         text: regular expression searched in the user's last text, letter case ignored.
-        images: True: what is sent holds images; False: it holds none.
-        tools: True: tools are offered; False: none are.
+        images: True: the messages contain images; False: they contain no images.
+        tools: True: tools are offered; False: no tools are offered.
         side_effects: a tool of one of these classes is offered.
         min_tokens: least estimated input tokens, by the rule's own model.
         max_tokens: most estimated input tokens, by the rule's own model.
@@ -77,7 +77,7 @@ class RouteCondition:
             try:
                 re.compile(value)
             except re.error as error:
-                raise DecodeError(f"{value!r} is no regular expression: {error}", path="when.text") from error
+                raise DecodeError(f"{value!r} is not a regular expression: {error}", path="when.text") from error
 
 
 @attrs.frozen(kw_only=True)
@@ -109,15 +109,15 @@ def _tool_models(value: Mapping[str, Iterable[str]]) -> Mapping[SideEffects, tup
 
 @attrs.frozen(kw_only=True)
 class RoutingPolicy:
-    """What a session's policy says; models are canonical ids or aliases.
+    """The routing policy of a session; models are canonical ids or aliases.
 
     Attributes:
-        rules: asked in order.
+        rules: tried in order.
         min_confidence: a pattern's recommendation below this is not followed, 0 to 1.
         workspace_default: used when nothing before it decides.
         global_default: used when the workspace has none.
         tool_models: class of side effects -> the only models that may be offered tools of that class, as canonical ids
-            or patterns (`openai:*`); where a class is not named, all may.
+            or patterns (`openai:*`); other classes may be offered to all models.
         fallbacks: tried in order when the chosen model is overloaded or rate limited; empty: no fallback.
         manual_reason: why the session's own model was chosen, repeated in each record it decides.
         extra: fields written by a newer version.
@@ -148,10 +148,10 @@ def encode_policy(policy: RoutingPolicy) -> dict[str, Any]:
 
 
 def decode_policy(data: Mapping[str, Any] | None) -> RoutingPolicy:
-    """Read a policy; None is the empty one.
+    """Read a policy; None is an empty policy.
 
     Raises:
-        DecodeError: a rule or a field is not what it should be; `path` names it.
+        DecodeError: a rule or a field is invalid; `path` is its place.
     """
     given = dict(data or {})
     known = {name: given.pop(name) for name in attrs.fields_dict(RoutingPolicy) if name in given}
@@ -179,11 +179,11 @@ def _differing(value: Any) -> dict[str, Any]:
 
 @attrs.frozen(kw_only=True)
 class ConstraintFailure:
-    """One thing a model cannot do that a turn needs.
+    """One capability that a turn needs and a model lacks.
 
     Attributes:
-        capability: the field of `ModelCapabilities` that says so, or `provider` where there is none to ask.
-        reason: for a person, as it stands behind "Cannot swap to X: ".
+        capability: the field of `ModelCapabilities`, or `provider` if the provider is not available.
+        reason: for a person; it follows "Cannot swap to X: ".
     """
 
     capability: str
@@ -196,7 +196,7 @@ class Candidate:
 
     Attributes:
         policy: which link of the chain.
-        model: as it was named, id or alias.
+        model: id or alias, as it was set.
         reason: one sentence for a person.
         rule_name: of the rule, for RULE.
         confidence: of the pattern, for PATTERN.
@@ -211,7 +211,7 @@ class Candidate:
 
 @attrs.frozen(kw_only=True)
 class RefusedCandidate:
-    """A candidate that cannot answer, with its model's canonical id where it has one, and why not."""
+    """A candidate that cannot answer, with its model's canonical id if it has one, and the reasons."""
 
     candidate: Candidate
     model: str
@@ -237,12 +237,12 @@ def constraint_failure_event(refused: RefusedCandidate, session_id: str, active_
 
 
 def refusal_sentence(refused: RefusedCandidate) -> str:
-    """Return a refusal as a sentence; the model is named as the user named it."""
+    """Return a refusal as a sentence, with the model's name as the user wrote it."""
     return f"Cannot swap to {refused.candidate.model}: {refused.why}. Active model unchanged."
 
 
 class SwapRefusedError(CallerError):
-    """A model that was asked for by name cannot carry the session; nothing changed. `failures` says why."""
+    """A model that was requested by name cannot continue the session; nothing changed. `failures` has the reasons."""
 
     def __init__(self, refused: RefusedCandidate) -> None:
         super().__init__(refusal_sentence(refused))

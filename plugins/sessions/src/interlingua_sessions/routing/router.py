@@ -50,11 +50,11 @@ _NOTHING: frozenset[_Word] = frozenset()
 
 @attrs.frozen(kw_only=True)
 class Needs:
-    """What must be carried.
+    """The capabilities that a turn needs.
 
     Attributes:
-        media: (block type, media type) pairs found; the type of what is behind an address may be unknown, thus empty.
-        history_tools: tool calls stand in the conversation.
+        media: (block type, media type) pairs; the media type of a URL may be unknown and is then empty.
+        history_tools: the conversation contains tool calls.
         offered_tools: tools are offered.
         system: there is a system prompt.
         structured: the answer must follow a schema.
@@ -69,12 +69,12 @@ class Needs:
     side_effects: tuple[SideEffects, ...] = ()
 
     def has(self, block_type: str) -> bool:
-        """Tell whether media of a block type are there."""
+        """Tell whether there are media of a block type."""
         return any(kind == block_type for kind, _ in self.media)
 
 
 class NeedsRecord:
-    """What conversations need, found once per message: a conversation that goes on costs its new messages only."""
+    """The needs of conversations, found once per message: a continued conversation costs its new messages only."""
 
     def __init__(self) -> None:
         self._messages: list[Message] = []
@@ -172,7 +172,7 @@ def _other_failures(needs: Needs, can: ModelCapabilities) -> Iterator[Constraint
         (only_offered, "supports_tools", "this turn offers tools that this model can't call"),
         (needs.system, "supports_system_prompt", "session has a system prompt that this model can't take"),
         (needs.structured, "supports_structured_output",
-         "this turn asks for structured output that this model can't give"),
+         "this turn asks for structured output that this model can't produce"),
     )  # fmt: skip
     for is_needed, capability, reason in checks:
         if is_needed and not getattr(can, capability):
@@ -210,13 +210,13 @@ class RoutedTurn:
 
     @cached_property
     def needs(self) -> Needs:
-        """What a model must be capable of to answer."""
+        """The capabilities that a model needs to answer."""
         return self.record.needs(self.messages, self.tools, structured=self.options.get("response_schema") is not None)
 
 
 @attrs.frozen(kw_only=True)
 class Recommendation:
-    """What a pattern store recommends: a model, how sure it is (0 to 1), and why."""
+    """A recommendation of a pattern store: a model, its confidence (0 to 1), and the reason."""
 
     model: str
     confidence: float
@@ -240,7 +240,7 @@ Estimate = Callable[[str], int]
 
 @attrs.frozen(kw_only=True)
 class Chain:
-    """What the policies of one session are.
+    """The policies of one session.
 
     Attributes:
         policy: the session's own.
@@ -255,7 +255,7 @@ class Chain:
     last_resort: str | None = None
 
     def proposals(self, turn: RoutedTurn, estimate: Estimate) -> Iterator[Candidate]:
-        """Yield what the policies propose, in their order; nothing is worked out before it is asked for."""
+        """Yield the proposals of the policies, in their order; each is computed when it is requested."""
         if turn.override:
             reason = "the caller named this model for this message"
             yield Candidate(policy=ChainPolicy.PER_MESSAGE_OVERRIDE, model=turn.override, reason=reason)
@@ -354,11 +354,11 @@ def _link(candidate: Candidate, model: str, refused: str | None) -> dict[str, An
     return {**facts, "reason": candidate.reason, "refused": refused}
 
 
-_OPTIONS = ("api", "capabilities", "thinking_as_text")  # what an adapter's declaration may depend on
+_OPTIONS = ("api", "capabilities", "thinking_as_text")  # the options that a plugin's capabilities may depend on
 
 
 class Router:
-    """Chooses models with one registry; what it needs of a session comes with each call."""
+    """Chooses models with one registry; the facts of a session are passed with each call."""
 
     def __init__(self, registry: Registry) -> None:
         self.registry = registry
@@ -369,7 +369,7 @@ class Router:
         return any(hasattr(plugin, "observe") for plugin in self.registry.plugins)
 
     def observe(self, event: Mapping[str, Any]) -> None:
-        """Pass an event to the plugins' `observe` hooks, where there are any."""
+        """Pass an event to the plugins' `observe` hooks, if a plugin has one."""
         if self._is_observed:
             self.registry.observe(event)
 
@@ -378,7 +378,7 @@ class Router:
 
         Args:
             chain: the policies.
-            turn: what is to be answered.
+            turn: the turn to be answered.
             sized: compare the conversation's size with the model's window; False before compaction.
 
         Raises:
@@ -397,11 +397,11 @@ class Router:
         raise NoRouteError(tuple(refused))
 
     def can_answer(self, decision: RouteDecision, turn: RoutedTurn) -> bool:
-        """Tell whether the model of an earlier decision can answer this as well."""
+        """Tell whether the model of an earlier decision can answer this turn too."""
         return isinstance(self._check(decision.candidate, turn, sized=True), RouteDecision)
 
     def check_swap(self, chain: Chain, turn: RoutedTurn, model: str) -> str:
-        """Return the canonical id of a model the session is to be switched to.
+        """Return the canonical id of a model that the session will be switched to.
 
         Raises:
             SwapRefusedError: it cannot carry the session.
@@ -419,7 +419,7 @@ class Router:
     def after_failure(
         self, chain: Chain, turn: RoutedTurn, decision: RouteDecision, error: InterlinguaError
     ) -> RouteDecision | None:
-        """Return the next allowed model after an overload or a rate limit, or None: the error stands.
+        """Return the next allowed model after an overload or a rate limit, or None.
 
         Allowed are the policy's `fallbacks`, in their order, that were not tried yet and can answer.
         """

@@ -84,10 +84,10 @@ def revise(
 
     Args:
         sql: the store.
-        change: changes metadata alone; returns the same object where nothing is to change.
+        change: changes metadata alone; returns the same object if nothing changes.
         record: called inside the transaction.
         session_id: only this session; None for all.
-        progress: called with how many more messages were looked at.
+        progress: called with the number of further messages that were read.
     """
     for each in sql.session_ids(session_id):
         after: str | None = ""
@@ -160,7 +160,7 @@ def reprice_message(message: Message, lookup: Callable[[str], ModelInfo | None],
     Args:
         message: a stored message.
         lookup: finds the catalogue row of a canonical model id (`provider:model`), None when unknown.
-        at: price as if requested then; None is the message's `created_at`.
+        at: price as if requested then; None: the message's `created_at`.
     """
     usage, model_id = message.metadata.usage, message.metadata.model
     if usage is None or model_id is None:
@@ -226,7 +226,7 @@ def verify(
         for text in sql.database.damage():
             yield StoreFinding(session_id="", check="database", message=text)
     for each in sql.session_ids(session_id):
-        with maintenance_transaction(sql, each):  # nobody writes while rows of several tables are compared
+        with maintenance_transaction(sql, each):  # no other process writes while rows of several tables are compared
             found = list(_findings(sql, each, progress))
         yield from found
 
@@ -263,10 +263,10 @@ def _order_faults(database: Database, session_id: str) -> Iterator[StoreFinding]
     rows = database.rows(
         f"SELECT id, role FROM messages WHERE session_id = ? ORDER BY {database.commit_order}", (session_id,)
     )
-    first = min(rows, default=None)  # a system prompt is put in front of a history that has none
+    first = min(rows, default=None)  # a system prompt is prepended to a history without one
     for (before, _), (behind, _) in pairwise(row for row in rows if row != first or row[1] != Role.SYSTEM):
         if behind <= before:
-            text = f"stored behind {before}, but its id does not stand behind it"
+            text = f"stored after {before}, but its id is not greater"
             yield StoreFinding(session_id=session_id, check="ids", message=text, message_id=behind)
 
 
@@ -281,7 +281,7 @@ def _link_faults(
         for text in _row_faults(row, places.get(call)):
             yield "links", row[1], f"call {call}: {text}"
     for entry, after in database.rows(_STRAY_ENTRIES, (session_id,)):
-        yield "links", after, f"entry {entry} stands behind a message of another session"
+        yield "links", after, f"entry {entry} follows a message of another session"
 
 
 def _partial_faults(
@@ -322,6 +322,6 @@ def _row_faults(row: Row, place: _Place | None) -> Iterator[str]:
     if name != column_text(place.block.name):
         yield f"its row names tool {name!r}, the message says {place.block.name!r}"
     if issued != (place.block.provider_id and column_text(place.block.provider_id)):
-        yield f"its row names the provider's id {issued!r}, the message says {place.block.provider_id!r}"
+        yield f"its row has the provider's id {issued!r}, the message has {place.block.provider_id!r}"
     if answer is not None and status == "pending":
         yield "it is answered and its status still pending"

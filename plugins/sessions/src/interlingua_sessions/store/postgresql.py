@@ -68,7 +68,7 @@ class PostgresqlDatabase:
         return self._execute(sql, row).fetchall()
 
     def has_table(self, name: str) -> bool:
-        """Tell whether there is such a table on the search path."""
+        """Tell whether a table exists on the search path."""
         # to_regclass would answer from a cache that does not know yet what another process has just made
         return bool(self.rows("SELECT 1 FROM pg_class WHERE relname = ? AND pg_table_is_visible(oid)", (name,)))
 

@@ -22,7 +22,7 @@ Row = tuple[Any, ...]
 class Database(Protocol):
     """One connection, shared by threads: a transaction, or a single statement outside one, has it alone.
 
-    Statements mark their parameters with `?`. What the database reports as failed becomes a StoreError.
+    Statements mark their parameters with `?`. Failures of the database become a StoreError.
     """
 
     kind: str
@@ -48,7 +48,7 @@ class Database(Protocol):
         """Run a query and return all its rows."""
 
     def has_table(self, name: str) -> bool:
-        """Tell whether there is such a table."""
+        """Tell whether a table exists."""
 
     def damage(self) -> list[str]:
         """Return what the database finds wrong with its own files and references."""
@@ -94,11 +94,11 @@ class SessionRecord:
 
 @attrs.frozen(kw_only=True)
 class SessionChanges:
-    """What is new in a session since it was last read.
+    """The changes of a session since it was last read.
 
     Attributes:
         record: the session as it is now.
-        messages: those behind the last one read, in order.
+        messages: the messages after the last one read, in order.
         entry_count: how many session-only entries there are; they are never removed.
     """
 
@@ -108,7 +108,7 @@ class SessionChanges:
 
 
 class ToolCallStatus(StrEnum):
-    """How a tool call stands; one that runs is PENDING with a start time."""
+    """The status of a tool call; a running call is PENDING with a start time."""
 
     PENDING = "pending"
     SUCCEEDED = "succeeded"
@@ -126,13 +126,13 @@ class ToolCallRecord:
         message_id: the assistant message that holds the call.
         result_message_id: the tool message that answers it, or None.
         name: of the tool.
-        status: how it stands.
+        status: the status of the call.
         provider_id: the id the provider issued, or None.
         provider: provider key, or None.
         created_at: UTC.
         completed_at: UTC, or None while pending.
-        started_at: UTC, when the tool began to run; None when it did not, or nobody recorded it.
-        error: why it failed, where the tool loop recorded it.
+        started_at: UTC, when the tool began to run; None if it did not run, or its start was not recorded.
+        error: the reason of a failure, if the tool loop recorded it.
     """
 
     id: str
@@ -155,7 +155,7 @@ class ToolCallRecord:
 
 
 class EntryKind(StrEnum):
-    """The kinds of session-only entries: kept in the store, not sent to a model as they are."""
+    """The kinds of session-only entries, which are kept in the store and not sent to a model."""
 
     CUSTOM = "custom"
     BRANCH_SUMMARY = "branch_summary"
@@ -164,7 +164,7 @@ class EntryKind(StrEnum):
 
 @attrs.frozen(kw_only=True)
 class SessionEntry:
-    """One session-only entry, kept beside the messages.
+    """One session-only entry, stored separately from the messages.
 
     Attributes:
         id: ULID; entries of a session increase.
@@ -172,9 +172,9 @@ class SessionEntry:
         kind: which of the three.
         custom_type: what a CUSTOM entry is, for dispatch; None for the others.
         text: what a person or a context builder reads: the summary.
-        content: blocks, where the entry holds more than text; `text` is their text.
+        content: blocks, if the entry holds more than text; `text` is their text.
         data: free JSON: for a compaction, what it covers and how it was made.
-        after: id of the message it stands behind; None when it stands before all.
+        after: id of the message before the entry; None if the entry is first.
         created_at: UTC.
     """
 
@@ -191,14 +191,14 @@ class SessionEntry:
 
 @attrs.frozen(kw_only=True)
 class StoreFinding:
-    """One thing that `Store.verify` found wrong.
+    """One fault that `Store.verify` found.
 
     Attributes:
         session_id: of the session.
         check: which check: `ids`, `links`, `reading`, or a rule of the conversation such as `I21`.
-        message: what is wrong, for a person.
-        message_id: the message it is about, or None.
-        repairable: True when the session can be continued all the same: sending repairs it.
+        message: the fault, for a person.
+        message_id: id of the message with the fault, or None.
+        repairable: True if the session can still be continued: sending repairs it.
     """
 
     session_id: str

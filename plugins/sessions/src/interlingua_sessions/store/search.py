@@ -10,7 +10,7 @@ import attrs
 from interlingua.types import Message, Role
 from interlingua_sessions.store.statements import PAGE, Statements, read_pages
 
-_PLAIN_WORD = re.compile(r"[a-z0-9]+\Z")  # stands in a column of JSON as it is
+_PLAIN_WORD = re.compile(r"[a-z0-9]+\Z")  # written in JSON without escapes
 _NEXT = "SELECT min(id) FROM messages WHERE session_id = ? AND role = 'user' AND id > ?"
 _HOLDS = """ AND session_id IN (
     SELECT session_id FROM messages WHERE role IN ('user', 'assistant') AND lower(content_json) LIKE ?)"""
@@ -25,7 +25,7 @@ class LoggedTurn:
     Attributes:
         question: the user's message.
         messages: answers and tool results, in order.
-        matches: how often the words that were looked for stand in question and answers; 0 where none were.
+        matches: number of occurrences of the searched words in question and answers.
     """
 
     question: Message
@@ -41,12 +41,12 @@ class LoggedTurn:
 def newest_turns(
     sql: Statements, session_id: str | None, words: Sequence[str], tools: Iterable[str]
 ) -> Iterator[LoggedTurn]:
-    """Yield turns, the newest first, read page by page; those that hold all words, where there are any.
+    """Yield turns, the newest first, read page by page; with words, only turns that contain them all.
 
     Args:
         sql: of the store.
         session_id: only of this session.
-        words: looked for in the texts of questions and answers, in any case.
+        words: searched in questions and answers, ignoring case.
         tools: names of tools that were called in the session.
     """
     called = list(tools)

@@ -21,7 +21,7 @@ _ADVICE = {
     "unable to open": "does its folder exist, and may this user write there?",
     "not a database": "restore it from a backup, or name another file",
     "malformed": "restore it from a backup, or name another file",
-    "readonly": "give this user the right to write the file and its folder",
+    "readonly": "this user needs permission to write the file and its folder",
     "full": "free some space; nothing that was stored is lost",
 }
 
@@ -83,7 +83,7 @@ class SqliteDatabase:
             return self._retry(error, lambda: self._connection.execute(sql, row).fetchall())
 
     def has_table(self, name: str) -> bool:
-        """Tell whether there is such a table."""
+        """Tell whether a table exists."""
         return bool(self.rows("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,)))
 
     def damage(self) -> list[str]:

@@ -151,7 +151,7 @@ class Statements:
         """Store the row of a new session and return its record."""
         sql = f"INSERT INTO sessions ({_SESSION}) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING"
         if not self.database.run(sql, row):
-            raise SessionExistsError(f"there is a session {row[0]!r} already; give another id")
+            raise SessionExistsError(f"there is a session {row[0]!r} already; choose another id")
         return read_session(row)
 
     def update_session(self, session_id: str, values: dict[str, Any]) -> None:
@@ -175,7 +175,7 @@ class Statements:
         return map(read_session, self.database.rows(sql, row))
 
     def session_ids(self, session_id: str | None = None) -> list[str]:
-        """Return the ids of all sessions in order, or the one that is given; raises as `touch`."""
+        """Return the ids of all sessions in order, or only this one; raises as `touch`."""
         if session_id is not None:
             self.require_session(session_id)
             return [session_id]
@@ -249,7 +249,7 @@ class Statements:
     def insert_last(
         self, message: Message, row: list[Any], seen: str | None = None, end: CallEnd | None = None
     ) -> bool:
-        """Store a message under its own id, if that is the greatest of its session and none is greater than `seen`.
+        """Store a message under its own id, if it is the greatest of its session and no id is greater than `seen`.
 
         One statement that reads nothing back, and all that nearly every append needs.
         """
@@ -284,12 +284,12 @@ class Statements:
         return attrs.evolve(message, id=final)
 
     def replace_partial(self, row: list[Any]) -> bool:
-        """Write a PARTIAL message anew; False where there is no such one."""
+        """Write a PARTIAL message anew; False if it does not exist."""
         message_id, session_id, *rest = row
         return self.database.run(_REPLACE_PARTIAL, [*rest, message_id, session_id, message_id]) > 0
 
     def finish_partial(self, message: Message, row: list[Any]) -> bool:
-        """Replace a PARTIAL message by its final state; False where there is no such one."""
+        """Replace a PARTIAL message by its final state; False if it does not exist."""
         if not self.database.run("DELETE FROM partial_messages WHERE message_id = ?", (message.id,)):
             return False
         message_id, session_id, *rest = row
@@ -299,7 +299,7 @@ class Statements:
         return True
 
     def _insert_related(self, message: Message, end: CallEnd | None) -> None:
-        """Store what a message brings with it: the note that it is partial, or its calls and the results it gives."""
+        """Store the rows of a message: the note that it is partial, or its calls and its results."""
         if message.metadata.status is MessageStatus.PARTIAL:
             self.database.run("INSERT INTO partial_messages VALUES (?)", (message.id,))
             return
@@ -342,7 +342,7 @@ class Statements:
         return [_read_call(row) for row in self.database.rows(sql, [session_id, *values])]
 
     def update_call(self, call: str, changes: dict[str, Any]) -> bool:
-        """Change columns of a tool call; False where it is not there."""
+        """Change columns of a tool call; False if it does not exist."""
         assignments = ", ".join(f"{name} = ?" for name in changes)
         return self.database.run(f"UPDATE tool_calls SET {assignments} WHERE id = ?", [*changes.values(), call]) > 0
 
@@ -434,7 +434,7 @@ def _call_row(message: Message, block: ToolUseBlock, made: int) -> tuple[Any, ..
     metadata = message.metadata
     if metadata.status is MessageStatus.COMPLETE:
         status, ended = _PENDING, None
-    else:  # nobody is going to run it
+    else:  # it will not run
         status, ended = _CANCELLED, made
     issued = None if block.provider_id is None else column_text(block.provider_id)
     call, name = column_text(block.id), column_text(block.name)
@@ -540,7 +540,7 @@ def _text(column: str | bytes) -> str:
 
 
 def exact_json(value: Any) -> str:
-    """Write JSON compactly, integers of any size as they are."""
+    """Write JSON compactly, with integers of any size."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -561,11 +561,11 @@ _ULID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
 
 
 def id_after(last: str, own: str | None = None) -> str:
-    """Return `own` where it is greater than `last` and less than ids still to come, else a new id that is.
+    """Return `own` if it is greater than `last` and less than future ids, else a new id that is.
 
-    One session whose clock was ahead does not push the ids of others: the process's own minter is left as it is.
+    One session whose clock was ahead does not push the ids of others: the process's own minter is unchanged.
 
-    An id that is no ULID is kept only when every ULID minted from now on is greater.
+    An id that is not a ULID is kept only when every ULID minted from now on is greater.
     """
     if own is not None and own > last and _ULID.fullmatch(own):
         return own
@@ -576,7 +576,7 @@ def id_after(last: str, own: str | None = None) -> str:
 
 
 def id_before(first: str) -> str:
-    """Return an id less than `first`, the next one where it is a ULID."""
+    """Return an id less than `first`; the next smaller one if it is a ULID."""
     return ulid_before(first) if _ULID.fullmatch(first) else "0" * 10 + new_ulid()[10:]
 
 

@@ -131,7 +131,7 @@ class Store:
     # Messages
 
     def append(self, message: Message) -> Message:
-        """Store a message, its tool calls, and the answer a tool message gives, and return it as stored.
+        """Store a message, its tool calls, and the result in a tool message; return the stored message.
 
         The returned message has a greater id than every other of its session: its own where that holds already, else
         one minted inside the transaction.
@@ -152,8 +152,8 @@ class Store:
             messages: what to append; possibly of several sessions, unless `after` is given.
             opening: goes in front of the whole session, unless that has a message of its role by then: of two
                 processes that begin one conversation with a system prompt, one stores it.
-            after: id of the newest message the caller has read, or an empty text; what others stored behind it is
-                returned as well, in its place, and so is an opening that another process stored.
+            after: id of the newest message the caller has read, or an empty string; messages that others
+                stored after it are returned too, in order, and so is an opening that another process stored.
         """
         rows = [(message, message_row(message)) for message in messages]
         sessions = {message.session_id for message, _ in rows}
@@ -168,9 +168,9 @@ class Store:
             return front + self._insert_behind(rows, after)
 
     def _put_in_front(self, opening: Message, after: str | None) -> list[Message]:
-        """Store an opening where there is none, and return it, unless it is read with what stands behind `after`.
+        """Store an opening if there is none, and return it, unless it is read with the messages after `after`.
 
-        Where the caller has read nothing, one that was there before is not returned.
+        If the caller has read nothing, an opening that existed before is not returned.
         """
         stored = self._sql.first_of_role(opening.session_id, opening.role.value)
         if stored is not None:
@@ -207,7 +207,7 @@ class Store:
             return self._insert_behind([(message, row)], after, end)
 
     def save_partial(self, message: Message) -> Message:
-        """Store a PARTIAL message, or what has become of it since: the id of the first answer names it from then on.
+        """Store a PARTIAL message, or its later state; it keeps the id of the first answer.
 
         Its tool calls get no rows until it is finished.
         """
@@ -218,7 +218,7 @@ class Store:
             return message if self._sql.replace_partial(row) else self._sql.insert(message, row)
 
     def finish(self, message: Message) -> Message:
-        """Replace the PARTIAL message of this id by its final state, tool calls included; append it where none is."""
+        """Replace the PARTIAL message of this id by its final state, with its tool calls; append it if it is new."""
         if message.metadata.status is MessageStatus.PARTIAL:
             raise CallerError(f"message {message.id} is still partial: save it as such, or say how it ended")
         row = message_row(message)
@@ -229,7 +229,7 @@ class Store:
         """Return one message.
 
         Raises:
-            CallerError: there is none of this id.
+            CallerError: the id does not exist.
         """
         return self._sql.message(message_id)
 
@@ -286,7 +286,7 @@ class Store:
         """Return one tool call by its canonical id.
 
         Raises:
-            CallerError: there is none of this id.
+            CallerError: the id does not exist.
         """
         return self._sql.tool_call(tool_use_id)
 
@@ -387,7 +387,7 @@ class Store:
         with self._writing(session_id):
             place = (self._sql.last_id(session_id) or None) if after is None else after
             if after is not None and not self.database.rows(_HOLDS, (after, session_id)):
-                raise CallerError(f"session {session_id!r} has no message {after!r} for an entry to stand behind")
+                raise CallerError(f"session {session_id!r} has no message {after!r} that the entry could follow")
             entry_id = id_after(self._sql.last_entry_id(session_id))
             row = (entry_id, session_id, kind.value, custom_type, column_text(text), data_json, place, now_stamp())
             self._sql.insert_entry(row)
@@ -400,7 +400,7 @@ class Store:
     # Maintenance
 
     def verify(self, session_id: str | None = None, *, progress: Progress | None = None) -> Iterator[StoreFinding]:
-        """Yield what is wrong in one session, or in all: ids, links between rows, rules of the conversation."""
+        """Yield the faults of one session, or of all: ids, links between rows, rules of the conversation."""
         return maintenance.verify(self._sql, session_id, progress)
 
     def reprice(
@@ -413,7 +413,7 @@ class Store:
     ) -> Iterator[Repriced]:
         """Price messages anew, each by its own day unless `at` is given, and yield what changed; the old usage is kept.
 
-        Each yielded change is stored already: stopping half-way leaves the rest as it was.
+        Each yielded change is stored already: stopping half-way leaves the rest unchanged.
         """
         return maintenance.reprice(self._sql, lookup, session_id, at, progress)
 
@@ -444,7 +444,7 @@ class Store:
         return transfer.write_lines(self.export_lines(session_id), path, progress)
 
     def import_lines(self, lines: Iterable[str | bytes], session_id: str | None = None) -> SessionRecord:
-        """Make a session of such lines, or of lines that are messages only; all of it or nothing.
+        """Create a session from exported lines, or from lines that are messages only; all of it or nothing.
 
         Ids that this store has already (a copy made beside its original) are replaced, in calls and results alike.
 
@@ -454,14 +454,14 @@ class Store:
 
         Raises:
             SessionExistsError: a session of this id is there already.
-            DecodeError: a line is not what it should be; the message names the line.
+            DecodeError: a line is invalid; the message contains its number.
         """
         return self._sql.session(transfer.import_lines(self._sql, lines, session_id))
 
     def import_jsonl(
         self, path: Path, session_id: str | None = None, *, progress: Progress | None = None
     ) -> SessionRecord:
-        """Read those lines from a file; raises as `import_lines`, the message names the file too.
+        """Read those lines from a file; raises as `import_lines`, with the file in the message.
 
         `progress` is called with bytes here.
         """
@@ -480,7 +480,7 @@ class Store:
     def _insert_behind(
         self, rows: Iterable[tuple[Message, list[Any]]], seen: str, end: CallEnd | None = None
     ) -> list[Message]:
-        """Insert messages of one session; what others stored behind `seen` is read only where there is something."""
+        """Insert messages of one session; messages that others stored after `seen` are read only if there are any."""
         found: list[Message] = []
         for message, row in rows:
             if self._sql.insert_last(message, row, seen, end):
@@ -494,7 +494,7 @@ class Store:
 
 
 def open_store(place: str | Path) -> Store:
-    """Open a store, making it where it is new and bringing it up to this version.
+    """Open a store; create it if it is new, and upgrade it to this version.
 
     Args:
         place: a file for SQLite, or a `postgresql://` URL (extra `interlingua-sessions[postgres]`).

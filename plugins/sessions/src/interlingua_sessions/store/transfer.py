@@ -273,9 +273,9 @@ def _stamp(text: str | None) -> int | None:
 
 
 class IdMap:
-    """The ids of an imported session: each as it was, or another where the store has it already.
+    """The ids of an imported session: each id is kept, or replaced if the store has it already.
 
-    No two calls get one id, even where the file gives them one: a result belongs to the last call before it.
+    No two calls get the same id, even if they share one in the file: a result belongs to the last call before it.
     """
 
     def __init__(self, database: Database, session_id: str) -> None:
@@ -286,17 +286,17 @@ class IdMap:
         self._given: set[str] = set()
 
     def message(self, old: str, stored: str) -> None:
-        """Note under which id a message was stored."""
+        """Record the id under which a message was stored."""
         self._messages[old] = stored
 
     def stored(self, old: str) -> str:
         """Return the id a message was stored under.
 
         Raises:
-            ValueError: the file has not named it yet.
+            ValueError: the message is not before this line.
         """
         if old not in self._messages:
-            raise ValueError(f"no message {old!r} stands before this line")
+            raise ValueError(f"no message {old!r} before this line")
         return self._messages[old]
 
     def call(self, old: str) -> str:
