@@ -14,8 +14,8 @@ from typing import Any
 import attrs
 import click
 
-from interlingua._catalogue import ModelInfo
 from interlingua.codec import dumps_message
+from interlingua.plugins import ModelInfo
 from interlingua.types import ModelId
 from interlingua_cli.context import CommandContext, plugin_option
 from interlingua_cli.foreign import SESSION_EXPORT, refuse_foreign

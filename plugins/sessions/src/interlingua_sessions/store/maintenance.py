@@ -12,11 +12,9 @@ from typing import NamedTuple, TypeVar
 import attrs
 import orjson
 
-from interlingua import CallerError, validate_conversation
-from interlingua._catalogue import ModelInfo
-from interlingua._pricing import cost_of
+from interlingua import CallerError, cost_of, validate_conversation
 from interlingua.codec import decode_message, encode_message
-from interlingua.plugins import dumps
+from interlingua.plugins import ModelInfo, dumps
 from interlingua.types import (
     TRACE_LIMIT,
     Message,

@@ -12,8 +12,8 @@ from typing import Any, Self, TypeAlias
 import orjson
 
 from interlingua import CallerError
-from interlingua._catalogue import ModelInfo
 from interlingua.codec import dumps_message, encode_message, loads_message
+from interlingua.plugins import ModelInfo
 from interlingua.types import (
     SCHEMA_VERSION,
     ContentBlock,
