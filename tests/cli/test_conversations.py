@@ -107,7 +107,7 @@ def test_errors_speak_of_options_and_not_of_python(run: Run, server: LocalServer
     nobody = run("send", "llamacpp:m", "hi", "--url", "http://127.0.0.1:9").stderr
     listed = run("models", "llamacpp", "--live", "--url", "http://127.0.0.1:9").stderr
 
-    assert "no key: set ANTHROPIC_API_KEY or set api_key_env to its variable in the configuration" in no_key
+    assert "no API key: set ANTHROPIC_API_KEY or set api_key_env to its variable in the configuration" in no_key
     for said in (nobody, listed):
         assert "is the service running there? --url sets another address" in said
 
@@ -214,7 +214,7 @@ def test_a_chat_that_cannot_be_saved_goes_on_and_is_saved_elsewhere(
 
     assert result.exit_code == 0, result.output
     assert "error: full.jsonl: No space left on device" in result.stderr
-    assert "other.jsonl is there already" in result.stderr
+    assert "other.jsonl exists already" in result.stderr
     assert "\nkept as new.jsonl\n" in result.stderr  # /save alone
     assert [message.text for message in saved(Path("new.jsonl"))] == ["hi", "Hello", "more", "Hello"]
     assert Path("other.jsonl").read_text(encoding="utf-8") == "something\n"
@@ -245,14 +245,14 @@ def test_chat_swaps_models_and_shows_the_ledger(run: Run, server: LocalServer) -
     assert "nothing is lost" in result.stderr
     assert "no provider 'nowhere'" in result.stderr
     assert result.stderr.splitlines().count("compatible:other") == 1  # /model alone says which one it is
-    assert "no command /what" in result.stderr
+    assert "unknown command /what" in result.stderr
 
 
 def test_chat_keeps_what_came_before_a_failure_and_goes_on(run: Run, server: LocalServer) -> None:
     result = run("chat", "here:broken", "--save", "talk.jsonl", input="hi\n/model here:refused\nhm\n/model e\nhi\n")
 
     assert result.exit_code == 0, result.output
-    assert "the question is taken back" in result.stderr  # refused: nothing to keep
+    assert "the question is removed" in result.stderr  # refused: nothing to keep
     statuses = [message.metadata.status for message in saved(Path("talk.jsonl"))[1::2]]
     assert statuses == [MessageStatus.ERROR, MessageStatus.COMPLETE]
 

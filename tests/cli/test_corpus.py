@@ -124,7 +124,7 @@ def test_emit_does_not_write_over_what_is_to_be_read(run: Run, tmp_path: Path) -
     for out in (file, str(tmp_path / "link")):
         result = run("corpus", file, "--emit", out)
         assert result.exit_code == 2
-        assert "name another file" in result.stderr
+        assert "choose another file" in result.stderr
     assert Path(file).read_bytes() == before
 
 

@@ -430,10 +430,10 @@ def test_what_changes_something_is_refused_without_a_terminal(run: Run, server: 
     result = run("send", "here:caller", "-n", "-T", f"{tools}:write", "write!")
 
     assert (result.exit_code, result.stdout) == (0, "Hello\n"), result.output
-    assert "refused, because no terminal is here to ask" in result.stderr
+    assert "refused, because there is no terminal to ask on" in result.stderr
     assert not Path("written").exists()
     reads = run("send", "here:caller", "-n", "-T", f"{tools}:weather", "--ta", "weather?")
-    assert "refused, because no terminal" in reads.stderr
+    assert "refused, because there is no terminal" in reads.stderr
 
 
 @pytest.mark.parametrize(

@@ -124,7 +124,7 @@ def test_check_without_recordings_says_so_and_groups_what_it_skipped(run: Run, h
     result = run("check", "compatible", "--examples", "1", "--rule", "C22", "--rule", "C23", "--rule", "C01")
 
     assert result.exit_code == 0, result.output
-    assert "C22, C23 skipped: no cassette holds a stream" in result.stdout
+    assert "C22, C23 skipped: no cassette has a stream" in result.stdout
     assert "no folder cassettes/compatible" in result.stderr
     assert "no folder" not in run("check", "compatible", "--rule", "C22", "--cassettes", ".").stderr
 

@@ -224,7 +224,7 @@ def test_what_is_no_text_is_not_sent(run: Run, server: LocalServer, command: tup
 
     assert (piped.exit_code, typed.exit_code) == (2, 2)
     assert "not UTF-8" in piped.stderr
-    assert "no text in this terminal's encoding" in typed.stderr
+    assert "not text in this terminal's encoding" in typed.stderr
     assert server.requests == []
 
 
@@ -252,9 +252,9 @@ def failed(kind: type[InterlinguaError], status: int | None, **facts: object) ->
         (failed(RateLimitError, 429, retry_after=7.5), "in 7.5 s"),
         (failed(RateLimitError, 429), "in a while"),
         (failed(OverloadedError, 529), "later"),
-        (failed(MalformedResponseError, 200), "the address"),
-        (failed(StreamInterruptedError, None), "the address"),
-        (failed(StreamInterruptedError, None, partial=assistant("one")), "ask again"),
+        (failed(MalformedResponseError, 200), "the URL"),
+        (failed(StreamInterruptedError, None), "the URL"),
+        (failed(StreamInterruptedError, None, partial=assistant("one")), "try again"),
     ],
 )  # fmt: skip
 def test_what_to_do(home: Path, error: InterlinguaError, said: str) -> None:

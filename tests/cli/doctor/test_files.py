@@ -121,7 +121,7 @@ def test_a_repair_writes_a_new_file_and_what_was_taken_out(ill: Path, tmp_path: 
     assert kept[2]["was"] == '{"id": "01'
     untouched = [line for line in before.split(b"\n") if b'"go"' in line or b'"so?"' in line]
     assert all(line in out.read_bytes() for line in untouched)
-    with pytest.raises(CallerError, match="is there already"):
+    with pytest.raises(CallerError, match="exists already"):
         write_repaired(diagnosis, out)
 
 
@@ -156,7 +156,7 @@ def test_the_command_repairs_into_a_new_file(ill: Path, tmp_path: Path) -> None:
     assert run(str(tmp_path / "new.jsonl"))[:2] == (0, "nothing to find\n")
     with (tmp_path / "new.jsonl").open("rb") as file:
         assert len(list(read_jsonl(file))) == 5
-    assert run(str(ill), "--repair", str(tmp_path / "new.jsonl"))[0] == 1  # it is there already
+    assert run(str(ill), "--repair", str(tmp_path / "new.jsonl"))[0] == 1  # it exists already
 
 
 def test_the_command_repairs_in_place_with_a_copy(ill: Path) -> None:

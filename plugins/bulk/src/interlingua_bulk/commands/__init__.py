@@ -20,4 +20,4 @@ _COMMANDS = {
 
 @click.group(cls=LazyGroup, package=__name__, commands=_COMMANDS)
 def bulk() -> None:
-    """Files of many requests: run, retry, submit as batches."""
+    """Send files of many requests: run, retry, submit as batches."""

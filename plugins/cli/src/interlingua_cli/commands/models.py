@@ -117,7 +117,7 @@ _SPARE = ("version", "distribution")
 @plugin_option
 @click.pass_obj
 def providers(context: CommandContext, as_json: bool) -> None:
-    """List the providers, and whether their keys are there."""
+    """List the providers, and whether their keys are set."""
     registry = context.registry
     rows = [_provider_row(context, found) for found in registry.found().values()]
     keys = {row["key"] for row in rows}

@@ -156,7 +156,7 @@ def _read_files(folder: str) -> Iterator[tuple[str, str]]:
 @click.option("--example", is_flag=True, help="Write the tutorial's finished plugin, interlingua-parrot; without NAME.")
 @click.pass_obj
 def new_plugin(context: CommandContext, name: str | None, into: Path, example: bool) -> None:
-    """Write the distribution of a new provider plugin, ready to be filled in.
+    """Write the distribution of a new provider plugin from a template.
 
     NAME is the key of the provider, such as acme: its distribution is interlingua-acme, its models are acme:NAME.
     """

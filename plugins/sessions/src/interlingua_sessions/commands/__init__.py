@@ -23,4 +23,4 @@ _COMMANDS = {
 
 @click.group(cls=LazyGroup, package=__name__, commands=_COMMANDS)
 def session() -> None:
-    """Conversations that stay: list, show, send, switch, verify, export, import."""
+    """Manage stored conversations: list, show, send, switch, verify, export, import."""

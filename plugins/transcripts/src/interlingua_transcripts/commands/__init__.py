@@ -20,4 +20,4 @@ _COMMANDS = {
 
 @click.group(cls=LazyGroup, package=__name__, commands=_COMMANDS)
 def transcript() -> None:
-    """Other agents' sessions: list, show, import, resume, export, convert, check."""
+    """Use other agents' sessions: list, show, import, resume, export, convert, check."""
