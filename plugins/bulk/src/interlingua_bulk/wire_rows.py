@@ -11,23 +11,23 @@ import orjson
 
 from interlingua import AsyncClient
 from interlingua.errors import CallerError, CapabilityError, InterlinguaError
-from interlingua.plugins import ConnectionSettings, Provider, WireRequest
+from interlingua.plugins import ConnectionSettings, WireRequest
 from interlingua.types import Message, RequestOptions, ToolDefinition
-from interlingua_serving import InboundRequest, ServeContext, find_serving_plugin
+from interlingua_serving import InboundRequest, ServeContext, ServingPlugin, find_serving_plugin
 
 _NOT_OPTIONS = frozenset({"model", "api", "stream", "connection"})
 
 
 class WireReader:
-    """Reads bodies by the hook `from_wire_request` of an installed provider that serves the line's URL.
+    """Reads bodies with the serving plugin of a provider whose service has the line's URL.
 
     Args:
-        client: whose providers are asked.
+        client: the client with the providers.
     """
 
     def __init__(self, client: AsyncClient) -> None:
         self._client = client
-        self._readers: dict[tuple[str, str | None], tuple[Provider, str]] = {}
+        self._readers: dict[tuple[str, str | None], tuple[ServingPlugin, str]] = {}
 
     def read(
         self, data: Mapping[str, Any], model: str | None
@@ -56,33 +56,31 @@ class WireReader:
             options["api"] = api
         return messages, inbound.tools, options
 
-    def _read(self, path: str, body: bytes, model: str | None) -> tuple[Provider, str, InboundRequest]:
-        """Read with whom the last line of this URL was read with, else with the first provider that can."""
+    def _read(self, path: str, body: bytes, model: str | None) -> tuple[ServingPlugin, str, InboundRequest]:
+        """Read a body with the plugin that read the last line of this URL, or with the first one that can."""
         known = self._readers.get((path, model))
-        for provider, api in (known,) if known is not None else self._candidates(path, model):
+        for plugin, api in (known,) if known is not None else self._candidates(path, model):
             request = WireRequest(path=path, body=body, api=api)
             try:
-                serving = find_serving_plugin(self._client.registry, provider.key)
-                inbound = serving.from_wire_request(request, ServeContext(provider=provider.key, api=api))
+                inbound = plugin.from_wire_request(request, ServeContext(provider=plugin.key, api=api))
             except CapabilityError:
                 continue
-            self._readers[path, model] = provider, api
-            return provider, api, inbound
+            self._readers[path, model] = plugin, api
+            return plugin, api, inbound
         raise CallerError(f"no installed provider reads requests for {path}")
 
-    def _candidates(self, path: str, model: str | None) -> list[tuple[Provider, str]]:
-        """Return who serves a URL, the target's own provider first."""
+    def _candidates(self, path: str, model: str | None) -> list[tuple[ServingPlugin, str]]:
+        """Return the plugins that read requests for a URL, the target's own provider first."""
         registry = self._client.registry
         own = registry.resolve(model).provider if model is not None else None
         found = []
         for key in sorted(registry.found(), key=lambda key: (key != own, key)):
             try:
-                provider = registry.provider(key)
-                endpoint = provider.connection(ConnectionSettings()).find_endpoint(path)
-            except InterlinguaError:
+                endpoint = registry.provider(key).connection(ConnectionSettings()).find_endpoint(path)
+                if endpoint is not None and endpoint.read:
+                    found.append((find_serving_plugin(registry, key), endpoint.api))
+            except InterlinguaError:  # the provider is broken, or does not serve its API
                 continue
-            if endpoint is not None and endpoint.read:
-                found.append((provider, endpoint.api))
         return found
 
 
