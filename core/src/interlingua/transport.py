@@ -82,8 +82,8 @@ class TimeLimits:
     The total counts from the creation of this object, and shortens the other limits as it runs out.
 
     Attributes:
-        timeout: the limits as the caller set them; None leaves them to the transport, which an httpx client with
-            timeouts of its own needs.
+        timeout: the limits as the caller set them; None if an httpx client that was created with timeouts applies
+            its own.
     """
 
     __slots__ = ("_clock", "_end", "timeout")
@@ -131,7 +131,7 @@ class TimeLimits:
         return APITimeoutError(f"the answer was not complete after total={total:g} s", retryable=False)
 
     def timed_out(self, phase: Phase) -> APITimeoutError:
-        """Return the error for a wait that took too long; it names the limit.
+        """Return the error for a wait that took too long, with the limit in its text.
 
         Args:
             phase: which limit was exceeded. `pool` is `connect`, spent waiting for a connection to become free.
@@ -226,7 +226,7 @@ class AsyncReply(Protocol):
 
 
 class AsyncTransport(Protocol):
-    """Moves requests, for `AsyncClient`; arguments and errors are those of `Transport`.
+    """Moves requests, for `AsyncClient`; takes the arguments and raises the errors of `Transport`.
 
     An AsyncClient makes a transport that was chosen by name once for each event loop. One that is passed as an object
     is used on every loop.

@@ -1,6 +1,6 @@
 """`AsyncClient`: the same exchange with `await`, over several event loops, and cancelled.
 
-What it shares with the blocking client is tested there.
+The blocking client's tests cover the shared code.
 """
 
 from __future__ import annotations

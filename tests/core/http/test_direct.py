@@ -83,7 +83,7 @@ def test_cookies_are_not_kept(either: Ask) -> None:
 
 
 def test_who_watches_httpx_at_its_transports_sees_the_requests(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As recorders, mocks and tracers do; the request is the one that was sent."""
+    """As recorders, mocks and tracers do; they see the request that was sent."""
     seen: list[tuple[str, bytes]] = []
     sent = httpx.HTTPTransport.handle_request
 

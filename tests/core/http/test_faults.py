@@ -88,13 +88,13 @@ def trickle(piece: bytes) -> Iterator[Step]:
 
 @attrs.frozen(kw_only=True)
 class Fault:
-    """A fault, and what is to come of it.
+    """A fault, and the expected outcome.
 
     Attributes:
         scripts: what the server does with each attempt, streamed.
-        whole: likewise for a whole answer; None does the same.
+        whole: the same for a whole answer; None uses `scripts`.
         error: class that a stream raises; None where the answer is good.
-        whole_error: likewise of a whole answer.
+        whole_error: class that a whole answer raises.
         again: the error may be tried again.
         kept: text that was received.
         attempts: how often the service is asked.
@@ -162,7 +162,7 @@ FAULTS = {
         whole=(answer(whole().replace(b"llo", b"ll\xff"), kind=JSON),),
         kept="hell\N{REPLACEMENT CHARACTER}",
     ),
-    "gzip that is none": Fault(
+    "a body that is not gzip": Fault(
         scripts=(answer(b"not gzip", "content-encoding: gzip"),),
         error=StreamInterruptedError, whole_error=APIConnectionError, said="cannot be decompressed",
     ),

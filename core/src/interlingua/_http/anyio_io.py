@@ -20,7 +20,7 @@ _T = TypeVar("_T")
 
 
 class _LoopState:
-    """What an `AnyIO` keeps for one event loop."""
+    """The transport and the locks of one event loop."""
 
     def __init__(self) -> None:
         self.locks: dict[str, anyio.Lock] = {}
@@ -32,7 +32,7 @@ class AnyIO:
     """Waits on asyncio or trio; one object may serve several event loops, one after the other or at once.
 
     Args:
-        transport: what requests go by, on every loop; it stays open. None creates one for each loop.
+        transport: moves the requests on every loop, and stays open. None creates one for each loop.
         make: creates a transport; called in a thread, because loading certificates takes long.
     """
 

@@ -28,7 +28,7 @@ _T = TypeVar("_T")
 
 
 class BaseClient:
-    """Shared code of both clients, as coroutines that wait by `self._io`. The arguments are those of `Client`."""
+    """Shared code of both clients, as coroutines that wait by `self._io`. `Client` documents the arguments."""
 
     _io: IO
 
@@ -62,12 +62,12 @@ class BaseClient:
 
     @property
     def model(self) -> str | None:
-        """The default model, as it was given."""
+        """The default model."""
         return self._shared.model
 
     @property
     def workspace(self) -> str:
-        """The folder that `file_ref` media are read from, as it was given; empty for none."""
+        """The folder that `file_ref` media are read from; an empty string for none."""
         return str(self._shared.workspace or "")
 
     def catalogue(self, provider: str | None = None) -> tuple[ModelInfo, ...]:
@@ -203,7 +203,7 @@ class Client(BaseClient):
         """Send a conversation and return the assistant's message.
 
         Args:
-            messages: the conversation, one message, or the text of one user message.
+            messages: a conversation, one message, or a string, which becomes a user message.
             output: a type, or an `Output`; an `Answer` with a value of that type is returned.
             output_retries: how often an answer that does not fit is asked for again, with the problems found.
             **options: those of `RequestKwargs`.
@@ -220,7 +220,7 @@ class Client(BaseClient):
     def prepare(self, messages: MessagesInput, *, output: Any = None, **options: Unpack[RequestKwargs]) -> Exchange:
         """Build the request that `send` would make, without sending it, for callers that schedule sending themselves.
 
-        Arguments and errors are those of `send`; `output` may also be a plan of `plan_output`.
+        Takes the arguments of `send` and raises its errors; `output` may also be a plan of `plan_output`.
         """
         return run_without_waiting(self._prepare(messages, output, options))
 
@@ -243,7 +243,7 @@ class Client(BaseClient):
     def stream(
         self, messages: MessagesInput, *, output: Any = None, **options: Unpack[RequestKwargs]
     ) -> MessageStream | OutputStream[Any]:
-        """Return the answer as a stream, for a `with` statement; arguments as for `send`."""
+        """Return the answer as a stream, which a `with` statement opens; arguments as for `send`."""
         from interlingua._http import output_streams, streams  # noqa: PLC0415  `send` needs none
 
         exchange = new_exchange(self._shared, messages, options, stream=True, output=output)
@@ -259,7 +259,7 @@ class Client(BaseClient):
         """Return the request that `send` (or `stream`) would make, with its ledger, without auth.
 
         Nothing is sent and nothing is fetched: an image that would be fetched first appears as its URL, and the ledger
-        says so.
+        has a line for it.
         """
         return self._preview(messages, stream, output, options)
 
@@ -319,7 +319,7 @@ class AsyncClient(BaseClient):
     Modules, certificates and catalogues that the first request of a kind needs are loaded in a thread, so plugins'
     hooks are called there once. Connections belong to the event loop that opened them; `close` closes them, and so does
     the loop when it shuts down its asynchronous generators, as `asyncio.run` and `trio.run` do. Arguments and errors
-    are those of `Client`, but a `transport=` object must be an `AsyncTransport`.
+    are the same as for `Client`, but a `transport=` object must be an `AsyncTransport`.
     """
 
     def __init__(
@@ -396,7 +396,7 @@ class AsyncClient(BaseClient):
     def stream(
         self, messages: MessagesInput, *, output: Any = None, **options: Unpack[RequestKwargs]
     ) -> AsyncMessageStream | AsyncOutputStream[Any]:
-        """Return the answer as a stream, for an `async with` statement; arguments as for `send`."""
+        """Return the answer as a stream, which an `async with` statement opens; arguments as for `send`."""
         from interlingua._http import output_streams, streams  # noqa: PLC0415  `send` needs none
 
         exchange = new_exchange(self._shared, messages, options, stream=True, output=output)

@@ -205,7 +205,7 @@ class Exchange(_Signed):
         return delay
 
     async def _load(self, io: IO, function: Callable[..., _T], *arguments: Any) -> _T:
-        """Call a function that, for the first request of a kind, imports modules or reads a catalogue."""
+        """Call a function that imports modules or reads a catalogue when a kind of request is sent first."""
         if self._kind in self._state.answered:
             return function(*arguments)
         return await io.load(function, *arguments)
@@ -214,7 +214,7 @@ class Exchange(_Signed):
 def new_exchange(
     state: ClientState, messages: MessagesInput, options: Mapping[str, Any], *, stream: bool = False, output: Any = None
 ) -> Exchange:
-    """Read a caller's arguments into an exchange, which is still to be built.
+    """Read a caller's arguments into an exchange; `build` writes its request.
 
     The plan of a typed answer adds its instructions, tools, options and losses.
     """

@@ -1,4 +1,4 @@
-"""Requests by httpx: by a transport of its own, or by a client of the caller's."""
+"""Requests by httpx: directly by an httpx transport, or by the caller's httpx client."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class _Base:
         self._last: tuple[str, Mapping[str, str], Any] = ("", {}, None)
 
     def _build(self, request: HttpRequest, limits: TimeLimits) -> tuple[httpx.Request, dict[str, Any] | None]:
-        """Return the request and its timeouts; httpx looks at them again when the body begins."""
+        """Return the request and its timeouts; httpx reads them again when the body begins."""
         timeouts: dict[str, Any] | None = None
         if limits.timeout is not None:
             connect, first = limits.connect, limits.first_byte
@@ -139,7 +139,7 @@ class HttpxTransport(_Base):
     """Sends by httpx.
 
     Args:
-        client: the caller's client, which stays open; None for a transport of its own.
+        client: the caller's client, which stays open; None creates an httpx transport.
     """
 
     def __init__(self, client: Any = None) -> None:
@@ -182,7 +182,7 @@ class AsyncHttpxReply(_BaseReply):
 
 
 class _AsyncPieces:
-    """The pieces of a body. No generator: one that is not read to its end would be the event loop's to close."""
+    """The pieces of a body. Not a generator, because the event loop would have to close an unfinished one."""
 
     def __init__(self, body: Any, limits: TimeLimits) -> None:
         self._next, self._limits = aiter(body).__anext__, limits

@@ -1,4 +1,4 @@
-"""What the clients' shared coroutines wait for: blocking, or on the event loop that runs.
+"""Waiting in the clients' shared coroutines: by blocking the thread, or on the running event loop.
 
 The code of a request is written once, as coroutines that wait by one of two objects. `BlockingIO` blocks the thread and
 never suspends, so that `run_without_waiting` can run the coroutine as a function. `AnyIO` suspends, on asyncio or trio.
@@ -37,7 +37,7 @@ class IO(Protocol):
         ...
 
     async def load(self, function: Callable[..., _T], *arguments: Any) -> _T:
-        """Call a function that may import modules or read files; an event loop goes on meanwhile."""
+        """Call a function that may import modules or read files, without blocking an event loop."""
         ...
 
     async def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
@@ -67,7 +67,7 @@ class BlockingIO:
     """Waits by blocking the thread; safe for use from several threads.
 
     Args:
-        transport: what requests go by.
+        transport: moves the requests.
         owned: `close` closes it.
     """
 
@@ -93,7 +93,7 @@ class BlockingIO:
         return function(*arguments)
 
     async def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Call a caller's function; await what it returns in a thread with a loop of its own."""
+        """Call a caller's function; an awaitable that it returns is awaited in another thread."""
         made = function(*arguments)
         return _await_in_thread(made) if isawaitable(made) else made
 

@@ -37,7 +37,7 @@ class ChunkJoiner:
         self._skip = 0  # bytes that pass: the rest of a body, or of a chunk and its line end
 
     def feed(self, data: bytes) -> bytes:
-        """Return what the parser should see in place of the bytes of one read; b"" is the end of the connection."""
+        """Return the bytes that the parser reads instead of those of one read; b"" is the end of the connection."""
         if self._off or not data:
             return data
         if self._skip:

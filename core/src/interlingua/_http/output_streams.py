@@ -26,7 +26,7 @@ class OutputStream(MessageStream, Generic[_T]):
 
     @property
     def partials(self) -> Iterator[Partial]:
-        """What has arrived of the answer, each time it grows."""
+        """The incomplete answer, each time it grows."""
         feed = self._plan.partials().feed
         return (part for event in self if (part := feed(event)) is not None)
 
@@ -54,7 +54,7 @@ class AsyncOutputStream(AsyncMessageStream, Generic[_T]):
 
     @property
     def partials(self) -> AsyncIterator[Partial]:
-        """What has arrived of the answer, each time it grows."""
+        """The incomplete answer, each time it grows."""
         feed = self._plan.partials().feed
         return (part async for event in self if (part := feed(event)) is not None)
 

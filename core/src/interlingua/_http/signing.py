@@ -51,7 +51,7 @@ def secret_failure(what: str, error: Exception) -> AuthenticationError:
 
 
 def no_key(connection: Connection, provider: str) -> AuthenticationError:
-    """Return the error for a connection without the key it needs; it names the variables that may hold one."""
+    """Return the error for a connection without the key it needs, with the variables that may hold one."""
     names = [name for name in connection.env_vars if "KEY" in name or "TOKEN" in name] or connection.env_vars
     where = " or ".join(names) or "the environment"
     return AuthenticationError(f"no API key: set {where} or pass api_key=", provider=provider, retryable=False)

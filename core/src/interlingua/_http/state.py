@@ -1,4 +1,4 @@
-"""What the exchanges of one client share: settings, resolved models, connections, secrets."""
+"""The state that all exchanges of a client share: settings, resolved models, connections, secrets."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _SETTINGS = frozenset({"api", "api_key", "base_url", "options"})
 _ARGUMENTS = ("model", "tools", "routing", "user_id", "team_id")  # what is no option of `read_options`
 
 MessagesInput: TypeAlias = str | Message | Sequence[Message]
-"""A conversation, one message, or the text of one user message."""
+"""A conversation, one message, or a string, which becomes a user message."""
 
 
 @attrs.frozen

@@ -41,7 +41,7 @@ class BaseStream:
 
     @property
     def partial(self) -> Message:
-        """What was received so far, as a message; built anew at each access."""
+        """The message as far as it has been received; built anew at each access."""
         if self._message is not None:
             return self._message
         if self._error is not None and isinstance(self._error.partial, Message):
@@ -199,7 +199,7 @@ class MessageStream(BaseStream):
 
     @property
     def text_stream(self) -> Iterator[str]:
-        """The pieces of text alone, as they arrive."""
+        """The text of the answer alone, in pieces as they arrive."""
         return (event.text for event in self if type(event) is TextDelta)
 
     @property
@@ -262,7 +262,7 @@ class AsyncMessageStream(BaseStream):
 
     @property
     def text_stream(self) -> AsyncIterator[str]:
-        """The pieces of text alone, as they arrive."""
+        """The text of the answer alone, in pieces as they arrive."""
         return (event.text async for event in self if type(event) is TextDelta)
 
     @property

@@ -22,7 +22,7 @@ def blocking_io(http_client: Any, transport: Any) -> IO:
 
 
 def async_io(http_client: Any, transport: Any) -> IO:
-    """Return what an asynchronous client waits by; errors are those of `blocking_io`."""
+    """Return what an asynchronous client waits by; raises the errors of `blocking_io`."""
     from interlingua._http.anyio_io import AnyIO  # noqa: PLC0415  a blocking client needs no event loop
 
     return AnyIO(_given(http_client, transport, blocking=False), lambda: new_transport(transport, blocking=False))

@@ -37,7 +37,7 @@ class Transfer:
         self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._watch)
         self._multi.setopt(pycurl.M_TIMERFUNCTION, self._set_timer)
         easy = pycurl.Curl()
-        self._easy = getattr(easy, "handle", easy)  # pytest-recording puts a handle of its own around it
+        self._easy = getattr(easy, "handle", easy)  # pytest-recording wraps it
         self._sockets: dict[int, int] = {}
         self._due: float | None = None  # when libcurl must run even if no socket is ready
         self._lines: list[bytes] = []
