@@ -31,7 +31,18 @@ from tests.support.tree import DISTRIBUTIONS, ROOT
 MODEL = "claude-haiku-4-5"
 SOURCES = tuple(f"{folder}/src/" for folder in DISTRIBUTIONS)
 CORE = f"{ROOT}/core/src/interlingua/"
-VALUES = tuple(CORE + name for name in ("types/", "plugins/wire.py", "errors.py", "ids.py", "json.py", "frozen.py"))
+VALUE_FILES = (
+    "types/",
+    "_plugins/connection.py",
+    "_plugins/losses.py",
+    "_plugins/wire.py",
+    "errors.py",
+    "_ids.py",
+    "_json.py",
+    "_values.py",
+    "transport.py",
+)
+VALUES = tuple(CORE + name for name in VALUE_FILES)
 
 
 def bounds() -> dict[str, int]:

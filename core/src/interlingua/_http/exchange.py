@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from interlingua._http.body import ACCEPTED, ReplyBody
+from interlingua._http.body import ACCEPTED, ReplyBody, fetch_image
 from interlingua._http.io import IO
 from interlingua._http.signing import no_key, sign_request
 from interlingua._http.state import ClientState, MessagesInput
@@ -122,8 +122,6 @@ class Exchange(_Signed):
         await io.prepare()
         fetched: dict[str, Fetched] = {}
         for url in self.request.urls:
-            from interlingua._http.fetch import fetch_image  # noqa: PLC0415  few requests
-
             fetched[url] = await fetch_image(url, io, self._state.timeout, self._state.max_response_bytes)
         await self._load(io, self.write, fetched)
         return self

@@ -7,12 +7,13 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import attrs
 
 from interlingua._catalogue import ModelInfo
 from interlingua._http.retry import Retry
+from interlingua._http.signing import SecretStore
 from interlingua._ids import ModelId
 from interlingua._json import EMPTY
 from interlingua._plugins.connection import Connection, ConnectionSettings, Credentials
@@ -27,9 +28,6 @@ from interlingua.errors import CallerError
 from interlingua.output import OutputFormat, OutputPlan
 from interlingua.transport import Timeout
 from interlingua.types.messages import Message, RoutingDecision, RoutingMode
-
-if TYPE_CHECKING:
-    from interlingua._http.credentials import SecretStore
 
 _log = logging.getLogger("interlingua")
 _SETTINGS = frozenset({"api", "api_key", "base_url", "options"})
@@ -134,8 +132,6 @@ class ClientState:
 
     def secret_store(self, key: str, source: Credentials) -> SecretStore:
         """Return the store of a provider's secret."""
-        from interlingua._http.credentials import SecretStore  # noqa: PLC0415  most have a fixed key
-
         return self._secrets.setdefault(key, SecretStore(key, source))
 
     def model_info(self, provider: Provider, name: str) -> ModelInfo | None:
