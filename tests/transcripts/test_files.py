@@ -315,8 +315,9 @@ def test_long_files_are_checked_in_linear_time(name: str, target: str | None) ->
     assert _times_as_long(system, lambda data: measure_fidelity(read_transcript(data, system), target), 40) < 40
 
 
-def test_a_file_is_read_without_the_collector_which_goes_on_afterwards() -> None:
+def test_a_file_is_read_without_the_collector_which_goes_on_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
     """2,000 messages are some 20,000 objects: about 30 collections otherwise, by CPython's threshold of 700."""
+    monkeypatch.setattr(interlingua.codec, "_gc_pauses_allowed", True)  # as in a command
     begun: list[int] = []
 
     def count(phase: str, _info: object) -> None:

@@ -6,9 +6,28 @@ import gc
 from contextlib import suppress
 from pathlib import Path
 
+import pytest
+
+from interlingua import codec
+from interlingua.codec import gc_paused
 from interlingua.types.factories import user
 from interlingua_sessions import open_store
-from interlingua_sessions.turn import SessionSetup, SessionState, gc_paused
+from interlingua_sessions.turn import SessionSetup, SessionState
+
+
+@pytest.fixture(autouse=True)
+def allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a command, which owns its process."""
+    monkeypatch.setattr(codec, "_gc_pauses_allowed", True)
+
+
+def test_a_library_leaves_it_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(codec, "_gc_pauses_allowed", False)
+    with gc_paused():
+        assert gc.isenabled()
+    codec.allow_gc_pauses()
+    with gc_paused():
+        assert not gc.isenabled()
 
 
 def test_afterwards_it_is_as_it_was() -> None:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import gc
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 import attrs
 
 from interlingua import AsyncClient, CallerError, Client, InterlinguaError
+from interlingua.codec import gc_paused
 from interlingua.output import OutputPlan
 from interlingua.plugins import InstrumentedWork, Registry
 from interlingua.types import (
@@ -271,24 +271,6 @@ class SessionState:
             self.id, active_model=name, routing_policy=encode_policy(policy) or None
         )
         return name
-
-
-@contextmanager
-def gc_paused() -> Iterator[None]:
-    """Pause Python's cycle collector while a whole history is read; afterwards it runs again, unless it was off before.
-
-    Every few hundred new objects start the collector, and each time it walks over what was just read, all of which
-    stays (docs/explanation/performance.md). Of two threads that do this at once, the first to finish ends the pause for
-    both: that costs time and nothing else.
-    """
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 def _unfinished(messages: Iterable[Message]) -> list[str]:

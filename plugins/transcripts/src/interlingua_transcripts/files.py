@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import gc
 import zlib
 from base64 import b64encode
 from bisect import bisect_left
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from gzip import BadGzipFile, GzipFile
 from io import BytesIO
 from itertools import accumulate, islice
@@ -19,6 +17,7 @@ from typing import IO, Any, cast
 import attrs
 
 from interlingua import CallerError
+from interlingua.codec import gc_paused
 from interlingua.types import Message
 from interlingua_transcripts.imported import ImportedIds
 from interlingua_transcripts.system import DocumentFormat, SessionFormat, installed_formats, load_entry, session_format
@@ -68,24 +67,6 @@ def _detect(system: SessionFormat, head: Sequence[Any]) -> str | None:
         return system.detect(head)
     except ODD:  # a value of a type that this system's files never have
         return None
-
-
-@contextmanager
-def gc_paused() -> Iterator[None]:
-    """Pause Python's cycle collector while a file is read; afterwards it runs again, unless it was off before.
-
-    Every few hundred new objects start the collector, and each time it walks over what was just read, all of which
-    stays (docs/explanation/performance.md). Of two threads that do this at once, the first to finish ends the pause for
-    both: that costs time and nothing else.
-    """
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 @gc_paused()

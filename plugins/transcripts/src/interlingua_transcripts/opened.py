@@ -13,6 +13,7 @@ from typing import IO, Any
 
 import attrs
 
+from interlingua.codec import gc_paused
 from interlingua.types import Message
 from interlingua_transcripts.files import (
     HEAD_BYTES,
@@ -20,7 +21,6 @@ from interlingua_transcripts.files import (
     ODD,
     attach_entries,
     entries_by_group,
-    gc_paused,
     group_messages,
     open_source,
     parse_file,
