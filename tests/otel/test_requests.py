@@ -303,7 +303,7 @@ def test_reasoning_audio_and_body_fields_of_chat_completions(telemetry: Telemetr
     assert found["gen_ai.usage.audio.input_tokens"] == 4
     assert found["gen_ai.usage.cache_read.input_tokens"] == 10
     assert found["gen_ai.request.reasoning.level"] == "low"
-    assert found["gen_ai.value.type"] == "json"
+    assert found["gen_ai.output.type"] == "json"
     assert found["gen_ai.request.choice.count"] == 2
     assert (found["gen_ai.request.frequency_penalty"], found["gen_ai.request.presence_penalty"]) == (1.0, 0.5)
     assert found["gen_ai.response.finish_reasons"] == ("stop",)
@@ -348,7 +348,7 @@ def test_a_typed_answer_is_json_however_it_is_asked_for(telemetry: Telemetry) ->
             asked: Any = client.send("How many?", output=Output(int, mode="prompt"))
 
     assert asked.value == 3
-    assert dict(telemetry.spans[0].attributes or {})["gen_ai.value.type"] == "json"
+    assert dict(telemetry.spans[0].attributes or {})["gen_ai.output.type"] == "json"
 
 
 def test_gemini_has_its_own_operation(telemetry: Telemetry) -> None:
