@@ -270,6 +270,6 @@ def test_a_refused_key_is_told_by_its_variable(run: Run, server: LocalServer, mo
     monkeypatch.setenv("ANTHROPIC_API_KEY", "other-key-for-tests")
     own, known = run("send", "here:refused", "hi"), run("send", "anthropic:refused", "hi", "--url", server.url)
 
-    assert "is the key in MY_OWN_KEY right" in own.stderr.splitlines()[-1]
-    assert "is the key in ANTHROPIC_API_KEY right" in known.stderr.splitlines()[-1]
+    assert "check that the key in MY_OWN_KEY is right" in own.stderr.splitlines()[-1]
+    assert "check that the key in ANTHROPIC_API_KEY is right" in known.stderr.splitlines()[-1]
     assert "key-for-tests" not in own.stderr + known.stderr
