@@ -89,7 +89,9 @@ class ChunkJoiner:
         else:
             if at < len(data):
                 self._keep_cut_size(data[at:])
-        return _write_chunks(b"".join(pieces)) + data[at:]
+        body = b"".join(pieces)
+        del pieces  # each copy of a read adds to the memory of a stream
+        return _write_chunks(body, data[at:])
 
     def _split(self, data: bytes) -> tuple[int, list[bytes]]:
         """Return the complete chunks at the beginning of a read, and where they end.
@@ -138,9 +140,13 @@ class _Sizes(dict[bytes, int]):
         return size
 
 
-def _write_chunks(body: bytes) -> bytes:
-    pieces = [body[at : at + _AT_ONCE] for at in range(0, len(body), _AT_ONCE)]
-    return b"".join([b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces])
+def _write_chunks(body: bytes, rest: bytes) -> bytes:
+    view = memoryview(body)
+    out: list[bytes | memoryview] = []
+    for at in range(0, len(body), _AT_ONCE):
+        piece = view[at : at + _AT_ONCE]
+        out += (b"%x\r\n" % len(piece), piece, b"\r\n")
+    return b"".join([*out, rest])
 
 
 class _Stream(httpcore.NetworkStream):
