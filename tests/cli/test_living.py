@@ -438,7 +438,7 @@ def test_what_changes_something_is_refused_without_a_terminal(run: Run, server: 
 
 @pytest.mark.parametrize(
     ("name", "said"),
-    [("nowhere_at_all:x", "cannot be imported"), ("{}:nothing", "no function 'nothing'"), ("{}:number", "no function")],
+    [("nowhere_at_all:x", "cannot import nowhere_at_all"), ("{}:nothing", "no function 'nothing'"), ("{}:number", "no function")],
 )
 def test_a_tool_that_is_not_there_is_said(run: Run, server: LocalServer, tools: str, name: str, said: str) -> None:
     result = run("send", "here:caller", "-T", name.format(tools), "hi")
