@@ -232,17 +232,29 @@ class RequestDraft:
 
 
 def write_request(
-    provider: Provider, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions
+    provider: Provider,
+    messages: Sequence[Message],
+    tools: Sequence[ToolDefinition],
+    options: RequestOptions,
+    *,
+    cache: ConversationCache | None = None,
 ) -> WireRequest:
     """Write a provider's request for these messages, with its losses, without checking rules or media.
 
     For callers that have a `Provider` and no client: tests, wire linters, the swap matrix.
 
+    Args:
+        provider: writes the request.
+        messages: the conversation.
+        tools: those offered.
+        options: of the request.
+        cache: reuse what it holds of the conversation, as a client does; None encodes every message.
+
     Raises:
         CapabilityError: a critical block cannot be carried, or an option cannot be expressed.
     """
     target = provider.target(options)
-    with ConversationState(messages) as conversation:
+    with ConversationState(messages) if cache is None else cache.claim(messages) as conversation:
         return _write(provider, target, conversation, conversation.messages, tools, options, ())
 
 
