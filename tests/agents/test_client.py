@@ -72,5 +72,5 @@ def test_a_tool_with_its_function_is_refused_with_the_way_to_offer_or_run_it(way
         """Count moons."""
         return len(planet)
 
-    with pytest.raises(il.CallerError, match=r"'moons' is a tool with its function.*`definition`.*AgentLoop"):
+    with pytest.raises(il.CallerError, match=r"'moons' is a tool with its function.*`definition`.*with an agent"):
         ask(way, Theatre(), tools=[moons])

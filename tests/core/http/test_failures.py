@@ -41,7 +41,7 @@ def test_a_redirect_is_told_by_where_it_leads_and_not_followed() -> None:
         _send(server.url)
 
     assert "https://new.test/v2/say," in str(caught.value)
-    assert "base URL" in str(caught.value)
+    assert "base_url" in str(caught.value)
     assert "hidden" not in str(caught.value)
     assert len(server.got) == 1
 

@@ -158,7 +158,9 @@ def session_ours(count: int, *, open_already: bool) -> float:
             common.expect(body == wanted, True)
             return cpu
         session = Session.open(store, SESSION, client=client)
-        session.turn("And on a Sunday?", **ASKED).to_wire()  # an exchange as a turn makes it: its question is stored
+        session.turn(
+            "And on a Sunday?", **ASKED
+        ).build_request()  # an exchange as a turn makes it: its question is stored
         session.add(generated([TextBlock(text="No.")], StopReason.END_TURN))
         cpu, body = common.timed(lambda: wire_of(session))
         common.expect(len(body) > len(wanted), True)
