@@ -185,7 +185,7 @@ class SentRequest:
 
 
 def call(name: str, **arguments: Any) -> ToolUseBlock:
-    """Return a tool call for a scripted answer; the client gives it a unique id."""
+    """Return a tool call for a scripted answer; the client assigns it a unique id."""
     return ToolUseBlock(id=f"tu_{name}", name=name, input=arguments)
 
 

@@ -1,4 +1,4 @@
-"""The protocol between the clients and what moves their requests: httpx, pycurl, memory, or a transport of your own.
+"""The protocol between the clients and what moves their requests: httpx, pycurl, memory, or your own transport.
 
 A transport sends one request and returns a reply whose headers have arrived; iterating over the reply yields the body.
 Everything else (retries, decompression, size limits, the total time limit, decoding) is done by the clients, over any

@@ -116,7 +116,7 @@ def _warm_up(make: Callable[[], _T], backend: str) -> _T:
 
 
 def _backend() -> str:
-    """Return the name of the running library, as anyio names it."""
+    """Return the name that anyio uses for the running library."""
     return anyio.lowlevel.current_token().backend_class.__module__.rpartition("_")[2]
 
 

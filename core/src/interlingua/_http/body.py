@@ -17,7 +17,7 @@ from interlingua.errors import APIConnectionError, CallerError, MalformedRespons
 from interlingua.transport import AsyncReply, HttpRequest, TimeLimits, Timeout
 
 ACCEPTED = "gzip, deflate"
-"""What `ReplyBody` can decompress piece by piece."""
+"""Content encodings that `ReplyBody` can decompress piece by piece."""
 
 _COMPRESSED = frozenset(("gzip", "x-gzip", "deflate"))
 _PLAIN = frozenset(("", "identity"))

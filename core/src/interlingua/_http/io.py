@@ -22,7 +22,7 @@ network_guard: Callable[[object, str], None] | None = None
 
 
 class IO(Protocol):
-    """What `BlockingIO` and `AnyIO` have in common."""
+    """The interface of `BlockingIO` and `AnyIO`."""
 
     async def prepare(self) -> None:
         """Create the transport, if that takes long, before a latency is measured."""

@@ -69,7 +69,7 @@ class AsyncOutputStream(AsyncMessageStream, Generic[_T]):
 
 
 class _Later(Generic[_T]):
-    """The answer of a stream, read when it is awaited; looking at it starts nothing."""
+    """The answer of a stream; the stream is read only when this is awaited."""
 
     def __init__(self, stream: AsyncOutputStream[_T], plan: OutputPlan[_T]) -> None:
         self._stream, self._plan = stream, plan

@@ -93,7 +93,7 @@ class SecretStore:
         """Return the secret; a new one if the service refused the one it had.
 
         Args:
-            refused: the secret that was refused, None if none was.
+            refused: the secret that the service refused, or None.
             refusal: the service's error.
             io: how to wait for the source, which may block.
         """

@@ -58,7 +58,7 @@ def _given(http_client: Any, transport: Any, *, blocking: bool) -> Any:
 
 
 def new_transport(name: str | None, *, blocking: bool) -> Any:
-    """Create the transport of this name; None is httpx.
+    """Create the transport of this name; the default is httpx.
 
     Raises:
         CallerError: no installed distribution has it, or it cannot be created in this environment.
