@@ -79,8 +79,8 @@ def test_an_agent_streams_calls_and_gives_a_typed_answer_live(monkeypatch: pytes
 
     ended = events[-1]
     assert isinstance(ended, RunEnd)
-    assert ended.run.stop.cause is StopCause.DONE
+    assert ended.result.stop.cause is StopCause.DONE
     kinds = [event.type for event in events]
     assert kinds.index("tool_end") < len(kinds) - 1 - kinds[::-1].index("text_delta")
-    assert not il.validate_conversation(list(ended.run.messages))
+    assert not il.validate_conversation(list(ended.result.messages))
     assert isinstance(run.value, Licence)
