@@ -1,4 +1,4 @@
-"""Compaction: keeps what a model is sent inside its window, and builds that from what is stored."""
+"""Compaction: keeps the context sent to a model within its window, and builds it from the stored history."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ _BRANCH = (
 
 
 def build_context(messages: Sequence[Message], entries: Sequence[SessionEntry]) -> Sequence[Message]:
-    """Return the context of a session as a model is sent it: a `SessionContext` used once."""
+    """Return the context that a model is sent: a `SessionContext` used once."""
     return SessionContext()(messages, entries)
 
 
@@ -148,7 +148,7 @@ class SessionContext:
         return made + self._branches(waiting, len(messages), messages[-1].session_id if messages else "")
 
     def _summary(self, covered: Sequence[Message], entry: SessionEntry) -> list[Message]:
-        """Return the summary under the id of the last message it stands for, so that ids go on increasing."""
+        """Return the summary under the id of the last message it replaces, so that ids keep increasing."""
         last = next((message for message in reversed(covered) if message.role is not Role.SYSTEM), None)
         if last is None:
             return []
@@ -160,7 +160,7 @@ class SessionContext:
         return [self._once(("summary", entry.id), last, make)]
 
     def _branches(self, waiting: dict[int, list[SessionEntry]], place: int, session_id: str) -> list[Message]:
-        """Take the branches that begin up to this place."""
+        """Return the branches that begin at or before this place."""
         begun = [entry for at in sorted(waiting) if at <= place for entry in waiting.pop(at)]
         return [self._branch(entry, session_id) for entry in begun]
 
@@ -182,7 +182,7 @@ class SessionContext:
         return self._once(("pruned", message.id), message, make)
 
     def _once(self, key: tuple[str, str], source: object, make: Callable[[], Message]) -> Message:
-        """Return what was made of `source` before, or make it now."""
+        """Return the cached conversion of `source`, or convert it now."""
         kept = self._made.get(key)
         if kept is None or kept[0] is not source:
             kept = self._made[key] = source, make()
@@ -379,7 +379,7 @@ class Summary:
         return list(pieces(covered, max(size, 1)))
 
     def cut(self, messages: Sequence[Message], done: int, limit: int) -> int:
-        """Return how many messages the summary may stand for: never half a batch of calls, and never the question.
+        """Return how many messages the summary may replace: never part of a batch of calls, and never the question.
 
         The question under way is only cut off from what followed it when both together would fill the limit anyway.
         """

@@ -35,7 +35,7 @@ TurnT = TypeVar("TurnT", bound=TurnBase[Any])
 
 
 class SessionBase(ABC, Generic[ClientT, TurnT]):
-    """Everything of a session that does not wait for a model, which both faces share."""
+    """The parts of a session that never wait for a model, shared by the blocking and the asynchronous class."""
 
     _turn_type: type[TurnT]
 
@@ -218,7 +218,7 @@ class SessionTurn(TurnBase[Client]):
     """One turn in progress, driven by tools and compaction; satisfies `interlingua_agents.Steps`."""
 
     def start(self) -> None:
-        """Store the question, then compact where needed; once."""
+        """Store the question, then compact the context if it is too large. Only the first call has an effect."""
         if not self.is_started:
             self.begin()
             if self._compactor is not None:
@@ -281,7 +281,7 @@ class Session(SessionBase[Client, SessionTurn]):
         delegate: str | Delegation | None = None,
         **options: Any,
     ) -> Message:
-        """Say something and return the answer, both stored.
+        """Ask the model and return its answer; both messages are stored.
 
         Args:
             content: text, blocks or a message; None answers the history without a new message, such as after a failure.
@@ -439,7 +439,7 @@ class AsyncSession(SessionBase[AsyncClient, AsyncSessionTurn]):
         delegate: str | Delegation | None = None,
         **options: Any,
     ) -> Message:
-        """Say something and return the answer, both stored; arguments and errors as for `Session.send`."""
+        """Ask the model and return its answer; both messages are stored. Arguments and errors as for `Session.send`."""
         loop = as_loop(tools)
         if loop is None:
             offered = cast("Sequence[ToolDefinition]", tools)

@@ -1,4 +1,4 @@
-"""A streamed answer that is in the store while it arrives, for blocking and asynchronous code."""
+"""Streamed answers that are stored while they arrive, for blocking and asynchronous code."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SAVE_EVERY = 0.15  # seconds between two saves; with the save itself a kill lose
 
 
 async def in_thread(work: Callable[..., T], *given: Any) -> T:
-    """Do store work in a worker thread; a task that is cancelled meanwhile ends when the work is done, not before.
+    """Run store work in a worker thread. A task cancelled meanwhile ends only when the work is done.
 
     So a task's writes stay in order, and none happens after the task has ended.
     """
@@ -64,7 +64,7 @@ class SnapshotThread:
         self._started = False
 
     def touch(self) -> None:
-        """Note that something arrived that is not saved yet."""
+        """Record that something arrived that is not saved yet."""
         if not self._dirty.is_set():  # cheaper than to set it for each event
             self._dirty.set()
         if not self._started:
@@ -109,7 +109,7 @@ class AnswerWriter:
         self.stored: Message | None = None
 
     def settle(self, message: Message) -> Message:
-        """Store what became of the answer, once; one without content that is not whole leaves no message."""
+        """Store the answer in its final state, once. An incomplete answer without content leaves no message."""
         if self.stored is None:
             self._saver.stop()
             named, state = self._named(message), self._state
@@ -124,7 +124,7 @@ class AnswerWriter:
         return self.stored
 
     def fail(self, error: InterlinguaError) -> None:
-        """Store what an error left; its `partial` is the stored message then."""
+        """Store the part received before an error, and set the error's `partial` to the stored message."""
         if isinstance(error.partial, Message):
             error.partial = self.settle(error.partial)
         self._saver.stop()

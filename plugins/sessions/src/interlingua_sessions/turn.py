@@ -101,7 +101,7 @@ class SystemPrompt:
 
 @attrs.frozen(kw_only=True)
 class SessionSetup:
-    """The settings with which a session is opened, without its store and its id.
+    """The settings of an opened session, without its store and id.
 
     Attributes:
         registry: the providers it may use.
@@ -125,7 +125,7 @@ class SessionSetup:
 
 
 class SessionState:
-    """A session as it was last read, and its growth; one thread at a time.
+    """A session as it was last read, with the messages added since; used by one thread at a time.
 
     Others may write to the same session: what they stored is read before each turn, and with each append.
     """
@@ -196,7 +196,7 @@ class SessionState:
         return self.messages[-1].id if self.messages else ""
 
     def refresh(self) -> None:
-        """Read what others did to the session since: one statement, unless an answer was unfinished or entries came."""
+        """Read what other writers added since: one statement, unless an answer was unfinished or entries were added."""
         if self._unfinished:
             current = {one: self.store.message(one) for one in self._unfinished}
             self.messages = [current.get(message.id, message) for message in self.messages]
@@ -223,7 +223,7 @@ class SessionState:
         return rows[len(rows) - len(parts) :]
 
     def add_rows(self, rows: Sequence[Message]) -> None:
-        """Add what was just stored, with what others stored before it; a PARTIAL that was read is replaced."""
+        """Add the stored messages, and those that others stored before them; a PARTIAL read earlier is replaced."""
         last = self.last_id
         fresh = [message for message in rows if message.id > last]
         if len(fresh) < len(rows):
@@ -242,14 +242,14 @@ class SessionState:
         return message if message.session_id == self.id else attrs.evolve(message, session_id=self.id)
 
     def opening(self) -> Message | None:
-        """Return the system prompt as a message, where the conversation has none yet."""
+        """Return the system prompt as a message if the conversation has none yet."""
         prompt = self.setup.prompt
         if prompt is None or any(message.role is Role.SYSTEM for message in self.messages):
             return None
         return prompt.message(self.id)
 
     def switch(self, model: str | None, reason: str | None) -> str | None:
-        """Make a model the session's own from now on, or with None go back to the policy.
+        """Use this model for the session from now on; None returns to the policy.
 
         Returns:
             Its canonical id.
@@ -462,7 +462,7 @@ class TurnBase(Generic[ClientT]):
         self._state.router.observe(event)
 
     def instrument(self, kind: str, facts: Mapping[str, Any]) -> InstrumentedWork | None:
-        """Begin a piece of work that plugins may put something around."""
+        """Begin a piece of work that plugins may instrument."""
         registry = self._state.setup.registry
         return registry.instrument(kind, facts) if registry.plugins else None
 
@@ -506,7 +506,7 @@ class TurnBase(Generic[ClientT]):
         return TurnPlan(messages=start.context, decision=start.decision, tools=self._tools, options=self._options)
 
     def plan(self, tools: Sequence[ToolDefinition], options: Mapping[str, Any] | None = None) -> TurnPlan:
-        """Return the next step; the turn keeps its model as long as that can answer the newer messages.
+        """Return the next step. The turn keeps its model as long as it can answer the newer messages.
 
         Args:
             tools: the tools that the model may call.

@@ -168,7 +168,7 @@ def _ran(turn: LoggedTurn, *, of_schema: bool) -> frozenset[str]:
 
 
 def _output_tool(names: Collection[str]) -> str:
-    """Return which of these tools takes the answer to a schema; it is named apart from a user's own `answer`."""
+    """Return the name of the tool that takes an answer with a schema; it differs from a user's own `answer`."""
     apart = f"{OUTPUT_NAME}_answer"
     return apart if apart in names else OUTPUT_NAME
 
@@ -264,7 +264,7 @@ def _models(turn: LoggedTurn) -> str:
 
 
 def _usage(turn: LoggedTurn) -> dict[str, Any]:
-    """Return tokens and cost of a turn's answers together; None where one of them did not say."""
+    """Return the summed tokens and cost of a turn's answers; None if an answer reports no usage."""
     reported = [answer.metadata.usage for answer in turn.answers if answer.metadata.usage is not None]
     found: dict[str, Any] = {}
     for name in ("input_tokens", "output_tokens", "cost_usd"):
@@ -317,21 +317,21 @@ def _turn_json(turn: _Turn, *, truncate: bool) -> dict[str, Any]:
 @logs.command("on")
 @click.pass_obj
 def on(context: CommandContext) -> None:
-    """Keep questions and answers from now on."""
+    """Store questions and answers from now on."""
     click.echo(f"on ({write_value(context.environ, 'log', value=True)})", err=True)
 
 
 @logs.command("off")
 @click.pass_obj
 def off(context: CommandContext) -> None:
-    """Keep nothing from now on; what is kept stays."""
+    """Store no more questions and answers; stored ones remain."""
     click.echo(f"off ({write_value(context.environ, 'log', value=False)})", err=True)
 
 
 @logs.command("path")
 @click.pass_context
 def path_command(ctx: click.Context) -> None:
-    """Print where they are kept."""
+    """Print the path of the store."""
     click.echo(_where(ctx.meta[_PLACE]))
 
 
@@ -339,7 +339,7 @@ def path_command(ctx: click.Context) -> None:
 @json_option
 @click.pass_context
 def status(ctx: click.Context, as_json: bool) -> None:
-    """Print whether they are kept, where, and how many conversations there are."""
+    """Print whether questions and answers are stored, the store's path, and the number of conversations."""
     place = ctx.meta[_PLACE]
     with store_at(place) as store:
         facts = {

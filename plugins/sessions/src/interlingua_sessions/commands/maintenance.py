@@ -76,7 +76,7 @@ def _as_json(one: Repriced) -> dict[str, Any]:
 @plugin_option
 @click.pass_context
 def verify_command(ctx: click.Context, session: str | None, place: str | None, as_json: bool) -> None:
-    """Check that stored sessions are whole.
+    """Check stored sessions for faults.
 
     Exit code 1 when something is wrong that sending would not repair.
     """
@@ -145,7 +145,7 @@ def _naming_the_option() -> Iterator[None]:
 @store_option
 @plugin_option
 def import_command(file: Path, session_id: str | None, place: str | None) -> None:
-    """Make a session of a JSON Lines file.
+    """Create a session from a JSON Lines file.
 
     An export, or lines of canonical messages; FILE - is standard input. All of it is stored or nothing.
     """

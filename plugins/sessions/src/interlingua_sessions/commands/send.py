@@ -40,7 +40,7 @@ def send_command(context: CommandContext, session: str, text: tuple[str, ...], m
                  instructions: str | None, fragments: tuple[str, ...], media: tuple[str, ...],
                  typed: tuple[tuple[str, str], ...], url: str | None, again: bool, options: Mapping[str, Any],
                  place: str | None, as_json: bool) -> None:  # fmt: skip
-    """Say something in a session and print the answer.
+    """Ask a question in a session and print the answer.
 
     Text piped in stands before TEXT, or in place of a - in it. Ctrl-C stops the answer and keeps what came. A session
     that is not there is made; without --model the one it was begun with answers, or the one it was switched to. With

@@ -84,7 +84,7 @@ def _said(message: Message, *, whole: bool) -> str:
 
 
 def _first_line(parts: Iterable[str]) -> str:
-    """Return one line, cut off on a terminal alone."""
+    """Return one line, shortened only on a terminal."""
     line = " ".join(" ".join(parts).split())
     return line if len(line) <= _SHORT or not sys.stdout.isatty() else "".join(islice(line, _SHORT)) + "…"
 
@@ -107,7 +107,7 @@ def _why(message: Message) -> str | None:
 def switch_command(
     context: CommandContext, session: str, model: str | None, reason: str | None, clear: bool, place: str | None
 ) -> None:
-    """Let another model answer in a session from now on.
+    """Use another model for a session from now on.
 
     Refused, with the reason, where the model cannot carry what the session holds.
     """

@@ -50,7 +50,7 @@ class StoredConversation:
 
     @property
     def without_answer(self) -> str:
-        """The message after a question without an answer; a question that no model could take is not stored."""
+        """The note after a question without an answer; a question that no model could take is not stored."""
         last = self._session.messages[-1:]
         if not last or last[0].role not in (Role.USER, Role.TOOL):
             return "(no answer)"

@@ -1,1 +1,1 @@
-"""Routing: which model answers a turn, by the policy chain, and why, on record."""
+"""Routing: chooses the model that answers a turn by a chain of policies, and records the reason."""

@@ -1,4 +1,4 @@
-"""Routing policies and their stored JSON, and what a policy proposed that cannot answer."""
+"""Routing policies, their stored JSON, and the errors for proposals that cannot answer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MANUAL_REASON = "the session's model was chosen by hand"
 
 
 class ChainPolicy(StrEnum):
-    """The links of the chain, in the order they are asked."""
+    """The policies of the chain, in the order in which they are consulted."""
 
     PER_MESSAGE_OVERRIDE = "per_message_override"
     MANUAL_STICKY = "manual_sticky"
@@ -134,7 +134,7 @@ class RoutingPolicy:
 
 
 def encode_policy(policy: RoutingPolicy) -> dict[str, Any]:
-    """Return a policy as JSON; what has its default is left out."""
+    """Return a policy as JSON, without fields that have their default."""
     written = {**policy.extra, **_differing(policy)}
     written.pop("extra", None)
     written.pop("tool_models", None)

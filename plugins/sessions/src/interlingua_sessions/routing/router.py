@@ -1,4 +1,4 @@
-"""The router: what a turn needs, which model the policies propose for it, whether that can answer, and what instead."""
+"""The router: finds what a turn needs, and the first proposed model that can answer it."""
 
 from __future__ import annotations
 
@@ -228,7 +228,7 @@ PatternStore: TypeAlias = Callable[[RoutedTurn], Recommendation | None]
 
 @attrs.frozen(kw_only=True)
 class Delegation:
-    """A planner's request that a model of its choice does this turn."""
+    """A planner's request that a given model answers this turn."""
 
     model: str
     reason: str = "the planner delegates to it"

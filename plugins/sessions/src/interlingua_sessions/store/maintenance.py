@@ -1,4 +1,4 @@
-"""Care of stored sessions: verifying them, pricing messages anew, trimming what providers sent along."""
+"""Maintenance of stored sessions: verify them, reprice messages, trim stored provider data."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _STRAY_ENTRIES = """
 
 @contextmanager
 def maintenance_transaction(sql: Statements, session_id: str) -> Iterator[None]:
-    """Hold a session against other writers for care of what is in it: this is no use of it."""
+    """Lock a session for maintenance, without changing when it was last used."""
     with sql.database.transaction():
         sql.database.run("UPDATE sessions SET updated_at = updated_at WHERE id = ?", (session_id,))  # locks it
         yield
@@ -209,7 +209,7 @@ def _usage_of(text: str) -> Usage:
 
 
 class _Place(NamedTuple):
-    """Where a call is asked for, and first answered behind that."""
+    """The places of a call and of its first result."""
 
     message_id: str
     block: ToolUseBlock

@@ -22,7 +22,7 @@ _MIGRATION_LOCK = 3_003_101  # any number that no other program on the server is
 
 
 class PostgresqlDatabase:
-    """One PostgreSQL database; a connection that was lost is made again at the next statement."""
+    """One PostgreSQL database. A lost connection is opened again for the next statement."""
 
     kind = "postgresql"
     commit_order: str | None = None
@@ -73,7 +73,7 @@ class PostgresqlDatabase:
         return bool(self.rows("SELECT 1 FROM pg_class WHERE relname = ? AND pg_table_is_visible(oid)", (name,)))
 
     def damage(self) -> list[str]:
-        """PostgreSQL checks its references as it writes, and its files by itself."""
+        """Return nothing: PostgreSQL checks its references and files itself."""
         return []
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""The store's records and errors, what it asks of a database, and the migrations of its tables."""
+"""The store's records and errors, the protocol of its database, and the migrations of its tables."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Database(Protocol):
     """Selects a column of JSON in the way that costs least to parse, as text or its UTF-8; `{}` is the column."""
 
     def transaction(self) -> AbstractContextManager[None]:
-        """Begin, and commit on leaving or roll back on an exception; may not be nested."""
+        """Begin a transaction; commit on leaving, roll back on an exception. Transactions cannot be nested."""
 
     def migrating(self) -> AbstractContextManager[None]:
         """A transaction that no other process migrates beside."""
@@ -58,15 +58,15 @@ class Database(Protocol):
 
 
 class SessionNotFoundError(CallerError):
-    """The store holds no session of this id."""
+    """The store has no session with this id."""
 
 
 class SessionExistsError(CallerError):
-    """The store holds a session of this id already."""
+    """The store already has a session with this id."""
 
 
 class StoreError(InterlinguaError):
-    """The database failed, or holds what this version cannot read; the message says what to do."""
+    """The database failed, or contains data this version cannot read. The message says what to do."""
 
 
 @attrs.frozen(kw_only=True)

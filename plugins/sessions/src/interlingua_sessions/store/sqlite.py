@@ -98,7 +98,7 @@ class SqliteDatabase:
             self._connection.close()
 
     def _retry(self, error: sqlite3.Error, act: Callable[[], T]) -> T:
-        """Try again what found the file busy: outside a transaction nothing happened yet."""
+        """Retry a statement while the file is locked; outside a transaction it has had no effect yet."""
         until = time.monotonic() + BUSY_SECONDS
         while True:
             busy = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY

@@ -115,7 +115,7 @@ _PENDING, _SUCCEEDED, _FAILED, _CANCELLED = (status.value for status in ToolCall
 
 @attrs.frozen
 class CallEnd:
-    """How a call ended, where more is known than its result block says: written with the result's message."""
+    """How a call ended, with details that its result block does not have; written with the result's message."""
 
     status: ToolCallStatus
     completed_at: int
@@ -139,7 +139,7 @@ class Statements:
     # Sessions
 
     def touch(self, session_id: str) -> None:
-        """Note that a session was used; this locks it until the end of the transaction.
+        """Update the time a session was last used, which locks it until the end of the transaction.
 
         Raises:
             SessionNotFoundError: it is not there.
@@ -182,12 +182,12 @@ class Statements:
         return [row[0] for row in self.database.rows("SELECT id FROM sessions ORDER BY id")]
 
     def require_session(self, session_id: str) -> None:
-        """Raise as `touch` where a session is not there."""
+        """Raise as `touch` if a session does not exist."""
         if self.one("SELECT 1 FROM sessions WHERE id = ?", (session_id,)) is None:
             raise not_found(session_id)
 
     def changes(self, session_id: str, after: str) -> SessionChanges:
-        """Return what is new in a session behind a message, in one statement; raises as `touch`."""
+        """Return what was added to a session after a message, in one statement; raises as `touch`."""
         rows = self.database.rows(self._changes, (after, session_id, PAGE))
         if not rows:
             raise not_found(session_id)
@@ -242,7 +242,7 @@ class Statements:
         return None if row is None else read_message(row)
 
     def last_id(self, session_id: str) -> str:
-        """Return the id of the newest message, or an empty text."""
+        """Return the id of the newest message, or an empty string."""
         row = self.one(_LAST, (session_id,))
         return row[0] if row else ""
 
@@ -284,7 +284,7 @@ class Statements:
         return attrs.evolve(message, id=final)
 
     def replace_partial(self, row: list[Any]) -> bool:
-        """Write a PARTIAL message anew; False if it does not exist."""
+        """Overwrite a PARTIAL message; False if it does not exist."""
         message_id, session_id, *rest = row
         return self.database.run(_REPLACE_PARTIAL, [*rest, message_id, session_id, message_id]) > 0
 
@@ -347,11 +347,11 @@ class Statements:
         return self.database.run(f"UPDATE tool_calls SET {assignments} WHERE id = ?", [*changes.values(), call]) > 0
 
     def set_run(self, call: str, started_at: int | None, error: str | None) -> bool:
-        """Note when a call's tool began to run, or why it failed; False where the call is not there."""
+        """Store when a call's tool started, or why it failed; False if the call does not exist."""
         return self.database.run(_RUN, (started_at, None if error is None else column_text(error), call)) > 0
 
     def keep_result(self, call: str, result_json: str) -> bool:
-        """Keep a result whole; False where the call is not there."""
+        """Store the full result of a call; False if the call does not exist."""
         return self.database.run(_KEEP, (result_json, call)) > 0
 
     # Session-only entries
@@ -361,7 +361,7 @@ class Statements:
         self.database.run(f"INSERT INTO session_entries ({_ENTRY}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
 
     def last_entry_id(self, session_id: str) -> str:
-        """Return the id of the newest entry, or an empty text."""
+        """Return the id of the newest entry, or an empty string."""
         row = self.one("SELECT max(id) FROM session_entries WHERE session_id = ?", (session_id,))
         return (row and row[0]) or ""
 
@@ -373,19 +373,19 @@ class Statements:
 
 
 def not_found(session_id: str) -> SessionNotFoundError:
-    """Return the error that says a session is not there."""
+    """Return the error for a session that does not exist."""
     return SessionNotFoundError(
         f"there is no session {session_id!r} in this store (`interlingua session list` shows them)"
     )
 
 
 def no_tool_call(tool_use_id: str) -> CallerError:
-    """Return the error that says a tool call is not there."""
+    """Return the error for a tool call that does not exist."""
     return CallerError(f"there is no tool call {tool_use_id!r} in this store")
 
 
 def read_pages(pages: Iterable[list[Row]]) -> Iterator[Message]:
-    """Yield the messages of pages, each page decoded as one load.
+    """Yield the messages of pages, decoding each page in one step.
 
     Raises:
         StoreError: a message cannot be read.
@@ -466,12 +466,12 @@ def time_of(stamp: int) -> datetime:
 
 
 def now_stamp() -> int:
-    """Return the present in microseconds since 1970."""
+    """Return the current time in microseconds since 1970."""
     return time_ns() // 1000
 
 
 def column_text(text: str) -> str:
-    """Return text that both databases can hold in a column; broken text as the codec writes it."""
+    """Return a string that both databases accept; lone surrogates are written as the codec writes them."""
     if text.isascii() and "\0" not in text:
         return text
     if not text.isascii():
@@ -523,7 +523,7 @@ def read_line(row: Row) -> str:
 
 
 def _metadata(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the metadata, and in it what a newer version wrote beside the fields of a message: no column is for it."""
+    """Return the metadata, with unknown message fields of a newer version, which have no column."""
     metadata: Mapping[str, Any] = data["metadata"]
     if data.keys() == _FIELDS:
         return metadata
@@ -586,5 +586,5 @@ def _successor(ulid: str) -> str:
 
 
 def may_be_last(own: str) -> bool:
-    """Tell whether a message may keep this id where no other of its session is greater."""
+    """Tell whether a message may keep this id, provided that no other id of its session is greater."""
     return _ULID.fullmatch(own) is not None or (own < new_ulid() and own.isascii() and own.isprintable())

@@ -71,7 +71,7 @@ class Store:
         self._sql = Statements(database)
 
     def close(self) -> None:
-        """Close the database; a closed store answers no more."""
+        """Close the database. A closed store raises on every call."""
         self.database.close()
 
     def __enter__(self) -> Self:
@@ -90,7 +90,7 @@ class Store:
         active_model: str | None = None,
         routing_policy: Mapping[str, Any] | None = None,
     ) -> SessionRecord:
-        """Make a session; without an id it gets a ULID.
+        """Create a session; without an id it gets a ULID.
 
         Raises:
             SessionExistsError: there is one of this id.
@@ -125,7 +125,7 @@ class Store:
         return self._sql.session(session_id)
 
     def changes(self, session_id: str, *, after: str | None = None) -> SessionChanges:
-        """Return what is new in a session behind a message, read by one statement: what others wrote meanwhile."""
+        """Return what other writers added to a session after a message, read with one statement."""
         return self._sql.changes(session_id, after or "")
 
     # Messages
@@ -264,7 +264,7 @@ class Store:
     def turns(
         self, session_id: str | None = None, *, words: Sequence[str] = (), tools: Iterable[str] = ()
     ) -> Iterator[LoggedTurn]:
-        """Yield questions with what followed them, of all sessions or one, the newest first.
+        """Yield questions with their answers and tool results, of all sessions or of one, the newest first.
 
         Args:
             session_id: only of this session.
@@ -299,7 +299,7 @@ class Store:
         return self._sql.tool_calls(session_id, "".join(f" AND c.{name} = ?" for name in given), *given.values())
 
     def unanswered_tool_calls(self, session_id: str) -> list[ToolCallRecord]:
-        """Return the calls that no tool message answers yet, cancelled ones left out."""
+        """Return the calls that no tool message answers yet, except cancelled ones."""
         return self._sql.tool_calls(session_id, " AND c.result_message_id IS NULL AND c.status <> 'cancelled'")
 
     def failed_tool_calls(self, session_id: str) -> list[ToolCallRecord]:
@@ -307,7 +307,7 @@ class Store:
         return self.tool_calls(session_id, status=ToolCallStatus.FAILED)
 
     def count_failed_tool_calls(self) -> dict[str, int]:
-        """Return how many calls failed, by session id, sessions without any left out."""
+        """Return the number of failed calls by session id; sessions without failed calls are omitted."""
         sql = "SELECT session_id, count(*) FROM tool_calls WHERE status = 'failed' GROUP BY session_id"
         return dict(self.database.rows(sql))
 
@@ -320,7 +320,7 @@ class Store:
         completed_at: datetime | None = None,
         error: str | None = None,
     ) -> None:
-        """Change what is given. A status other than PENDING without `completed_at` is completed now.
+        """Change the fields that are passed. A status other than PENDING without `completed_at` is completed now.
 
         Appending the tool message sets result, status (failed when the result is an error; a cancelled call stays
         cancelled) and `completed_at` by itself.
@@ -344,7 +344,7 @@ class Store:
                 raise no_tool_call(tool_use_id)
 
     def keep_result(self, result: ToolResultBlock) -> None:
-        """Keep a tool's result whole, beside the message that holds it shortened; a second one replaces the first.
+        """Store the full result of a tool whose message holds a shortened one; a second call replaces the first.
 
         Raises:
             CallerError: there is no such call.
@@ -355,7 +355,7 @@ class Store:
             self._sql.keep_result(column_text(result.tool_use_id), text)
 
     def kept_result(self, tool_use_id: str) -> ToolResultBlock | None:
-        """Return the whole result that was kept, or None."""
+        """Return the full result that was stored, or None."""
         row = self._sql.one("SELECT result_json FROM kept_results WHERE tool_call_id = ?", (column_text(tool_use_id),))
         return None if row is None else loads_message(row[0]).tool_results[0]
 
@@ -440,7 +440,7 @@ class Store:
         return transfer.export_lines(self._sql, session_id)
 
     def export_jsonl(self, session_id: str, path: Path, *, progress: Progress | None = None) -> int:
-        """Write those lines to a file, and return how many they are; the file is whole or not there."""
+        """Write those lines to a file and return their number; an incomplete file is never left behind."""
         return transfer.write_lines(self.export_lines(session_id), path, progress)
 
     def import_lines(self, lines: Iterable[str | bytes], session_id: str | None = None) -> SessionRecord:
@@ -472,7 +472,7 @@ class Store:
 
     @contextmanager
     def _writing(self, session_id: str) -> Iterator[None]:
-        """Hold a session for writing, and note that it was used."""
+        """Lock a session for writing and update when it was last used."""
         with self.database.transaction():
             self._sql.touch(session_id)
             yield

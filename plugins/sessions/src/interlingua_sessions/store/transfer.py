@@ -1,4 +1,4 @@
-"""Sessions as lines of JSON: a header, the messages, then what is stored beside them (docs/sessions/store.md)."""
+"""Sessions as lines of JSON: a header, the messages, then the other records (docs/sessions/store.md)."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def export_lines(sql: Statements, session_id: str) -> Iterator[str]:
 
 
 def write_lines(lines: Iterable[str], path: Path, progress: Callable[[int], None] | None) -> int:
-    """Write lines to a file that is whole or not there, and return how many they are.
+    """Write lines to a file and return their number; an incomplete file is never left behind.
 
     Raises:
         CallerError: the file cannot be written.
@@ -119,7 +119,7 @@ def read_lines(path: Path, progress: Callable[[int], None] | None) -> Iterator[I
 
 
 def import_lines(sql: Statements, lines: Iterable[str | bytes], session_id: str | None) -> str:
-    """Make a session of lines in one transaction, and return its id; errors as `Store.import_lines`."""
+    """Create a session from lines in one transaction and return its id; errors as `Store.import_lines`."""
     with sql.database.transaction():
         running: _Import | None = None
         for number, line in enumerate(lines, 1):
@@ -166,7 +166,7 @@ def _other_lines(database: Database, session_id: str) -> Iterator[str]:
 
 
 def _message_line(row: Row) -> str:
-    """Return a message's line; what a newer version wrote beside its fields goes back there."""
+    """Return a message's line, with the unknown fields that a newer version wrote."""
     line = read_line(row)
     return dumps_message(loads_message(line)) if UNKNOWN in line else line
 
@@ -201,7 +201,7 @@ class _Import:
         self._last_entry = ""
 
     def take(self, data: dict[str, Any], line: str | bytes) -> None:
-        """Store what one line holds."""
+        """Store the record of one line."""
         kind = None if "role" in data else data.get("type")
         if kind is None:
             for message in split_tool_results(loads_message(line)):
@@ -213,7 +213,7 @@ class _Import:
             raise ValueError(f"this version knows no record of type {kind!r}: update interlingua-sessions")
 
     def close(self) -> None:
-        """Restore when the session was used last: importing is no use of it."""
+        """Restore the time the session was last used, because importing does not count as use."""
         self._database.run("UPDATE sessions SET updated_at = ? WHERE id = ?", (self._updated, self.session_id))
 
     def _tool_call(self, data: dict[str, Any]) -> None:
@@ -300,7 +300,7 @@ class IdMap:
         return self._messages[old]
 
     def call(self, old: str) -> str:
-        """Return the id of the last call that the file names so."""
+        """Return the new id of the last call with this id in the file."""
         return self._calls.get(old, old)
 
     def renamed(self, message: Message) -> Message:
