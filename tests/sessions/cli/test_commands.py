@@ -253,7 +253,7 @@ def test_the_group_lists_what_the_commands_say(run: Run) -> None:
         command = group.get_command(None, name)  # type: ignore[arg-type]
         assert command is not None
         assert (command.name, (command.help or "").partition("\n")[0]) == (name, summary)
-    assert "Check that stored sessions are whole." in run("session", "--help").stdout
+    assert "Check stored sessions for faults." in run("session", "--help").stdout
 
 
 def test_help_opens_no_database(home: Path) -> None:

@@ -11,13 +11,13 @@ from interlingua_cli.root import LazyGroup
 
 _COMMANDS = {
     "export": ("maintenance", "Write a session to a JSON Lines file."),
-    "import": ("maintenance", "Make a session of a JSON Lines file."),
+    "import": ("maintenance", "Create a session from a JSON Lines file."),
     "list": ("show", "List sessions, the latest used first."),
     "reprice": ("maintenance", "Price stored answers anew from today's catalogues."),
-    "send": ("send", "Say something in a session and print the answer."),
+    "send": ("send", "Ask a question in a session and print the answer."),
     "show": ("show", "Show a session's messages, and why each model answered."),
-    "switch": ("show", "Let another model answer in a session from now on."),
-    "verify": ("maintenance", "Check that stored sessions are whole."),
+    "switch": ("show", "Use another model for a session from now on."),
+    "verify": ("maintenance", "Check stored sessions for faults."),
 }
 
 

@@ -339,7 +339,7 @@ def path_command(ctx: click.Context) -> None:
 @json_option
 @click.pass_context
 def status(ctx: click.Context, as_json: bool) -> None:
-    """Print whether questions and answers are stored, the store's path, and the number of conversations."""
+    """Print whether the store is on, its path, and the number of conversations."""
     place = ctx.meta[_PLACE]
     with store_at(place) as store:
         facts = {
