@@ -119,10 +119,12 @@ def test_a_large_chunk_is_passed_on_as_it_arrives() -> None:
     assert [len(data) for data in read([HEAD, body[:300], body[300:600], body[600:]], joined=True)[0]][:2] == [1, 289]
 
 
-def test_httpx_keeps_its_pool_where_the_own_transport_replaces_it() -> None:
+def test_httpx_keeps_the_names_by_which_chunks_are_joined() -> None:
     """Otherwise nothing breaks, but deltas are read one by one."""
-    assert hasattr(httpx.HTTPTransport(), "_pool")
-    assert hasattr(httpx.AsyncHTTPTransport(), "_pool")
+    for client in (httpx.Client(proxy="http://proxy.invalid"), httpx.AsyncClient(proxy="http://proxy.invalid")):
+        for transport in (client._transport, *client._mounts.values()):
+            assert hasattr(transport, "_pool")
+            assert hasattr(transport._pool, "_network_backend")
 
 
 EVENTS = [b"data: %d\n\n" % number for number in range(500)]
@@ -136,13 +138,22 @@ async def count(url: str, io: IO) -> list[bytes]:
     return pieces
 
 
+@pytest.mark.parametrize("proxy", [False, True])
 @pytest.mark.parametrize("backend", ["blocking", "asyncio", "trio"])
-def test_the_own_transports_read_so(backend: str) -> None:
+def test_the_own_transports_read_so(backend: str, proxy: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
     with faulty([head("transfer-encoding: chunked"), chunked(*EVENTS)]) as server:
+        url = server.url
+        if proxy:
+            url = "http://service.invalid/answer"
+            monkeypatch.setenv("http_proxy", server.url)
         if backend == "blocking":
-            pieces = run_without_waiting(count(server.url, blocking_io(None, None)))
+            pieces = run_without_waiting(count(url, blocking_io(None, None)))
         else:
-            pieces = anyio.run(count, server.url, async_io(None, None), backend=backend)
+            pieces = anyio.run(count, url, async_io(None, None), backend=backend)
+        assert [one.startswith(b"POST http://service.invalid/") for one in server.requests] == [proxy]
 
     assert b"".join(pieces) == b"".join(EVENTS)
     assert len(pieces) < 50

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, suppress
 from inspect import iscoroutinefunction
 from typing import Any, NoReturn
-from urllib.request import getproxies
 
-import httpcore
 import httpx
 
+from interlingua._http.joining import AsyncJoiningBackend, JoiningBackend
 from interlingua.errors import CallerError
 from interlingua.transport import (
     HttpRequest,
@@ -24,9 +23,6 @@ from interlingua.transport import (
 
 # A client whose timeouts are all httpx's default was created without timeouts: five seconds would cut most answers off.
 _LIBRARY_DEFAULT = {5.0}
-
-# No pool limit: the caller's threads or tasks decide how many requests run at once.
-_POOL: dict[str, Any] = {"max_connections": None, "max_keepalive_connections": None, "keepalive_expiry": 5.0}
 
 
 def check_client(client: Any, *, blocking: bool) -> None:
@@ -55,14 +51,16 @@ def has_own_timeouts(client: Any) -> bool:
 class _Base:
     """Building requests, and the errors of httpx, for both transports.
 
-    The own transport of a client without proxies is called directly, without httpx's client around it: that takes a
-    third of the time. Tools that watch or replay httpx do so at its transports, and see these requests like any other.
+    Without proxies, our own client's transport is called directly, without the client around it: that takes a third of
+    the time. Tools that watch or replay httpx do so at its transports, and see these requests like any other.
     """
 
-    _client: Any  # an httpx client; for what is not sent directly
-    _direct: Any = None  # an httpx transport
-
-    def __init__(self) -> None:
+    def __init__(self, client: Any, new_client: Any, backend: Any) -> None:
+        self._owns = client is None
+        self._client = _join_chunks(new_client, backend) if client is None else client
+        # which of the client's transports sends depends on the address if there are proxies
+        proxies = any(getattr(self._client, "_mounts", {"": True}).values())
+        self._direct: Any = getattr(self._client, "_transport", None) if self._owns and not proxies else None
         self._last: tuple[str, Mapping[str, str], Any] = ("", {}, None)
 
     def _build(self, request: HttpRequest, limits: TimeLimits) -> tuple[httpx.Request, dict[str, Any] | None]:
@@ -139,20 +137,11 @@ class HttpxTransport(_Base):
     """Sends by httpx.
 
     Args:
-        client: the caller's client, which stays open; None creates an httpx transport.
+        client: the caller's client, which stays open; None creates one.
     """
 
     def __init__(self, client: Any = None) -> None:
-        super().__init__()
-        self._client, self._owns = client, client is None
-        if client is None and _has_proxies():
-            self._client = httpx.Client(limits=httpx.Limits(**_POOL))
-        elif client is None:
-            context = httpx.create_ssl_context()
-            self._direct = httpx.HTTPTransport(verify=context)
-            if hasattr(self._direct, "_pool"):  # without it, deltas are read one by one
-                self._direct._pool = httpcore.ConnectionPool(ssl_context=context, network_backend=_joining(), **_POOL)
-            self._client = httpx.Client(transport=self._direct)
+        super().__init__(client, httpx.Client, JoiningBackend())
 
     def open(self, request: HttpRequest, limits: TimeLimits) -> HttpxReply:
         """Send a request; return when the headers have arrived."""
@@ -173,21 +162,9 @@ class HttpxTransport(_Base):
 class AsyncHttpxReply(_BaseReply):
     """A reply of `AsyncHttpxTransport`."""
 
-    def __aiter__(self) -> AsyncIterator[bytes]:
-        return _AsyncPieces(self._begin(), self._limits)
-
-    async def aclose(self) -> None:
-        """Release the connection."""
-        await self._response.aclose()
-
-
-class _AsyncPieces:
-    """The pieces of a body. Not a generator, because the event loop would have to close an unfinished one."""
-
-    def __init__(self, body: Any, limits: TimeLimits) -> None:
-        self._next, self._limits = aiter(body).__anext__, limits
-
-    def __aiter__(self) -> _AsyncPieces:
+    # not a generator, because the event loop would have to close an unfinished one
+    def __aiter__(self) -> AsyncHttpxReply:
+        self._next = aiter(self._begin()).__anext__
         return self
 
     async def __anext__(self) -> bytes:
@@ -199,22 +176,16 @@ class _AsyncPieces:
             _raise_typed(error, self._limits)
         return piece
 
+    async def aclose(self) -> None:
+        """Release the connection."""
+        await self._response.aclose()
+
 
 class AsyncHttpxTransport(_Base):
     """As `HttpxTransport`, on asyncio and trio; its connections belong to the event loop that opened them."""
 
     def __init__(self, client: Any = None) -> None:
-        super().__init__()
-        self._client, self._owns = client, client is None
-        if client is None and _has_proxies():
-            self._client = httpx.AsyncClient(limits=httpx.Limits(**_POOL))
-        elif client is None:
-            context = httpx.create_ssl_context()
-            self._direct = httpx.AsyncHTTPTransport(verify=context)
-            if hasattr(self._direct, "_pool"):
-                pool = httpcore.AsyncConnectionPool(ssl_context=context, network_backend=_joining_async(), **_POOL)
-                self._direct._pool = pool
-            self._client = httpx.AsyncClient(transport=self._direct)
+        super().__init__(client, httpx.AsyncClient, AsyncJoiningBackend())
 
     async def open(self, request: HttpRequest, limits: TimeLimits) -> AsyncHttpxReply:
         """Send a request; return when the headers have arrived."""
@@ -237,21 +208,19 @@ def new_transport(*, blocking: bool) -> HttpxTransport | AsyncHttpxTransport:
     return HttpxTransport() if blocking else AsyncHttpxTransport()
 
 
-def _has_proxies() -> bool:
-    proxies = getproxies()
-    return any(proxies.get(name) for name in ("http", "https", "all"))
+def _join_chunks(new_client: Any, backend: Any) -> Any:
+    """Return a new httpx client whose transports, those of proxies included, read by a network backend.
 
-
-def _joining() -> Any:
-    from interlingua._http.joining import JoiningBackend  # noqa: PLC0415
-
-    return JoiningBackend()
-
-
-def _joining_async() -> Any:
-    from interlingua._http.joining import AsyncJoiningBackend  # noqa: PLC0415
-
-    return AsyncJoiningBackend()
+    httpx has no argument for one. If it renames these attributes, deltas are read one by one, and a test fails.
+    """
+    # No pool limit: the caller's threads or tasks decide how many requests run at once.
+    limits = httpx.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=5.0)
+    client = new_client(verify=httpx.create_ssl_context(), limits=limits)
+    for transport in (getattr(client, "_transport", None), *getattr(client, "_mounts", {}).values()):
+        pool: Any = getattr(transport, "_pool", None)
+        if hasattr(pool, "_network_backend"):
+            pool._network_backend = backend
+    return client
 
 
 def _raise_typed(error: Exception, limits: TimeLimits, url: str | None = None) -> NoReturn:
