@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import importlib
 import re
 import sys
 import tomllib
@@ -124,11 +125,8 @@ def inner_imports() -> list[str]:
 
 
 def exported_names() -> list[str]:
-    """Return `interlingua.__all__`, read from the source."""
-    for node in ast.parse(text_of(CORE / "src" / "interlingua" / "__init__.py")).body:
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
-            return list(ast.literal_eval(node.value))
-    return []
+    """Return `interlingua.__all__`."""
+    return list(importlib.import_module("interlingua").__all__)
 
 
 # -- words and references --------------------------------------------------------------------------------------------

@@ -1,23 +1,19 @@
-"""The table of rules in docs/reference/format.md, made from docstrings: `python -m tests.core.request.page`."""
+"""The table of rules in docs/reference/format.md, made from the rules: `python -m tests.core.request.page`."""
 
 from __future__ import annotations
-
-import inspect
 
 from interlingua._request.rules import RULES
 from tests.support import tree
 
 PAGE = tree.ROOT / "docs" / "reference" / "format.md"
-BEGIN = "<!-- rules: written by `python -m tests.core.request.page` from the docstrings in request/rules.py -->\n"
+BEGIN = "<!-- rules: written by `python -m tests.core.request.page` from _request/rules.py -->\n"
 END = "<!-- end of rules -->\n"
 
 
 def table() -> str:
     """Return the table as it should be: number and name, the rule, what happens where it is broken."""
     rows = ["| rule | statement | if it is broken |", "|---|---|---|"]
-    for number, function in sorted(RULES.items()):
-        holds, _, broken = (inspect.getdoc(function) or "").partition("\n\n")
-        rows.append(f"| **{number}** `{function.__name__[4:]}` | {_line(holds)} | {_line(broken)} |")
+    rows += [f"| **{one.number}** `{one.name}` | {one.holds} | {one.broken} |" for one in RULES.values()]
     return "\n".join(rows) + "\n"
 
 
@@ -26,10 +22,6 @@ def text() -> str:
     page = PAGE.read_text(encoding="utf-8")
     head, _, rest = page.partition(BEGIN)
     return f"{head}{BEGIN}\n{table()}\n{END}{rest.partition(END)[2]}"
-
-
-def _line(paragraph: str) -> str:
-    return " ".join(paragraph.split())
 
 
 if __name__ == "__main__":

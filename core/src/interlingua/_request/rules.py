@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, timedelta
-from functools import wraps
 from typing import Any, get_args
 
 import attrs
@@ -25,9 +24,6 @@ from interlingua.types.messages import SCHEMA_VERSION, Message, MessageStatus, P
 from interlingua.types.tools import ToolDefinition
 
 ULID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
-
-RULES: dict[int, Callable[..., Any]] = {}
-"""Every rule by its number."""
 
 _SNAKE_CASE = re.compile(r"[a-z][a-z0-9_]*")
 _BLOCKS = frozenset(get_args(ContentBlock))
@@ -62,33 +58,47 @@ class Violation:
         return f"I{self.number:02} {self.path}: {self.message}"
 
 
-_Found = Iterator[tuple[str, str] | tuple[str, str, bool] | tuple[tuple[int, str], str]]
-_Check = Callable[..., Iterator[Violation]]
+Place = str | tuple[int, str]
+"""A path; in a conversation, the index of the message and the path in it."""
+
+_Found = Iterator[tuple[Place, str] | tuple[Place, str, bool]]
+RULES: dict[int, _Rule] = {}
+STOPS = "Stops a request."
+REPORTED = "Reported: no request carries it."
 
 
-def rule(*, repairable: bool) -> Callable[[Callable[..., _Found]], _Check]:
-    """Register a rule function in RULES under the number and name in its name, `iNN_name`.
+@attrs.frozen
+class _Rule:
+    """One rule; called with its subject (a message, a conversation or tools), it yields the violations."""
 
-    The function yields violations: the path (in a conversation the message's index and the path in it), a sentence and,
-    if it differs from `repairable`, whether this one is repairable.
-    """
+    number: int
+    name: str
+    holds: str  # the rule, one sentence
+    broken: str  # what happens to a request that breaks it
+    repairable: bool  # unless a violation says otherwise
+    find: Callable[[Any], _Found]  # yields place, sentence and, if it differs, whether this one is repairable
 
-    def register(function: Callable[..., _Found]) -> _Check:
-        number, name = int(function.__name__[1:3]), function.__name__[4:]
-        if number in RULES:
-            raise ValueError(f"rule {number} is there twice")
+    def __call__(self, subject: Any) -> Iterator[Violation]:
+        """Yield the violations."""
+        for place, text, *own in self.find(subject):
+            index, path = place if isinstance(place, tuple) else (None, place)
+            yield Violation(
+                number=self.number,
+                rule=self.name,
+                path=path if index is None else f"messages[{index}].{path}",
+                message=text,
+                repairable=own[0] if own else self.repairable,
+                message_id=None if index is None else subject[index].id,
+            )
 
-        @wraps(function)
-        def check(*subject: Any) -> Iterator[Violation]:
-            for place, text, *own in function(*subject):
-                facts: dict[str, Any] = {"path": place, "repairable": own[0] if own else repairable}
-                if isinstance(place, tuple):
-                    index, path = place
-                    facts |= {"path": f"messages[{index}].{path}", "message_id": subject[0][index].id}
-                yield Violation(number=number, rule=name, message=text, **facts)
 
-        RULES[number] = check
-        return check
+def rule(broken: str, *, repairable: bool = False) -> Callable[[Callable[[Any], _Found]], _Rule]:
+    """Make a function named `iNN_name`, whose docstring is the rule, one of RULES."""
+
+    def register(find: Callable[[Any], _Found]) -> _Rule:
+        number, name = int(find.__name__[1:3]), find.__name__[4:]
+        made = RULES[number] = _Rule(number, name, find.__doc__ or "", broken, repairable, find)
+        return made
 
     return register
 
@@ -116,33 +126,24 @@ def _is_complete(message: Message) -> bool:
     return message.metadata.status is _COMPLETE
 
 
-@rule(repairable=True)
+@rule("Repaired: the message is left out of the request; a user message is replaced by a placeholder.", repairable=True)
 def i01_content_is_not_empty(message: Message) -> _Found:
-    """A message other than a system message holds at least one block.
-
-    Repaired: the message is left out of the request; a user message is replaced by a placeholder.
-    """
+    """A message other than a system message holds at least one block."""
     if not message.content and message.role is not Role.SYSTEM:
         yield "content", f"a {message.role} message holds nothing"
 
 
-@rule(repairable=False)
+@rule(STOPS)
 def i02_content_holds_blocks(message: Message) -> _Found:
-    """Every item of `content` is a content block.
-
-    Stops a request.
-    """
+    """Every item of `content` is a content block."""
     for index, block in enumerate(message.content):
         if type(block) not in _BLOCKS:
             yield f"content[{index}]", f"expected a content block, got {type(block).__name__}"
 
 
-@rule(repairable=False)
+@rule("Repaired if it is media, which is left out; any other block stops a request.")
 def i03_system_holds_text(message: Message) -> _Found:
-    """A system message holds text only.
-
-    Repaired if it is media, which is left out; any other block stops a request.
-    """
+    """A system message holds text only."""
     if message.role is not Role.SYSTEM:
         return
     for index, block in enumerate(message.content):
@@ -150,12 +151,9 @@ def i03_system_holds_text(message: Message) -> _Found:
             yield f"content[{index}]", f"a system message holds text only, not {block.type}", type(block) in _MEDIA
 
 
-@rule(repairable=False)
+@rule(STOPS)
 def i04_only_assistants_call_and_think(message: Message) -> _Found:
-    """Tool calls and thinking are in assistant messages only.
-
-    Stops a request.
-    """
+    """Tool calls and thinking are in assistant messages only."""
     if message.role is Role.ASSISTANT:
         return
     for index, block in enumerate(message.content):
@@ -164,12 +162,9 @@ def i04_only_assistants_call_and_think(message: Message) -> _Found:
             yield f"content[{index}]", text
 
 
-@rule(repairable=False)
+@rule("Stops a request; of several results in one message each is sent by itself.")
 def i05_tool_messages_hold_one_result(message: Message) -> _Found:
-    """A tool message holds one tool result and nothing else, and results are in tool messages only.
-
-    Stops a request; of several results in one message each is sent by itself.
-    """
+    """A tool message holds one tool result and nothing else, and results are in tool messages only."""
     results = 0
     for index, block in enumerate(message.content):
         if (type(block) is ToolResultBlock) is (message.role is Role.TOOL):
@@ -182,12 +177,9 @@ def i05_tool_messages_hold_one_result(message: Message) -> _Found:
         yield "content", f"{results} results in one tool message; it answers one call", True
 
 
-@rule(repairable=True)
+@rule("Repaired: any other block is left out.", repairable=True)
 def i06_results_hold_text_and_media(message: Message) -> _Found:
-    """A tool result holds text and media.
-
-    Repaired: any other block is left out.
-    """
+    """A tool result holds text and media."""
     for index, block in enumerate(message.content):
         if type(block) is not ToolResultBlock:
             continue
@@ -197,34 +189,25 @@ def i06_results_hold_text_and_media(message: Message) -> _Found:
                 yield path, f"{part.type} in a tool result"
 
 
-@rule(repairable=True)
+@rule("Reported: a model may invent a name; it is kept and sent in a form that the target takes.", repairable=True)
 def i07_called_names_are_canonical(message: Message) -> _Found:
-    """The name of a called tool is lower snake_case.
-
-    Reported: a model may invent a name; it is kept and sent in a form that the target takes.
-    """
+    """The name of a called tool is lower snake_case."""
     for index, block in enumerate(message.content):
         if type(block) is ToolUseBlock and not _SNAKE_CASE.fullmatch(block.name):
             yield f"content[{index}].name", f"{block.name!r} is not a canonical tool name"
 
 
-@rule(repairable=False)
+@rule(STOPS)
 def i08_critical_points_at_blocks(message: Message) -> _Found:
-    """Every index in `metadata.critical` is the index of a block.
-
-    Stops a request.
-    """
+    """Every index in `metadata.critical` is the index of a block."""
     for place, index in enumerate(message.metadata.critical):
         if not 0 <= index < len(message.content):
             yield f"metadata.critical[{place}]", f"there is no block {index}"
 
 
-@rule(repairable=False)
+@rule("Stops a request: the origin decides which ids and which thinking may be sent back.")
 def i09_generated_names_its_model(message: Message) -> _Found:
-    """A generated message has `model` and `provider`, and the model is `<provider>:<name>`.
-
-    Stops a request: the origin decides which ids and which thinking may be sent back.
-    """
+    """A generated message has `model` and `provider`, and the model is `<provider>:<name>`."""
     if not is_generated(message):
         return
     metadata = message.metadata
@@ -236,12 +219,9 @@ def i09_generated_names_its_model(message: Message) -> _Found:
         yield "metadata.model", f"model {metadata.model!r} is not one of provider {metadata.provider!r}"
 
 
-@rule(repairable=True)
+@rule(REPORTED, repairable=True)
 def i10_generated_has_routing(message: Message) -> _Found:
-    """A generated message has a routing record with the same model.
-
-    Reported: no request carries it.
-    """
+    """A generated message has a routing record with the same model."""
     if not is_generated(message):
         return
     routing = message.metadata.routing
@@ -252,33 +232,24 @@ def i10_generated_has_routing(message: Message) -> _Found:
         yield "metadata.routing.chosen_model", text
 
 
-@rule(repairable=True)
+@rule(REPORTED, repairable=True)
 def i11_generated_has_usage(message: Message) -> _Found:
-    """A generated message has a usage, even if every field is None.
-
-    Reported: no request carries it.
-    """
+    """A generated message has a usage, even if every field is None."""
     if is_generated(message) and message.metadata.usage is None:
         yield "metadata.usage", "a generated message has no usage"
 
 
-@rule(repairable=True)
+@rule(REPORTED, repairable=True)
 def i12_cost_names_its_prices(message: Message) -> _Found:
-    """A cost has the `pricing_version` it was computed with, or `source` if another system computed it.
-
-    Reported: no request carries it.
-    """
+    """A cost has the `pricing_version` it was computed with, or `source` if another system computed it."""
     usage = message.metadata.usage
     if usage is not None and usage.cost_usd is not None and usage.pricing_version is None:
         yield "metadata.usage.pricing_version", "a cost without its pricing_version"
 
 
-@rule(repairable=False)
+@rule(STOPS)
 def i13_tool_messages_name_their_call(message: Message) -> _Found:
-    """A tool message has a `parent_tool_use_id`, and it is the call that its result answers.
-
-    Stops a request.
-    """
+    """A tool message has a `parent_tool_use_id`, and it is the call that its result answers."""
     if message.role is not Role.TOOL:
         return
     parent = message.metadata.parent_tool_use_id
@@ -290,68 +261,50 @@ def i13_tool_messages_name_their_call(message: Message) -> _Found:
             yield f"content[{index}].tool_use_id", f"answers {block.tool_use_id!r}, the message says {parent!r}"
 
 
-@rule(repairable=True)
+@rule(REPORTED, repairable=True)
 def i14_generated_ids_are_ulids(message: Message) -> _Found:
-    """The id of a generated message is a ULID.
-
-    Reported: no request carries it.
-    """
+    """The id of a generated message is a ULID."""
     if is_generated(message) and not ULID.fullmatch(message.id):
         yield "id", f"{message.id!r} is not a ULID"
 
 
-@rule(repairable=False)
+@rule(STOPS)
 def i15_created_at_is_utc(message: Message) -> _Found:
-    """`created_at` is a UTC time.
-
-    Stops a request.
-    """
+    """`created_at` is a UTC time."""
     offset = message.created_at.utcoffset()
     if offset != timedelta(0):
         yield "created_at", "has no time zone" if offset is None else f"is {offset} from UTC"
 
 
-@rule(repairable=False)
+@rule("Reported if it is newer; one below 1 stops a request.")
 def i16_schema_version_is_known(message: Message) -> _Found:
-    """`schema_version` is 1 or that of a newer format.
-
-    Reported if it is newer; one below 1 stops a request.
-    """
+    """`schema_version` is 1 or that of a newer format."""
     version = message.schema_version
     if not 1 <= version <= SCHEMA_VERSION:
         yield "schema_version", f"version {version}; this code knows 1 to {SCHEMA_VERSION}", version > SCHEMA_VERSION
 
 
-@rule(repairable=True)
+@rule(REPORTED, repairable=True)
 def i17_one_session(messages: Sequence[Message]) -> _Found:
-    """All messages of a conversation have the same `session_id`.
-
-    Reported: no request carries it.
-    """
+    """All messages of a conversation have the same `session_id`."""
     first = next((message.session_id for message in messages if _is_complete(message)), None)
     for index, message in enumerate(messages):
         if _is_complete(message) and message.session_id != first:
             yield (index, "session_id"), f"session {message.session_id!r}, the conversation began in {first!r}"
 
 
-@rule(repairable=True)
+@rule(REPORTED, repairable=True)
 def i18_ids_are_unique(messages: Sequence[Message]) -> _Found:
-    """No two messages of a conversation have the same id.
-
-    Reported: no request carries it.
-    """
+    """No two messages of a conversation have the same id."""
     seen: dict[str, int] = {}
     for index, message in enumerate(messages):
         if _is_complete(message) and seen.setdefault(message.id, index) != index:
             yield (index, "id"), f"{message.id!r} is the id of messages[{seen[message.id]}] too"
 
 
-@rule(repairable=True)
+@rule(REPORTED, repairable=True)
 def i19_generated_ids_increase(messages: Sequence[Message]) -> _Found:
-    """The ULIDs of generated messages increase along a conversation.
-
-    Reported: no request carries it.
-    """
+    """The ULIDs of generated messages increase along a conversation."""
     last = ""
     for index, message in enumerate(messages):
         if _is_complete(message) and is_generated(message) and ULID.fullmatch(message.id):
@@ -360,12 +313,9 @@ def i19_generated_ids_increase(messages: Sequence[Message]) -> _Found:
             last = max(last, message.id)
 
 
-@rule(repairable=True)
+@rule("Repaired: the later call gets another id in the request.", repairable=True)
 def i20_call_ids_are_unique(messages: Sequence[Message]) -> _Found:
-    """No two calls of a conversation have the same id.
-
-    Repaired: the later call gets another id in the request.
-    """
+    """No two calls of a conversation have the same id."""
     seen: set[str] = set()
     for index, message in enumerate(messages):
         for place, call in _calls(message):
@@ -374,12 +324,9 @@ def i20_call_ids_are_unique(messages: Sequence[Message]) -> _Found:
             seen.add(call)
 
 
-@rule(repairable=True)
+@rule("Repaired: the result is left out of the request.", repairable=True)
 def i21_results_answer_earlier_calls(messages: Sequence[Message]) -> _Found:
-    """A tool result answers an earlier call, and no call is answered twice.
-
-    Repaired: the result is left out of the request.
-    """
+    """A tool result answers an earlier call, and no call is answered twice."""
     open_calls: dict[str, bool] = {}
     for index, message in enumerate(messages):
         for place, call in _results(message):
@@ -392,12 +339,9 @@ def i21_results_answer_earlier_calls(messages: Sequence[Message]) -> _Found:
             open_calls[call] = True
 
 
-@rule(repairable=True)
+@rule("Repaired: an error result is filled in.", repairable=True)
 def i22_calls_are_answered(messages: Sequence[Message]) -> _Found:
-    """A call is answered before the next user or assistant message, unless the conversation ends first.
-
-    Repaired: an error result is filled in.
-    """
+    """A call is answered before the next user or assistant message, unless the conversation ends first."""
     waiting: dict[str, tuple[int, int]] = {}
     for index, message in enumerate(messages):
         if message.role is Role.USER or message.role is Role.ASSISTANT:
@@ -410,12 +354,9 @@ def i22_calls_are_answered(messages: Sequence[Message]) -> _Found:
             waiting.update({call: (index, place) for place, call in _calls(message)})
 
 
-@rule(repairable=False)
+@rule(STOPS)
 def i23_tool_names_are_unique(tools: Sequence[ToolDefinition]) -> _Found:
-    """No two tools of a request have the same name.
-
-    Stops a request.
-    """
+    """No two tools of a request have the same name."""
     seen: dict[str, int] = {}
     for index, tool in enumerate(tools):
         if seen.setdefault(tool.name, index) != index:

@@ -17,7 +17,7 @@ _NAMES = {
         "CacheHint read_tool_input result_content"
     ),
     "types.messages": (
-        "Message Role MessageMetadata MessageStatus Provenance StopReason Conversation Usage TokenBuckets "
+        "Message Role MessageMetadata MessageStatus Provenance StopReason Usage TokenBuckets "
         "CostParts RoutingDecision RoutingMode ErrorInfo Origin NO_METADATA "
         "DEFAULT_SESSION SCHEMA_VERSION TRACE_LIMIT"
     ),

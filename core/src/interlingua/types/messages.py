@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
 from enum import StrEnum
@@ -393,8 +393,6 @@ class Message:
         """How far the message got."""
         return self.metadata.status
 
-
-Conversation = Sequence[Message]
 
 TRACE_LIMIT = 65_536
 """Bytes of JSON that the trace of one message may take, by default."""
