@@ -1,4 +1,4 @@
-"""The output file: answers are appended as they arrive, synchronised in groups, and found again after a crash."""
+"""The output file: answers are appended as they arrive, synced to disk in groups, and recovered after a crash."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class BulkInput:
 
 @attrs.define
 class Leader:
-    """Where an answer is that other rows share: bytes of a line in the file, whose row has this id."""
+    """The position in the file of an answer that other rows share, and the id of its row."""
 
     offset: int
     length: int
@@ -106,11 +106,11 @@ class AnswerFile:
         return self.states[index] == _FAILED
 
     def start(self) -> None:
-        """Begin to write what is added, in the running event loop."""
+        """Start writing added lines, in the running event loop."""
         self._task = asyncio.get_running_loop().create_task(self._synchronise())
 
     async def add(self, index: int, line: bytes, *, ok: bool, key: str | None = None) -> None:
-        """Write a row's line: no kill of this process loses it, and once synchronised no other end does."""
+        """Write a row's line. It survives a kill of this process and, once synced, a crash of the machine."""
         if key is not None and ok:
             self.leaders[key] = Leader(self.size, len(line))
         rest = memoryview(line)
@@ -133,11 +133,11 @@ class AnswerFile:
         self._raise()
 
     def read(self, leader: Leader) -> Any:
-        """Return the object of a line that others share."""
+        """Return the JSON object of a line that other rows share."""
         return orjson.loads(os.pread(self._fd, leader.length, leader.offset))
 
     async def close(self) -> None:
-        """Write what is left, and let other processes have the file."""
+        """Write the remaining lines, and unlock the file for other processes."""
         self._closing = True
         self._wake.set()
         try:
@@ -157,7 +157,7 @@ class AnswerFile:
         await self.close()
 
     async def _synchronise(self) -> None:
-        """Synchronise after `GROUP` lines or `PAUSE_S`, whichever is first."""
+        """Sync to disk after `GROUP` lines or `PAUSE_S` seconds, whichever is first."""
         while not (self._closing and self._synchronised == self.size) and self._error is None:
             await self._wake.wait()
             self._wake.clear()
@@ -180,7 +180,7 @@ class AnswerFile:
             raise self._error
 
     def _check(self, source: BulkInput, asked: dict[str, Any], *, force: bool) -> None:
-        """Compare with the run that began this file, or write down what this one asks."""
+        """Compare with the run that began this file, or store this run's arguments."""
         known = {"path": str(source.path.resolve()), "rows": source.rows, "sha256": source.sha256}
         asked = orjson.loads(orjson.dumps(asked, default=str))  # as it is read again
         facts = {"format": FORMAT, "input": known, "asked": asked}
@@ -208,7 +208,7 @@ class AnswerFile:
 
 
 def recover(fd: int, path: Path, states: bytearray, leaders: dict[str, Leader]) -> int:
-    """Read what a file holds into `states` and `leaders`, cut off a last line that is not whole; return the size.
+    """Read a file into `states` and `leaders`, cut off an incomplete last line, and return the size.
 
     Raises:
         DecodeError: another line is no answer to one of the rows.
@@ -232,12 +232,12 @@ def recover(fd: int, path: Path, states: bytearray, leaders: dict[str, Leader]) 
 
 
 def side_file(path: Path) -> Path:
-    """Return the file that says what a run asked."""
+    """Return the path of the file with a run's arguments."""
     return path.with_name(path.name + _SIDE)
 
 
 def read_facts(path: Path) -> dict[str, Any] | None:
-    """Return what the run of an output file asked, or None.
+    """Return the arguments of an output file's run, or None.
 
     Raises:
         DecodeError: the file beside it cannot be read.
@@ -253,7 +253,7 @@ def read_facts(path: Path) -> dict[str, Any] | None:
 
 
 def write_facts(path: Path, facts: Mapping[str, Any]) -> None:
-    """Write the file beside an output; a crash leaves the old one or the new one."""
+    """Write the file with a run's arguments; a crash leaves the old file or the new one."""
     replace_file(side_file(path), orjson.dumps(facts, option=orjson.OPT_INDENT_2, default=str) + b"\n")
 
 
@@ -273,7 +273,7 @@ def replace_file(path: Path, data: bytes) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Have a folder's entries on disk."""
+    """Sync a folder's entries to disk."""
     fd = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(fd)

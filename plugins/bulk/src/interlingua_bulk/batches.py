@@ -100,7 +100,7 @@ class Batch:
         return any(first <= index <= last for first, last in self.ranges)
 
     def note(self, status: BatchStatus) -> None:
-        """Keep what the service says."""
+        """Store the batch as the service reports it."""
         self.id, self.raw_state = status.id or self.id, status.raw_state
         self.succeeded, self.failed = status.succeeded, status.failed
 
@@ -159,7 +159,7 @@ class BatchRun:
     # -- submitting ---------------------------------------------------------------------------------------------
 
     async def submit(self, batch_rows: int = 10_000) -> list[Batch]:
-        """Submit the rows that have neither a line nor a batch under way; return the batches made.
+        """Submit the rows that have no line and are in no open batch; return the created batches.
 
         Args:
             batch_rows: most rows of one batch; the service's own limits apply too.
@@ -264,7 +264,7 @@ class BatchRun:
                 self._save()
 
     async def _find(self, batch: Batch) -> bool:
-        """Look for a batch by its label; where the service keeps none, by its time, its size and who else has it."""
+        """Search for a batch by its label, or by time, size and other batches if the service has no labels."""
         found: list[BatchStatus] = await self._ask(batch, "batch_list")
         known = {other.id for other in self.batches}
         if any(one.name is not None for one in found):
@@ -289,7 +289,7 @@ class BatchRun:
     # -- afterwards ---------------------------------------------------------------------------------------------
 
     async def status(self) -> list[Batch]:
-        """Ask the services how far the batches under way are, and return all batches."""
+        """Ask the services for the progress of open batches, and return all batches."""
         for batch in self.batches:
             if batch.state == "submitted":
                 batch.note(await self._ask(batch, "batch_status", id=batch.id))
@@ -297,7 +297,7 @@ class BatchRun:
         return self.batches
 
     async def cancel(self) -> list[Batch]:
-        """Ask the services to cancel the batches under way; what is answered already is fetched as usual."""
+        """Ask the services to cancel the open batches; existing answers are fetched as usual."""
         for batch in self.batches:
             if batch.state == "submitted":
                 batch.note(await self._ask(batch, "batch_cancel", id=batch.id))
@@ -305,7 +305,7 @@ class BatchRun:
         return self.batches
 
     async def fetch(self) -> list[Batch]:
-        """Add the rows of all batches that have ended to the output; return the batches still under way.
+        """Add the rows of all ended batches to the output; return the open batches.
 
         A row that has no answer gets an error line: as the service refused it, or with the code `batch_expired`,
         `batch_cancelled`, `batch_missing` (sent, and not in the results) or `batch_failed` (the whole batch).
@@ -366,7 +366,7 @@ class BatchRun:
         await self.answers.add(index, error_line(index, name, error, 1), ok=False)
 
     async def _ask(self, batch: Batch, kind: str, **arguments: Any) -> Any:
-        """Ask what may be asked twice."""
+        """Make a request that is safe to repeat."""
         for attempt in range(1, _TRIES + 1):
             try:
                 return await self.client.auxiliary(batch.provider, kind, **arguments)
@@ -378,7 +378,7 @@ class BatchRun:
         raise AssertionError  # the last delay is None
 
     def _id(self, index: int) -> str:
-        """Return the id of a row in a batch: of this run alone, and short enough for every service."""
+        """Return the id of a row in a batch: unique to this run, and short enough for every service."""
         digits = ""
         while index or not digits:
             index, digit = divmod(index, len(_DIGITS))
@@ -403,7 +403,7 @@ class _Group:
         self.size += size
 
     def ranges(self) -> list[list[int]]:
-        """Return the first and last index of each stretch of rows."""
+        """Return the first and last index of each run of consecutive rows."""
         found: list[list[int]] = []
         for index, _ in self.rows:
             if found and found[-1][1] == index - 1:
@@ -430,7 +430,7 @@ def read_batches(out: Path) -> tuple[str, list[Batch]]:
 
 
 def claimed_rows(out: Path) -> Iterator[tuple[int, int]]:
-    """Yield the first and last index of rows that are in a batch under way."""
+    """Yield the first and last index of rows in batches that have not ended."""
     for batch in read_batches(out)[1]:
         if batch.state in ("intent", "submitted"):
             yield from ((first, last) for first, last in batch.ranges)

@@ -1,4 +1,4 @@
-"""How many requests may be under way: a limit that adapts, rates, and the pauses that a service asks for."""
+"""The pace of requests: an adaptive limit on open requests, rates, and the pauses that a service asks for."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ class Bucket:
             self.level, self.capacity = 0.0, max(self.rate * seconds * 2, 1.0)
 
     def wanted(self) -> float:
-        """Return how much more it may hold."""
+        """Return the amount that still fits."""
         return 0.0 if self.rate is None else max(self.capacity - self.level, 0.0)
 
     def wait(self, amount: float, now: float) -> float:
-        """Return the seconds until so much is there; what is more than the bucket holds waits for it to be full."""
+        """Return the seconds until this amount is available; for more than the bucket holds, until it is full."""
         if self.rate is None:
             return 0.0
         if self._leased:
@@ -67,7 +67,7 @@ class Bucket:
         return missing / self.rate if missing > 1e-9 else 0.0
 
     def take(self, amount: float) -> None:
-        """Take so much; the level may fall below 0, as after a request that was larger than estimated."""
+        """Take an amount; the level may fall below 0, for example after a request that was larger than estimated."""
         if self.rate is not None:
             self.level -= amount
 
@@ -152,7 +152,7 @@ class Pace:
             raise
 
     def succeed(self, lease: Lease, tokens: float | None, output_tokens: int | None) -> None:
-        """Note an answer.
+        """Record an answer.
 
         Args:
             lease: of the request.
@@ -170,7 +170,7 @@ class Pace:
         self._end()
 
     def refuse(self, lease: Lease, wait_s: float | None) -> float:
-        """Note a refusal for too many requests or tokens, and return the seconds until anything is sent again.
+        """Record a refusal for too many requests or tokens, and return the seconds until the next request.
 
         Args:
             lease: of the request that was refused.
@@ -192,7 +192,7 @@ class Pace:
         return max(self._closed_until - now, 0.0)
 
     def overload(self, lease: Lease) -> None:
-        """Note that the service was short of capacity: one such answer among many says nothing about the others."""
+        """Record that the service was overloaded; a single such answer among many does not change the limit."""
         self._overloads += 1
         if self._overloads > MANY * max(self.limit, LEAST_SAMPLES) and lease.started > self._decreased_at:
             self._overloads = 0
@@ -200,12 +200,12 @@ class Pace:
         self.fail(lease)
 
     def fail(self, lease: Lease) -> None:
-        """Note a request that ended in any other way."""
+        """Record a request that ended in any other way."""
         self._probing = False
         self._end()
 
     def close_for(self, seconds: float) -> None:
-        """Send nothing for so long."""
+        """Send nothing for this many seconds."""
         self._closed_until = max(self._closed_until, self._clock() + seconds)
 
     @property
@@ -214,11 +214,11 @@ class Pace:
         return max(self._closed_until - self._clock(), 0.0)
 
     def wake(self) -> None:
-        """Look again whether something may be sent."""
+        """Check again whether a request may be sent."""
         self._pump()
 
     def note_headers(self, headers: Mapping[str, str]) -> None:
-        """Wait for the reset where an answer's headers say that nothing is left of a limit."""
+        """Pause until the reset if an answer's headers report that a limit is used up."""
         if self._names is None:
             self._names = limit_headers(headers)
         for remaining, reset, limit in self._names:
@@ -230,7 +230,7 @@ class Pace:
     # -- inside -------------------------------------------------------------------------------------------------
 
     def _wait(self, tokens: float) -> float:
-        """Return the seconds until a request may be sent, by time alone; infinity where others have to end first."""
+        """Return the seconds until a request may be sent; infinity if another request must end first."""
         now = self._clock()
         if self.in_flight >= (1 if self._probing else max(int(self.limit), 1)):
             return float("inf")
@@ -249,7 +249,7 @@ class Pace:
             self._pump()
 
     def _pump(self) -> None:
-        """Let those go that may, first come first served; wake up when the next one may."""
+        """Start the waiting requests that may be sent, in order of arrival, and wake up for the next one."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

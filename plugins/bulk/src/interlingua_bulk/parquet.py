@@ -32,7 +32,7 @@ def count_rows(path: Path) -> int:
 
 
 def read_objects(path: Path) -> Iterator[Mapping[str, Any]]:
-    """Yield each row as the object that a JSON line would hold; empty cells are left out."""
+    """Yield each row as the equivalent JSON object, without empty cells."""
     with _pyarrow().parquet.ParquetFile(path) as file:
         for block in file.iter_batches(batch_size=_ROWS):
             for row in block.to_pylist():
@@ -44,7 +44,7 @@ def _cell(name: str, value: Any) -> Any:
 
 
 def write_answers(out: Path, path: Path) -> int:
-    """Write an output as Parquet in the input's order: columns of what is asked for most, and each line whole.
+    """Write an output as Parquet in the input's order: columns of the common fields, and each line in full.
 
     Returns:
         The number of rows.

@@ -1,4 +1,4 @@
-"""The same rows on a cluster: a stage of Ray Data whose actors send them (extra `ray`).
+"""Bulk runs on a Ray cluster: a stage of Ray Data whose actors send the rows (extra `ray`).
 
 Ray runs a block again when its worker is lost, so that no row is lost or doubled in what comes back; it would pay for
 the block again too. Therefore each actor appends every answer to a ledger as it arrives, and looks there first.
@@ -364,7 +364,7 @@ def start_ray(processes: int, address: str | None = None) -> tuple[Any, bool]:
 
 
 def _results(chunks: Sequence[Chunk], settings: ActorSettings, address: str | None) -> Iterator[dict[str, Any]]:
-    """Yield what comes back of each chunk, in any order."""
+    """Yield the result of each chunk, in any order."""
     ray, own = start_ray(settings.actors, address)
     data = importlib.import_module("ray.data")
     limits = settings.limits
@@ -455,7 +455,7 @@ def _count_start(ledger: Path) -> int:
 
 
 def _left_lines(folder: Path) -> Iterator[bytes]:
-    """Yield the lines of a run that ended before they were in the output, and remove that run's ledger."""
+    """Yield the lines of an earlier run that are not in the output yet, and remove that run's ledger."""
     for path in sorted(folder.glob("chunk-*.jsonl")):
         yield from _read_ledger(path).values()
     shutil.rmtree(folder, ignore_errors=True)

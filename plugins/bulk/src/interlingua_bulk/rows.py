@@ -45,7 +45,7 @@ class BulkRow:
 
 
 def inspect_input(path: Path, known_sha256: str | None = None) -> BulkInput:
-    """Read the whole input once, and refuse it where rows could be mixed up.
+    """Read the whole input once, and reject it if rows could be confused.
 
     Args:
         path: JSON Lines, or Parquet by its suffix `.parquet`.
@@ -70,7 +70,7 @@ def inspect_input(path: Path, known_sha256: str | None = None) -> BulkInput:
 
 
 def iterate_rows(path: Path, wanted: Callable[[int], bool] = lambda _: True) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Yield the index and the JSON object of each row that is wanted; empty lines are no rows.
+    """Yield the index and the JSON object of each wanted row, without empty lines.
 
     Raises:
         DecodeError: a line is no JSON object.
@@ -131,7 +131,7 @@ def read_options(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def write_asked(model: str | None, options: Mapping[str, Any], tools: Sequence[ToolDefinition]) -> dict[str, Any]:
-    """Return what a run asks of every row as JSON, its options as `read_options` reads them."""
+    """Return a run's arguments as JSON, with options in the form that `read_options` reads."""
     choice = options.get("tool_choice")
     named = {"tool_choice": {"name": choice.name}} if isinstance(choice, ToolChoice) else {}
     return {"model": model, "options": {**options, **named}, "tools": [encode_tool(tool) for tool in tools]}
@@ -146,7 +146,7 @@ def row_id(index: int, data: Mapping[str, Any]) -> str:
 
 
 def content_key(row: BulkRow, model: str | None, options: Mapping[str, Any]) -> str:
-    """Return a digest of what decides a row's answer: model, messages, tools and options, without ids and times."""
+    """Return a digest of a row's request: model, messages, tools and options, without ids and times."""
     messages: Any = row.messages
     if not isinstance(messages, str):
         encoded = map(encode_message, messages)
@@ -230,7 +230,7 @@ def _check_ids(path: Path, rows: Iterable[Mapping[str, Any]]) -> int:
 
 
 def explain_row(error: Exception, row: str) -> InterlinguaError:
-    """Return a caller's error with the row's id, whatever could not be read in it."""
+    """Return an error that names the row's id and the part that could not be read."""
     if isinstance(error, InterlinguaError):
         return error
     return CallerError(f"row {row!r} cannot be read: {type(error).__name__}: {error}")

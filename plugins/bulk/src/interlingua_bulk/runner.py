@@ -162,7 +162,7 @@ def run(rows: str | Path | Iterable[Mapping[str, Any]], out: str | Path, **argum
 
 
 class _stop_on_interrupt:  # noqa: N801  used like a function
-    """Let Ctrl-C set an event instead of breaking off; the second one breaks off."""
+    """Let the first Ctrl-C set an event; the second one interrupts as usual."""
 
     def __init__(self, stop: asyncio.Event) -> None:
         self._stop = stop
@@ -192,7 +192,7 @@ def _known_digest(out: Path) -> str | None:
 
 
 class _Run:
-    """One run: feeds rows, waits for their answers, keeps count."""
+    """One run: sends rows, waits for their answers, and counts them."""
 
     def __init__(
         self,
@@ -246,7 +246,7 @@ class _Run:
         )
 
     async def _feed(self) -> None:
-        """Begin rows as fast as the pace lets them go; at most twice the limit are in memory."""
+        """Start rows as fast as the pace allows; at most twice the limit are in memory."""
         sender, tasks = self.sender, self._tasks
         create_task = asyncio.get_running_loop().create_task
         for index, data in self._wanted():
@@ -318,7 +318,7 @@ class _Run:
         return False
 
     async def _pass_on(self, answer: RowAnswer, key: str) -> None:
-        """Pass an answer to the rows that wait for it; without one, send the next of them."""
+        """Give an answer to the rows that wait for it; if there is none, send the next of them."""
         waiting = self._waiting.pop(key, [])
         if answer.ok:
             for row in waiting:

@@ -1,4 +1,4 @@
-"""Sends one row until it has an answer or an error that stays, at the pace that its model allows."""
+"""Sends one row until it has an answer or a permanent error, at the pace that its model allows."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Limits:
 
 
 class StopRunError(Exception):
-    """No further row can be answered; the row that met this was not."""
+    """No further row can be answered, including the row that raised this."""
 
     def __init__(self, why: str, error: InterlinguaError | None = None) -> None:
         super().__init__(why)
@@ -134,7 +134,7 @@ class Sender:
 
     @property
     def stopped(self) -> str | None:
-        """Why nothing more is sent."""
+        """The reason why no more rows are sent."""
         return self._stopped
 
     def pace(self, model: str | None) -> Pace:
@@ -150,7 +150,7 @@ class Sender:
         return found
 
     def stop(self, why: str) -> None:
-        """Send nothing more: what waits for its turn ends, what is under way is waited for."""
+        """Stop sending: waiting rows end, and open requests are completed."""
         self._stopped = self._stopped or why
         for task in tuple(self._stop_waiters):
             task.cancel()
@@ -253,7 +253,7 @@ class Sender:
             raise StopRunError(text, error)
 
     def _delay(self, exchange: Exchange, error: InterlinguaError, failures: int, model: str | None) -> float | None:
-        """Return the seconds until the row is sent again; None where it fails.
+        """Return the seconds until the row is sent again; None if it has failed.
 
         Raises:
             StopRunError: every other row would fail like this one.
@@ -277,7 +277,7 @@ class Sender:
     # -- money --------------------------------------------------------------------------------------------------
 
     def _reserve(self, exchange: Exchange) -> Decimal:
-        """Count a request at the most it may cost, or at what others cost, until its own cost is known."""
+        """Reserve the most a request may cost, or the average cost, until its own cost is known."""
         if self.limits.budget_usd is None:
             return _NOTHING
         most = _most(exchange)
@@ -317,13 +317,13 @@ class Sender:
 
 
 def _is_unreachable(error: InterlinguaError) -> bool:
-    """Return True where no connection could be made or held; an answer that takes too long is something else."""
+    """Return True if the connection failed; a timeout of the answer does not count."""
     slow = isinstance(error, APITimeoutError) and error.phase == "response"
     return isinstance(error, APIConnectionError) and not slow
 
 
 def _most(exchange: Exchange) -> Decimal | None:
-    """Return the most USD that a request may cost, by its size and `max_tokens`; None where either is unknown."""
+    """Return the most USD that a request may cost, by its size and `max_tokens`; None if either is unknown."""
     request = exchange.request
     if request.options.max_tokens is None:
         return None

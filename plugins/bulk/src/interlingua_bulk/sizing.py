@@ -1,4 +1,4 @@
-"""How long a run takes and what holds it up: a small simulation of a run's parts, checked against measured runs."""
+"""Estimates a run's duration and bottleneck by a small simulation, checked against measured runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from interlingua_bulk.pace import FIRST
 
 @attrs.frozen(kw_only=True)
 class SizingPlan:
-    """A run to be.
+    """A planned run.
 
     Attributes:
         rows: how many.
@@ -59,7 +59,7 @@ class Estimate:
 
 
 def bounds(plan: SizingPlan) -> dict[str, float]:
-    """Return how many rows a second each part would allow if the others did not matter."""
+    """Return the rows a second that each part would allow on its own."""
     found = {
         "processor": plan.processes / plan.cpu_s,
         "concurrency": plan.processes * plan.concurrency / (plan.latency_s + plan.cpu_s),

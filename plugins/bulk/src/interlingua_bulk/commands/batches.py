@@ -80,7 +80,7 @@ def fetch_command(ctx: click.Context, /, out: Path, *, wait: bool, url: str | No
 @plugin_option
 @click.pass_obj
 def cancel_command(context: CommandContext, out: Path, *, url: str | None, as_json: bool) -> None:
-    """Cancel the batches of an output that are under way; what was answered is fetched as usual."""
+    """Cancel the open batches of an output; existing answers are fetched as usual."""
     run = BatchRun(out, make_client(context, None, url))
     print_batches(in_run(run, run.cancel), as_json=as_json)
 
@@ -98,7 +98,7 @@ def make_client(context: CommandContext, model: str | None, url: str | None) -> 
 
 
 def in_run(run: BatchRun, body: Callable[[], Awaitable[list[Batch]]]) -> list[Batch]:
-    """Do something with the output locked, and close the client."""
+    """Run an action with the output locked, and close the client."""
 
     async def main() -> list[Batch]:
         async with run.client, run:

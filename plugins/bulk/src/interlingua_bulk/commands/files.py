@@ -24,7 +24,7 @@ from interlingua_cli.output import json_option, print_facts, print_json
 @plugin_option
 @click.pass_obj
 def status_command(context: CommandContext, out: Path, *, url: str | None, as_json: bool) -> None:
-    """Say how far an output and its batches are, what it cost, and what failed.
+    """Print the progress of an output and its batches, the cost, and the failures.
 
     Services are asked only about batches that are under way.
     """
@@ -83,7 +83,7 @@ def summarize(out: Path, facts: dict[str, Any]) -> dict[str, Any]:
 @click.argument("out", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--parquet", type=click.Path(dir_okay=False, path_type=Path), help="Write a Parquet file instead.")
 def compact_command(out: Path, parquet: Path | None) -> None:
-    """Rewrite an output in the input's order, one line a row: the last one of each."""
+    """Rewrite an output in the input's order, with the last line of each row."""
     if parquet is not None:
         from interlingua_bulk.parquet import write_answers  # noqa: PLC0415  needs the extra
 

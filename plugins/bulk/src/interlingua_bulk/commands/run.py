@@ -26,7 +26,7 @@ _EVERY_S = 10.0  # seconds between two progress lines without a terminal
 
 
 def pace_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that say how much may be used."""
+    """Add the options that limit requests, tokens and cost."""
     options = (
         click.option("--concurrency", type=click.IntRange(1), default=128, show_default=True,
                      help="Most requests under way; how many there are adapts to the service."),
@@ -174,7 +174,7 @@ def _finish(ctx: click.Context, context: CommandContext, report: BulkReport, out
 
 
 class ProgressLine:
-    """One line on stderr that is written over on a terminal; elsewhere a line now and then, and the last."""
+    """A progress line on stderr, rewritten on a terminal; without a terminal, a line at intervals and at the end."""
 
     def __init__(self) -> None:
         self._terminal = sys.stderr.isatty()
@@ -182,7 +182,7 @@ class ProgressLine:
         self._last = ""
 
     def show(self, report: BulkReport) -> None:
-        """Show how far a run is."""
+        """Show a run's progress."""
         self._last = describe(report)
         if self._terminal:
             click.echo(f"\r\x1b[K{self._last}", nl=False, err=True)
