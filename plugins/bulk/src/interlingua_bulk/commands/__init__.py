@@ -8,12 +8,12 @@ from interlingua_cli.root import LazyGroup
 
 # Command -> its module, and what its help says.
 _COMMANDS = {
-    "cancel": ("batches", "Cancel the batches of an output that are under way."),
-    "compact": ("files", "Rewrite an output in the input's order, one line a row."),
+    "cancel": ("batches", "Cancel the open batches of an output."),
+    "compact": ("files", "Rewrite an output in the input's order, with the last line of each row."),
     "fetch": ("batches", "Add the rows of batches that have ended to the output."),
     "retry": ("run", "Send the failed rows of an output again."),
     "run": ("run", "Send every row of a file once, and append the answers to another."),
-    "status": ("files", "Say how far an output and its batches are, and what failed."),
+    "status": ("files", "Print the progress of an output and its batches, and the failures."),
     "submit": ("batches", "Submit rows to the service's batch API, at the batch price."),
 }
 
