@@ -14,21 +14,14 @@ from tests.support import tree
 from tests.support.doc_services import documented_services
 from tests.tools import demo_picture
 
-FENCE = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<body>.*?)^```\s*$", re.MULTILINE | re.DOTALL)
 SHELL = {"sh", "bash", "console", "shell"}
-PAGES = [path for path in tree.tracked() if path.suffix == ".md"]
+PAGES = tree.pages()
 IDS = [path.relative_to(tree.ROOT).as_posix() for path in PAGES]
-
-
-def _blocks(page: Path) -> Iterator[tuple[list[str], str, int]]:
-    text = page.read_text(encoding="utf-8")
-    for fence in FENCE.finditer(text):
-        yield fence["info"].split(), fence["body"], text.count("\n", 0, fence.start()) + 2
 
 
 def _commands() -> Iterator[tuple[str, list[str]]]:
     for page in PAGES:
-        for info, body, line in _blocks(page):
+        for info, body, line in tree.fenced_blocks(page):
             if info[:1] and info[0] in SHELL:
                 for command in body.splitlines():
                     words = command.removeprefix("$ ").split("#")[0].split()
@@ -63,7 +56,7 @@ def test_python_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.Monke
     """The blocks of one page run in order and share their names; ```python no-run is only shown."""
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": "__main__"}
-    blocks = [(body, line) for info, body, line in _blocks(page) if info == ["python"]]
+    blocks = [(body, line) for info, body, line in tree.fenced_blocks(page) if info == ["python"]]
     if not blocks:
         return
     with documented_services() as environ:
@@ -75,7 +68,7 @@ def test_python_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize("page", PAGES, ids=IDS)
 def test_links_lead_somewhere(page: Path) -> None:
-    text = FENCE.sub("", page.read_text(encoding="utf-8"))
+    text = tree.FENCE.sub("", page.read_text(encoding="utf-8"))
     targets = re.findall(r"\]\((?!https?:|mailto:|#)([^)#\s]+)", text)
     targets += re.findall(r"^\[[^\]]+\]: (?!https?:|mailto:)(\S+)", text, re.MULTILINE)
     dead = [target for target in targets if not (page.parent / target).exists()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import re
 import subprocess
 import tomllib
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ import attrs
 
 ROOT = Path(__file__).resolve().parents[2]
 DISTRIBUTIONS = [ROOT / "core", *sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))]
+FENCE = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<body>.*?)^```\s*$", re.MULTILINE | re.DOTALL)
 
 
 @functools.cache
@@ -78,3 +80,15 @@ def tracked() -> list[Path]:
 def pyproject() -> dict[str, object]:
     """Return the workspace's own pyproject."""
     return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def pages() -> list[Path]:
+    """Return the Markdown files under version control."""
+    return [path for path in tracked() if path.suffix == ".md"]
+
+
+def fenced_blocks(page: Path) -> Iterator[tuple[list[str], str, int]]:
+    """Yield each fenced block of a page: the words after the fence, the body, and the body's line number."""
+    text = page.read_text(encoding="utf-8")
+    for fence in FENCE.finditer(text):
+        yield fence["info"].split(), fence["body"], text.count("\n", 0, fence.start()) + 2

@@ -31,6 +31,7 @@ DEPENDED_ON = {  # distributions of ours that others may need besides core, and 
 MOST_DISTRIBUTIONS, MOST_MEGABYTES = 16, 8  # of core with one provider
 SERVING = 8  # rules on serving an API, which the example does not
 GROUPS = ("interlingua.providers", "interlingua.presets")
+USED_IN_PAGES = ("pydantic", "mcp", "opentelemetry-sdk", "trio", "openai", "anthropic")  # by the pages' programs
 RULES = (
     "c00 or c07 or c18 or c40 or c42 or c45 or c46 or c48 or c49 or c50"  # of each kind some; all of them: tests/cli
 )
@@ -222,3 +223,30 @@ def test_types_are_seen_through_the_wheels(author: Clean, started: Path, tmp_pat
     )  # fmt: skip
 
     assert done.returncode == 0, done.stdout
+
+
+def test_the_programs_of_the_pages_are_typed(wheels: dict[str, Path], tmp_path: Path) -> None:
+    """Every program that the pages run, and docs/examples, under mypy --strict against the installed wheels."""
+    reader = Clean.make(tmp_path / "reader", wheels)
+    reader.install(*(name for name in wheels if name != "interlingua-parrot"), *USED_IN_PAGES)
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    for page in tree.pages():
+        lines = [""] * (page.read_text(encoding="utf-8").count("\n") + 1)
+        blocks = [(body, line) for info, body, line in tree.fenced_blocks(page) if info == ["python"]]
+        for body, line in blocks:
+            lines[line - 1 : line - 1 + body.count("\n")] = body.splitlines()  # an error names the page's own line
+        if blocks:
+            name = re.sub(r"\W", "_", page.relative_to(tree.ROOT).with_suffix("").as_posix())
+            (programs / f"{name}.py").write_text("\n".join(lines), encoding="utf-8")
+    for example in (tree.ROOT / "docs" / "examples").glob("*.py"):
+        shutil.copy(example, programs / f"example_{example.name}")
+
+    mypy = [sys.executable, "-m", "mypy", "--strict", "--python-executable", str(reader.program("python"))]
+    done = subprocess.run(
+        [*mypy, "--config-file=", "--cache-dir", str(tmp_path / "cache"), "."],
+        cwd=programs, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+    assert done.returncode == 0, done.stdout
+    assert len(list(programs.iterdir())) > 40

@@ -71,13 +71,14 @@ class Clean:
         return self.folder / "venv" / "bin" / name
 
     def install(self, *requirements: str | Path) -> None:
-        """Install requirements: a name of ours, extras allowed, is the wheel of that name."""
+        """Install requirements: a name of ours, extras allowed, is the wheel of that name; others are constrained."""
         asked = [self._asked(each) if isinstance(each, str) else each for each in requirements]
         constraints = ("-c", CONSTRAINTS, "-c", self.folder / "wheels.txt")
         uv("pip", "install", "--quiet", "--python", self.program("python"), *constraints, *asked)
 
     def _asked(self, requirement: str) -> str:
-        return f"{requirement} @ {self.wheels[requirement.partition('[')[0]].as_uri()}"
+        wheel = self.wheels.get(requirement.partition("[")[0])
+        return f"{requirement} @ {wheel.as_uri()}" if wheel else requirement
 
     def run(self, program: str, *arguments: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
         """Run a program of the environment away from the checkout, without what this run's environment knows of it."""
