@@ -68,15 +68,18 @@ def test_an_override_runs_the_rule_all_the_same() -> None:
 
 
 def test_a_declared_deviation_must_deviate() -> None:
-    quirks = Quirks(deviations={"C99": "so it is"})
+    quirks = Quirks(deviations={"C99": {"broken": "so it is"}})
 
     assert check(Subject("llamacpp", quirks=quirks), _rule("broken")).outcome == "deviates"
+    assert check(Subject("llamacpp", quirks=quirks), _rule("broken", "and the key is shown")).outcome == "fail"
     assert check(Subject("llamacpp", quirks=quirks), _rule()).outcome == "fail"
 
 
 def test_a_deviation_needs_a_reason() -> None:
     with pytest.raises(ValueError, match="needs a reason"):
-        Quirks(deviations={"C01": " "})
+        Quirks(deviations={"C01": {"words": " "}})
+    with pytest.raises(ValueError, match="needs a reason"):
+        Quirks(deviations={"C01": "so it is"})  # type: ignore[dict-item]
 
 
 def test_call_ids_may_differ_by_api() -> None:

@@ -324,7 +324,7 @@ def aim_for(subject: Subject, exchange: RecordedExchange) -> Aim:
     """Return what the exchange was made for."""
     api, model = subject.api_of(exchange) or subject.apis[0], subject.model_of(exchange)
     declared = subject.provider.capabilities(model, RequestOptions(model=model, api=api))
-    return Aim(api=api, model=model, capabilities=declared)
+    return subject.aim(api, model, declared)
 
 
 def replay_history(message: Message) -> list[Message]:

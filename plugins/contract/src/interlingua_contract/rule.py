@@ -45,6 +45,7 @@ class ContractRule:
         source: section of the documentation (docs/reference), or the hook, that the rule comes from.
         fix: a paragraph for the author of a plugin that breaks the rule.
         check: yields findings; the rule holds if there are no findings.
+        needs: fields of `Quirks` that the verdict depends on; without cassettes and quirks a finding proves nothing.
     """
 
     number: str
@@ -53,6 +54,7 @@ class ContractRule:
     source: str
     fix: str
     check: Check
+    needs: tuple[str, ...] = ()
 
     @property
     def test_name(self) -> str:
@@ -63,7 +65,9 @@ class ContractRule:
 RULES: dict[str, ContractRule] = {}
 
 
-def rule(number: str, statement: str, *, source: str, fix: str) -> Callable[[Check], Check]:
+def rule(
+    number: str, statement: str, *, source: str, fix: str, needs: tuple[str, ...] = ()
+) -> Callable[[Check], Check]:
     """Register a check as a rule that has the function's name.
 
     Raises:
@@ -80,6 +84,7 @@ def rule(number: str, statement: str, *, source: str, fix: str) -> Callable[[Che
             source=source,
             fix=" ".join(fix.split()),
             check=check,
+            needs=needs,
         )
         return check
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -308,7 +309,9 @@ def own_origin(subject: Subject, aim: Aim) -> Origin:
 
 def mixed_histories(subject: Subject, **wanted: Any) -> Callable[[Aim], st.SearchStrategy[list[Message]]]:
     """Return the strategy of conversations whose answers are an aim's own or foreign; options as `conversations`."""
-    return lambda aim: conversations((own_origin(subject, aim), FOREIGN), **wanted)
+    return lambda aim: conversations(
+        (own_origin(subject, aim), FOREIGN), linked=aim.capabilities.supports_image_urls, **wanted
+    )
 
 
 def offered_tools(aim: Aim) -> list[ToolDefinition]:
@@ -334,10 +337,16 @@ def _shrink(law: Law, aim: Aim, value: Any, error: Exception, seconds: float) ->
             if time.monotonic() > until:
                 return value, error
             found = _run_law(law, aim, candidate)
-            if found is not None and type(found) is type(error):
+            if found is not None and _cause(found) == _cause(error):
                 value, error, going = candidate, found, True
                 break
     return value, error
+
+
+def _cause(error: Exception) -> tuple[type, tuple[str, ...]]:
+    """Return the type and the first words of an error, without what differs between examples: names and numbers."""
+    words = re.sub(r"'[^']*'|\"[^\"]*\"|\S*\d\S*", "", str(error)).split()
+    return type(error), tuple(words[:6])
 
 
 def _candidates(value: list[Any]) -> Iterator[list[Any]]:

@@ -67,12 +67,13 @@ def hints() -> st.SearchStrategy[CacheHint | None]:
     return st.one_of(st.none(), st.none(), st.none(), st.builds(CacheHint, ttl=st.sampled_from([None, "5m", "1h"])))
 
 
-def media() -> st.SearchStrategy[ContentBlock]:
-    """Images, audio, video and documents."""
+def media(*, linked: bool = True) -> st.SearchStrategy[ContentBlock]:
+    """Images, audio, video and documents; with `linked`, images by URL too, which a client may fetch before sending."""
     inline = st.just(MediaSource(kind="base64", data=PIXEL))
-    linked = st.just(MediaSource(kind="url", data="https://example.com/a.png"))
+    address = st.just(MediaSource(kind="url", data="https://example.com/a.png"))
+    pictured = st.one_of(inline, address) if linked else inline
     return st.one_of(
-        st.builds(ImageBlock, source=st.one_of(inline, linked), media_type=st.just("image/png"), cache=hints()),
+        st.builds(ImageBlock, source=pictured, media_type=st.just("image/png"), cache=hints()),
         st.builds(AudioBlock, source=inline, media_type=st.sampled_from(["audio/wav", "audio/mpeg"])),
         st.builds(VideoBlock, source=inline, media_type=st.just("video/mp4")),
         st.builds(
@@ -138,11 +139,12 @@ _STOPS = {MessageStatus.PARTIAL: None, MessageStatus.CANCELLED: None, MessageSta
 class _HistoryMaker:
     """Draws the parts of one history."""
 
-    def __init__(self, draw: st.DrawFn, origins: Sequence[Origin], *, marked: bool, cached: bool) -> None:
+    def __init__(self, draw: st.DrawFn, origins: Sequence[Origin], *, marked: bool, cached: bool, linked: bool) -> None:
         self.draw = draw
         self.origins = origins
         self.marked = marked
         self.cached = cached
+        self.media = media(linked=linked)
         self._numbers = count(1)
 
     def seldom(self, one_in: int) -> bool:
@@ -169,7 +171,7 @@ class _HistoryMaker:
         if self.seldom(5):
             content.append(self.plain())
         if self.seldom(3):
-            content.append(self.draw(media()) if self.cached else _without_hint(self.draw(media())))
+            content.append(self.draw(self.media) if self.cached else _without_hint(self.draw(self.media)))
         if self.seldom(12):
             content.append(UnknownBlock(raw={"type": "hologram", "text": self.mark("n")}))
         return Message(role=Role.USER, content=tuple(self.draw(st.permutations(content))))
@@ -247,7 +249,7 @@ class _HistoryMaker:
             if self.seldom(5):
                 content.append(TextBlock(text=self.text("u")))
             if self.seldom(6):
-                content.append(_without_hint(self.draw(media())))
+                content.append(_without_hint(self.draw(self.media)))
             failed = self.draw(st.booleans())
             made.append(_tool_message(ToolResultBlock(tool_use_id=call.id, content=content, is_error=failed)))
         if ragged and self.seldom(8):
@@ -273,6 +275,7 @@ def conversations(
     ragged: bool = True,
     marked: bool = False,
     cached: bool = True,
+    linked: bool = True,
 ) -> list[Message]:
     """Histories that start with a user (or system messages and a user).
 
@@ -283,8 +286,9 @@ def conversations(
         ragged: also histories that core has to repair: calls without results, results without calls.
         marked: put a distinct mark (see `MARK`) into every text, argument, signature and opaque leaf.
         cached: with cache hints.
+        linked: with images by URL.
     """
-    make = _HistoryMaker(draw, origins, marked=marked, cached=cached)
+    make = _HistoryMaker(draw, origins, marked=marked, cached=cached, linked=linked)
     made = [make.system() for _ in range(draw(st.integers(0, 2)))]
     for turn in range(draw(st.integers(1, turns))):
         made.extend(make.user() for _ in range(draw(st.sampled_from([1, 1, 1, 2] if turn == 0 else [1, 1, 2, 0]))))

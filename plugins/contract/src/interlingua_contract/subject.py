@@ -10,17 +10,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cached_property
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint, PackageNotFoundError, distribution, entry_points
 from itertools import chain, count
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import attrs
 
 from interlingua._response.framing import framer
-from interlingua.errors import CallerError, CapabilityError
+from interlingua.errors import CallerError, CapabilityError, InterlinguaError
 from interlingua.plugins import (
+    EMPTY,
     Connection,
     ConnectionSettings,
     Provider,
@@ -47,7 +48,8 @@ class Quirks:
             after spaces, of others that grow beside it; by default the array is found by comparing requests.
         ids_on_wire: False for a wire that matches results to calls by order and carries no ids; may differ by api.
         estimate_band: lowest and highest allowed estimate / recorded input tokens.
-        deviations: rule number -> reason why this provider breaks it; the rule must then be broken.
+        deviations: rule number -> words of a finding -> reason why this provider has it. Each row must match a finding;
+            other findings of the rule still fail.
         unevidenced: capability -> reason why there can be no cassette that shows it.
         unpaired: cassette -> reason why its answer differs from its streamed sibling's.
         dropped_kinds: block kind -> reason why the adapter may leave it out though core sends it (with a ledger row).
@@ -56,6 +58,7 @@ class Quirks:
         echoed: api -> pointer into a whole answer at what callers send back with the next request: an element, or an
             array of elements.
         headers: lower-case names of headers that cassettes may hold beyond the usual ones.
+        connection: connection options (`settings=` of a client) that every request needs, such as a project's id.
         import_ms: milliseconds of processor time that importing the plugin may take beyond core.
     """
 
@@ -63,7 +66,7 @@ class Quirks:
     elements: Mapping[str, str] = attrs.field(factory=dict)
     ids_on_wire: bool | Mapping[str, bool] = True
     estimate_band: tuple[float, float] = (0.4, 2.5)
-    deviations: Mapping[str, str] = attrs.field(factory=dict)
+    deviations: Mapping[str, Mapping[str, str]] = attrs.field(factory=dict)
     unevidenced: Mapping[str, str] = attrs.field(factory=dict)
     unpaired: Mapping[str, str] = attrs.field(factory=dict)
     dropped_kinds: Mapping[str, str] = attrs.field(factory=dict)
@@ -71,13 +74,20 @@ class Quirks:
     errors: Mapping[str, str] = attrs.field(factory=dict)
     echoed: Mapping[str, str] = attrs.field(factory=dict)
     headers: frozenset[str] = frozenset()
+    connection: Mapping[str, Any] = attrs.field(factory=dict)
     import_ms: int = 300
 
     def __attrs_post_init__(self) -> None:
         """Refuse a deviation without a reason."""
-        for kind in ("deviations", "unevidenced", "unpaired", "dropped_kinds"):
+        for kind in ("unevidenced", "unpaired", "dropped_kinds"):
             if bare := [name for name, reason in getattr(self, kind).items() if not reason.strip()]:
                 raise ValueError(f"quirks.{kind} needs a reason for {', '.join(bare)}")
+        given: Mapping[str, Any] = self.deviations
+        for number, rows in given.items():
+            if not isinstance(rows, Mapping) or not rows or not all(map(str.strip, [*rows, *rows.values()])):
+                raise ValueError(
+                    f'quirks.deviations.{number} needs a reason for each finding: "words of it" = "reason"'
+                )
 
     def has_call_ids(self, api: str) -> bool:
         """Return True where calls have ids on this wire."""
@@ -100,6 +110,36 @@ def read_quirks(path: Path) -> Quirks:
         raise CallerError(f"{path} holds no quirks: {error}") from error
 
 
+def find_cassettes(registry: Registry, key: str) -> Path | None:
+    """Return the folder of a provider's cassettes, or None.
+
+    That is `cassettes/KEY` in the current directory, else in the project that its distribution is installed from (as an
+    editable install), or in a folder above that project, up to the root of the repository.
+    """
+    here = Path("cassettes") / key
+    if here.is_dir():
+        return here
+    project = _find_project(registry, key)
+    for folder in () if project is None else (project, *project.parents):
+        if (found := folder / "cassettes" / key).is_dir():
+            return found
+        if (folder / ".git").exists():
+            break
+    own = project / "tests" / "cassettes" if project is not None else None
+    return own if own is not None and own.is_dir() else None
+
+
+def _find_project(registry: Registry, key: str) -> Path | None:
+    """Return the folder that a provider's distribution is installed from; None if it is a copy."""
+    try:
+        text = distribution(registry.entry(key).distribution.name).read_text("direct_url.json")
+    except (PackageNotFoundError, InterlinguaError, ValueError):
+        return None
+    source = json.loads(text or "{}")
+    editable = source.get("dir_info", {}).get("editable") is True
+    return Path(unquote(urlsplit(source["url"]).path)) if editable else None
+
+
 def find_quirks(cassettes: Path | None) -> Quirks:
     """Return the quirks beside the cassettes, or empty ones."""
     path = cassettes / QUIRKS_FILE if cassettes is not None else None
@@ -109,6 +149,7 @@ def find_quirks(cassettes: Path | None) -> Quirks:
 _CLOCK = datetime(2026, 11, 21, tzinfo=UTC)
 _MESSAGE_ID = "01KAKDPZ0000000000000000AA"
 UNKNOWN_MODEL = "contract-unknown-model"
+UNKNOWN_OF_VENDOR = f"contract-vendor/{UNKNOWN_MODEL}"
 
 
 @attrs.frozen(kw_only=True)
@@ -118,6 +159,7 @@ class Aim:
     api: str
     model: str
     capabilities: ModelCapabilities
+    connection: Mapping[str, Any] = EMPTY
 
     @property
     def name(self) -> str:
@@ -126,7 +168,7 @@ class Aim:
 
     def options(self, **settings: Any) -> RequestOptions:
         """Return a request's options."""
-        return RequestOptions(model=self.model, api=self.api, **settings)
+        return RequestOptions(model=self.model, api=self.api, **{"connection": self.connection, **settings})
 
 
 _SIZE_LIMITS = ("max_context", "max_output", "max_image", "many_images", "max_document", "max_media")
@@ -209,6 +251,7 @@ class Subject:
         self.key = key
         self.folder = cassettes
         self.quirks = quirks if quirks is not None else find_quirks(cassettes)
+        self.informed = quirks is not None or cassettes is not None  # of what only its authors can say
         self.registry = registry or Registry()
         self.examples = examples
         self.seed = seed
@@ -279,14 +322,28 @@ class Subject:
         """The aims of requests: each API with one model per distinct declaration."""
         found: dict[tuple[str, ModelCapabilities], Aim] = {}
         for api in self.apis:
-            for name in self.quirks.models.get(api) or (UNKNOWN_MODEL, *[info.id for info in self.provider.models()]):
+            for name in self.quirks.models.get(api) or (
+                self.unknown_model,
+                *[info.id for info in self.provider.models()],
+            ):
                 try:
                     declared = self.provider.capabilities(name, RequestOptions(model=name, api=api))
                 except CapabilityError:
                     continue  # this API does not offer this model
                 written_alike = attrs.evolve(declared, **_WITHOUT_SIZES)
-                found.setdefault((api, written_alike), Aim(api=api, model=name, capabilities=declared))
+                made = self.aim(api, name, declared)
+                found.setdefault((api, written_alike), made)
         return tuple(found.values())
+
+    def aim(self, api: str, model: str, declared: ModelCapabilities) -> Aim:
+        """Return the aim of requests for a model."""
+        return Aim(api=api, model=model, capabilities=declared, connection=self.quirks.connection)
+
+    @cached_property
+    def unknown_model(self) -> str:
+        """A model in no catalogue, named as the known ones are: with a vendor if all of them have one."""
+        names = [info.id for info in self.provider.models()]
+        return UNKNOWN_OF_VENDOR if names and all("/" in name for name in names) else UNKNOWN_MODEL
 
     def api_of(self, exchange: RecordedExchange) -> str | None:
         """Return the API an exchange was made on, or None when it is no conversation of this provider."""
@@ -295,7 +352,7 @@ class Subject:
 
     def model_of(self, exchange: RecordedExchange) -> str:
         """Return the model an exchange was made with."""
-        return model_of(exchange, self.connection) or UNKNOWN_MODEL
+        return model_of(exchange, self.connection) or self.unknown_model
 
     def context(self, exchange: RecordedExchange) -> RequestContext:
         """Return a context for an exchange; every value is the same each time."""

@@ -32,7 +32,9 @@ _MOST_FINDINGS = 30
 @click.command("check")
 @click.argument("provider", shell_complete=complete_providers)
 @click.option(
-    "--cassettes", type=_FOLDER, help="Folder of recorded traffic; by default cassettes/PROVIDER, if it exists."
+    "--cassettes",
+    type=_FOLDER,
+    help="Folder of recorded traffic; by default cassettes/PROVIDER here, or in the project of an editable install.",
 )
 @click.option("--rule", "numbers", multiple=True, metavar="C07", help="Run only this rule; may be repeated.")
 @click.option("--examples", default=40, show_default=True, help="Generated conversations per rule.")
@@ -48,11 +50,11 @@ def check(
     try:
         from interlingua_contract.report import run  # noqa: PLC0415  imports pytest and hypothesis; only this command needs them
         from interlingua_contract.rules import ALL  # noqa: PLC0415  as above
-        from interlingua_contract.subject import Subject  # noqa: PLC0415  as above
+        from interlingua_contract.subject import Subject, find_cassettes  # noqa: PLC0415  as above
     except ModuleNotFoundError as error:
         raise click.ClickException(f"the contract needs {error.name}: pip install 'interlingua[contract]'") from error
     rules = _select_rules(ALL, numbers)
-    folder = cassettes or _find_folder(Path("cassettes") / provider)
+    folder = cassettes or find_cassettes(context.registry, provider)
     subject = Subject(provider, folder, registry=context.registry, examples=examples, seed=seed)
     report = run(subject, rules, _print_result)
     if as_json:

@@ -69,6 +69,9 @@ _SECRET = re.compile(
     | \beyJ[A-Za-z0-9_-]{16,}\.eyJ[A-Za-z0-9_-]{16,}
     | (?i:bearer\s+[A-Za-z0-9._-]{16,})
     | -----BEGIN\ [A-Z ]*PRIVATE\ KEY
+    # the exchange of a key for a token: a form's field, and a field of the answer, whatever the token looks like
+    | \b(?i:api_?key|client_secret|assertion|password)=[A-Za-z0-9%._~+/-]{16,}
+    | \b(?i:access_token|refresh_token|id_token|client_secret)['"]?:[ ]['"]?[A-Za-z0-9._~+/=-]{16,}
     """,
     re.VERBOSE,
 )
@@ -86,11 +89,14 @@ def cassettes_hold_no_secret(subject: Subject) -> Iterator[RuleFinding]:
     if subject.folder is None or not subject.folder.is_dir():
         raise NotApplicable("no cassette folder was passed")
     wire = {name.lower() for name in subject.connection.headers} | subject.quirks.headers | _REQUEST_HEADERS
+    answered = (
+        _RESPONSE_HEADERS | subject.quirks.headers | {name.lower() for name in subject.connection.request_id_headers}
+    )
     if subject.exchanges:  # headers that the plugin itself writes are not secret: a request holds none
         wire |= {name.lower() for aim in subject.aims for name in subject.write(aim, [user("q")]).headers}
     for exchange in subject.exchanges:
         extra = exchange.request_headers.keys() - wire
-        extra |= exchange.headers.keys() - _RESPONSE_HEADERS - subject.quirks.headers
+        extra |= exchange.headers.keys() - answered
         if extra:
             yield RuleFinding(f"headers that are not allowed: {', '.join(sorted(extra))}", exchange.cassette)
         for name, value in parse_qsl(urlsplit(exchange.uri).query):

@@ -132,6 +132,7 @@ def support_table(subject: Subject) -> list[Support]:
     source="format.md, Options and capabilities",
     fix="""Record an exchange that uses the capability (or write one from the documentation and have the provider's
     SDK read it), or declare it False. Use quirks.unevidenced, with the reason, for what cannot be recorded.""",
+    needs=("unevidenced",),
 )
 def capabilities_have_evidence(subject: Subject) -> Iterator[RuleFinding]:
     """Every flag of every API."""

@@ -22,9 +22,10 @@ from interlingua._plugins.hookspecs import PROJECT
 from interlingua._plugins.registry import PRESETS, PROVIDERS
 from interlingua.plugins import CONTRACT_VERSION, Connection, ConnectionSettings, HttpRequest, WireRequest
 from interlingua.types import user
+from interlingua_contract.guard import NetworkUsed
 from interlingua_contract.rule import NotApplicable, RuleFinding, rule
 from interlingua_contract.scenes import offered_tools
-from interlingua_contract.subject import UNKNOWN_MODEL, Subject
+from interlingua_contract.subject import UNKNOWN_MODEL, UNKNOWN_OF_VENDOR, Subject
 
 _KEY = "contract-made-up-key-0123456789"
 _OTHER_KEY = "contract-other-key-9876543210"
@@ -70,7 +71,9 @@ def requests_hold_no_secret(subject: Subject) -> Iterator[RuleFinding]:
         if _KEY in made.base_url or _KEY in repr(dict(made.headers)):
             yield RuleFinding(f"the key from {how} is in the base URL or the public headers", "connection")
         for aim in subject.aims[:1]:
-            request = subject.write(aim, [user("q")], offered_tools(aim))
+            secrets = dict.fromkeys(("api_key", "access_token", "token", "secret"), _KEY)
+            asked = {"connection": {**aim.connection, **secrets}}
+            request = subject.write(aim, [user("q")], offered_tools(aim), **asked)
             if _KEY in repr(request) or (made.url is not None and _KEY in made.url(request)):
                 yield RuleFinding("the key is in the request or its URL", aim.name)
             given = how == "api_key" or any(map(_is_key, plain.env_vars))
@@ -80,24 +83,41 @@ def requests_hold_no_secret(subject: Subject) -> Iterator[RuleFinding]:
                 environ=dict.fromkeys(settings.environ, _OTHER_KEY),
             )
             both = [_sign(one, request) for one in (made, subject.provider.connection(other))]
-            if given and not plain.has_key and both[0] == both[1]:
+            if given and not plain.has_key and None not in both and both[0] == both[1]:
                 yield RuleFinding(
                     f"the signer ignores the key from {how}: another key produces the same headers", "connection"
                 )
 
 
-def _sign(made: Connection, request: WireRequest) -> dict[str, str]:
-    """Return the secret headers of a request at a fixed time; a signature shows no key, and changes with it."""
+def _sign(made: Connection, request: WireRequest) -> dict[str, str] | None:
+    """Return the secret headers of a request at a fixed time; a signature shows no key, and changes with it.
+
+    None if the key is exchanged for another secret at the service: `credentials` may ask it, and no one answers here.
+    """
     headers = dict(made.auth(request))
     if made.sign is None:
         return headers
-    secret = made.credentials(None) if made.credentials is not None else None
-    if isawaitable(secret):
-        secret = asyncio.run(_wait_for(secret))
+    try:
+        secret = made.credentials(None) if made.credentials is not None else None
+        if isawaitable(secret):
+            secret = asyncio.run(_wait_for(secret))
+    except Exception as error:
+        if _asked_the_network(error):
+            return None
+        raise
     url = made.base_url + request.path if made.url is None else made.url(request)
     return headers | dict(
         made.sign(HttpRequest(request.method, url, dict(request.headers), request.body, _TIME), secret)
     )
+
+
+def _asked_the_network(error: BaseException | None) -> bool:
+    """Return True where an error, or one that led to it, is the closed network's."""
+    while error is not None:
+        if isinstance(error, NetworkUsed):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 async def _wait_for(secret: Awaitable[Any]) -> Any:
@@ -176,8 +196,9 @@ def catalogue_is_sound(subject: Subject) -> Iterator[RuleFinding]:
 def _check_declarations(subject: Subject) -> Iterator[RuleFinding]:
     provider = subject.provider
     infos = {info.id: info for info in provider.models()}
-    if not provider.capabilities(UNKNOWN_MODEL).assumed:
-        yield RuleFinding("an unknown model's capabilities are not marked assumed", "capabilities")
+    for name in (UNKNOWN_MODEL, UNKNOWN_OF_VENDOR):
+        if not provider.capabilities(name).assumed:
+            yield RuleFinding(f"the capabilities of the unknown model {name!r} are not marked assumed", "capabilities")
     for aim in subject.aims:
         declared = aim.capabilities
         again = provider.capabilities(aim.model, aim.options())

@@ -167,7 +167,8 @@ def foreign_state_stays_away(subject: Subject) -> Iterator[RuleFinding]:
 
     def strategy(aim: Aim) -> Any:
         mine = own_origin(subject, aim)
-        return conversations((mine, Origin(subject.key, mine.api, "another-model"), FOREIGN), marked=True)
+        origins = (mine, Origin(subject.key, mine.api, "another-model"), FOREIGN)
+        return conversations(origins, marked=True, linked=aim.capabilities.supports_image_urls)
 
     yield from check_law(subject, law, strategy)
 

@@ -34,6 +34,7 @@ from interlingua_contract.subject import Aim, Subject
     no merging into an element that was sent before, nothing hoisted from the middle of a conversation. Fields
     beside the message array (system, tools, settings) must not depend on the length of the conversation. If the
     rule does not find the array that grows, set quirks.elements.""",
+    needs=("elements",),
 )
 def prefix_is_stable(subject: Subject) -> Iterator[RuleFinding]:
     """Over growing conversations with swaps, parallel calls and repairs."""

@@ -262,6 +262,7 @@ def _sample(origin: Origin) -> Message:
     fix="""Write `context.model`, never the model that answered: clients drop reasoning of another model. Derive the
     answer's id from `context.answer_id`: clients merge answers that share an id. Take time and ids from the
     context.""",
+    needs=("cassettes",),
 )
 def answers_have_names_of_their_own(subject: Subject) -> Iterator[RuleFinding]:
     """One answer under two ids, whole and streamed."""

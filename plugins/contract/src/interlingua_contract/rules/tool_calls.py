@@ -38,6 +38,7 @@ SCHEMA: dict[str, Any] = {
     fix="""Write `block.id` for a call and `block.tool_use_id` for a result, unchanged: they are wire ids already.
     Do not cut, prefix, count or hash them. If the service rejects them, declare its `tool_id_pattern` and
     `tool_id_max_length`; if the wire has no ids at all, set `ids_on_wire=False` in the quirks.""",
+    needs=("ids_on_wire",),
 )
 def call_ids_are_whole(subject: Subject) -> Iterator[RuleFinding]:
     """Compare the ids that core resolved with the leaves of the body."""
