@@ -41,3 +41,31 @@ def test_only_exported_names_are_imported() -> None:
 @pytest.mark.parametrize("package", sorted(PUBLIC - {""}))
 def test_public_packages_are_there(package: str) -> None:
     importlib.import_module(f"interlingua.{package}")
+
+
+ORDINARY = {
+    "from __future__ import annotations",
+    "from typing import TYPE_CHECKING",
+    "from typing import TYPE_CHECKING, Any",
+    "from importlib import import_module",
+    "from interlingua._lazy import lazy_names",
+    "from interlingua.plugins import lazy_names",
+}
+LAZY = [module for module in tree.shipped() if "lazy_names(__name__" in module.path.read_text(encoding="utf-8")]
+
+
+def _imported_as(body: list[ast.stmt]) -> Iterator[str]:
+    """Yield the names that statements import as themselves (`X as X`): type checkers see those alone."""
+    for node in body:
+        if isinstance(node, ast.ImportFrom):
+            yield from (alias.asname or f"{alias.name}, not exported" for alias in node.names)
+        elif isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            yield from _imported_as(node.body)
+
+
+@pytest.mark.parametrize("module", LAZY, ids=lambda module: module.name)
+def test_type_checkers_see_the_names_that_exist(module: tree.Module) -> None:
+    names = importlib.import_module(module.name).__all__
+    body = [node for node in module.tree.body if ast.unparse(node) not in ORDINARY]
+
+    assert sorted(_imported_as(body)) == sorted(set(names) - {"__version__"})

@@ -3,7 +3,7 @@
 The names that applications use; the others are in `interlingua.types`, `.errors`, `.output`, `.codec`, `.plugins`,
 `.transport` and `.testing`. A name is imported when it is first used (PEP 562), so importing this costs little.
 """
-# ruff: noqa: F403  for type checkers alone
+# ruff: noqa: I001  a list of names for type checkers
 
 from __future__ import annotations
 
@@ -46,27 +46,45 @@ _NAMES = {
 }
 
 if TYPE_CHECKING:
-    from interlingua._http.client import AsyncClient as AsyncClient
-    from interlingua._http.client import Client as Client
+    # fmt: off
+    from interlingua._http.client import AsyncClient as AsyncClient, Client as Client
     from interlingua._http.exchange import Exchange as Exchange
-    from interlingua._http.output_streams import AsyncOutputStream as AsyncOutputStream
-    from interlingua._http.output_streams import OutputStream as OutputStream
+    from interlingua._http.output_streams import AsyncOutputStream as AsyncOutputStream, OutputStream as OutputStream
     from interlingua._http.retry import Retry as Retry
-    from interlingua._http.streams import AsyncMessageStream as AsyncMessageStream
-    from interlingua._http.streams import MessageStream as MessageStream
+    from interlingua._http.streams import AsyncMessageStream as AsyncMessageStream, MessageStream as MessageStream
     from interlingua._plugins.registry import Registry as Registry
     from interlingua._pricing import cost_of as cost_of
     from interlingua._request.rules import validate_conversation as validate_conversation
-    from interlingua.codec import *
-    from interlingua.errors import *
-    from interlingua.output import *
+    from interlingua.codec import dumps_message as dumps_message, loads_message as loads_message
+    from interlingua.errors import (
+        APIConnectionError as APIConnectionError, APITimeoutError as APITimeoutError,
+        AuthenticationError as AuthenticationError, CallerError as CallerError, CapabilityError as CapabilityError,
+        InterlinguaError as InterlinguaError, ProviderError as ProviderError, RateLimitError as RateLimitError,
+        WireError as WireError
+    )
+    from interlingua.output import Answer as Answer, Partial as Partial
     from interlingua.transport import Timeout as Timeout
-    from interlingua.types.blocks import *
-    from interlingua.types.events import *
-    from interlingua.types.factories import *
-    from interlingua.types.messages import *
-    from interlingua.types.options import *
-    from interlingua.types.tools import *
+    from interlingua.types.blocks import (
+        AudioBlock as AudioBlock, CacheHint as CacheHint, DocumentBlock as DocumentBlock, ImageBlock as ImageBlock,
+        TextBlock as TextBlock, ThinkingBlock as ThinkingBlock, ToolResultBlock as ToolResultBlock,
+        ToolUseBlock as ToolUseBlock, VideoBlock as VideoBlock
+    )
+    from interlingua.types.events import (
+        BlockEnd as BlockEnd, BlockStart as BlockStart, ErrorEvent as ErrorEvent, MessageComplete as MessageComplete,
+        StreamEvent as StreamEvent, TextDelta as TextDelta, ThinkingDelta as ThinkingDelta, ToolUseEnd as ToolUseEnd,
+        ToolUseInputDelta as ToolUseInputDelta, ToolUseStart as ToolUseStart, UsageUpdate as UsageUpdate
+    )
+    from interlingua.types.factories import (
+        assistant as assistant, audio_block as audio_block, document_block as document_block,
+        image_block as image_block, system as system, tool_result as tool_result, tool_results as tool_results,
+        user as user, video_block as video_block
+    )
+    from interlingua.types.messages import (
+        Message as Message, MessageStatus as MessageStatus, Role as Role, StopReason as StopReason, Usage as Usage
+    )
+    from interlingua.types.options import ToolChoice as ToolChoice
+    from interlingua.types.tools import SideEffects as SideEffects, ToolDefinition as ToolDefinition
+    # fmt: on
 
     __version__: str
 else:

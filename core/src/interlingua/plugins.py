@@ -1,11 +1,11 @@
 """Names for plugin authors: hooks, wire values, helpers. Values are in `interlingua.types`, errors in `.errors`."""
-# ruff: noqa: F403  for type checkers alone
+# ruff: noqa: I001, PLC0414  a list of names for type checkers
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from interlingua._lazy import lazy_names as lazy_names  # noqa: PLC0414  public here, too
+from interlingua._lazy import lazy_names as lazy_names
 
 # Module -> the names that are imported from it when first used.
 _NAMES = {
@@ -31,21 +31,50 @@ _NAMES = {
 }
 
 if TYPE_CHECKING:
-    from interlingua._catalogue import *
-    from interlingua._http.io import run_without_waiting as run_without_waiting  # noqa: PLC0414  this alone
-    from interlingua._json import *
-    from interlingua._plugins.batches import *
-    from interlingua._plugins.connection import *
-    from interlingua._plugins.contract import *
-    from interlingua._plugins.encoding import *
-    from interlingua._plugins.errors import *
-    from interlingua._plugins.hookspecs import *
-    from interlingua._plugins.losses import *
-    from interlingua._plugins.provider import *
-    from interlingua._plugins.registry import *
-    from interlingua._plugins.wire import *
-    from interlingua._request.prepare import *
-    from interlingua._response.decode import *
-    from interlingua._response.framing import *
+    # fmt: off
+    from interlingua._catalogue import (
+        ModelInfo as ModelInfo, find_model as find_model, load_catalogue as load_catalogue
+    )
+    from interlingua._http.io import run_without_waiting as run_without_waiting
+    from interlingua._json import (
+        EMPTY as EMPTY, FrozenDict as FrozenDict, dumps as dumps, dumps_trimmed as dumps_trimmed, freeze as freeze,
+        freeze_object as freeze_object, loads as loads, loads_lossy as loads_lossy,
+        repair_surrogates as repair_surrogates, thaw as thaw
+    )
+    from interlingua._plugins.batches import BatchAnswer as BatchAnswer, BatchStatus as BatchStatus
+    from interlingua._plugins.connection import (
+        Auth as Auth, BatchLimits as BatchLimits, Connection as Connection, ConnectionSettings as ConnectionSettings,
+        Credentials as Credentials, HttpRequest as HttpRequest, bearer_auth as bearer_auth, no_auth as no_auth
+    )
+    from interlingua._plugins.contract import CONTRACT_VERSION as CONTRACT_VERSION, OLDEST_CONTRACT as OLDEST_CONTRACT
+    from interlingua._plugins.encoding import (
+        Json as Json, Piece as Piece, encode_each as encode_each, json_array as json_array,
+        json_array_concat as json_array_concat, json_object as json_object, json_object_with as json_object_with,
+        model_saw as model_saw
+    )
+    from interlingua._plugins.errors import (
+        error_class_for_status as error_class_for_status, error_for_status as error_for_status,
+        retry_after as retry_after
+    )
+    from interlingua._plugins.hookspecs import hookimpl as hookimpl
+    from interlingua._plugins.losses import (
+        BlockLoss as BlockLoss, Loss as Loss, Verdict as Verdict, message_loss as message_loss,
+        nearest_effort as nearest_effort, option_loss as option_loss, placeholder_text as placeholder_text
+    )
+    from interlingua._plugins.provider import Provider as Provider
+    from interlingua._plugins.registry import (
+        InstrumentedWork as InstrumentedWork, Registry as Registry, format_provider as format_provider
+    )
+    from interlingua._plugins.wire import (
+        RequestContext as RequestContext, WireChunk as WireChunk, WireRequest as WireRequest,
+        WireResponse as WireResponse, map_stream as map_stream, replay_state as replay_state
+    )
+    from interlingua._request.prepare import (
+        estimate_tokens as estimate_tokens, read_messages as read_messages, write_request as write_request
+    )
+    from interlingua._response.decode import MessageAssembler as MessageAssembler
+    from interlingua._response.framing import Framer as Framer, SseFramer as SseFramer
+    # fmt: on
+    # fmt: on
 else:
     __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)

@@ -1,5 +1,5 @@
 """The canonical values: blocks, messages, events, usage, tools, options, capabilities."""
-# ruff: noqa: F403  for type checkers alone
+# ruff: noqa: I001  a list of names for type checkers
 
 from __future__ import annotations
 
@@ -40,13 +40,50 @@ _NAMES = {
 }
 
 if TYPE_CHECKING:
-    from interlingua._ids import *
+    # fmt: off
     from interlingua._values import replace as replace
-    from interlingua.types.blocks import *
-    from interlingua.types.events import *
-    from interlingua.types.factories import *
-    from interlingua.types.messages import *
-    from interlingua.types.options import *
-    from interlingua.types.tools import *
+    from interlingua._ids import (
+        ModelId as ModelId, new_tool_use_id as new_tool_use_id, new_ulid as new_ulid, ulid_before as ulid_before
+    )
+    from interlingua.types.blocks import (
+        TextBlock as TextBlock, ThinkingBlock as ThinkingBlock, RedactedThinkingBlock as RedactedThinkingBlock,
+        ToolUseBlock as ToolUseBlock, ToolResultBlock as ToolResultBlock, ImageBlock as ImageBlock,
+        AudioBlock as AudioBlock, VideoBlock as VideoBlock, DocumentBlock as DocumentBlock, OpaqueBlock as OpaqueBlock,
+        UnknownBlock as UnknownBlock, ContentBlock as ContentBlock, MediaBlock as MediaBlock,
+        MediaSource as MediaSource, CacheHint as CacheHint, read_tool_input as read_tool_input,
+        result_content as result_content
+    )
+    from interlingua.types.messages import (
+        Message as Message, Role as Role, MessageMetadata as MessageMetadata, MessageStatus as MessageStatus,
+        Provenance as Provenance, StopReason as StopReason, Usage as Usage, TokenBuckets as TokenBuckets,
+        CostParts as CostParts, RoutingDecision as RoutingDecision, RoutingMode as RoutingMode, ErrorInfo as ErrorInfo,
+        Origin as Origin, NO_METADATA as NO_METADATA, DEFAULT_SESSION as DEFAULT_SESSION,
+        SCHEMA_VERSION as SCHEMA_VERSION, TRACE_LIMIT as TRACE_LIMIT
+    )
+    from interlingua.types.events import (
+        StreamEvent as StreamEvent, TextDelta as TextDelta, ThinkingDelta as ThinkingDelta,
+        ToolUseStart as ToolUseStart, ToolUseInputDelta as ToolUseInputDelta, ToolUseEnd as ToolUseEnd,
+        BlockStart as BlockStart, BlockEnd as BlockEnd, UsageUpdate as UsageUpdate, RawUpdate as RawUpdate,
+        MessageComplete as MessageComplete, ErrorEvent as ErrorEvent
+    )
+    from interlingua.types.factories import (
+        user as user, system as system, assistant as assistant, tool_result as tool_result,
+        tool_results as tool_results, image_block as image_block, audio_block as audio_block,
+        video_block as video_block, document_block as document_block, media_bytes as media_bytes,
+        to_pil_image as to_pil_image, media_type_of as media_type_of, split_tool_results as split_tool_results
+    )
+    from interlingua.types.options import (
+        ModelCapabilities as ModelCapabilities, RequestOptions as RequestOptions, RequestKwargs as RequestKwargs,
+        Effort as Effort, ReplayScope as ReplayScope, ToolChoice as ToolChoice, ToolChoiceOption as ToolChoiceOption,
+        option_fields as option_fields
+    )
+    from interlingua.types.tools import (
+        ToolDefinition as ToolDefinition, WireTool as WireTool, SideEffects as SideEffects, ToolKind as ToolKind,
+        TOOL_NAME_MAX_LENGTH as TOOL_NAME_MAX_LENGTH, TOOL_NAME_PATTERN as TOOL_NAME_PATTERN,
+        SCHEMA_MAX_DEPTH as SCHEMA_MAX_DEPTH, check_keyword as check_keyword, check_schema as check_schema,
+        json_pointer as json_pointer, from_wire_tool as from_wire_tool, to_wire_function_tool as to_wire_function_tool
+    )
+    # fmt: on
+    # fmt: on
 else:
     __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)

@@ -2,7 +2,7 @@
 
 Names load when first used (PEP 562). Event classes are in `interlingua_agents.events`.
 """
-# ruff: noqa: F403  for type checkers alone
+# ruff: noqa: I001  a list of names for type checkers
 
 from __future__ import annotations
 
@@ -38,22 +38,47 @@ _NAMES = {
 }
 
 if TYPE_CHECKING:
-    from interlingua_agents.agent import *
-    from interlingua_agents.calls import *
-    from interlingua_agents.event_json import *
-    from interlingua_agents.event_stream import *
-    from interlingua_agents.events import *
-    from interlingua_agents.inputs import *
-    from interlingua_agents.loop import *
-    from interlingua_agents.mcp_server import *
-    from interlingua_agents.memory import *
-    from interlingua_agents.outcomes import *
-    from interlingua_agents.protocols import *
-    from interlingua_agents.results import *
-    from interlingua_agents.run import *
-    from interlingua_agents.schemas import *
-    from interlingua_agents.streams import *
-    from interlingua_agents.toolbox import *
-    from interlingua_agents.tools import *
+    # fmt: off
+    from interlingua_agents.agent import Agent as Agent
+    from interlingua_agents.calls import ToolLimits as ToolLimits
+    from interlingua_agents.event_json import (
+        EventWriter as EventWriter, ReplyPayload as ReplyPayload, reply_payload as reply_payload,
+        to_wire_reply as to_wire_reply
+    )
+    from interlingua_agents.event_stream import (
+        AssistantView as AssistantView, assistant_events as assistant_events,
+        assistant_events_async as assistant_events_async, assistant_stop_reason as assistant_stop_reason
+    )
+    from interlingua_agents.events import AgentEvent as AgentEvent, AssistantMessageEvent as AssistantMessageEvent
+    from interlingua_agents.inputs import InputViolation as InputViolation, validate_input as validate_input
+    from interlingua_agents.loop import AgentLoop as AgentLoop
+    from interlingua_agents.mcp_server import (
+        Elicitation as Elicitation, McpServer as McpServer, mcp_tool_name as mcp_tool_name
+    )
+    from interlingua_agents.memory import AsyncMemoryTurn as AsyncMemoryTurn, MemoryTurn as MemoryTurn
+    from interlingua_agents.outcomes import RESULT_LIMIT as RESULT_LIMIT, ToolOutcome as ToolOutcome
+    from interlingua_agents.protocols import (
+        AsyncSteps as AsyncSteps, Compactor as Compactor, ConversationPort as ConversationPort, Steps as Steps
+    )
+    from interlingua_agents.results import (
+        CallDecision as CallDecision, DEFER as DEFER, OutputPartial as OutputPartial, PendingCall as PendingCall,
+        RunEnd as RunEnd, RunEvent as RunEvent, RunResult as RunResult, RunStop as RunStop, StopCause as StopCause,
+        ToolEnd as ToolEnd, ToolStart as ToolStart, ToolUpdate as ToolUpdate, approve as approve,
+        messages_of as messages_of, reject as reject
+    )
+    from interlingua_agents.run import AgentRun as AgentRun
+    from interlingua_agents.schemas import (
+        NormalisedSchema as NormalisedSchema, SchemaChange as SchemaChange, canonical_names as canonical_names,
+        normalise_schema as normalise_schema
+    )
+    from interlingua_agents.streams import AsyncRunStream as AsyncRunStream, RunStream as RunStream
+    from interlingua_agents.toolbox import Toolbox as Toolbox, tool as tool, tool_of as tool_of
+    from interlingua_agents.tools import (
+        CallPhase as CallPhase, DEFAULT_PERMISSIONS as DEFAULT_PERMISSIONS, Confirmation as Confirmation,
+        Permission as Permission, Policy as Policy, Tool as Tool, ToolContext as ToolContext, ToolError as ToolError,
+        ToolOutput as ToolOutput, by_side_effects as by_side_effects
+    )
+    # fmt: on
+    # fmt: on
 else:
     __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)

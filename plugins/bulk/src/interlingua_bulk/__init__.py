@@ -1,5 +1,5 @@
 """Files of many requests: each is sent once, and an interrupted run can be resumed at any point."""
-# ruff: noqa: F403  for type checkers alone
+# ruff: noqa: I001  a list of names for type checkers
 
 from __future__ import annotations
 
@@ -16,9 +16,14 @@ _NAMES = {
 }
 
 if TYPE_CHECKING:
-    from interlingua_bulk.answers import *
-    from interlingua_bulk.batches import *
-    from interlingua_bulk.runner import *
-    from interlingua_bulk.sizing import *
+    # fmt: off
+    from interlingua_bulk.answers import read_answers as read_answers
+    from interlingua_bulk.batches import (
+        Batch as Batch, BatchRun as BatchRun, UncertainBatchError as UncertainBatchError
+    )
+    from interlingua_bulk.runner import BulkReport as BulkReport, arun as arun, run as run
+    from interlingua_bulk.sizing import Estimate as Estimate, SizingPlan as SizingPlan, estimate as estimate
+    # fmt: on
+    # fmt: on
 else:
     __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)

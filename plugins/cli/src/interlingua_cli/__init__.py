@@ -1,5 +1,5 @@
 """The command line `interlingua`, and helpers for the commands of other distributions."""
-# ruff: noqa: F403  for type checkers alone
+# ruff: noqa: I001  a list of names for type checkers
 
 from __future__ import annotations
 
@@ -20,13 +20,20 @@ _NAMES = {
 }
 
 if TYPE_CHECKING:
-    from interlingua_cli.attachments import *
-    from interlingua_cli.chat import *
-    from interlingua_cli.context import *
-    from interlingua_cli.input import *
-    from interlingua_cli.output import *
-    from interlingua_cli.root import *
-    from interlingua_cli.streams import *
+    # fmt: off
+    from interlingua_cli.attachments import attach as attach
+    from interlingua_cli.chat import run_chat as run_chat
+    from interlingua_cli.context import CommandContext as CommandContext, plugin_option as plugin_option
+    from interlingua_cli.input import check_text as check_text, option_option as option_option, read_text as read_text
+    from interlingua_cli.output import (
+        json_option as json_option, print_calls as print_calls, print_error as print_error, print_json as print_json,
+        print_ledger as print_ledger, print_stream as print_stream, print_table as print_table,
+        print_usage as print_usage
+    )
+    from interlingua_cli.root import LazyGroup as LazyGroup
+    from interlingua_cli.streams import escape_controls as escape_controls
+    # fmt: on
+    # fmt: on
 else:
     __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)
 

@@ -1,5 +1,5 @@
 """The contract suite: it proves a provider plugin against its recordings (`pip install 'interlingua[contract]'`)."""
-# ruff: noqa: F403  for type checkers alone
+# ruff: noqa: I001  a list of names for type checkers
 
 from __future__ import annotations
 
@@ -17,10 +17,15 @@ _NAMES = {
 }
 
 if TYPE_CHECKING:
-    from interlingua_contract.event_law import *
-    from interlingua_contract.report import *
-    from interlingua_contract.rule import *
-    from interlingua_contract.subject import *
-    from interlingua_contract.suite import *
+    # fmt: off
+    from interlingua_contract.event_law import broken_laws as broken_laws
+    from interlingua_contract.report import (
+        ContractReport as ContractReport, RuleResult as RuleResult, check as check, run as run
+    )
+    from interlingua_contract.rule import ContractRule as ContractRule, RuleFinding as RuleFinding
+    from interlingua_contract.subject import Quirks as Quirks, Subject as Subject, read_quirks as read_quirks
+    from interlingua_contract.suite import ProviderContract as ProviderContract
+    # fmt: on
+    # fmt: on
 else:
     __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)
