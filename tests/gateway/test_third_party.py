@@ -8,6 +8,9 @@ from pathlib import Path
 import httpx
 import pytest
 
+from interlingua.errors import CallerError
+from interlingua_gateway.config import GatewayConfig
+from interlingua_gateway.gateway import create_app
 from interlingua_gateway.store import GatewayStore
 from tests.gateway.conftest import Upstream, gateway, say
 
@@ -78,7 +81,7 @@ def test_its_callers_send_the_gateways_key_in_its_own_header(upstream: Upstream,
     assert (without.status_code, header.status_code, parameter.status_code) == (401, 200, 200)
 
 
-@pytest.mark.parametrize(("apis", "served"), [([], "acme"), (["openai"], "openai"), (["acme", "openai"], "acme")])
+@pytest.mark.parametrize(("apis", "served"), [(["openai"], "openai"), (["acme", "openai"], "acme")])
 def test_of_two_plugins_with_one_path_the_configuration_chooses(
     upstream: Upstream,
     tmp_path: Path,
@@ -88,10 +91,26 @@ def test_of_two_plugins_with_one_path_the_configuration_chooses(
     served: str,
 ) -> None:
     install(tmp_path, "shared", monkeypatch)
-    with caplog.at_level(logging.WARNING, "interlingua.gateway"), gateway(upstream, apis=apis) as url:
+    with caplog.at_level(logging.INFO, "interlingua.gateway"), gateway(upstream, apis=apis) as url:
         answers = [httpx.post(f"{url}/v1/chat/completions", json={**CHAT, **TALK}).json() for _ in range(2)]
 
     assert all(("acme" in answer) == (served == "acme") for answer in answers)
     (line,) = [record.getMessage() for record in caplog.records if "/v1/chat/completions" in record.getMessage()]
     other = "openai" if served == "acme" else "acme"
     assert f"is served for {served}, not for {other}" in line
+
+
+@pytest.mark.parametrize("apis", [[], ["anthropic"]])
+def test_two_plugins_with_one_path_need_a_choice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, apis: list[str]
+) -> None:
+    """An installed plugin takes no path of another one unless the configuration says so."""
+    install(tmp_path, "shared", monkeypatch)
+
+    with pytest.raises(CallerError) as caught:
+        create_app(GatewayConfig(apis=tuple(apis)), environ={})
+
+    assert caught.value.message == (
+        "the plugins acme and openai both serve POST /v1/chat/completions: "
+        'choose one with apis = ["acme"] or apis = ["openai"] in the configuration'
+    )

@@ -54,7 +54,8 @@ class GatewayConfig:
     Attributes:
         routes: the first route that matches a requested name is used. Without a match, `provider:name` is used
             unchanged, and any other name is a model of the provider whose API the caller uses.
-        apis: provider keys: if two plugins serve the same path, the first of these has it, then the first by key.
+        apis: provider keys: if two plugins serve the same path, the first of these has it. If neither is named,
+            the gateway does not start.
         auth: `keys` (each request needs a key of this gateway), or `none`, which is allowed on a loopback address only.
         store: the database of keys, budgets and stored state: `sqlite:///file` or `postgresql://…`; empty is a file in
             the user's data folder.

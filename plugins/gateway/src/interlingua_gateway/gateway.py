@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from interlingua.errors import CallerError
 from interlingua.plugins import Registry
 from interlingua_gateway.config import GatewayConfig
 from interlingua_gateway.exchange import ApiEndpoint
@@ -36,6 +37,9 @@ def create_app(
         registry: the installed providers; by default all that are found.
         settings: connection settings by provider key, as for `AsyncClient`.
         environ: environment variables.
+
+    Raises:
+        CallerError: two plugins serve one path and `config.apis` names neither, or the configuration needs a store.
     """
     services = Services(config or GatewayConfig(), registry=registry, settings=settings, environ=environ)
 
@@ -57,9 +61,15 @@ def _routes(services: Services) -> list[Route]:
             first = next((each for each in endpoints if each.api.told_apart_by == api.told_apart_by), None)
             if first is None:
                 endpoints.append(ApiEndpoint(services, plugin, api, route))
+            elif first.plugin.key in services.config.apis:
+                text = "%s %s is served for %s, not for %s, as apis in the configuration says"
+                services.log.info(text, route.method, route.path, first.plugin.key, plugin.key)
             else:
-                text = "%s %s is served for %s, not for %s; apis = [...] in the configuration sets the order"
-                services.log.warning(text, route.method, route.path, first.plugin.key, plugin.key)
+                one, other = first.plugin.key, plugin.key
+                raise CallerError(
+                    f"the plugins {one} and {other} both serve {route.method} {route.path}: "
+                    f'choose one with apis = ["{one}"] or apis = ["{other}"] in the configuration'
+                )
     served = [
         Route(path, endpoints[0] if len(endpoints) == 1 else _SharedPath(endpoints), methods=[method])
         for (method, path), endpoints in paths.items()
