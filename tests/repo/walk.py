@@ -7,6 +7,7 @@ they nor calls inside them count. `allow/walk.toml` holds the bounds.
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import json
 import sys
@@ -22,9 +23,12 @@ from types import CodeType, FrameType
 from typing import Any
 
 import attrs
+import httpx
 
 import interlingua as il
 from interlingua_agents import AgentLoop, tool
+from interlingua_gateway.config import config_of
+from interlingua_gateway.gateway import create_app
 from interlingua_sessions import Session, open_store
 from tests.support.tree import DISTRIBUTIONS, ROOT
 
@@ -158,17 +162,25 @@ class _Canned(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def _client() -> Iterator[il.Client]:
+def _service() -> Iterator[str]:
+    """Run the server; yields its address."""
     with ThreadingHTTPServer(("127.0.0.1", 0), _Canned) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
         thread.start()
         try:
-            url = f"http://127.0.0.1:{server.server_address[1]}"
-            with il.Client(f"anthropic:{MODEL}", api_key="x", base_url=url, environ={}, retry=0) as client:
-                yield client
+            yield f"http://127.0.0.1:{server.server_address[1]}"
         finally:
             server.shutdown()
             thread.join()
+
+
+@contextmanager
+def _client() -> Iterator[il.Client]:
+    with (
+        _service() as url,
+        il.Client(f"anthropic:{MODEL}", api_key="x", base_url=url, environ={}, retry=0) as client,
+    ):
+        yield client
 
 
 # -- the walks ---------------------------------------------------------------------------------------------------------
@@ -212,7 +224,32 @@ def tool_turn() -> Walk:
         return walk
 
 
-WALKS: dict[str, Callable[[], Walk]] = {"send": send, "delta": streamed_delta, "tool turn": tool_turn}
+def gateway() -> Walk:
+    """Trace a request in Chat Completions that a Messages service answers, whole, by a gateway that has answered one."""
+    with tempfile.TemporaryDirectory() as folder, _service() as url:
+        store = f"sqlite:///{folder}/gateway.db"
+        config = config_of({"routes": [{"match": "m", "to": [f"anthropic:{MODEL}"]}], "store": store})
+        app = create_app(config, settings={"anthropic": {"api_key": "x", "base_url": url}}, environ={})
+        with asyncio.Runner() as runner:
+            for _ in range(2):
+                walk = traced(lambda: runner.run(_post(app)))
+            runner.run(app.state.services.close())
+        return walk
+
+
+async def _post(app: Any) -> None:
+    body = {"model": "m", "messages": [{"role": "user", "content": "Hello."}]}
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://gateway") as caller:
+        answer = await caller.post("/v1/chat/completions", json=body)
+    assert answer.json()["choices"][0]["message"]["content"] == "A sum.", answer.text
+
+
+WALKS: dict[str, Callable[[], Walk]] = {
+    "send": send,
+    "delta": streamed_delta,
+    "tool turn": tool_turn,
+    "gateway": gateway,
+}
 
 
 def figures() -> dict[str, int]:
@@ -221,8 +258,10 @@ def figures() -> dict[str, int]:
     for name, trace in WALKS.items():
         walk = trace()
         found |= {f"{name}: files": len(walk.files)}
+        if name in ("send", "gateway"):
+            found |= {f"{name}: calls": walk.calls}
         if name == "send":
-            found |= {f"{name}: calls": walk.calls, f"{name}: entries of one file": walk.most_entered[1]}
+            found |= {f"{name}: entries of one file": walk.most_entered[1]}
     return found
 
 
