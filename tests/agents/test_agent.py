@@ -17,8 +17,7 @@ import interlingua as il
 from interlingua_agents import event_json as ev_json
 from interlingua_agents import events as ev
 from interlingua_agents.loop import AgentLoop
-from interlingua_agents.toolbox import tool
-from interlingua_agents.tools import ToolContext
+from interlingua_agents.tools import ToolContext, tool
 from tests.agents.scripted import CAPABLE, Say, Script, Theatre, call, playing, playing_async
 
 FIELDS = {  # docs/agents/events.md

@@ -15,7 +15,6 @@ import pytest
 
 import interlingua as il
 from interlingua_agents.calls import ToolLimits
-from interlingua_agents.toolbox import tool
 from interlingua_agents.tools import (
     CallPhase,
     Confirmation,
@@ -23,6 +22,7 @@ from interlingua_agents.tools import (
     Tool,
     ToolContext,
     by_side_effects,
+    tool,
 )
 from interlingua_sessions.store import ToolCallStatus
 from interlingua_sessions.turn import CALL_STATUS

@@ -21,13 +21,15 @@ import pytest
 import interlingua as il
 from interlingua_agents.event_json import EventWriter
 from interlingua_agents.outcomes import outcome_of_output
-from interlingua_agents.toolbox import Toolbox, tool, tool_of
 from interlingua_agents.tools import (
     Permission,
     Tool,
+    Toolbox,
     ToolContext,
     ToolOutput,
     by_side_effects,
+    tool,
+    tool_of,
 )
 
 

@@ -15,7 +15,7 @@ from interlingua_agents.agent import Agent
 from interlingua_agents.events import AgentEvent, MessageUpdate, ToolExecutionEnd
 from interlingua_agents.loop import AgentLoop
 from interlingua_agents.results import RunEnd, RunStop, StopCause
-from interlingua_agents.toolbox import tool_of
+from interlingua_agents.tools import tool_of
 from interlingua_cli.demo.session import FILES, READ_FILE, local_scenario
 from interlingua_sessions import Session, open_store
 from tests.support import tree

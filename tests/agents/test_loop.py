@@ -16,8 +16,7 @@ import interlingua as il
 from interlingua.codec import dumps_message, loads_message
 from interlingua_agents.event_json import EventWriter
 from interlingua_agents.results import StopCause
-from interlingua_agents.toolbox import Toolbox, tool
-from interlingua_agents.tools import Confirmation, ToolError, ToolOutput
+from interlingua_agents.tools import Confirmation, Toolbox, ToolError, ToolOutput, tool
 from interlingua_sessions import open_store
 from tests.agents.scripted import Say, Theatre, call, playing, playing_async
 from tests.agents.ways import WAYS, play

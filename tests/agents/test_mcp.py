@@ -29,8 +29,7 @@ from interlingua_agents import (
     tool,
 )
 from interlingua_agents.calls import CallAnswered, CallBatch, CallProgress, CallReport
-from interlingua_agents.toolbox import Toolbox
-from interlingua_agents.tools import Permission, by_side_effects
+from interlingua_agents.tools import Permission, Toolbox, by_side_effects
 from interlingua_cli.demo import replay
 from tests.agents import mcp_stdio
 from tests.agents.scripted import MODEL, Say, Theatre, call, registry

@@ -15,8 +15,7 @@ from interlingua_agents.agent import Agent
 from interlingua_agents.events import AgentEvent, ToolExecutionEnd
 from interlingua_agents.loop import AgentLoop
 from interlingua_agents.results import RunStop, StopCause
-from interlingua_agents.toolbox import tool_of
-from interlingua_agents.tools import ToolError
+from interlingua_agents.tools import ToolError, tool_of
 from interlingua_cli.demo.replay import Cassette, Recorded, ReplayingClient
 from interlingua_cli.demo.session import FILES, READ_FILE, recorded_scenario
 from interlingua_sessions import open_store

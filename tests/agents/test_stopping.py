@@ -22,8 +22,7 @@ from interlingua_agents import Agent, RunStream
 from interlingua_agents.events import AgentEvent, MessageUpdate, ToolExecutionEnd
 from interlingua_agents.loop import AgentLoop
 from interlingua_agents.results import RunStop, StopCause
-from interlingua_agents.toolbox import tool
-from interlingua_agents.tools import ToolContext
+from interlingua_agents.tools import ToolContext, tool
 from interlingua_sessions import open_store
 from interlingua_sessions.session import Session
 from tests.agents.scripted import MODEL, Say, Theatre, call, playing, playing_async, registry

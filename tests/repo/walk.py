@@ -139,6 +139,7 @@ def _events(count: int) -> Iterator[bytes]:
 
 class _Canned(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    wbufsize = 65_536  # an answer arrives in one piece, so that each walk is the same
 
     def do_POST(self) -> None:
         request = json.loads(self.rfile.read(int(self.headers["content-length"])))
@@ -225,7 +226,7 @@ def tool_turn() -> Walk:
 
 
 def gateway() -> Walk:
-    """Trace a request in Chat Completions that a Messages service answers, whole, by a gateway that has answered one."""
+    """Trace the second request of a gateway: in Chat Completions, answered whole by a Messages service."""
     with tempfile.TemporaryDirectory() as folder, _service() as url:
         store = f"sqlite:///{folder}/gateway.db"
         config = config_of({"routes": [{"match": "m", "to": [f"anthropic:{MODEL}"]}], "store": store})

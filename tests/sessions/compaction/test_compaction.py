@@ -18,7 +18,7 @@ import pytest
 import interlingua as il
 from interlingua_agents import Agent
 from interlingua_agents.loop import AgentLoop
-from interlingua_agents.toolbox import tool
+from interlingua_agents.tools import tool
 from interlingua_cli.demo.replay import Recorded, ReplayingClient
 from interlingua_sessions import open_store
 from interlingua_sessions.compaction import PRUNING, Compaction, Summary, ToolPruning, build_context

@@ -10,7 +10,7 @@ import pytest
 
 import interlingua as il
 from interlingua_agents.loop import AgentLoop
-from interlingua_agents.toolbox import Toolbox, tool
+from interlingua_agents.tools import Toolbox, tool
 from interlingua_sessions import Store, open_store
 from interlingua_sessions.session import Session
 from tests.sessions.talking import client

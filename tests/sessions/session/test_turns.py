@@ -10,7 +10,7 @@ import attrs
 import pytest
 
 import interlingua as il
-from interlingua_agents.toolbox import Toolbox, tool
+from interlingua_agents.tools import Toolbox, tool
 from interlingua_sessions import EntryKind, SessionRecord, Store, open_store
 from interlingua_sessions.compaction import Compaction, Summary
 from interlingua_sessions.routing.policy import NoRouteError, RoutingPolicy

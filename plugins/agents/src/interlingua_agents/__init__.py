@@ -30,10 +30,9 @@ _NAMES = {
     "run": "AgentRun",
     "schemas": "NormalisedSchema SchemaChange canonical_names normalise_schema",
     "streams": "AsyncRunStream RunStream",
-    "toolbox": "Toolbox tool tool_of",
     "tools": (
-        "CallPhase DEFAULT_PERMISSIONS Confirmation Permission Policy Tool ToolContext ToolError ToolOutput "
-        "by_side_effects"
+        "CallPhase DEFAULT_PERMISSIONS Confirmation Permission Policy Tool ToolContext ToolError ToolOutput Toolbox "
+        "by_side_effects tool tool_of"
     ),
 }
 
@@ -72,13 +71,12 @@ if TYPE_CHECKING:
         normalise_schema as normalise_schema
     )
     from interlingua_agents.streams import AsyncRunStream as AsyncRunStream, RunStream as RunStream
-    from interlingua_agents.toolbox import Toolbox as Toolbox, tool as tool, tool_of as tool_of
     from interlingua_agents.tools import (
         CallPhase as CallPhase, DEFAULT_PERMISSIONS as DEFAULT_PERMISSIONS, Confirmation as Confirmation,
         Permission as Permission, Policy as Policy, Tool as Tool, ToolContext as ToolContext, ToolError as ToolError,
-        ToolOutput as ToolOutput, by_side_effects as by_side_effects
+        ToolOutput as ToolOutput, Toolbox as Toolbox, by_side_effects as by_side_effects, tool as tool,
+        tool_of as tool_of
     )
-    # fmt: on
     # fmt: on
 else:
     __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)

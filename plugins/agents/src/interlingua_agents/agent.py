@@ -15,7 +15,6 @@ from interlingua import AsyncClient, CallerError, Client
 from interlingua.output import OutputFormat, OutputPlan
 from interlingua.types import ContentBlock, Message, ToolDefinition, system, user
 from interlingua_agents.calls import ToolLimits, settle_open_calls
-from interlingua_agents.effects import iterate_blocking
 from interlingua_agents.loop import AgentLoop
 from interlingua_agents.memory import AsyncMemoryTurn, MemoryTurn
 from interlingua_agents.protocols import (
@@ -29,8 +28,7 @@ from interlingua_agents.protocols import (
 from interlingua_agents.results import CallDecision, Defer, RunResult
 from interlingua_agents.run import AgentRun, Confirm, PriorMessages
 from interlingua_agents.streams import AsyncRunStream, RunStream
-from interlingua_agents.toolbox import Toolbox
-from interlingua_agents.tools import Policy, Tool
+from interlingua_agents.tools import Policy, Tool, Toolbox
 
 AnswerT = TypeVar("AnswerT")
 Prompt: TypeAlias = str | Message | Iterable[ContentBlock] | None
@@ -204,7 +202,7 @@ class Agent(Generic[AnswerT]):
     ) -> RunResult[AnswerT]:
         """`run` for blocking code."""
         with self._open(prompt, history, session, client, decisions, streamed=False) as run:
-            for _ in iterate_blocking(run.events()):
+            for _ in run.events_blocking():
                 pass
             return run.result
 

@@ -1,38 +1,32 @@
-"""Runs the tool calls of one answer, side by side if allowed, and reports what happens to each call."""
+"""The tool calls of one answer: run side by side if allowed, and their results added to the conversation in order."""
 
 from __future__ import annotations
 
 import asyncio
-import contextvars
-import threading
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from typing import Any, Literal, TypeAlias
 
 import attrs
 
 from interlingua.plugins import InstrumentedWork
-from interlingua.types import Message, MessageMetadata, MessageStatus, Role, ToolDefinition, ToolUseBlock
+from interlingua.types import (
+    Message,
+    MessageMetadata,
+    MessageStatus,
+    Role,
+    ToolDefinition,
+    ToolResultBlock,
+    ToolUseBlock,
+)
+from interlingua_agents import events as ev
 from interlingua_agents.inputs import InputViolation, check_call, describe_violations, parse_json_strings
-from interlingua_agents.outcomes import (
-    RESULT_LIMIT,
-    ToolOutcome,
-    cancelled_outcome,
-    outcome_of_error,
-    outcome_of_output,
-)
+from interlingua_agents.outcomes import RESULT_LIMIT, ToolOutcome, call_tool, cancelled_outcome, outcome_of_error
 from interlingua_agents.protocols import ConversationPort
-from interlingua_agents.results import DEFER, CallDecision, Defer, PendingCall
-from interlingua_agents.toolbox import Toolbox
-from interlingua_agents.tools import (
-    Confirmation,
-    Permission,
-    Policy,
-    Tool,
-    ToolContext,
-    by_side_effects,
-)
+from interlingua_agents.results import DEFER, CallDecision, Defer, PendingCall, ToolEnd, ToolStart, ToolUpdate
+from interlingua_agents.run_events import RunEvents
+from interlingua_agents.tools import Confirmation, Permission, Policy, Tool, Toolbox, ToolContext, by_side_effects
 
 UNKNOWN_EFFECT = "interrupted while it ran; whether it took effect is unknown"
 _UNDECIDED = "was not run: the user continued without a decision about it"
@@ -103,66 +97,6 @@ class CallLeftOpen:
 CallReport: TypeAlias = CallTaken | CallRunning | CallProgress | CallMisread | CallAnswered | CallLeftOpen
 InstrumentCall: TypeAlias = Callable[[ToolUseBlock, ToolDefinition], InstrumentedWork | None]
 AskPerson: TypeAlias = Callable[[Confirmation], Awaitable[bool]]
-
-
-class ToolTimeoutError(Exception):
-    """The tool exceeded its time limit."""
-
-
-async def invoke(tool: Tool, arguments: Mapping[str, Any], context: ToolContext, timeout: float | None) -> Any:
-    """Call the tool and return its result.
-
-    A blocking tool that is out of time or cancelled cannot be stopped: its thread continues, and `context.cancelled`
-    becomes True.
-
-    Raises:
-        ToolTimeoutError: `timeout` seconds have passed.
-        Exception: raised by the tool.
-    """
-    values = dict(arguments)
-    if tool.context is not None:
-        values[tool.context] = context
-    try:
-        async with asyncio.timeout(timeout) as limit:
-            if tool.is_async:
-                return await tool.function(**values)
-            return await _in_thread(lambda: tool.function(**values))
-    except TimeoutError:
-        if limit.expired():
-            raise ToolTimeoutError from None
-        raise
-    finally:
-        context.stop()
-
-
-async def _in_thread(work: Callable[[], Any]) -> Any:
-    """`asyncio.to_thread` in a daemon thread: a tool that hangs keeps neither the loop nor the process alive."""
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[Any] = loop.create_future()
-
-    def settle(value: Any, error: BaseException | None) -> None:
-        if done.done():
-            return
-        if error is None:
-            done.set_result(value)
-        else:
-            done.set_exception(error)
-
-    def run() -> None:
-        value: Any = None
-        failure: Exception | None = None
-        try:
-            value = work()
-        except Exception as error:
-            # a future cannot hold a StopIteration
-            failure = RuntimeError(f"StopIteration: {error}") if isinstance(error, StopIteration) else error
-        except BaseException as error:  # a tool that ends the process only ends itself
-            failure = RuntimeError(f"{type(error).__name__}: {error}")
-        with suppress(RuntimeError):  # the loop is closed and the result no longer needed
-            loop.call_soon_threadsafe(settle, value, failure)
-
-    threading.Thread(target=contextvars.copy_context().run, args=(run,), name="interlingua-tool", daemon=True).start()
-    return await done
 
 
 _GRACE = 1.0  # seconds that cancelled tools have for cleanup
@@ -328,9 +262,10 @@ class CallBatch:
         outcome, failure = None, None
         try:
             with activity or nullcontext():
-                outcome, failure = await self._call_tool(
-                    tool, call, arguments, ToolContext(call, update, self._workspace)
-                )
+                context = ToolContext(call, update, self._workspace)
+                timeout = self._limits.timeout if tool.timeout is None else tool.timeout
+                limit = self._result_limit(tool)
+                outcome, failure = await call_tool(tool, call, arguments, context, timeout=timeout, limit=limit)
         except BaseException as error:
             failure = error
             raise
@@ -338,28 +273,6 @@ class CallBatch:
             if activity is not None:
                 activity.end(outcome and outcome.result, failure, {})
         self._settle(place, outcome)
-
-    async def _call_tool(
-        self, tool: Tool, call: ToolUseBlock, arguments: Mapping[str, Any], context: ToolContext
-    ) -> tuple[ToolOutcome, BaseException | None]:
-        """Return the outcome of a call, and the exception that its tool raised."""
-        timeout = self._limits.timeout if tool.timeout is None else tool.timeout
-        limit = self._result_limit(tool)
-        failure: BaseException
-        try:
-            returned = await invoke(tool, arguments, context, timeout)
-            return outcome_of_output(call, returned, limit=limit, at=_now()), None
-        except ToolTimeoutError as error:
-            why = f"{tool.name} took longer than {timeout:g} s and was cancelled"
-            return outcome_of_error(call, why, limit=limit, at=_now()), error
-        except asyncio.CancelledError as error:
-            task = asyncio.current_task()
-            if task is None or task.cancelling():
-                raise
-            failure = error  # the tool cancelled itself
-        except Exception as error:  # the model reads the errors of tools
-            failure = error
-        return outcome_of_error(call, failure, limit=limit, at=_now()), failure
 
     def _result_limit(self, tool: Tool | None) -> int:
         own = tool.result_limit if tool is not None else None
@@ -390,6 +303,133 @@ def _decoded(toolbox: Toolbox, call: ToolUseBlock) -> ToolUseBlock:
 
 def _now() -> datetime:
     return datetime.now(UTC)
+
+
+class CallResults:
+    """Handles the reports of a run's calls: emits events, and adds results in the order of the calls.
+
+    Args:
+        conversation: gets the results.
+        toolbox: the tools.
+        shown: emits the events.
+        add: called with each result as it is stored.
+
+    Attributes:
+        messages: the results of the last answer's calls.
+        pending: calls that were left open.
+        whole: by call id, whole results of calls whose message holds a shortened result.
+        called: number of calls whose function was called.
+    """
+
+    def __init__(
+        self, conversation: ConversationPort, toolbox: Toolbox, shown: RunEvents, add: Callable[[Message], None]
+    ) -> None:
+        self.messages: list[Message] = []
+        self.pending: list[PendingCall] = []
+        self.whole: dict[str, ToolResultBlock] = {}
+        self.called = 0
+        self._conversation = conversation
+        self._toolbox = toolbox
+        self._shown = shown
+        self._add_message = add
+        self._message_id = ""
+        self._turn = 0
+        self._began: dict[str, datetime] = {}
+        self._waiting: dict[int, ToolOutcome | None] = {}  # by place
+        self._next_place = 0
+
+    def begin(self, answer: Message, turn: int) -> None:
+        """Begin with the calls of an answer, which has this number in its run."""
+        self._message_id, self._turn = answer.id, turn
+        self.messages = []
+        self._waiting, self._next_place = {}, 0
+
+    def without_started(self, calls: Sequence[ToolUseBlock]) -> list[ToolUseBlock]:
+        """Return the calls to run; cancel calls that ran when a process died, because they may have had an effect."""
+        left = []
+        for call in calls:
+            tool = self._toolbox.get(call.name)
+            if tool is not None and tool.is_exclusive and self._conversation.was_started(call):
+                self.add(cancelled_outcome(call, UNKNOWN_EFFECT, at=_now()))
+            else:
+                left.append(call)
+        return left
+
+    def instrument(self, call: ToolUseBlock, tool: ToolDefinition) -> InstrumentedWork | None:
+        """Begin a call of a tool's function, for plugins that wrap it."""
+        self.called += 1
+        facts = {"call": call, "tool": tool, "session_id": self._conversation.id}
+        return self._conversation.instrument("execute_tool", facts)
+
+    def take(self, report: CallReport) -> None:
+        """Handle a report of a running call.
+
+        Ctrl-C may interrupt this anywhere. The same report then arrives again; its result is added only once.
+        """
+        if isinstance(report, CallAnswered):
+            self._take_outcome(report.place, report.outcome)
+            return
+        if isinstance(report, CallLeftOpen):
+            if report.place not in self._waiting:
+                self.pending.append(report.pending)
+            self._waiting[report.place] = None
+            self._add_ready()
+            return
+        call, turn = report.call, self._turn
+        about = {"tool_call_id": call.id, "tool_name": call.name}
+        if isinstance(report, CallTaken):
+            tool = self._toolbox.get(call.name)
+            effects, kind = (None, call.kind) if tool is None else (tool.definition.side_effects, tool.definition.kind)
+            started = ev.ToolExecutionStart(
+                args=call.input, provider_id=call.provider_id, kind=kind, side_effects=effects, **about
+            )
+            self._shown.emit(started, ToolStart(turn=turn, call=call, side_effects=effects))
+        elif isinstance(report, CallRunning):
+            self._began[call.id] = report.at
+            self._conversation.start_call(call, report.at)
+        elif isinstance(report, CallProgress):
+            updated = ev.ToolExecutionUpdate(args=call.input, partial_result=report.partial, **about)
+            self._shown.emit(updated, ToolUpdate(turn=turn, call=call, partial=report.partial))
+        else:
+            assert isinstance(report, CallMisread)  # noqa: S101  the last kind of report
+            about = {"session_id": self._conversation.id, "message_id": self._message_id, "tool_use_id": call.id}
+            for broken in report.violations:  # without its message, which may quote the input
+                place = {"tool": call.name, "path": broken.path, "rule": broken.rule}
+                self._conversation.observe({"type": "tool_input_invalid", **about, **place})
+
+    def add(self, outcome: ToolOutcome) -> None:
+        """Add a result at once."""
+        added = add_outcome(self._conversation, outcome)
+        if outcome.whole is not None:
+            self.whole[outcome.call.id] = outcome.whole
+        self.messages.append(added)
+        self._add_message(added)
+
+    def cancel(self, calls: Sequence[ToolUseBlock]) -> None:
+        """Add results that report a cancellation."""
+        for call in calls:
+            self.add(cancelled_outcome(call, "cancelled before it was read", at=_now()))
+
+    def _take_outcome(self, place: int, outcome: ToolOutcome) -> None:
+        call, result = outcome.call, outcome.result
+        if place in self._waiting and self._conversation.is_answered(call):
+            self._next_place = max(self._next_place, place + 1)
+            return
+        ended = ev.ToolExecutionEnd(tool_call_id=call.id, tool_name=call.name, result=result, is_error=result.is_error)
+        began = self._began.get(call.id)
+        elapsed = None if began is None else (outcome.ended_at - began).total_seconds()
+        streamed = ToolEnd(turn=self._turn, call=call, result=result, status=outcome.phase, elapsed_s=elapsed)
+        self._shown.emit(ended, streamed)
+        self._waiting[place] = outcome
+        self._add_ready()
+
+    def _add_ready(self) -> None:
+        """Add results as far as all earlier calls have ended."""
+        while self._next_place in self._waiting:
+            ready = self._waiting[self._next_place]
+            if ready is not None:
+                self.add(ready)
+            self._next_place += 1
 
 
 def unanswered_calls(messages: Sequence[Message]) -> tuple[Message | None, list[ToolUseBlock]]:

@@ -1,4 +1,4 @@
-"""The check of a call's input against its tool's schema (JSON Schema draft 2020-12), and its repair."""
+"""The input of a call: checked against its tool's schema (JSON Schema draft 2020-12), repaired, read as arguments."""
 
 from __future__ import annotations
 
@@ -70,6 +70,19 @@ def parse_json_strings(definition: ToolDefinition, call: ToolUseBlock) -> ToolUs
         return call
     parsed = _parse(definition.input_schema, call.input)
     return call if parsed == call.input else attrs.evolve(call, input=parsed, raw_input=None)
+
+
+def read_arguments(struct: Any, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Convert an input that fits the schema into arguments of the parameters' types.
+
+    Raises:
+        ValueError: the input breaks a bound that the schema only describes; the message contains the place.
+    """
+    import msgspec  # noqa: PLC0415  not every run has tools
+
+    # msgspec calls dec_hook only for pydantic models: `read_signature` rejects other unknown types
+    read = msgspec.convert(arguments, struct, dec_hook=lambda kind, value: kind.model_validate(value))
+    return {name: getattr(read, name) for name in arguments}
 
 
 def _parse(schema: Any, value: Any) -> Any:

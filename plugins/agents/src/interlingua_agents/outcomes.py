@@ -1,15 +1,19 @@
-"""The outcome of one tool call: the result that the model reads of a return value, an error or a cancellation."""
+"""One call of a tool: its function is called, and what it returns or raises becomes a result that the model reads."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from datetime import datetime
+import asyncio
+import contextvars
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
 from typing import Any
 
 import attrs
 
 from interlingua.types import ContentBlock, TextBlock, ToolResultBlock, ToolUseBlock
-from interlingua_agents.tools import CallPhase, ToolError, ToolOutput
+from interlingua_agents.tools import CallPhase, Tool, ToolContext, ToolError, ToolOutput
 
 RESULT_LIMIT = 40_000
 """Default limit of one result, in characters."""
@@ -36,6 +40,101 @@ class ToolOutcome:
     ended_at: datetime
     whole: ToolResultBlock | None = None
     error: str | None = None
+
+
+async def call_tool(
+    tool: Tool,
+    call: ToolUseBlock,
+    arguments: Mapping[str, Any],
+    context: ToolContext,
+    timeout: float | None,
+    limit: int,
+) -> tuple[ToolOutcome, BaseException | None]:
+    """Call a tool's function; return the outcome, and the exception that the function raised.
+
+    Args:
+        tool: the tool.
+        call: the call.
+        arguments: the call's input as arguments.
+        context: passed to a function that takes it.
+        timeout: seconds that the call may take; None for no limit.
+        limit: characters of the result that the model is sent.
+    """
+    failure: BaseException
+    try:
+        returned = await _invoke(tool, arguments, context, timeout)
+        return outcome_of_output(call, returned, limit=limit, at=_now()), None
+    except _TimeoutError as error:
+        why = f"{tool.name} took longer than {timeout:g} s and was cancelled"
+        return outcome_of_error(call, why, limit=limit, at=_now()), error
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        failure = error  # the tool cancelled itself
+    except Exception as error:  # the model reads the errors of tools
+        failure = error
+    return outcome_of_error(call, failure, limit=limit, at=_now()), failure
+
+
+class _TimeoutError(Exception):
+    """The tool exceeded its time limit."""
+
+
+async def _invoke(tool: Tool, arguments: Mapping[str, Any], context: ToolContext, timeout: float | None) -> Any:
+    """Call the tool and return its result.
+
+    A blocking tool that is out of time or cancelled cannot be stopped: its thread continues, and `context.cancelled`
+    becomes True.
+
+    Raises:
+        _TimeoutError: `timeout` seconds have passed.
+        Exception: raised by the tool.
+    """
+    values = dict(arguments)
+    if tool.context is not None:
+        values[tool.context] = context
+    try:
+        async with asyncio.timeout(timeout) as limit:
+            if tool.is_async:
+                return await tool.function(**values)
+            return await _in_thread(lambda: tool.function(**values))
+    except TimeoutError:
+        if limit.expired():
+            raise _TimeoutError from None
+        raise
+    finally:
+        context.stop()
+
+
+async def _in_thread(work: Callable[[], Any]) -> Any:
+    """`asyncio.to_thread` in a daemon thread: a tool that hangs keeps neither the loop nor the process alive."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[Any] = loop.create_future()
+
+    def settle(value: Any, error: BaseException | None) -> None:
+        if done.done():
+            return
+        if error is None:
+            done.set_result(value)
+        else:
+            done.set_exception(error)
+
+    def run() -> None:
+        value: Any = None
+        failure: Exception | None = None
+        try:
+            value = work()
+        except Exception as error:
+            # a future cannot hold a StopIteration
+            failure = RuntimeError(f"StopIteration: {error}") if isinstance(error, StopIteration) else error
+        except BaseException as error:  # a tool that ends the process only ends itself
+            failure = RuntimeError(f"{type(error).__name__}: {error}")
+        with suppress(RuntimeError):  # the loop is closed and the result no longer needed
+            loop.call_soon_threadsafe(settle, value, failure)
+
+    threading.Thread(target=contextvars.copy_context().run, args=(run,), name="interlingua-tool", daemon=True).start()
+    return await done
 
 
 def outcome_of_output(call: ToolUseBlock, returned: Any, *, limit: int, at: datetime) -> ToolOutcome:
@@ -149,3 +248,7 @@ def _to_plain(value: Any) -> Any:
 
 def _text_of(content: tuple[ContentBlock, ...]) -> str:
     return "".join(block.text for block in content if isinstance(block, TextBlock))
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from decimal import Decimal
 from enum import Enum, StrEnum
 from typing import Any, ClassVar, Final, Generic, Literal, TypeAlias, TypeVar
@@ -256,26 +256,3 @@ def set_messages_of(error: InterlinguaError, messages: tuple[Message, ...]) -> N
 
 
 _DONE = "_messages_of_run"
-
-
-_SUMMED = (
-    "input_tokens", "output_tokens", "cached_input_tokens", "cache_creation_input_tokens",
-    "cache_creation_1h_input_tokens", "audio_input_tokens", "cached_audio_input_tokens", "reasoning_tokens",
-    "latency_ms",
-)  # fmt: skip
-
-
-def sum_usage(answers: Iterable[Message]) -> Usage:
-    """Return the sum of the usage of several answers."""
-    used = [answer.metadata.usage or Usage() for answer in answers]
-    total: dict[str, Any] = {}
-    for name in _SUMMED:
-        counts = [count for one in used if (count := getattr(one, name)) is not None]
-        total[name] = sum(counts) if counts else None
-    units: dict[str, Any] = {}
-    for one in used:
-        for name, count in (one.extra_units or {}).items():
-            units[name] = units.get(name, 0) + count
-    costs = [one.cost_usd for one in used]
-    total["cost_usd"] = sum((cost for cost in costs if cost is not None), Decimal(0)) if None not in costs else None
-    return Usage(**total, extra_units=units or None)

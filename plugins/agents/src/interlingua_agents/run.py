@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import aclosing
-from datetime import UTC, datetime
 from decimal import Decimal
 from itertools import takewhile
 from typing import Any, Protocol, TypeAlias
@@ -15,54 +14,35 @@ import attrs
 from interlingua import CallerError, InterlinguaError
 from interlingua.errors import RejectedAnswerError
 from interlingua.output import OutputPlan
-from interlingua.plugins import InstrumentedWork
+from interlingua.plugins import InstrumentedWork, run_without_waiting
 from interlingua.types import (
     Message,
     MessageStatus,
     Role,
     ToolDefinition,
-    ToolResultBlock,
     ToolUseBlock,
+    Usage,
 )
 from interlingua_agents import events as ev
-from interlingua_agents.calls import (
-    UNKNOWN_EFFECT,
-    CallAnswered,
-    CallLeftOpen,
-    CallMisread,
-    CallProgress,
-    CallReport,
-    CallRunning,
-    CallTaken,
-    ToolLimits,
-    add_outcome,
-    unanswered_calls,
-)
-from interlingua_agents.outcomes import ToolOutcome, cancelled_outcome
+from interlingua_agents.calls import CallResults, ToolLimits, unanswered_calls
 from interlingua_agents.protocols import Compactor, ConversationPort
 from interlingua_agents.results import (
     CallDecision,
     Defer,
-    PendingCall,
     RunEnd,
     RunEvent,
     RunResult,
     RunStop,
     StopCause,
-    ToolEnd,
-    ToolStart,
-    ToolUpdate,
     set_messages_of,
-    sum_usage,
 )
 from interlingua_agents.run_events import Listener, RunEvents
-from interlingua_agents.toolbox import Toolbox
-from interlingua_agents.tools import Confirmation, Policy
+from interlingua_agents.tools import Confirmation, Policy, Toolbox
 from interlingua_agents.typed_output import OutputSteps
 
 _log = logging.getLogger("interlingua")
 Confirm: TypeAlias = Callable[[Confirmation], bool | Awaitable[bool]]
-_NOT_READ = "cancelled before it was read"
+_EXHAUSTED: Any = object()
 
 
 @attrs.frozen(kw_only=True)
@@ -120,7 +100,7 @@ class RunEffects(Protocol):
         """
 
     def run_calls(self, run: AgentRun, calls: Sequence[ToolUseBlock]) -> AsyncGenerator[None, None]:
-        """Run the calls of an answer and pass their reports to `run.take`."""
+        """Run the calls of an answer and pass their reports to `run.calls.take`."""
 
     async def compact(self) -> None:
         """Compact the context if the loop has a compactor."""
@@ -142,8 +122,9 @@ class AgentRun:
 
     Attributes:
         cancelled: True once `cancel` was called.
-        pending: calls that were left open.
+        decisions: by call id.
         answers: the answers so far.
+        calls: adds the results of calls.
         shown: emits the events.
     """
 
@@ -162,7 +143,6 @@ class AgentRun:
     ) -> None:
         self.cancelled = False
         self.decisions = {decision.call_id: decision for decision in decisions}
-        self.pending: list[PendingCall] = []
         self.answers: list[Message] = []
         self._conversation = conversation
         self._effects = effects
@@ -171,23 +151,16 @@ class AgentRun:
         self._plan = plan
         self._output = None if plan is None else OutputSteps(plan, retries)
         self.shown = RunEvents(settings.listen, self._output, collected=streamed)
+        self.calls = CallResults(conversation, settings.toolbox, self.shown, self._add)
         self._prior = prior or PriorMessages()
         self._added: list[Message] = []
         self._failed: list[Message] = []  # typed answers that did not fit, with their corrections
-        self._whole: dict[str, ToolResultBlock] = {}
         self._asking = 0  # 1 while an answer is being made
-        self._called = 0
         self._spent = Decimal(0)
         self._unpriced = False
         self._stop_work: Callable[[], None] = _do_nothing
         self._cause: StopCause | None = None
         self._result: RunResult[Any] | None = None
-        # of the answer whose calls run
-        self._message_id = ""
-        self._results: list[Message] = []
-        self._began: dict[str, datetime] = {}
-        self._waiting: dict[int, ToolOutcome | None] = {}  # by place; results are added in the order of the calls
-        self._next_place = 0
 
     @property
     def turn(self) -> int:
@@ -221,6 +194,15 @@ class AgentRun:
         self._stop_work = stop
         if self.cancelled:
             stop()
+
+    def events_blocking(self) -> Generator[list[RunEvent], None, None]:
+        """`events` for blocking code, whose effects never suspend."""
+        events = self.events()
+        try:
+            while (batch := run_without_waiting(anext(events, _EXHAUSTED))) is not _EXHAUSTED:
+                yield batch
+        finally:
+            run_without_waiting(events.aclose())
 
     async def events(self) -> AsyncGenerator[list[RunEvent], None]:
         """Run, and yield lists of new events. Without streaming the lists are empty.
@@ -259,17 +241,18 @@ class AgentRun:
     async def _loop(self) -> AsyncGenerator[list[RunEvent], None]:
         last, open_calls = unanswered_calls(self._conversation.messages)
         self._check_decisions(open_calls)
-        self._emit(ev.AgentStart())
+        self.shown.emit(ev.AgentStart())
         try:
             self._emit_turn(ev.AgentTurnStart(turn=0 if last else 1))
-            if last is not None:
-                async with aclosing(self._resume(last, open_calls)) as batches:
-                    async for events in batches:
-                        yield events
+            if last is not None:  # an earlier run left calls open
+                self.calls.begin(last, 0)
+                async with aclosing(self._effects.run_calls(self, self.calls.without_started(open_calls))) as moments:
+                    async for _ in moments:
+                        yield self.shown.take()
+                self._end_resumed_turn(last)
             if self._cause is None:
                 self._show_question()
             while self._cause is None:
-                self._results = []
                 self._asking = 1
                 yield self.shown.take()
                 if self.cancelled and self.answers:  # cancelled between two answers
@@ -285,27 +268,28 @@ class AgentRun:
                     answer = self._rejected_answer(error)
                 self._count(answer)
                 calls, own = self._split_calls(answer)
+                self.calls.begin(answer, self.turn)
                 if calls:
-                    async with aclosing(self._run_calls(answer, calls, own)) as batches:
-                        async for events in batches:
-                            yield events
+                    try:
+                        async with aclosing(self._effects.run_calls(self, calls)) as moments:
+                            async for _ in moments:
+                                yield self.shown.take()
+                    except BaseException:
+                        self.calls.cancel(own)
+                        raise
                 self._end_turn(answer, calls, own)
                 if self._cause is None:
                     yield self.shown.take()
                     await self._effects.compact()
                     self._emit_turn(ev.AgentTurnStart(turn=self.turn + 1))
         finally:
-            self._emit(ev.AgentEnd(messages=tuple(self._added)))
+            self.shown.emit(ev.AgentEnd(messages=tuple(self._added)))
         self._finish(self.answers[-1] if self.answers else last)
         yield self.shown.take()
 
-    async def _resume(self, last: Message, calls: Sequence[ToolUseBlock]) -> AsyncGenerator[list[RunEvent], None]:
-        """Run the open calls of the history's last answer."""
-        async with aclosing(self._run_calls(last, self._without_started(calls))) as batches:
-            async for events in batches:
-                yield events
-        self._emit_turn(ev.AgentTurnEnd(message=last, tool_results=tuple(self._results), turn=0))
-        if self.pending or self.cancelled:
+    def _end_resumed_turn(self, last: Message) -> None:
+        self._emit_turn(ev.AgentTurnEnd(message=last, tool_results=tuple(self.calls.messages), turn=0))
+        if self.calls.pending or self.cancelled:
             self._cause = self._stop_cause(last, called=True)
         else:
             self._emit_turn(ev.AgentTurnStart(turn=1))
@@ -320,7 +304,7 @@ class AgentRun:
         """Emit the user's messages at the end of the history."""
         question = takewhile(lambda one: one.role is Role.USER, reversed(self._conversation.messages))
         for message in reversed(list(question)):
-            self._show(message)
+            self._add(message)
 
     def _next_request(self, *, resumed: bool) -> tuple[Sequence[ToolDefinition], dict[str, Any]]:
         """Return the tools of the next request, and its options that differ from the turn's.
@@ -356,7 +340,7 @@ class AgentRun:
             raise error
         if answer.content:  # an empty answer is not kept
             self._added.append(answer)
-        self._emit(ev.MessageEnd(message=answer))
+        self.shown.emit(ev.MessageEnd(message=answer))
         if self._output is None or not isinstance(error, RejectedAnswerError):
             self._emit_turn(ev.AgentTurnEnd(message=answer, tool_results=(), turn=self.turn))
             raise error
@@ -371,7 +355,7 @@ class AgentRun:
         else:
             self._spent += usage.cost_usd
         self._added.append(answer)
-        self._emit(ev.MessageEnd(message=answer))
+        self.shown.emit(ev.MessageEnd(message=answer))
 
     def _is_whole(self, answer: Message) -> bool:
         status = answer.metadata.status
@@ -387,7 +371,7 @@ class AgentRun:
         """Read a typed answer, and set the reason to stop if there is one."""
         whole = self._is_whole(answer)
         taken = whole and self._take_output(answer, calls, own)
-        self._emit_turn(ev.AgentTurnEnd(message=answer, tool_results=tuple(self._results), turn=self.turn))
+        self._emit_turn(ev.AgentTurnEnd(message=answer, tool_results=tuple(self.calls.messages), turn=self.turn))
         called = bool(calls or own) or (self._plan is not None and whole)
         self._cause = StopCause.DONE if taken else self._stop_cause(answer, called=called)
 
@@ -398,18 +382,20 @@ class AgentRun:
         """
         if self._output is None or (calls and not own):
             return False
-        failed = self.pending or any(one.is_error for message in self._results for one in message.tool_results)
+        failed = self.calls.pending or any(
+            one.is_error for message in self.calls.messages for one in message.tool_results
+        )
         reply = self._output.read(answer, own, blocked=bool(calls and failed))
         for one in reply.results:
-            self._add_result(one)
+            self.calls.add(one)
         corrections = [self._conversation.add(message) for message in reply.corrections]
         for message in corrections:
-            self._show(message)
+            self._add(message)
         if reply.is_attempt and not reply.taken:
             # the attempt before this one is not sent again, so that requests do not grow
             self._conversation.hidden |= {message.id for message in self._failed}
             if not calls:
-                self._failed += [answer, *self._results, *corrections]
+                self._failed += [answer, *self.calls.messages, *corrections]
         if reply.error is not None:
             raise reply.error
         return reply.taken
@@ -419,10 +405,10 @@ class AgentRun:
             return StopCause.CANCELLED
         if not called:
             return StopCause.DONE
-        if self.pending:
-            waits = any(one.reason == "approval" for one in self.pending)
+        if self.calls.pending:
+            waits = any(one.reason == "approval" for one in self.calls.pending)
             return StopCause.APPROVAL if waits else StopCause.EXTERNAL
-        if any(result.terminate for message in self._results for result in message.tool_results):
+        if any(result.terminate for message in self.calls.messages for result in message.tool_results):
             return StopCause.TERMINATED
         if len(self.answers) >= self._settings.max_turns:
             return StopCause.TURN_LIMIT
@@ -449,129 +435,20 @@ class AgentRun:
         self._result = RunResult(
             **value,
             messages=self.messages,
-            usage=sum_usage(self.answers),
+            usage=_sum_usage(self.answers),
             stop=stop,
-            pending=tuple(self.pending),
-            whole_results=dict(self._whole),
+            pending=tuple(self.calls.pending),
+            whole_results=dict(self.calls.whole),
         )
         self.shown.collect(RunEnd(turn=self.turn, result=self._result))
 
-    # calls
-
-    async def _run_calls(
-        self, message: Message, calls: Sequence[ToolUseBlock], own: Sequence[ToolUseBlock] = ()
-    ) -> AsyncGenerator[list[RunEvent], None]:
-        """Run calls and add their results.
-
-        Args:
-            message: the answer that has the calls.
-            calls: the calls to run.
-            own: calls that are the typed answer; they get results too if the run ends here.
-        """
-        self._message_id = message.id
-        self._waiting, self._next_place = {}, 0
-        try:
-            async with aclosing(self._effects.run_calls(self, calls)) as moments:
-                async for _ in moments:
-                    yield self.shown.take()
-        except BaseException:
-            now = datetime.now(UTC)
-            for call in own:
-                self._add_result(cancelled_outcome(call, _NOT_READ, at=now))
-            raise
-
-    def _without_started(self, calls: Sequence[ToolUseBlock]) -> list[ToolUseBlock]:
-        """Return the calls to run; cancel calls that ran when a process died, because they may have had an effect."""
-        left = []
-        for call in calls:
-            tool = self._settings.toolbox.get(call.name)
-            if tool is not None and tool.is_exclusive and self._conversation.was_started(call):
-                self._add_result(cancelled_outcome(call, UNKNOWN_EFFECT, at=datetime.now(UTC)))
-            else:
-                left.append(call)
-        return left
-
-    def instrument_call(self, call: ToolUseBlock, tool: ToolDefinition) -> InstrumentedWork | None:
-        """Begin a call of a tool's function, for plugins that wrap it."""
-        self._called += 1
-        facts = {"call": call, "tool": tool, "session_id": self._conversation.id}
-        return self._conversation.instrument("execute_tool", facts)
-
-    def take(self, report: CallReport) -> None:
-        """Handle a report of a running call.
-
-        Ctrl-C may interrupt this anywhere. The same report then arrives again; its result is added only once.
-        """
-        if isinstance(report, CallAnswered):
-            self._take_outcome(report.place, report.outcome)
-            return
-        if isinstance(report, CallLeftOpen):
-            if report.place not in self._waiting:
-                self.pending.append(report.pending)
-            self._waiting[report.place] = None
-            self._add_ready()
-            return
-        call = report.call
-        about = {"tool_call_id": call.id, "tool_name": call.name}
-        if isinstance(report, CallTaken):
-            tool = self._settings.toolbox.get(call.name)
-            effects, kind = (None, call.kind) if tool is None else (tool.definition.side_effects, tool.definition.kind)
-            started = ev.ToolExecutionStart(
-                args=call.input, provider_id=call.provider_id, kind=kind, side_effects=effects, **about
-            )
-            self._emit(started, ToolStart(turn=self.turn, call=call, side_effects=effects))
-        elif isinstance(report, CallRunning):
-            self._began[call.id] = report.at
-            self._conversation.start_call(call, report.at)
-        elif isinstance(report, CallProgress):
-            updated = ev.ToolExecutionUpdate(args=call.input, partial_result=report.partial, **about)
-            self._emit(updated, ToolUpdate(turn=self.turn, call=call, partial=report.partial))
-        else:
-            assert isinstance(report, CallMisread)  # noqa: S101  the last kind of report
-            about = {"session_id": self._conversation.id, "message_id": self._message_id, "tool_use_id": call.id}
-            for broken in report.violations:  # without its message, which may quote the input
-                place = {"tool": call.name, "path": broken.path, "rule": broken.rule}
-                self._conversation.observe({"type": "tool_input_invalid", **about, **place})
-
-    def _take_outcome(self, place: int, outcome: ToolOutcome) -> None:
-        call, result = outcome.call, outcome.result
-        if place in self._waiting and self._conversation.is_answered(call):
-            self._next_place = max(self._next_place, place + 1)
-            return
-        ended = ev.ToolExecutionEnd(tool_call_id=call.id, tool_name=call.name, result=result, is_error=result.is_error)
-        began = self._began.get(call.id)
-        elapsed = None if began is None else (outcome.ended_at - began).total_seconds()
-        streamed = ToolEnd(turn=self.turn, call=call, result=result, status=outcome.phase, elapsed_s=elapsed)
-        self._emit(ended, streamed)
-        self._waiting[place] = outcome
-        self._add_ready()
-
-    def _add_ready(self) -> None:
-        """Add results in the order of the calls, as far as all earlier calls have ended."""
-        while self._next_place in self._waiting:
-            ready = self._waiting[self._next_place]
-            if ready is not None:
-                self._add_result(ready)
-            self._next_place += 1
-
-    def _add_result(self, outcome: ToolOutcome) -> None:
-        added = add_outcome(self._conversation, outcome)
-        if outcome.whole is not None:
-            self._whole[outcome.call.id] = outcome.whole
-        self._results.append(added)
-        self._show(added)
-
-    def _show(self, message: Message) -> None:
+    def _add(self, message: Message) -> None:
         self._added.append(message)
-        self._emit(ev.MessageStart(message=message))
-        self._emit(ev.MessageEnd(message=message))
+        self.shown.emit(ev.MessageStart(message=message))
+        self.shown.emit(ev.MessageEnd(message=message))
 
     def _emit_turn(self, event: ev.AgentTurnStart | ev.AgentTurnEnd) -> None:
-        self._emit(event, event)
-
-    def _emit(self, event: ev.AgentEvent, streamed: RunEvent | None = None) -> None:
-        if self.shown.is_wanted:
-            self.shown.emit(event, streamed)
+        self.shown.emit(event, event)
 
     # plugins
 
@@ -589,9 +466,32 @@ class AgentRun:
 
     def _end_work(self, work: InstrumentedWork, error: BaseException | None) -> None:
         usages = [answer.metadata.usage for answer in self.answers if answer.metadata.usage is not None]
-        facts = {"turns": len(self.answers), "tool_calls": self._called, "usages": usages}
+        facts = {"turns": len(self.answers), "tool_calls": self.calls.called, "usages": usages}
         work.end(self.answers[-1] if self.answers else None, error, facts)
 
 
 def _do_nothing() -> None:
     pass
+
+
+_SUMMED = (
+    "input_tokens", "output_tokens", "cached_input_tokens", "cache_creation_input_tokens",
+    "cache_creation_1h_input_tokens", "audio_input_tokens", "cached_audio_input_tokens", "reasoning_tokens",
+    "latency_ms",
+)  # fmt: skip
+
+
+def _sum_usage(answers: Iterable[Message]) -> Usage:
+    """Return the sum of the usage of several answers."""
+    used = [answer.metadata.usage or Usage() for answer in answers]
+    total: dict[str, Any] = {}
+    for name in _SUMMED:
+        counts = [count for one in used if (count := getattr(one, name)) is not None]
+        total[name] = sum(counts) if counts else None
+    units: dict[str, Any] = {}
+    for one in used:
+        for name, count in (one.extra_units or {}).items():
+            units[name] = units.get(name, 0) + count
+    costs = [one.cost_usd for one in used]
+    total["cost_usd"] = sum((cost for cost in costs if cost is not None), Decimal(0)) if None not in costs else None
+    return Usage(**total, extra_units=units or None)

@@ -1,4 +1,4 @@
-"""The signature of a typed Python function as a tool's schema, and inputs as arguments of the function."""
+"""The signature of a typed Python function as a tool's schema."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from docstring_parser import parse
 from interlingua import CallerError
 from interlingua.errors import UnsupportedSchemaError
 from interlingua_agents.schemas import normalise_schema
-from interlingua_agents.tools import ToolContext
 
 _READABLE = "plain types, enums, literals, dataclasses, attrs classes, typed dictionaries and pydantic models"
 
@@ -26,7 +25,7 @@ class FunctionSignature:
         description: the docstring without its sections.
         schema: JSON Schema of the parameters that a model fills in, within the subset for tool schemas.
         struct: the msgspec class that reads an input.
-        context: name of the parameter that takes a ToolContext, or None.
+        context: name of the parameter that takes the call's context, or None.
         is_method: True for a method inside its class, whose first parameter is the object.
     """
 
@@ -37,8 +36,12 @@ class FunctionSignature:
     is_method: bool
 
 
-def read_signature(function: Callable[..., Any]) -> FunctionSignature:
+def read_signature(function: Callable[..., Any], *, context: type) -> FunctionSignature:
     """Read the signature and docstring of a function.
+
+    Args:
+        function: the function.
+        context: the class of the parameter that takes the call's context; models do not fill it in.
 
     Raises:
         CallerError: a parameter has no type, or a type that cannot be read from JSON.
@@ -47,7 +50,7 @@ def read_signature(function: Callable[..., Any]) -> FunctionSignature:
     name = getattr(function, "__name__", repr(function))
     documented = parse(inspect.getdoc(function) or "")
     words = {one.arg_name: one.description for one in documented.params if one.description}
-    parameters, context = _parameters(function, name)
+    parameters, takes_context = _parameters(function, name, context)
     fields = [_field(one, words.get(one.name)) for one in parameters]
     for parameter, kind, _ in fields:
         why = f"{name}() cannot be a tool, because of its parameter {parameter!r}"
@@ -66,7 +69,11 @@ def read_signature(function: Callable[..., Any]) -> FunctionSignature:
     text = "\n\n".join(filter(None, [documented.short_description, documented.long_description]))
     made = normalise_schema(schema).schema
     return FunctionSignature(
-        description=text, schema=made, struct=struct, context=context, is_method=_self_parameter(function) is not None
+        description=text,
+        schema=made,
+        struct=struct,
+        context=takes_context,
+        is_method=_self_parameter(function) is not None,
     )
 
 
@@ -86,7 +93,7 @@ def _model_schema(kind: Any) -> dict[str, Any]:
     return normalise_schema(kind.model_json_schema()).schema
 
 
-def _parameters(function: Callable[..., Any], name: str) -> tuple[list[inspect.Parameter], str | None]:
+def _parameters(function: Callable[..., Any], name: str, context: type) -> tuple[list[inspect.Parameter], str | None]:
     """Return the parameters that a model fills in, with types resolved, and the name of the context parameter."""
     try:
         if not hasattr(function, "__name__"):
@@ -96,21 +103,21 @@ def _parameters(function: Callable[..., Any], name: str) -> tuple[list[inspect.P
         why = f"cannot read the types of {name}(): {error}; pass a function or method whose types its module defines"
         raise CallerError(why) from error
     filled: list[inspect.Parameter] = []
-    context = None
+    takes_context = None
     itself = _self_parameter(function)
     for one in inspect.signature(function).parameters.values():
         hint = hints.get(one.name)
         if one.name == itself:
             continue
-        if hint is ToolContext or ToolContext in get_args(hint):
-            context = one.name
+        if hint is context or context in get_args(hint):
+            takes_context = one.name
         elif one.kind not in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY):
             raise CallerError(f"{name}() cannot be a tool: a model cannot fill in {one}")
         elif hint is None:
             raise CallerError(f"{name}() cannot be a tool: annotate its parameter {one.name!r} with a type")
         else:
             filled.append(one.replace(annotation=hint))
-    return filled, context
+    return filled, takes_context
 
 
 def _description(annotation: object) -> str | None:
@@ -132,14 +139,3 @@ def _field(parameter: inspect.Parameter, words: str | None) -> tuple[str, Any, A
     if default is None or isinstance(default, str | int | float):
         return parameter.name, kind, default
     return parameter.name, kind, msgspec.field(default_factory=lambda: default)
-
-
-def read_arguments(struct: Any, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert an input that fits the schema into arguments of the parameters' types.
-
-    Raises:
-        ValueError: the input breaks a bound that the schema only describes; the message contains the place.
-    """
-    # msgspec calls dec_hook only for pydantic models: `read_signature` rejects other unknown types
-    read = msgspec.convert(arguments, struct, dec_hook=lambda kind, value: kind.model_validate(value))
-    return {name: getattr(read, name) for name in arguments}

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterator
-from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, aclosing, closing
 from typing import Any, Generic, Self, TypeVar
 
 from interlingua import CallerError
-from interlingua.plugins import run_without_waiting
 from interlingua.types import Message
-from interlingua_agents.effects import iterate_blocking
 from interlingua_agents.events import AgentTextDelta
 from interlingua_agents.results import OutputT, RunEvent, RunResult
 from interlingua_agents.run import AgentRun
@@ -19,7 +17,6 @@ ResultT = TypeVar("ResultT")
 
 class _Stream(Generic[OutputT]):
     _started: AgentRun | None = None
-    _batches: AsyncGenerator[list[RunEvent], None]
     _with = "a with"
 
     @property
@@ -52,17 +49,16 @@ class RunStream(_Stream[OutputT]):
 
     def __init__(self, opening: AbstractContextManager[AgentRun]) -> None:
         self._opening = opening
-        self._events: Iterator[RunEvent]
+        self._events: Generator[RunEvent, None, None]
 
     def __enter__(self) -> Self:
         self._started = run = self._opening.__enter__()
-        self._batches = run.events()
-        self._events = self._iterate(run, self._batches)
+        self._events = self._iterate(run)
         return self
 
     def __exit__(self, *exc: Any) -> None:
         try:
-            run_without_waiting(self._batches.aclose())
+            self._events.close()
         finally:
             self._opening.__exit__(*exc)
 
@@ -71,9 +67,10 @@ class RunStream(_Stream[OutputT]):
         return self._events
 
     @staticmethod
-    def _iterate(run: AgentRun, batches: AsyncGenerator[list[RunEvent], None]) -> Iterator[RunEvent]:
-        for batch in iterate_blocking(batches):
-            yield from run.shown.visible(batch)
+    def _iterate(run: AgentRun) -> Generator[RunEvent, None, None]:
+        with closing(run.events_blocking()) as batches:
+            for batch in batches:
+                yield from run.shown.visible(batch)
 
     @property
     def text_stream(self) -> Iterator[str]:
@@ -108,14 +105,12 @@ class AsyncRunStream(_Stream[OutputT]):
 
     async def __aenter__(self) -> Self:
         self._started = run = await self._opening.__aenter__()
-        self._batches = run.events()
-        self._events = self._iterate(run, self._batches)
+        self._events = self._iterate(run)
         return self
 
     async def __aexit__(self, *exc: Any) -> None:
         try:
             await self._events.aclose()
-            await self._batches.aclose()
         finally:
             await self._opening.__aexit__(*exc)
 
@@ -124,10 +119,11 @@ class AsyncRunStream(_Stream[OutputT]):
         return self._events
 
     @staticmethod
-    async def _iterate(run: AgentRun, batches: AsyncGenerator[list[RunEvent], None]) -> AsyncGenerator[RunEvent, None]:
-        async for batch in batches:
-            for event in run.shown.visible(batch):
-                yield event
+    async def _iterate(run: AgentRun) -> AsyncGenerator[RunEvent, None]:
+        async with aclosing(run.events()) as batches:
+            async for batch in batches:
+                for event in run.shown.visible(batch):
+                    yield event
 
     @property
     def text_stream(self) -> AsyncIterator[str]:

@@ -15,8 +15,7 @@ from interlingua_agents.loop import AgentLoop
 from interlingua_agents.protocols import Compactor
 from interlingua_agents.run import AgentRun
 from interlingua_agents.streams import AsyncRunStream, RunStream
-from interlingua_agents.toolbox import Toolbox
-from interlingua_agents.tools import Tool
+from interlingua_agents.tools import Tool, Toolbox
 from interlingua_sessions.routing.policy import RoutingPolicy
 from interlingua_sessions.routing.router import Delegation, PatternStore
 from interlingua_sessions.store import SessionEntry, SessionRecord, Store, open_store
