@@ -104,7 +104,7 @@ def test_of_two_plugins_with_one_path_the_configuration_chooses(
 def test_two_plugins_with_one_path_need_a_choice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, apis: list[str]
 ) -> None:
-    """An installed plugin takes no path of another one unless the configuration names it."""
+    """An installed plugin takes no path of another one unless the configuration lists it."""
     install(tmp_path, "shared", monkeypatch)
 
     with pytest.raises(CallerError) as caught:

@@ -93,7 +93,7 @@ def _where(file: str) -> str:
 
 
 def traced(work: Callable[[], Any], *, threads: bool = False) -> Walk:
-    """Run once and return the walk; `threads` counts what threads begun meanwhile do as well."""
+    """Run once and return the walk; `threads` also counts the work of threads that it starts."""
     walk = Walk()
     if threads:
         threading.setprofile(walk.profile)
