@@ -87,7 +87,7 @@ def test_a_public_name_is_not_removed_without_a_deprecation(facade: str) -> None
 
 
 def test_every_older_contract_that_is_supported_has_its_file_and_a_page_on_leaving_it() -> None:
-    from interlingua.plugins import OLDEST_CONTRACT
+    from interlingua._plugins.contract import OLDEST_CONTRACT
 
     root = Path(__file__).parents[2]
     for version in range(OLDEST_CONTRACT, CONTRACT_VERSION + 1):

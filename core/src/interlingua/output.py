@@ -45,11 +45,11 @@ class OutputPlan(ABC, Generic[_T]):
     tool: str  # name of the tool that takes the answer; "" if no tool does
 
     @abstractmethod
-    def messages(self, history: str | Message | Sequence[Message]) -> Sequence[Message]:
+    def messages(self, history: Sequence[Message]) -> Sequence[Message]:
         """Return the conversation with the instructions for the model added."""
 
     @abstractmethod
-    def attempts(self, messages: str | Message | Sequence[Message], retries: int) -> OutputAttempts[_T]:
+    def attempts(self, messages: Sequence[Message], retries: int) -> OutputAttempts[_T]:
         """Start a series of attempts to get the answer."""
 
     @abstractmethod

@@ -11,23 +11,21 @@ from interlingua._lazy import lazy_names as lazy_names
 _NAMES = {
     "_catalogue": "ModelInfo find_model load_catalogue",
     "_http.io": "run_without_waiting",
-    "_json": "EMPTY FrozenDict dumps dumps_trimmed freeze freeze_object loads loads_lossy repair_surrogates thaw",
+    "_json": "EMPTY FrozenDict dumps dumps_trimmed freeze_object loads loads_lossy repair_surrogates thaw",
     "_lazy": "lazy_names",
-    "_plugins.batches": "BatchAnswer BatchStatus",
     "_plugins.connection": (
-        "Auth BatchLimits Connection ConnectionSettings Credentials HttpRequest bearer_auth no_auth"
+        "BatchAnswer BatchLimits BatchStatus Connection ConnectionSettings HttpRequest bearer_auth no_auth"
     ),
-    "_plugins.contract": "CONTRACT_VERSION OLDEST_CONTRACT",
-    "_plugins.encoding": "Json Piece encode_each json_array json_array_concat json_object json_object_with model_saw",
+    "_plugins.contract": "CONTRACT_VERSION",
+    "_plugins.encoding": "Json encode_each json_array json_array_concat json_object json_object_with model_saw",
     "_plugins.errors": "error_class_for_status error_for_status retry_after",
     "_plugins.hookspecs": "hookimpl",
-    "_plugins.losses": "BlockLoss Loss Verdict message_loss nearest_effort option_loss placeholder_text",
+    "_plugins.losses": "BlockLoss Loss message_loss nearest_effort option_loss placeholder_text",
     "_plugins.provider": "Provider",
     "_plugins.registry": "InstrumentedWork Registry format_provider",
-    "_plugins.wire": "RequestContext WireChunk WireRequest WireResponse map_stream replay_state",
-    "_request.prepare": "estimate_tokens read_messages write_request",
+    "_plugins.wire": "RequestContext WireChunk WireRequest WireResponse replay_state",
+    "_request.prepare": "estimate_tokens write_request",
     "_response.decode": "MessageAssembler",
-    "_response.framing": "Framer SseFramer",
 }
 
 if TYPE_CHECKING:
@@ -37,18 +35,18 @@ if TYPE_CHECKING:
     )
     from interlingua._http.io import run_without_waiting as run_without_waiting
     from interlingua._json import (
-        EMPTY as EMPTY, FrozenDict as FrozenDict, dumps as dumps, dumps_trimmed as dumps_trimmed, freeze as freeze,
+        EMPTY as EMPTY, FrozenDict as FrozenDict, dumps as dumps, dumps_trimmed as dumps_trimmed,
         freeze_object as freeze_object, loads as loads, loads_lossy as loads_lossy,
         repair_surrogates as repair_surrogates, thaw as thaw
     )
-    from interlingua._plugins.batches import BatchAnswer as BatchAnswer, BatchStatus as BatchStatus
     from interlingua._plugins.connection import (
-        Auth as Auth, BatchLimits as BatchLimits, Connection as Connection, ConnectionSettings as ConnectionSettings,
-        Credentials as Credentials, HttpRequest as HttpRequest, bearer_auth as bearer_auth, no_auth as no_auth
+        BatchAnswer as BatchAnswer, BatchLimits as BatchLimits, BatchStatus as BatchStatus, Connection as Connection,
+        ConnectionSettings as ConnectionSettings, HttpRequest as HttpRequest, bearer_auth as bearer_auth,
+        no_auth as no_auth
     )
-    from interlingua._plugins.contract import CONTRACT_VERSION as CONTRACT_VERSION, OLDEST_CONTRACT as OLDEST_CONTRACT
+    from interlingua._plugins.contract import CONTRACT_VERSION as CONTRACT_VERSION
     from interlingua._plugins.encoding import (
-        Json as Json, Piece as Piece, encode_each as encode_each, json_array as json_array,
+        Json as Json, encode_each as encode_each, json_array as json_array,
         json_array_concat as json_array_concat, json_object as json_object, json_object_with as json_object_with,
         model_saw as model_saw
     )
@@ -58,7 +56,7 @@ if TYPE_CHECKING:
     )
     from interlingua._plugins.hookspecs import hookimpl as hookimpl
     from interlingua._plugins.losses import (
-        BlockLoss as BlockLoss, Loss as Loss, Verdict as Verdict, message_loss as message_loss,
+        BlockLoss as BlockLoss, Loss as Loss, message_loss as message_loss,
         nearest_effort as nearest_effort, option_loss as option_loss, placeholder_text as placeholder_text
     )
     from interlingua._plugins.provider import Provider as Provider
@@ -67,14 +65,10 @@ if TYPE_CHECKING:
     )
     from interlingua._plugins.wire import (
         RequestContext as RequestContext, WireChunk as WireChunk, WireRequest as WireRequest,
-        WireResponse as WireResponse, map_stream as map_stream, replay_state as replay_state
+        WireResponse as WireResponse, replay_state as replay_state
     )
-    from interlingua._request.prepare import (
-        estimate_tokens as estimate_tokens, read_messages as read_messages, write_request as write_request
-    )
+    from interlingua._request.prepare import estimate_tokens as estimate_tokens, write_request as write_request
     from interlingua._response.decode import MessageAssembler as MessageAssembler
-    from interlingua._response.framing import Framer as Framer, SseFramer as SseFramer
-    # fmt: on
     # fmt: on
 else:
     __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)

@@ -12,7 +12,6 @@ from interlingua.errors import CallerError, UnsupportedSchemaError
 from interlingua.types.tools import (
     SideEffects,
     ToolDefinition,
-    ToolKind,
     from_wire_tool,
     to_wire_function_tool,
 )
@@ -59,8 +58,8 @@ def test_a_function_without_parameters_takes_nothing(wire: dict[str, Any]) -> No
 
 
 def test_what_no_wire_carries_comes_from_the_caller() -> None:
-    tool = from_wire_tool(FLAT, side_effects=SideEffects.READ, requires_workspace=False, kind=ToolKind.READ)
-    assert (tool.requires_workspace, tool.kind) == (False, "read")
+    tool = from_wire_tool(FLAT, side_effects=SideEffects.NETWORK)
+    assert (tool.side_effects, tool.requires_workspace, tool.kind) == ("network", True, None)
 
 
 @pytest.mark.parametrize(

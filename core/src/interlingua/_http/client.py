@@ -15,6 +15,7 @@ from interlingua._http.state import ClientState, MessagesInput
 from interlingua._http.transports import async_io, blocking_io, has_own_timeouts
 from interlingua._plugins.registry import Registry
 from interlingua._plugins.wire import EVENT_LIMIT, WireRequest
+from interlingua._request.prepare import read_messages
 from interlingua.output import Answer, OutputFormat, OutputPlan
 from interlingua.transport import AsyncTransport, Timeout, Transport
 from interlingua.types.messages import Message
@@ -92,7 +93,7 @@ class BaseClient:
         if output is None:
             return await self._complete(await self._begin(messages, options))
         plan = await self._io.load(self._shared.plan_output, output, options)
-        attempts, answer = plan.attempts(messages, output_retries), None
+        attempts, answer = plan.attempts(read_messages(messages), output_retries), None
         while answer is None:
             exchange = await self._begin(attempts.messages, options, plan)
             answer = attempts.take(await self._complete(exchange), exchange.request.wire.losses)

@@ -18,7 +18,7 @@ from interlingua._plugins.connection import Connection, HttpRequest
 from interlingua._plugins.losses import Loss
 from interlingua._plugins.provider import Provider
 from interlingua._plugins.wire import RequestContext, WireRequest, WireResponse
-from interlingua._request.prepare import RequestDraft, read_options
+from interlingua._request.prepare import RequestDraft, read_messages, read_options
 from interlingua._response.finalize import FAILED, AnswerFinalizer, add_response_headers
 from interlingua.errors import AuthenticationError, CallerError, InterlinguaError, ProviderError
 from interlingua.output import OutputPlan
@@ -221,7 +221,7 @@ def new_exchange(
     plan, losses = None, tuple[Loss, ...]()
     if output is not None:
         plan = state.plan_output(output, options, stream=stream)
-        messages = plan.messages(messages)
+        messages = plan.messages(read_messages(messages))
         given |= {**plan.options, "tools": plan.tools}
         losses = plan.losses
     tools, routing, team_id = given.pop("tools", ()), given.pop("routing", None), given.pop("team_id", None)

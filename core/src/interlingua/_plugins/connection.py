@@ -1,16 +1,16 @@
-"""How a service is reached: the settings, the connection that a plugin returns, and the request to sign."""
+"""How a service is reached: the settings, the connection that a plugin returns, the request to sign; batches."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 from urllib.parse import unquote
 
 import attrs
 
-from interlingua._plugins.wire import WireRequest
+from interlingua._plugins.wire import WireRequest, WireResponse
 from interlingua.errors import ProviderError
 
 
@@ -160,3 +160,49 @@ class Connection:
         """
         patterns = ((name, re.escape(name).replace(r"\*", ".*")) for name in self.hosts)
         return max((len(name) for name, pattern in patterns if re.fullmatch(f"(.*[.-])?{pattern}", host)), default=0)
+
+
+# -- batches: many requests sent at once and answered later (docs/reference/hooks.md, `auxiliary_request`) ------------
+
+
+@attrs.frozen(kw_only=True)
+class BatchStatus:
+    """The progress of a batch.
+
+    Attributes:
+        id: id of the batch at the service.
+        state: `ended` also if the batch failed, expired or was cancelled.
+        raw_state: the state in the words of the service.
+        name: label that the batch was created with, if the service keeps one.
+        created_at: seconds since 1970, or None if unknown.
+        total: number of requests, or None while unknown.
+        succeeded: number of requests with an answer, or None while unknown.
+        failed: number of requests without an answer, or None while unknown.
+        results: arguments for `batch_results`, one request each; empty if no results are available.
+        error: why the whole batch failed.
+    """
+
+    id: str
+    state: Literal["running", "ended"]
+    raw_state: str
+    name: str | None = None
+    created_at: float | None = None
+    total: int | None = None
+    succeeded: int | None = None
+    failed: int | None = None
+    results: tuple[str, ...] = ()
+    error: str | None = None
+
+
+class BatchAnswer(NamedTuple):
+    """The outcome of one request of a batch.
+
+    Attributes:
+        id: id of the request; "" if the service lost it.
+        response: the answer, or the failure in the form of an answer to a single request; None if there is neither.
+        reason: why there is no response, such as `expired`.
+    """
+
+    id: str
+    response: WireResponse | None
+    reason: str = ""

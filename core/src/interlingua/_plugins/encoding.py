@@ -11,9 +11,7 @@ from interlingua._json import dumps
 from interlingua.types.messages import ANSWER_WAS_DROPPED, Message, Role
 
 T = TypeVar("T")
-Piece = bytes | memoryview
-
-Json = bytes | Sequence[Piece]
+Json = bytes | Sequence[bytes | memoryview]
 """An encoded JSON value, whole or in pieces: a history is joined once, together with the request."""
 
 _KEYS = 4  # number of keys to keep results for, such as a profile of a model with thinking and without
@@ -74,7 +72,7 @@ def model_saw(messages: Sequence[Message], at: int) -> bool:
 def json_object(fields: Mapping[str, Json] | Iterable[tuple[str, Json]]) -> bytes:
     """Join encoded JSON values into an object, in this order."""
     pairs = fields.items() if isinstance(fields, Mapping) else fields
-    pieces: list[Piece] = []
+    pieces: list[bytes | memoryview] = []
     for name, value in pairs:
         pieces += (b"," if pieces else b"{", _member_name(name))
         if isinstance(value, bytes):

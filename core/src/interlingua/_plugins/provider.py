@@ -43,29 +43,18 @@ class ProjectionTarget:
         model: model name.
         capabilities: the capabilities of the model.
         thinking_as_text: the caller allows thinking of other providers to be converted to text.
-        id_pattern: pattern of call ids, compiled.
-        name_pattern: pattern of tool names, compiled.
     """
 
     provider: str
     model: str
     capabilities: ModelCapabilities
     thinking_as_text: bool = False
-    id_pattern: re.Pattern[str] = attrs.field(
-        init=False, default=attrs.Factory(lambda self: re.compile(self.capabilities.tool_id_pattern), takes_self=True)
-    )
-    name_pattern: re.Pattern[str] = attrs.field(
-        init=False, default=attrs.Factory(lambda self: re.compile(self.capabilities.tool_name_pattern), takes_self=True)
-    )
-
-    def shares_provider(self, origin: Origin | None) -> bool:
-        """Return True if the origin is this provider, with any API and model."""
-        return origin is not None and origin.provider == self.provider
 
     def takes_citations_of(self, origin: Origin | None) -> bool:
         """Return True if citations of this origin may be sent back: they have a meaning in their own API only."""
-        can = self.capabilities
-        return can.supports_citations and self.shares_provider(origin) and origin.api in ("", can.api)  # type: ignore[union-attr]
+        if origin is None or origin.provider != self.provider:
+            return False
+        return self.capabilities.supports_citations and origin.api in ("", self.capabilities.api)
 
     def takes_state_of(self, origin: Origin | None) -> bool:
         """Return True if opaque state of this origin may be sent back, as `thinking_scope` declares."""
@@ -196,17 +185,6 @@ class Provider:
                 thinking_as_text=options.thinking_as_text,
             )
         return found
-
-    def to_wire(
-        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions
-    ) -> WireRequest:
-        """Write projected messages as a request; use `write_request` for an unprojected conversation.
-
-        Raises:
-            CapabilityError: an option cannot be expressed.
-        """
-        request: WireRequest = self.call_hook("to_wire", messages=messages, tools=tools, options=options)
-        return request
 
     def estimate_input_tokens(
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions

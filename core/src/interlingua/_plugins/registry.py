@@ -148,21 +148,19 @@ class InstrumentedWork:
         self._scopes = scopes
 
     def __enter__(self) -> InstrumentedWork:
-        for scope in self._scopes:
-            _isolate(_SCOPE_FAILED, scope, "__enter__")
+        self._call("__enter__")
         return self
 
     def __exit__(self, *error: object) -> None:
-        for scope in reversed(self._scopes):
-            _isolate(_SCOPE_FAILED, scope, "__exit__", *error)
+        self._call("__exit__", *error)
 
     def end(self, result: Any, error: BaseException | None, facts: Mapping[str, Any]) -> None:
         """Report the end of the work; arguments as for `InstrumentScope.end`."""
-        for scope in self._scopes:
-            _isolate(_SCOPE_FAILED, scope, "end", result, error, facts)
+        self._call("end", result, error, facts)
 
-
-_SCOPE_FAILED = "the scope of a plugin failed"
+    def _call(self, method: str, *arguments: object) -> None:
+        for scope in reversed(self._scopes) if method == "__exit__" else self._scopes:
+            _isolate("the scope of a plugin failed", scope, method, *arguments)
 
 
 def _isolate(failure: str, thing: Any, method: str, *arguments: object, **named: object) -> Any:
@@ -207,7 +205,13 @@ class Registry:
         for plugin in plugins:
             self.add_plugin(plugin, repr(plugin))
         for entry in self.entry_points(PLUGINS):
-            self._add_isolated(entry)
+            try:
+                self.add_plugin(entry.load(), entry.name)
+            except Exception as error:
+                found = distribution_of(entry)
+                why = f"from {found.name} {found.version} is left out: {type(error).__name__}: {error}"
+                self.broken[entry.name] = PluginError(f"plugin {entry.name!r} {why}")
+                _log.warning("%s", self.broken[entry.name])
         for name in filter(None, os.environ.get("INTERLINGUA_PLUGINS", "").split(",")):
             self.load_plugin(name.strip())
 
@@ -242,9 +246,8 @@ class Registry:
 
             have = ", ".join(self.found()) or "no providers"
             meant = "".join(f"; did you mean {near!r}?" for near in difflib.get_close_matches(key, self.found(), n=1))
-            raise UnknownProviderError(
-                f"no provider {key!r} is installed{meant} (installed: {have}); {_HELP}", provider=key
-            )
+            text = f"no provider {key!r} is installed{meant} (installed: {have}); {_HELP}"
+            raise UnknownProviderError(text, provider=key)
         return found
 
     def provider(self, key: str) -> Provider:
@@ -408,14 +411,3 @@ class Registry:
         others = [manager.get_plugins() - {one} for one in reversed(answers["prepare_request"])]
         prepare = [manager.subset_hook_caller("prepare_request", without) for without in others]
         return Provider(key, manager.hook, found.distribution, prepare=prepare)
-
-    def _add_isolated(self, entry: importlib.metadata.EntryPoint) -> None:
-        """Add an installed plugin; a broken one is left out with one warning."""
-        try:
-            self.add_plugin(entry.load(), entry.name)
-        except Exception as error:
-            found = distribution_of(entry)
-            where = f"{found.name} {found.version}"
-            why = f"plugin {entry.name!r} from {where} is left out: {type(error).__name__}: {error}"
-            self.broken[entry.name] = PluginError(why)
-            _log.warning("%s", why)

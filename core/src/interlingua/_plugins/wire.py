@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import attrs
 
@@ -27,9 +27,6 @@ from interlingua.types.messages import (
     limit_trace,
     utc_now,
 )
-
-if TYPE_CHECKING:
-    from interlingua.types.events import StreamEvent  # an answer that is not streamed has none
 
 
 class _Pair(NamedTuple):
@@ -222,38 +219,3 @@ class RequestContext:
 
 EVENT_LIMIT = 64 * 1024 * 1024
 """Default limit of a whole body, and of one event of a stream, in bytes."""
-
-Step: TypeAlias = "Callable[[StreamEvent], Iterable[StreamEvent]]"
-
-
-def map_stream(
-    stream: AsyncIterator[StreamEvent], each: Step, last: Callable[[], Iterable[StreamEvent]] | None = None
-) -> AsyncIterator[StreamEvent]:
-    """Return a stream that passes every event of `stream` through `each`, for use in a `stream_response` wrapper.
-
-    Args:
-        stream: the result of the wrapped hook.
-        each: takes one event and returns the events that replace it.
-        last: called when the wrapped stream has ended; returns events to append.
-
-    Example of a plugin::
-
-        @hookimpl(wrapper=True)
-        def stream_response(response_stream, context):
-            stream = yield
-            return map_stream(stream, lambda event: [event])
-    """
-
-    async def wrapped() -> AsyncGenerator[StreamEvent, None]:
-        try:
-            async for event in stream:
-                for made in each(event):
-                    yield made
-            if last is not None:
-                for made in last():
-                    yield made
-        finally:
-            if isinstance(stream, AsyncGenerator):
-                await stream.aclose()
-
-    return wrapped()

@@ -14,14 +14,7 @@ from interlingua._plugins.losses import Loss, message_loss
 from interlingua._plugins.provider import ProjectionTarget
 from interlingua._values import replace
 from interlingua.errors import CallerError
-from interlingua.types.blocks import (
-    AudioBlock,
-    DocumentBlock,
-    ImageBlock,
-    MediaSource,
-    ToolResultBlock,
-    VideoBlock,
-)
+from interlingua.types.blocks import AudioBlock, DocumentBlock, ImageBlock, MediaSource, ToolResultBlock, VideoBlock
 from interlingua.types.factories import media_type_of
 from interlingua.types.messages import Message
 
@@ -111,20 +104,15 @@ def map_media(message: Message, change: Callable[[Any], Any]) -> Message:
 def find_media(message: Message) -> MessageMedia | None:
     """Return the media of a message, not resolved yet; None for a message without."""
     found = [media for _, _, media in media_in(message)]
-    sources = [
-        (media.source.kind, media.source.data)
-        for media in found
-        if media.source.kind == "file_ref" or (media.source.kind == "url" and type(media) is ImageBlock)
-    ]
-    return MessageMedia(message, tuple(sources)) if found else None
+    images = [(media.source, type(media) is ImageBlock) for media in found]
+    references = [one for one, image in images if one.kind == "file_ref" or (one.kind == "url" and image)]
+    return MessageMedia(message, tuple([(one.kind, one.data) for one in references])) if found else None
 
 
 def urls_to_fetch(media: Iterable[MessageMedia]) -> list[str]:
     """Return the image URLs whose content is not known yet, each once, in order."""
-    urls = [
-        reference for one in media if True not in one.resolved for kind, reference in one.references if kind == "url"
-    ]
-    return list(dict.fromkeys(urls))
+    waiting = [one.references for one in media if True not in one.resolved]
+    return list(dict.fromkeys(url for references in waiting for kind, url in references if kind == "url"))
 
 
 def resolve_references(
@@ -173,22 +161,16 @@ def _resolve(
         else:
             return block
         embedded = MediaSource(kind="base64", data=base64.b64encode(content.data).decode("ascii"))
-        return attrs.evolve(block, source=embedded, media_type=_media_type(block, content))
+        shown = block.media_type or media_type_of(content.data, "image") or content.media_type
+        if not shown:
+            raise CallerError(f"cannot determine the media type of {source.data!r}: pass media_type=")
+        return attrs.evolve(block, source=embedded, media_type=shown)
 
     made = map_media(media.message, embed)
     if fetched is None and inline_urls and any(kind == "url" for kind, _ in media.references):
         return made  # not what will be sent
     media.resolved[inline_urls] = made
     return made
-
-
-def _media_type(block: Any, content: Fetched) -> str:
-    if block.media_type:
-        return str(block.media_type)
-    found = media_type_of(content.data, "image") or content.media_type
-    if not found:
-        raise CallerError(f"cannot determine the media type of {block.source.data!r}: pass media_type=")
-    return found
 
 
 def _read_file(reference: str, workspace: str | Path | None) -> bytes:

@@ -24,14 +24,6 @@ _PAGES = re.compile(rb"/Type\s*/Pages\b[^>]*?/Count\s+(\d+)|/Count\s+(\d+)[^>]*?
 _STEPS = 12
 _QUALITY = 85  # of JPEG and WEBP; Pillow's default for JPEG is 75
 _MARGIN = 0.9  # how much more than computed a step shrinks: compressed size is not proportional to area
-_LIMITS = (
-    "max_images",
-    "max_image_bytes",
-    "max_image_side",
-    "many_images_side",
-    "max_document_pages",
-    "max_media_bytes",
-)
 
 
 class _Place(NamedTuple):
@@ -60,8 +52,6 @@ def enforce_media_limits(
         CallerError: an image must be shrunk and Pillow is not installed.
     """
     can = target.capabilities
-    if not any(getattr(can, name) for name in _LIMITS):
-        return messages, ()
     found = _find_places(messages, media, target)
     images = [place for place in found if type(place.media) is ImageBlock]
     _check_total(images, target, "max_images", lambda _: 1, "this is image {total} of {limit}")
@@ -152,16 +142,12 @@ def _longest_side(head: str) -> int:
     return max(0, int(width), int(height))
 
 
+@lru_cache(maxsize=64)
 def pages_of(document: DocumentBlock) -> int:
     """Return the pages of an embedded PDF by its page tree; 0 for a reference and for one that hides its tree."""
     if document.media_type != "application/pdf" or document.source.kind != "base64":
         return 0
-    return _pages(document.source.data)
-
-
-@lru_cache(maxsize=64)
-def _pages(data: str) -> int:
-    counts = [int(left or right) for left, right in _PAGES.findall(_decoded(data))]
+    counts = [int(left or right) for left, right in _PAGES.findall(_decoded(document.source.data))]
     return max(counts, default=0)  # the root of the tree counts all
 
 

@@ -295,7 +295,7 @@ def _write(
         options = attrs.evolve(options, max_tokens=most)
     if options.thinking_budget == 0:
         options = attrs.evolve(options, thinking=False, thinking_budget=None)
-    request = provider.to_wire(projected, tools, options)
+    request: WireRequest = provider.call_hook("to_wire", messages=projected, tools=tools, options=options)
     if request.losses:
         losses += locate_losses(request.losses, projected, messages, losses)
     if losses or names:

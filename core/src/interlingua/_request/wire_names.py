@@ -22,26 +22,21 @@ _ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 def _digest(text: str, length: int) -> str:
     """Return `length` letters and digits that depend on the whole text."""
     number = int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=48).digest(), "big")
-    letters = []
-    for _ in range(length):
-        number, place = divmod(number, 62)
-        letters.append(_ALPHABET[place])
-    return "".join(letters)
+    return "".join([_ALPHABET[number // 62**place % 62] for place in range(length)])
 
 
 class WireIds:
-    """Resolves each call's wire id in order of first appearance; one conversation, one target.
+    """The wire id of each call of one conversation, in order of first appearance.
 
-    A call's own id is used where this provider issued it. Any other is projected: kept where it fits the wire's
-    pattern, else replaced by a digest. Two calls never share a wire id, and an id the provider issued is never given
-    to another call that comes after it.
+    A call keeps the id that this provider issued; any other id is kept if it fits the target's pattern, else replaced
+    by a digest. Two calls never share a wire id, and an issued id is not given to a later call.
     """
 
     __slots__ = ("_fullmatch", "_limit", "_target", "_used")
 
     def __init__(self, target: ProjectionTarget) -> None:
         self._target = target
-        self._fullmatch = target.id_pattern.fullmatch
+        self._fullmatch = re.compile(target.capabilities.tool_id_pattern).fullmatch
         self._limit = target.capabilities.tool_id_max_length
         self._used: set[str] = set()
 
@@ -55,7 +50,7 @@ class WireIds:
                 wire = _digest(f"{call.id}\0{salt}" if salt else call.id, min(self._limit, 26))
                 salt += 1
                 if salt > 10_000:
-                    raise ValueError(f"no id fits the declared pattern {self._target.id_pattern.pattern!r}")
+                    raise ValueError(f"no id fits the declared pattern {self._target.capabilities.tool_id_pattern!r}")
         self._used.add(wire)
         return wire
 
@@ -69,18 +64,18 @@ def wire_name(name: str, target: ProjectionTarget) -> str:
     Raises:
         CapabilityError: the declared pattern takes no name that could be built.
     """
-    limit = target.capabilities.tool_name_max_length
-    if len(name) <= limit and target.name_pattern.fullmatch(name):
+    limit, fits = target.capabilities.tool_name_max_length, re.compile(target.capabilities.tool_name_pattern).fullmatch
+    if len(name) <= limit and fits(name):
         return name
     for letters in _LETTERS:
         stem = re.sub(letters, "_", name) if "_" in letters else re.sub(letters, "", name)
         for joint in ("_", ""):
             made = stem[: max(limit - _DIGEST - len(joint), 0)] + joint + _digest(name, min(_DIGEST, limit))
-            if target.name_pattern.fullmatch(made):
-                return made
-            if target.name_pattern.fullmatch("t" + made[1:]):
-                return "t" + made[1:]
-    raise CapabilityError(f"no form of the tool name {name!r} fits the pattern {target.name_pattern.pattern!r}")
+            for one in (made, "t" + made[1:]):
+                if fits(one):
+                    return one
+    pattern = target.capabilities.tool_name_pattern
+    raise CapabilityError(f"no form of the tool name {name!r} fits the pattern {pattern!r}")
 
 
 def wire_tools(

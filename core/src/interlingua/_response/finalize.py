@@ -19,7 +19,6 @@ from interlingua._values import replace
 from interlingua.errors import InterlinguaError, RejectedAnswerError
 from interlingua.types.blocks import ToolUseBlock
 from interlingua.types.messages import Message, MessageStatus
-from interlingua.types.tools import ToolDefinition
 
 _log = logging.getLogger("interlingua")
 
@@ -27,7 +26,6 @@ FAILED = 300
 """Statuses from 300 on are failures: services do not redirect API requests."""
 
 UNFINISHED_COST = "the answer was cut off before the provider's final count"
-_REQUEST_IDS = ("request-id", "x-request-id")
 
 
 def add_response_headers(
@@ -37,11 +35,9 @@ def add_response_headers(
     if error.retry_after is None:
         error.retry_after = retry_after(headers)
     if error.request_id is None:
-        error.request_id = next(
-            (headers[name] for name in (*request_id_headers, *_REQUEST_IDS) if name in headers), None
-        )
-    should = headers.get("x-should-retry")
-    if should in ("true", "false"):
+        names = (*request_id_headers, "request-id", "x-request-id")
+        error.request_id = next((headers[name] for name in names if name in headers), None)
+    if (should := headers.get("x-should-retry")) in ("true", "false"):
         error.retryable = should == "true"
     return error
 
@@ -97,8 +93,13 @@ class AnswerFinalizer:
                 cost = cost_fields(usage, info, message.created_at, parts)
             usage = replace(usage, latency_ms=latency_ms, **cost)
             message = replace(message, metadata=replace(metadata, usage=usage))
-        if complete and self.request.tools:
-            message = with_tool_kinds(message, self.request.tools)
+        kinds = {tool.name: tool.kind for tool in self.request.tools if tool.kind is not None} if complete else {}
+        if kinds and message.tool_calls:  # for user interfaces
+            content = [
+                replace(block, kind=kinds.get(block.name, block.kind)) if type(block) is ToolUseBlock else block
+                for block in message.content
+            ]
+            message = replace(message, content=tuple(content))
         return message
 
     def report(self, message: Message | None, error: BaseException | None = None) -> None:
@@ -141,15 +142,3 @@ class AnswerFinalizer:
                 "error": None if error is None else type(error).__name__,
             }
             self._registry.observe(facts | plain)
-
-
-def with_tool_kinds(message: Message, tools: Sequence[ToolDefinition]) -> Message:
-    """Return the message with the `kind` of each tool definition set on its calls, for user interfaces."""
-    kinds = {tool.name: tool.kind for tool in tools if tool.kind is not None}
-    if not kinds or not message.tool_calls:
-        return message
-    content = [
-        replace(block, kind=kinds.get(block.name, block.kind)) if type(block) is ToolUseBlock else block
-        for block in message.content
-    ]
-    return replace(message, content=tuple(content))

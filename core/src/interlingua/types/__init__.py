@@ -84,6 +84,5 @@ if TYPE_CHECKING:
         json_pointer as json_pointer, from_wire_tool as from_wire_tool, to_wire_function_tool as to_wire_function_tool
     )
     # fmt: on
-    # fmt: on
 else:
     __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)

@@ -7,7 +7,9 @@ import binascii
 import io
 import os
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, TypeVar
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TypeVar
 
 import attrs
 
@@ -27,9 +29,6 @@ from interlingua.types.blocks import (
 )
 from interlingua.types.messages import DEFAULT_SESSION, Message, MessageMetadata, Role
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 _SAME = {"audio/x-wav": "audio/wav", "audio/x-flac": "audio/flac", "video/x-m4v": "video/mp4"}
 
 
@@ -45,17 +44,12 @@ def media_type_of(data: bytes, kind: str | None = None) -> str | None:
 
     found: str | None = filetype.guess_mime(data) if data else None
     if found is None:
-        return "text/plain" if kind == "document" and _is_text(data) else None
+        with suppress(UnicodeDecodeError):
+            return "text/plain" if kind == "document" and data and "\0" not in data.decode() else None
+        return None
     is_document = not found.startswith(("image/", "audio/", "video/"))
     fits = kind is None or (is_document if kind == "document" else found.startswith(kind))
     return _SAME.get(found, found) if fits else None
-
-
-def _is_text(data: bytes) -> bool:
-    try:
-        return bool(data) and "\0" not in data.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
 
 
 def shown_media_type(block: MediaBlock) -> str | None:
@@ -150,11 +144,11 @@ def _block(value: Any, cls: type[B]) -> B:
     path = _path_of(value)
     if path is not None:
         value = path.read_bytes()
-    media_type = None
+    media_type, kind = None, f"{'an' if cls.type[0] in 'ai' else 'a'} {cls.type}"
     if isinstance(value, (bytes, bytearray)):
         head, value = bytes(value), base64.b64encode(value).decode("ascii")
     elif not isinstance(value, str):
-        raise CallerError(f"cannot make {_name(cls)} of {type(value).__name__}")
+        raise CallerError(f"cannot make {kind} of {type(value).__name__}")
     elif value.startswith(("http://", "https://")) and cls is not AudioBlock:
         return cls(source=MediaSource(kind="url", data=value))
     else:
@@ -167,17 +161,14 @@ def _block(value: Any, cls: type[B]) -> B:
     media_type = media_type or media_type_of(head, cls.type) or ("audio/mpeg" if cls is AudioBlock else None)
     if media_type is None:
         kinds = " (JPEG, PNG, GIF or WEBP)" if cls is ImageBlock else ""
-        raise CallerError(f"these bytes are not {_name(cls)} of a known kind{kinds}: pass {cls.__name__}(media_type=…)")
+        raise CallerError(f"these bytes are not {kind} of a known kind{kinds}: pass {cls.__name__}(media_type=…)")
     return cls(source=MediaSource(kind="base64", data=value), media_type=media_type)
 
 
 def _path_of(value: Any) -> Path | None:
-    is_text = isinstance(value, str) and value.startswith("file:")
-    if not is_text and not isinstance(value, os.PathLike):
-        return None
-    from pathlib import Path  # noqa: PLC0415  not free to import, and only for media from files
-
-    return Path(value[5:]) if is_text else Path(value)
+    if isinstance(value, str) and value.startswith("file:"):
+        return Path(value[5:])
+    return Path(value) if isinstance(value, os.PathLike) else None
 
 
 def _head(text: str) -> bytes:
@@ -186,11 +177,6 @@ def _head(text: str) -> bytes:
         return base64.b64decode(head[: len(head) // 4 * 4], validate=True)
     except (binascii.Error, ValueError) as error:
         raise CallerError("media text is base64, a data: or http(s) URL or file:path; Path(...) is a file") from error
-
-
-def _name(cls: Any) -> str:
-    kind = cls.type
-    return f"{'an' if kind[0] in 'ai' else 'a'} {kind}"
 
 
 def user(
@@ -282,22 +268,17 @@ def split_tool_results(message: Message) -> list[Message]:
     if not results or message.role is Role.ASSISTANT or (is_tool and len(message.content) == 1):
         return [message]
     rest = [at for at in range(len(message.content)) if at not in results]
-    groups = [*([at] for at in results), *([rest] if rest else ())]
     parts = []
-    for steps, places in enumerate(reversed(groups)):
+    for steps, places in enumerate(reversed([*([at] for at in results), *([rest] if rest else ())])):
         content: Any = [message.content[at] for at in places]
         role, call = (Role.USER if is_tool else message.role), None
         if places is not rest:
             role, call = Role.TOOL, content[0].tool_use_id
         critical = [places.index(at) for at in message.metadata.critical if at in places]
         about = attrs.evolve(message.metadata, critical=critical, parent_tool_use_id=call)
-        message_id = _id_before(message.id, steps)
+        try:
+            message_id = ulid_before(message.id, steps) if steps else message.id
+        except CallerError:  # an imported history may use other ids
+            message_id = new_ulid()
         parts.append(attrs.evolve(message, id=message_id, role=role, content=content, metadata=about))
     return parts[::-1]
-
-
-def _id_before(message_id: str, steps: int) -> str:
-    try:
-        return ulid_before(message_id, steps) if steps else message_id
-    except CallerError:  # an imported history may use other ids
-        return new_ulid()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Any
 
@@ -70,17 +70,17 @@ def check_schema(schema: Mapping[str, Any]) -> None:
         if not isinstance(node, Mapping):
             raise UnsupportedSchemaError(f"a schema must be a JSON object, not {type(node).__name__}", path=path)
         if depth > SCHEMA_MAX_DEPTH:
-            raise UnsupportedSchemaError(
-                f"the schema nests deeper than {SCHEMA_MAX_DEPTH} levels; flatten it", path=path
-            )
+            text = f"the schema nests deeper than {SCHEMA_MAX_DEPTH} levels; flatten it"
+            raise UnsupportedSchemaError(text, path=path)
         for keyword, value in node.items():
             check_keyword(keyword, value, path)
-        stack += [(at, child, depth + 1) for at, child in reversed(list(children(node, path)))]
+        below = [(json_pointer(path, "properties", name), child) for name, child in node.get("properties", {}).items()]
+        if "items" in node:
+            below.append((json_pointer(path, "items"), node["items"]))
+        stack += [(at, child, depth + 1) for at, child in reversed(below)]
     if schema.get("type") != "object":
-        place = "/type" if "type" in schema else ""
-        raise UnsupportedSchemaError(
-            'a tool takes an object: its schema needs "type": "object" at the root', path=place
-        )
+        text = 'a tool takes an object: its schema needs "type": "object" at the root'
+        raise UnsupportedSchemaError(text, path="/type" if "type" in schema else "")
 
 
 def check_keyword(keyword: Any, value: Any, path: str) -> None:
@@ -100,14 +100,6 @@ def check_keyword(keyword: Any, value: Any, path: str) -> None:
     is_allowed, wanted = _CHECKS[keyword]
     if not is_allowed(value):
         raise UnsupportedSchemaError(f"{keyword} must be {wanted}", path=place)
-
-
-def children(node: Mapping[str, Any], path: str) -> Iterator[tuple[str, Any]]:
-    """Yield each direct subschema of a checked node with its pointer."""
-    for name, child in node.get("properties", {}).items():
-        yield json_pointer(path, "properties", name), child
-    if "items" in node:
-        yield json_pointer(path, "items"), node["items"]
 
 
 def json_pointer(path: str, *tokens: Any) -> str:
@@ -231,9 +223,6 @@ class WireTool(ToolDefinition):
         return self.extra if self.api == api else EMPTY
 
 
-_NO_INPUT: Mapping[str, Any] = {"type": "object", "properties": {}}
-
-
 def to_wire_function_tool(definition: ToolDefinition) -> dict[str, Any]:
     """Return `{type: "function", function: {name, description, parameters}}`; an empty description is left out."""
     description = {"description": definition.description} if definition.description else {}
@@ -241,35 +230,17 @@ def to_wire_function_tool(definition: ToolDefinition) -> dict[str, Any]:
     return {"type": "function", "function": function}
 
 
-def from_wire_tool(
-    tool: Mapping[str, Any], *, side_effects: SideEffects, requires_workspace: bool = True, kind: ToolKind | None = None
-) -> ToolDefinition:
-    """Read a tool in any of the three wrappers; the caller supplies the facts that no API carries.
+def from_wire_tool(tool: Mapping[str, Any], *, side_effects: SideEffects) -> ToolDefinition:
+    """Read a tool in any of the three forms that services take; only name, description and schema are read.
 
     Args:
-        tool: one entry of a request's list of tools; only name, description and schema are read.
-        side_effects: what running the tool may change.
-        requires_workspace: as in ToolDefinition.
-        kind: as in ToolDefinition.
+        tool: one entry of a request's list of tools.
+        side_effects: what running the tool may change, which no API carries.
 
     Raises:
         CallerError: it has another form, or its name is not canonical.
         UnsupportedSchemaError: its schema is outside the subset; `path` points into the schema.
     """
-    name, description, schema = _unwrapped(tool)
-    if not isinstance(description, str):
-        raise CallerError(f"the description of tool {name!r} must be a string, not {type(description).__name__}")
-    return ToolDefinition(
-        name=name,
-        description=description,
-        input_schema=schema,
-        side_effects=side_effects,
-        requires_workspace=requires_workspace,
-        kind=kind,
-    )
-
-
-def _unwrapped(tool: Mapping[str, Any]) -> tuple[Any, Any, Any]:
     inner, key = tool, "input_schema"
     if tool.get("type") == "function":
         inner, key = tool.get("function", tool), "parameters"
@@ -279,5 +250,8 @@ def _unwrapped(tool: Mapping[str, Any]) -> tuple[Any, Any, Any]:
             " description, parameters}} or {type: 'function', name, description, parameters}, got the keys"
             f" {', '.join(map(str, tool))}"
         )
-    schema = inner.get(key)
-    return inner["name"], inner.get("description") or "", _NO_INPUT if schema is None else schema
+    name, description, schema = inner["name"], inner.get("description") or "", inner.get(key)
+    if not isinstance(description, str):
+        raise CallerError(f"the description of tool {name!r} must be a string, not {type(description).__name__}")
+    schema = {"type": "object", "properties": {}} if schema is None else schema
+    return ToolDefinition(name=name, description=description, input_schema=schema, side_effects=side_effects)

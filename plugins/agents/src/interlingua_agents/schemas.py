@@ -12,7 +12,7 @@ from typing import Any, Literal
 import attrs
 
 from interlingua.errors import UnsupportedSchemaError
-from interlingua.plugins import FrozenDict, freeze
+from interlingua.plugins import FrozenDict, freeze_object
 from interlingua.types import (
     SCHEMA_MAX_DEPTH,
     TOOL_NAME_MAX_LENGTH,
@@ -70,7 +70,7 @@ class NormalisedSchema:
         changes: the changes, in order.
     """
 
-    schema: FrozenDict = attrs.field(converter=freeze)
+    schema: FrozenDict = attrs.field(converter=freeze_object)
     changes: tuple[SchemaChange, ...] = ()
 
 

@@ -10,7 +10,7 @@ import attrs
 
 from interlingua import InterlinguaError
 from interlingua.output import OutputPlan
-from interlingua.types import Message, Role, TextBlock, ToolResultBlock, ToolUseBlock
+from interlingua.types import Message, Role, TextBlock, ToolResultBlock, ToolUseBlock, user
 from interlingua_agents.outcomes import ToolOutcome, outcome_of_output
 from interlingua_agents.tools import ToolOutput
 
@@ -53,7 +53,7 @@ class OutputSteps:
         self.is_taken = False
         self.value: Any = None
         self._plan = plan
-        self._attempts = plan.attempts("-", retries)
+        self._attempts = plan.attempts([user("-")], retries)
         self._lead = len(self._attempts.messages)  # the loop keeps the history, not the attempts
         self.begin()
 

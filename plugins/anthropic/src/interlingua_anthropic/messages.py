@@ -12,7 +12,6 @@ from interlingua.plugins import (
     BlockLoss,
     Json,
     Loss,
-    Piece,
     dumps,
     dumps_trimmed,
     encode_each,
@@ -428,7 +427,7 @@ def to_wire_turns(
     if marked:
         _write_marks(pieces, marked, messages, spent, losses)
     system = b",".join([piece.joined for piece in pieces[:leading] if piece.joined])
-    body: list[Piece] = [b"["]
+    body: list[bytes | memoryview] = [b"["]
     last: str | None = None
     for at, (role, joined, _, _, _) in enumerate(pieces[leading:], leading):
         if not joined:

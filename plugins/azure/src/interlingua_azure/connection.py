@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from importlib import import_module
@@ -16,16 +16,16 @@ import attrs
 
 from interlingua.errors import AuthenticationError, CallerError, ProviderError
 from interlingua.plugins import (
-    Auth,
     Connection,
     ConnectionSettings,
-    Credentials,
     HttpRequest,
     WireRequest,
     bearer_auth,
     no_auth,
 )
 
+_Auth = Callable[[WireRequest], Mapping[str, str]]
+_Credentials = Callable[[ProviderError | None], Any]
 CHAT, RESPONSES, MESSAGES = "chat", "responses", "messages"
 DEPLOYMENT = "deployment"
 """In a request's echo: the deployment that is asked, for the older addresses."""
@@ -114,7 +114,7 @@ def _url(base: str, claude: str, version: str, request: WireRequest) -> str:
     return f"{base}/openai/deployments/{deployment}/chat/completions{query}"
 
 
-def _secrets(settings: ConnectionSettings, scope: str) -> tuple[Auth | None, Credentials | None]:
+def _secrets(settings: ConnectionSettings, scope: str) -> tuple[_Auth | None, _Credentials | None]:
     """Return the headers of a fixed secret, or a source of tokens; settings have precedence over the environment."""
     environ = settings.environ
     given = settings.options.get("credentials")

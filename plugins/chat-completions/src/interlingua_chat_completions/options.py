@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 from interlingua.errors import CapabilityError
-from interlingua.plugins import Loss, Verdict, dumps, nearest_effort, option_loss
+from interlingua.plugins import Loss, dumps, nearest_effort, option_loss
 from interlingua.types import RequestOptions
 from interlingua_chat_completions.dialect import Dialect
 from interlingua_chat_completions.tools import to_wire_answer_schema
 
+Verdict = Literal["dropped", "rewritten"]
 Lose = Callable[[str, Verdict, str], None]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from interlingua.errors import CapabilityError
 from interlingua.plugins import (
@@ -12,7 +12,6 @@ from interlingua.plugins import (
     BlockLoss,
     Json,
     Loss,
-    Verdict,
     WireRequest,
     dumps,
     encode_each,
@@ -163,7 +162,7 @@ def _with_markers(
     for place, (at, hint) in enumerate(hinted):
         why = TOO_MANY if place < many else markers.spend(hint.ttl)
         if why is not None:
-            verdict: Verdict = "dropped" if why == TOO_MANY else "rewritten"
+            verdict: Literal["dropped", "rewritten"] = "dropped" if why == TOO_MANY else "rewritten"
             block_type = messages[at].content[hint.block].type
             losses.append(BlockLoss(hint.block, block_type, verdict, why).at(at, messages[at].id))
         if why != TOO_MANY:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from interlingua.errors import CapabilityError
-from interlingua.plugins import EMPTY, FrozenDict, Loss, Verdict, dumps, freeze_object, json_array, loads, option_loss
+from interlingua.plugins import EMPTY, FrozenDict, Loss, dumps, freeze_object, json_array, loads, option_loss
 from interlingua.types import RequestOptions, ToolChoice, ToolDefinition, to_wire_function_tool
 from interlingua_chat_completions.cache_markers import TOO_MANY, Markers, cache_control
 from interlingua_chat_completions.dialect import API, Dialect
@@ -462,5 +462,5 @@ def _takes_null(node: Mapping[str, Any]) -> bool:
     return node.get("type") == "null" or ("type" not in node and None in (node.get("enum") or (None,)))
 
 
-def _loss(path: str, verdict: Verdict, reason: str, *, kind: str = "tool") -> Loss:
+def _loss(path: str, verdict: Literal["dropped", "rewritten"], reason: str, *, kind: str = "tool") -> Loss:
     return Loss(path=path, block_type=kind, verdict=verdict, reason=reason)

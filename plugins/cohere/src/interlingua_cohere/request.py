@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from interlingua.errors import CapabilityError
-from interlingua.plugins import Json, Loss, Piece, WireRequest, dumps, json_array, json_object, option_loss
+from interlingua.plugins import Json, Loss, WireRequest, dumps, json_array, json_object, option_loss
 from interlingua.types import ImageBlock, Message, RequestOptions, ToolChoice, ToolDefinition, to_wire_function_tool
 from interlingua_cohere.messages import to_wire_messages
 from interlingua_cohere.models import API, capabilities_of, takes_thinking
@@ -28,7 +28,7 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
         CapabilityError: a schema together with tools or documents, or a forced tool that the model does not support.
     """
     losses: list[Loss] = []
-    written: list[Piece] = []  # joined once, with the request around them
+    written: list[bytes | memoryview] = []  # joined once, with the request around them
     documents: list[bytes] = []
     for at, element in enumerate(to_wire_messages(messages)):
         if element.rows:

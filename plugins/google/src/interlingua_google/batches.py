@@ -22,7 +22,7 @@ _ENDED = ("SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED")
 
 
 def batch_request(kind: str, arguments: Mapping[str, Any]) -> WireRequest | None:
-    """Return the request for a kind of `interlingua._plugins.batches`; None for others and for `batch_upload`."""
+    """Return the request for a kind of batches (docs/reference/hooks.md); None for others and for `batch_upload`."""
     if kind == "batch_create":
         return _create(arguments["requests"], arguments["name"])
     if kind in ("batch_status", "batch_results"):

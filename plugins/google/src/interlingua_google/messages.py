@@ -11,7 +11,6 @@ from interlingua.plugins import (
     BlockLoss,
     Json,
     Loss,
-    Piece,
     dumps,
     encode_each,
     message_loss,
@@ -100,7 +99,7 @@ def to_wire_contents(messages: Sequence[Message], model: str) -> Contents:
     leading = next((at for at, message in enumerate(messages) if message.role is not _SYSTEM), len(messages))
     system = b",".join([piece.joined for piece in pieces[:leading] if piece.joined])
     losses: list[Loss] = [row.at(at, messages[at].id) for at in range(leading) for row in pieces[at].rows]
-    body: list[Piece] = [b"["]
+    body: list[bytes | memoryview] = [b"["]
     last: str | None = None
     calls: Mapping[str, tuple[str, bool]] = {}
     for at, (role, joined, rows, made_calls, results) in enumerate(pieces[leading:], leading):

@@ -9,7 +9,6 @@ from interlingua.errors import CapabilityError
 from interlingua.plugins import (
     Json,
     Loss,
-    Piece,
     WireRequest,
     dumps,
     json_array,
@@ -52,7 +51,7 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
     """
     losses: list[Loss] = []
     others = to_wire_options(options, losses)
-    written: list[Piece] = []  # joined once, with the request around them
+    written: list[bytes | memoryview] = []  # joined once, with the request around them
     for at, element in enumerate(to_wire_messages(messages)):
         if element.rows:
             losses += [row.at(at, messages[at].id) for row in element.rows]

@@ -15,7 +15,7 @@ _NAME = "name"  # of the label, in the metadata
 
 
 def batch_request(kind: str, arguments: Mapping[str, Any]) -> WireRequest | None:
-    """Return the request for a kind of `interlingua._plugins.batches`; None for another kind."""
+    """Return the request for a kind of batches (docs/reference/hooks.md); None for another kind."""
     if kind == "batch_upload":
         return _upload(arguments["requests"], arguments["name"])
     if kind == "batch_create":

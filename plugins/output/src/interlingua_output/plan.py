@@ -12,7 +12,7 @@ import attrs
 from interlingua import output
 from interlingua.errors import CallerError, CapabilityError, ContentRefusedError
 from interlingua.output import Answer, Attempt, InvalidOutputError, OutputMode, OutputProblem, OutputTruncatedError
-from interlingua.plugins import Loss, dumps, loads, option_loss, read_messages
+from interlingua.plugins import Loss, dumps, loads, option_loss
 from interlingua.types import (
     CostParts,
     Message,
@@ -158,9 +158,8 @@ class SchemaPlan(output.OutputPlan[_T]):
     def _system(self) -> Message:
         return system(self._instructions)
 
-    def messages(self, history: str | Message | Sequence[Message]) -> Sequence[Message]:
+    def messages(self, history: Sequence[Message]) -> Sequence[Message]:
         """Return the conversation with the instructions about the answer in its system prompt."""
-        history = read_messages(history)
         if not self._instructions:
             return history
         leading = next((at for at, one in enumerate(history) if one.role is not Role.SYSTEM), len(history))
@@ -170,7 +169,7 @@ class SchemaPlan(output.OutputPlan[_T]):
         told = attrs.evolve(last, content=(*last.content, TextBlock(text=self._instructions)))
         return [*history[: leading - 1], told, *history[leading:]]
 
-    def attempts(self, messages: str | Message | Sequence[Message], retries: int) -> SchemaAttempts[_T]:
+    def attempts(self, messages: Sequence[Message], retries: int) -> SchemaAttempts[_T]:
         """Start the attempts of a conversation; the answer may be requested again `retries` times."""
         return SchemaAttempts(self, messages, retries)
 
@@ -180,7 +179,7 @@ class SchemaPlan(output.OutputPlan[_T]):
 
     def answer(self, message: Message, losses: Sequence[Loss]) -> Answer[_T]:
         """Return the answer of a stream's message; raises as `SchemaAttempts.take` does."""
-        answer = SchemaAttempts(self, message).take(message, losses)
+        answer = SchemaAttempts(self, [message]).take(message, losses)
         assert answer is not None  # noqa: S101  there is no retry left
         return answer
 
@@ -324,9 +323,9 @@ class SchemaAttempts(output.OutputAttempts[_T]):
         messages: the messages to send next, with the plan as `output`.
     """
 
-    def __init__(self, plan: SchemaPlan[_T], messages: str | Message | Sequence[Message], retries: int = 0) -> None:
+    def __init__(self, plan: SchemaPlan[_T], messages: Sequence[Message], retries: int = 0) -> None:
         self._plan = plan
-        self._history = self.messages = read_messages(messages)
+        self._history = self.messages = messages
         self._left = retries
         self._attempts: list[Attempt] = []
         self._losses: list[Loss] = []

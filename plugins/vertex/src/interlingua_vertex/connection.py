@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from importlib import import_module
@@ -14,16 +14,16 @@ import attrs
 
 from interlingua.errors import AuthenticationError, CallerError, ProviderError
 from interlingua.plugins import (
-    Auth,
     Connection,
     ConnectionSettings,
-    Credentials,
     HttpRequest,
     WireRequest,
     bearer_auth,
     no_auth,
 )
 
+_Auth = Callable[[WireRequest], Mapping[str, str]]
+_Credentials = Callable[[ProviderError | None], Any]
 GENERATE, MESSAGES = "generate", "messages"
 
 _PROJECTS = ("GOOGLE_CLOUD_PROJECT", "ANTHROPIC_VERTEX_PROJECT_ID")  # the first that is set wins
@@ -103,7 +103,7 @@ def _url(base: str, version: str | None, place: str, request: WireRequest) -> st
     return f"{base}/{version}{place}{request.path}"
 
 
-def _secrets(settings: ConnectionSettings, project: str) -> tuple[Auth | None, Credentials | None]:
+def _secrets(settings: ConnectionSettings, project: str) -> tuple[_Auth | None, _Credentials | None]:
     """Return the headers of a fixed secret, or a source of tokens; settings have precedence over the environment."""
     given = settings.options.get("credentials")
     if given is None and project:

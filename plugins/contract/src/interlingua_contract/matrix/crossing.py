@@ -119,7 +119,7 @@ class WrittenRequest:
         target = self.speaker.side.provider.target(self.speaker.side.options(self.speaker.model))
         ids = WireIds(target)
         return {
-            (index, at): ids.add(block, own=target.shares_provider(message.metadata.origin))
+            (index, at): ids.add(block, own=message.metadata.provider == target.provider)
             for index, message in enumerate(self.messages)
             for at, block in enumerate(message.content)
             if isinstance(block, ToolUseBlock)
