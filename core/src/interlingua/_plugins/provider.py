@@ -15,13 +15,7 @@ from interlingua._plugins.connection import Connection, ConnectionSettings
 from interlingua._plugins.errors import describe_html, error_for_status
 from interlingua._plugins.losses import Loss
 from interlingua._plugins.wire import RequestContext, WireChunk, WireRequest, WireResponse
-from interlingua.errors import (
-    CapabilityError,
-    InterlinguaError,
-    MalformedResponseError,
-    PluginError,
-    ProviderError,
-)
+from interlingua.errors import CapabilityError, InterlinguaError, MalformedResponseError, PluginError, ProviderError
 from interlingua.types.messages import CostParts, Message, Origin
 from interlingua.types.options import ModelCapabilities, RequestOptions
 from interlingua.types.tools import ToolDefinition

@@ -10,12 +10,7 @@ from interlingua._plugins.wire import EVENT_LIMIT, WireResponse
 from interlingua._response.decode import StreamDecoder
 from interlingua._response.finalize import AnswerFinalizer, add_response_headers
 from interlingua._response.framing import Framer, check_size, framer
-from interlingua.errors import (
-    APITimeoutError,
-    InterlinguaError,
-    MalformedResponseError,
-    StreamInterruptedError,
-)
+from interlingua.errors import APITimeoutError, InterlinguaError, MalformedResponseError, StreamInterruptedError
 from interlingua.types.blocks import TextBlock, ThinkingBlock, ToolUseBlock
 from interlingua.types.events import (
     BlockEnd,

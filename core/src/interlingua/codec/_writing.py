@@ -108,12 +108,7 @@ def _write_time(time: datetime) -> str:
 
 
 _writers = _Writers(dict.fromkeys((*_UNCHANGED, FrozenList), identity))
-_writers |= {
-    tuple: _write_array,
-    Decimal: str,
-    datetime: _write_time,
-    UnknownBlock: attrgetter("raw"),
-}
+_writers |= {tuple: _write_array, Decimal: str, datetime: _write_time, UnknownBlock: attrgetter("raw")}
 
 
 def _value_writer(cls: type) -> Write:

@@ -140,10 +140,7 @@ _CHECKS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "items": (lambda value: isinstance(value, Mapping), "one schema"),
     "description": (lambda value: isinstance(value, str), "a string"),
     "format": (lambda value: isinstance(value, str), "a string"),
-    "additionalProperties": (
-        lambda value: isinstance(value, bool),
-        "true or false; a schema is not allowed here",
-    ),
+    "additionalProperties": (lambda value: isinstance(value, bool), "true or false; a schema is not allowed here"),
 }
 
 TOOL_NAME_PATTERN = r"^[a-z][a-z0-9_]*$"
