@@ -5,6 +5,7 @@ Helpers of one area stand in that area's own conftest or in `tests/support/`.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Generator, Iterator
 from typing import Any
 
@@ -43,6 +44,17 @@ def own_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
             patch.setenv(name, str(folder / name))
         patch.delenv("INTERLINGUA_SESSIONS", raising=False)
         yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def leaks() -> Iterator[None]:
+    """Collect garbage after each file, so that a socket left open is an error of the file that left it open.
+
+    What is alive by then (imports, mostly) is exempt from later collections, which keeps them short.
+    """
+    yield
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
@@ -88,6 +100,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [item for item in items if item not in last] + (last if here else [])
     if last and not here:
         config.hook.pytest_deselected(items=last)
+
+
+def pytest_collection_finish() -> None:
+    """Exempt what collecting tests made (imported SDKs, the tests themselves) from garbage collection."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import sqlite3
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -21,6 +20,7 @@ from interlingua_cli.root import cli
 from interlingua_gateway.store import GatewayStore
 from tests.gateway.conftest import Upstream, gateway, refuse, wait_for_metric
 from tests.support.postgresql import SKIP_REASON, address
+from tests.support.raw_sql import rows
 
 BODY = {"model": "m", "max_tokens": 5, "messages": [{"role": "user", "content": "Hi"}]}
 HEADERS = ("x-api-key", "authorization", "x-goog-api-key")
@@ -112,8 +112,7 @@ def test_a_database_that_is_gone_gives_nothing_away(upstream: Upstream, store: G
     _, secret = store.add_key("tests", budget_usd=Decimal(1))
     with gateway(upstream, auth="keys", store=f"sqlite:///{tmp_path}/g.db") as url:
         assert _ask(url, secret).status_code == 200
-        with sqlite3.connect(tmp_path / "g.db") as database:
-            database.execute("DROP TABLE gateway_usage")
+        rows(f"{tmp_path}/g.db", "DROP TABLE gateway_usage")
         answer = _ask(url, secret)
 
     assert answer.status_code in (503, 529)

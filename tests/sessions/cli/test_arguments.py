@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import pytest
 
 from tests.cli.conftest import Run
 from tests.cli.local import LocalServer
+from tests.support.raw_sql import rows
 from tests.support.terminal import at_terminal
 
 KEEPS = ("-o", 'capabilities={"supports_tools": false}')  # asked in words for the schema
@@ -116,8 +116,7 @@ def test_what_may_be_a_secret_is_not_stored(run: Run, server: LocalServer, place
     secret = server.url.replace("http://", "http://me:hunter2@")
     run("send", "compatible:x", "--url", secret, "-o", 'headers={"x-key": "hunter2"}', "-o", "temperature=0", "hi")
 
-    with sqlite3.connect(place) as database:
-        (data,) = [row[0] for row in database.execute("SELECT data_json FROM session_entries")]
+    ((data,),) = rows(str(place), "SELECT data_json FROM session_entries")
     assert json.loads(data) == {"options": ["temperature=0.0"]}
     assert b"hunter2" not in place.read_bytes()
 
@@ -143,8 +142,7 @@ def test_a_question_that_is_the_same_stores_its_arguments_once(run: Run, server:
     for _ in range(3):
         run("send", "-c", "-o", "temperature=0", "hi")
 
-    with sqlite3.connect(place) as database:
-        assert database.execute("SELECT count(*) FROM session_entries").fetchone() == (1,)
+    assert rows(str(place), "SELECT count(*) FROM session_entries") == [(1,)]
 
 
 # logs

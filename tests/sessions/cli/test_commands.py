@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -21,6 +20,7 @@ from interlingua_sessions.commands import maintenance as moving
 from interlingua_sessions.commands import shared as progress
 from tests.cli.conftest import Run
 from tests.cli.local import LocalServer
+from tests.support.raw_sql import rows
 
 
 def stored(place: Path, session: str = "moon") -> list[Message]:
@@ -160,9 +160,7 @@ def test_verify_tells_what_is_wrong(run: Run, server: LocalServer, place: Path) 
     assert run("session", "verify").stdout == "nothing is wrong\n"
     assert json.loads(run("session", "verify", "moon", "--json").stdout) == []
 
-    with sqlite3.connect(place) as raw:
-        raw.execute("UPDATE messages SET content_json = '{' WHERE role = 'user'")
-    raw.close()
+    rows(str(place), "UPDATE messages SET content_json = '{' WHERE role = 'user'")
     broken = run("session", "verify", "--json")
     assert broken.exit_code == 1
     assert json.loads(broken.stdout)[0]["session_id"] == "moon"
