@@ -8,6 +8,7 @@ from __future__ import annotations
 from tests.contract.broken.answers import ANSWERS
 from tests.contract.broken.binary import BINARY
 from tests.contract.broken.declarations import DECLARATIONS, DISTRIBUTIONS, BrokenDistribution
+from tests.contract.broken.facts import FACTS
 from tests.contract.broken.machine import Mutant
 from tests.contract.broken.other_wires import OTHER_WIRES
 from tests.contract.broken.requests import REQUESTS
@@ -15,5 +16,5 @@ from tests.contract.broken.serving import SERVING
 from tests.contract.broken.streams import STREAMS
 
 SHELF: tuple[Mutant | BrokenDistribution, ...] = (
-    *REQUESTS, *ANSWERS, *STREAMS, *DECLARATIONS, *OTHER_WIRES, *BINARY, *SERVING, *DISTRIBUTIONS,
+    *REQUESTS, *ANSWERS, *STREAMS, *DECLARATIONS, *OTHER_WIRES, *BINARY, *SERVING, *FACTS, *DISTRIBUTIONS,
 )  # fmt: skip

@@ -55,8 +55,6 @@ async def stream_response(source: AsyncIterator[WireChunk], context: RequestCont
                 yield event
             yield ErrorEvent(error=reader.error)
             return
-        if reader.done:
-            break
     for event in reader.end(complete=reader.done):
         yield event
 
@@ -99,6 +97,8 @@ class CohereAnswerReader:
             if isinstance(line.get("message"), str):
                 self.error = error_from_body(line)
             return []
+        if self.done:
+            return []  # an error may still arrive
         message = _dict(delta.get("message"))
         if line.get("logprobs"):
             self.trace.setdefault("logprobs", []).append(line["logprobs"])

@@ -6,6 +6,8 @@ from interlingua_contract.rule import RULES, ContractRule
 from interlingua_contract.rules import (
     answer_metadata,
     cassettes,
+    content,
+    declared,
     errors,
     evidence,
     faults,
@@ -26,8 +28,8 @@ from interlingua_contract.rules import (
 __all__ = ["ALL"]
 
 _MODULES = (  # imported because each registers its rules
-    requests, processes, prefix, tool_calls, ordering, losses, replay_state, options, stream_parity, lossless_response,
-    faults, answer_metadata, errors, evidence, cassettes, installation, serving,
+    requests, processes, prefix, tool_calls, ordering, content, losses, replay_state, options, stream_parity,
+    lossless_response, faults, declared, answer_metadata, errors, evidence, cassettes, installation, serving,
 )  # fmt: skip
 
 ALL: tuple[ContractRule, ...] = tuple(RULES[number] for number in sorted(RULES))

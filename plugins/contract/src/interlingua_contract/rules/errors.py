@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from interlingua.errors import ProviderError, RateLimitError
+import attrs
+
+from interlingua.errors import InterlinguaError, ProviderError, RateLimitError
 from interlingua.plugins import WireResponse, error_class_for_status
+from interlingua_cli.cassettes import RecordedExchange
 from interlingua_contract.json_paths import strings
+from interlingua_contract.recordings import Frames, read_stream
 from interlingua_contract.rule import NotApplicable, RuleFinding, rule
 from interlingua_contract.subject import Subject
 
@@ -95,3 +99,95 @@ def _sentences(body: bytes) -> list[str]:
     except ValueError:
         return []
     return [leaf for _, leaf in strings(parsed) if " " in leaf]
+
+
+@rule(
+    "C77",
+    "The request id in the body of a failure is in its error; an id in a named header is not replaced.",
+    source="errors.md; hook from_wire_error; hook connection",
+    fix="""Name the headers in `Connection.request_id_headers`, and pass the id to the error as `request_id` if the body
+    has it: without it a service's support cannot find the request. The body's id may be under `request_id`, in the
+    error or beside it.""",
+)
+def request_ids_are_kept(subject: Subject) -> Iterator[RuleFinding]:
+    """Each recorded failure that has an id in its body, and one with an id in each header that is named."""
+    failed = [exchange for exchange in subject.exchanges if not exchange.good]
+    if not failed:
+        raise NotApplicable("no cassette holds a failure; record one, or write one from the documentation")
+    for exchange in failed:
+        for name, leaf in _recorded_ids(exchange.body):
+            found = _error_of(subject, exchange).request_id
+            if leaf != found and leaf not in exchange.headers.values():
+                yield RuleFinding(f"{name} {leaf!r} is not in the error, which has {found!r}", exchange.cassette)
+    for name in sorted(subject.connection.request_id_headers):
+        answer = WireResponse(status=failed[0].status, headers={name: "req-contract-1"}, body=b"{}")
+        found = subject.provider.from_wire_error(answer, subject.context(failed[0])).request_id
+        if found not in (None, "req-contract-1"):  # None: core fills it in
+            yield RuleFinding(f"the id in the header {name} is read as {found!r}", failed[0].cassette)
+
+
+def _recorded_ids(body: bytes) -> Iterator[tuple[str, str]]:
+    try:
+        parsed = json.loads(body)
+    except ValueError:
+        return
+    for path, leaf in strings(parsed):
+        if leaf and str(path[-1] if path else "").lower().replace("_", "") == "requestid":
+            yield str(path[-1]), leaf
+
+
+def _error_of(subject: Subject, exchange: RecordedExchange, status: int = 0) -> InterlinguaError:
+    response = WireResponse(status=status or exchange.status, headers=exchange.headers, body=exchange.body)
+    return subject.provider.from_wire_error(response, subject.context(exchange))
+
+
+@rule(
+    "C78",
+    "An error in a stream has the class that the same body has as a failure: first, in the middle, or at the end.",
+    source="format.md, Status and errors; hook stream_response",
+    fix="""Classify an error event with the function that reads failures, by its own type and code, not by the status
+    200 of the stream. An error event may arrive after the text has ended; a message that the service took back is not
+    finished.""",
+)
+def errors_in_streams_have_their_class(subject: Subject) -> Iterator[RuleFinding]:
+    """The recorded error bodies as an event at the beginning, in the middle, and before the last event of a stream."""
+    failed = [exchange for exchange in subject.exchanges if not exchange.good and _is_object(exchange.body)]
+    streams = [
+        one for one in subject.exchanges if one.good and one.streamed and read_stream(subject, one).error is None
+    ]
+    if not failed or not streams:
+        raise NotApplicable("no cassette holds a failure and a stream; record them")
+    for exchange in failed:
+        stream = next((one for one in streams if subject.api_of(one) == subject.api_of(exchange)), None)
+        if stream is None:
+            continue
+        where = f"{exchange.cassette} in {stream.cassette}"
+        found = _classes_by_place(subject, exchange, stream)
+        missed = [place for place, kind in found.items() if kind is None]
+        if len(missed) == len(found):
+            continue  # C34 reports a body that is never read as an error
+        bare = attrs.evolve(exchange, headers={})
+        stated = {type(_error_of(subject, bare, status)) for status in (exchange.status, 400, 500, 418)}
+        wanted = stated if len(stated) == 1 else {next(iter(found.values()))}  # else only the status says it
+        wrong = [f"{place} {kind.__name__}" for place, kind in found.items() if kind and kind not in wanted]
+        if missed:
+            yield RuleFinding(f"{missed[0]} it is no error of the provider", where)
+        elif wrong:
+            yield RuleFinding(f"{', '.join(wrong)}; as a failure {type(_error_of(subject, exchange)).__name__}", where)
+
+
+def _classes_by_place(subject: Subject, exchange: RecordedExchange, stream: RecordedExchange) -> dict[str, type | None]:
+    frames = Frames(subject, stream)
+    event = frames.event(exchange.body.strip(), "error")
+    found: dict[str, type | None] = {}
+    for place, at in (("first", 0), ("in the middle", len(frames.events) // 2), ("before the end", -1)):
+        read = read_stream(subject, stream, frames.join([*frames.events[:at], event]))
+        found[place] = type(read.error) if isinstance(read.error, ProviderError) else None
+    return found
+
+
+def _is_object(body: bytes) -> bool:
+    try:
+        return isinstance(json.loads(body), dict)
+    except ValueError:
+        return False

@@ -29,7 +29,8 @@ from interlingua_contract.subject import UNKNOWN_MODEL, UNKNOWN_OF_VENDOR, Subje
 
 _KEY = "contract-made-up-key-0123456789"
 _OTHER_KEY = "contract-other-key-9876543210"
-_TIME = datetime(2026, 11, 21, tzinfo=UTC)
+CLOCK = datetime(2026, 11, 21, tzinfo=UTC)
+"""The time at which requests are signed here."""
 
 
 UNWRITTEN = "C00"
@@ -65,7 +66,7 @@ def requests_hold_no_secret(subject: Subject) -> Iterator[RuleFinding]:
     environ = dict.fromkeys(plain.env_vars, _KEY)
     for how, settings in (
         ("api_key", ConnectionSettings(api_key=_KEY)),
-        ("environ", ConnectionSettings(environ={name: value for name, value in environ.items() if _is_key(name)})),
+        ("environ", ConnectionSettings(environ={name: value for name, value in environ.items() if is_key(name)})),
     ):
         made = subject.provider.connection(settings)
         if _KEY in made.base_url or _KEY in repr(dict(made.headers)):
@@ -76,7 +77,7 @@ def requests_hold_no_secret(subject: Subject) -> Iterator[RuleFinding]:
             request = subject.write(aim, [user("q")], offered_tools(aim), **asked)
             if _KEY in repr(request) or (made.url is not None and _KEY in made.url(request)):
                 yield RuleFinding("the key is in the request or its URL", aim.name)
-            given = how == "api_key" or any(map(_is_key, plain.env_vars))
+            given = how == "api_key" or any(map(is_key, plain.env_vars))
             other = attrs.evolve(
                 settings,
                 api_key=settings.api_key and _OTHER_KEY,
@@ -107,7 +108,7 @@ def _sign(made: Connection, request: WireRequest) -> dict[str, str] | None:
         raise
     url = made.base_url + request.path if made.url is None else made.url(request)
     return headers | dict(
-        made.sign(HttpRequest(request.method, url, dict(request.headers), request.body, _TIME), secret)
+        made.sign(HttpRequest(request.method, url, dict(request.headers), request.body, CLOCK), secret)
     )
 
 
@@ -124,7 +125,8 @@ async def _wait_for(secret: Awaitable[Any]) -> Any:
     return await secret
 
 
-def _is_key(name: str) -> bool:
+def is_key(name: str) -> bool:
+    """Return True for the name of a variable that holds a key."""
     return not {"KEY", "TOKEN"}.isdisjoint(name.split("_"))  # a key may be a pair: AWS_ACCESS_KEY_ID and its secret
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterator, Mapping
+from itertools import count
 from typing import Any, get_args
 
 import attrs
@@ -89,6 +90,58 @@ def to_wire_is_deterministic(subject: Subject) -> Iterator[RuleFinding]:
             raise LawBroken(f"with other options the body is still the one of before {_first_difference(after, alone)}")
 
     yield from check_law(subject, law, lambda aim: st.tuples(mixed_histories(subject)(aim), tools()))
+
+
+@rule(
+    "C70",
+    "A conversation that was edited, forked or extended is written through a client's cache as it is written afresh.",
+    source="hook to_wire; format.md, Identity",
+    fix="""A piece that `interlingua.plugins.encode_each` keeps belongs to one message object. Do not remember pieces by
+    `message.id`, by position or by length: an edited message keeps its id, and a fork has another message at the same
+    place. Whatever else a piece depends on (model, options, tools, neighbours) is part of its key.""",
+)
+def caches_change_nothing(subject: Subject) -> Iterator[RuleFinding]:
+    """Each drawn history through one cache: growing, edited, forked, shortened, with other options and models."""
+    others: dict[str, Aim] = {aim.api: aim for aim in subject.aims}
+
+    def law(aim: Aim, history: list[Message]) -> None:
+        cache = ConversationCache()
+        tools = offered_tools(aim)
+        for what, messages, wanted, options in _histories_in_turn(aim, others[aim.api], history):
+            used = tools if wanted.capabilities.supports_tools else []
+            through = _bytes_or_refusal(subject.provider, messages, used, wanted.options(**options), cache)
+            copies = [attrs.evolve(message, id=f"01KAKDPZ{next(_fresh):018d}") for message in messages]
+            afresh = _bytes_or_refusal(subject.new_provider(), copies, used, wanted.options(**options), None)
+            if through != afresh:
+                raise LawBroken(f"{what}: through the cache the body differs {_first_difference(through, afresh)}")
+
+    yield from check_law(subject, law, mixed_histories(subject, turns=3), share=max(subject.examples // 10, 2))
+
+
+_fresh = count(10**9)  # ids that no adapter can have remembered
+
+
+def _histories_in_turn(
+    aim: Aim, other: Aim, history: list[Message]
+) -> Iterator[tuple[str, list[Message], Aim, Mapping[str, Any]]]:
+    half = len(history) // 2 or 1
+    first = history[0]
+    words = tuple(attrs.evolve(one, text=f"{one.text} edited") if one.type == "text" else one for one in first.content)
+    yield "the beginning", history[:half], aim, {}
+    yield "extended", history, aim, {}
+    yield "another model", history, other, {}
+    yield "with other options", history, aim, {"thinking_as_text": True, "max_tokens": 99}
+    yield "back with the first model", history, aim, {}
+    yield "edited, under the same id", [attrs.evolve(first, content=words), *history[1:]], aim, {}
+    yield "forked", [*history[:half], user("a fork")], aim, {}
+    yield "shortened", history[:half], aim, {}
+
+
+def _bytes_or_refusal(provider: Any, messages: Any, tools: Any, options: Any, cache: ConversationCache | None) -> bytes:
+    try:
+        return write_request(provider, messages, tools, options, cache=cache).body
+    except CapabilityError as refused:
+        return str(refused).encode()
 
 
 @rule(

@@ -12,7 +12,7 @@ import attrs
 
 from interlingua._request.project import project_conversation
 from interlingua.types import Message, tool_result, user
-from interlingua_contract.json_paths import nodes, strings, texts
+from interlingua_contract.json_paths import nodes, strings, texts, value_at
 from interlingua_contract.rule import NotApplicable, RuleFinding, rule
 from interlingua_contract.scenes import READ, LawBroken, assistant_turn, call, check_law, mixed_histories
 from interlingua_contract.subject import Aim, Subject
@@ -142,3 +142,52 @@ def _covers(found: Any, wanted: Any) -> bool:
         same = isinstance(found, list) and len(found) == len(wanted)
         return same and all(_covers(one, other) for one, other in zip(found, wanted, strict=True))
     return bool(found == wanted or (isinstance(found, str) and found.lower() == wanted))
+
+
+@rule(
+    "C69",
+    "A result is beside the id of the call that it answers, a call beside its arguments, and both beside no other id.",
+    source="format.md, Identity; hook to_wire",
+    fix="""Take the id of a result from that block's own `tool_use_id`, not from a list of calls by position: results
+    arrive in any order, and a model reads what it finds under an id as the answer to that call.""",
+)
+def results_have_the_id_of_their_call(subject: Subject) -> Iterator[RuleFinding]:
+    """Two rounds of parallel calls, answered the other way round, each result and argument with its own mark."""
+    for aim in subject.aims:
+        can = aim.capabilities
+        if not can.supports_tools:
+            continue
+        count = 3 if can.supports_parallel_tool_calls else 1
+        rounds = [[call(10 * turn + at, f"mka{turn}{at}q") for at in range(count)] for turn in (1, 2)]
+        history: list[Message] = [user("q")]
+        for calls in rounds:
+            history.append(assistant_turn([*calls], None))
+            history += [tool_result(one, _result_mark(one)) for one in reversed(calls)]
+        history.append(user("n"))
+        projected, _ = project_conversation(history, subject.provider.target(aim.options()))
+        ids = [block.id for message in projected for block in message.tool_calls]
+        calls = [one for turn in rounds for one in turn]
+        marks = {_result_mark(one): wire for one, wire in zip(calls, ids, strict=True)}
+        marks |= {str(one.input["path"]): wire for one, wire in zip(calls, ids, strict=True)}
+        body = subject.body(aim, history, [READ])
+        if not subject.quirks.has_call_ids(aim.api) and not set(ids) & set(texts(body)):
+            continue  # C09 compares the order, which is all that this wire has
+        for mark, own in marks.items():
+            found = _ids_beside(body, mark, ids)
+            if found != {own}:
+                what = "a result" if mark.startswith("mku") else "an argument"
+                yield RuleFinding(f"{what} of the call {own!r} is beside {sorted(found) or 'no id'}", aim.name)
+                break
+
+
+def _result_mark(tool_call: Any) -> str:
+    return str(tool_call.input["path"]).replace("mka", "mku")
+
+
+def _ids_beside(body: Any, mark: str, ids: list[str]) -> set[str]:
+    """Return the ids in the smallest part of a body that has both this mark and an id."""
+    place = next((path for path, leaf in strings(body) if mark in leaf), ())
+    for depth in range(len(place) - 1, -1, -1):
+        if found := set(ids) & set(texts(value_at(body, place[:depth]))):
+            return found
+    return set()
