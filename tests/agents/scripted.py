@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 import attrs
-import httpx
 
 import interlingua as il
 from interlingua._catalogue import Price
-from interlingua_cli.demo import replay
+from interlingua.testing import AsyncMemoryTransport, MemoryReply, MemoryTransport
+from interlingua.transport import HttpRequest
 from interlingua_sessions import open_store
 from interlingua_sessions.session import AsyncSession, Session
 
@@ -164,20 +164,25 @@ class Theatre:
         self.lines = [Say(parts=[line]) if isinstance(line, str) else line for line in lines]
         self.asked: list[dict[str, Any]] = []
 
-    def __call__(self, _method: str, _path: str, body: bytes) -> replay.Recorded:
+    def __call__(self, request: HttpRequest) -> MemoryReply:
+        status, kind, body = self.answer(request.body)
+        return MemoryReply(body, status=status, headers={"content-type": kind})
+
+    def answer(self, body: bytes) -> tuple[int, str, bytes]:
+        """Return status, content type and body of the next line."""
         asked = json.loads(body)
         self.asked.append(asked)
         line = self.lines.pop(0)
         if line.fail is not None:
-            return replay.Recorded(line.fail[0], {}, line.fail[1].encode())
+            return line.fail[0], "application/json", line.fail[1].encode()
         parts = [_written(part, at) for at, part in enumerate(line.parts)]
         end = {"end": line.reason, "in": line.tokens[0], "out": line.tokens[1]}
         if not asked["stream"]:
-            return replay.Recorded(200, {}, json.dumps({"parts": parts, **end}).encode())
+            return 200, "application/json", json.dumps({"parts": parts, **end}).encode()
         events = [event for at, part in enumerate(parts) for event in _pieces(part, at)]
         events += [] if line.cut else [end]
         data = b"".join(b"data: " + json.dumps(event).encode() + b"\n\n" for event in events)
-        return replay.Recorded(200, {"content-type": "text/event-stream"}, data)
+        return 200, "text/event-stream", data
 
     @property
     def results(self) -> list[tuple[str, bool]]:
@@ -221,9 +226,9 @@ def playing(
     theatre: Theatre, place: Path | str, *, plugins: Sequence[Any] = (), script: Script | None = None, **more: Any
 ) -> Iterator[Session]:
     """Open a session whose models say the script's lines."""
-    http = replay.ReplayingClient(theatre)
+    transport = MemoryTransport(theatre)
     more.setdefault("model", MODEL)
-    used = il.Client(registry=registry(plugins, script), http_client=http, retry=0)
+    used = il.Client(registry=registry(plugins, script), transport=transport, retry=0)
     with used, open_store(place) as store, Session.open(store, "s", client=used, **more) as session:
         yield session
 
@@ -233,10 +238,5 @@ def playing_async(
 ) -> AsyncSession:
     """As `playing`, asynchronous; the caller closes it."""
 
-    def handle(request: httpx.Request) -> httpx.Response:
-        recorded = theatre(request.method, request.url.path, request.content)
-        return httpx.Response(recorded.status, headers=dict(recorded.headers), content=recorded.body)
-
-    http = httpx.AsyncClient(transport=httpx.MockTransport(handle))
-    used = il.AsyncClient(registry=registry(plugins), http_client=http, retry=0)
+    used = il.AsyncClient(registry=registry(plugins), transport=AsyncMemoryTransport(theatre), retry=0)
     return AsyncSession.open(place, "s", client=used, model=asked, **more)

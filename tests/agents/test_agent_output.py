@@ -14,8 +14,8 @@ import pytest
 
 import interlingua as il
 import interlingua.output
+from interlingua.testing import MemoryTransport
 from interlingua_agents import DEFER, Agent, StopCause, messages_of, tool
-from interlingua_cli.demo import replay
 from tests.agents.scripted import CAPABLE, MODEL, Say, Script, Theatre, call, playing, registry
 from tests.agents.test_agents import async_client, valid
 
@@ -64,8 +64,8 @@ def said(mode: str, value: Any) -> Any:
 
 
 def client(theatre: Theatre, mode: str) -> il.Client:
-    http = replay.ReplayingClient(theatre)
-    return il.Client(registry=registry(script=Script(CAN[mode])), http_client=http, retry=0)
+    transport = MemoryTransport(theatre)
+    return il.Client(registry=registry(script=Script(CAN[mode])), transport=transport, retry=0)
 
 
 @pytest.mark.parametrize("streamed", [True, False])

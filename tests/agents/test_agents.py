@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import attrs
-import httpx
 import pytest
 
 import interlingua as il
+from interlingua.testing import AsyncMemoryTransport, MemoryTransport
 from interlingua_agents import (
     DEFER,
     Agent,
@@ -29,7 +29,6 @@ from interlingua_agents import (
     reject,
     tool,
 )
-from interlingua_cli.demo import replay
 from tests.agents.scripted import CAPABLE, MODEL, Say, Script, Theatre, call, playing, registry
 from tests.agents.ways import STREAMED, WAYS, play
 
@@ -47,8 +46,8 @@ def order(what: str) -> str:
 
 
 def client(theatre: Theatre, *plugins: Any, script: Script | None = None) -> il.Client:
-    http = replay.ReplayingClient(theatre)
-    return il.Client(registry=registry(plugins, script), http_client=http, retry=0)
+    transport = MemoryTransport(theatre)
+    return il.Client(registry=registry(plugins, script), transport=transport, retry=0)
 
 
 def sent(theatre: Theatre, at: int = -1) -> list[str]:
@@ -248,12 +247,8 @@ def test_leaving_a_stream_anywhere_leaves_no_call_open(kind: str, asynchronous: 
 
 
 def async_client(theatre: Theatre, script: Script | None = None) -> il.AsyncClient:
-    def handle(request: httpx.Request) -> httpx.Response:
-        recorded = theatre(request.method, request.url.path, request.content)
-        return httpx.Response(recorded.status, headers=dict(recorded.headers), content=recorded.body)
 
-    http = httpx.AsyncClient(transport=httpx.MockTransport(handle))
-    return il.AsyncClient(registry=registry(script=script), http_client=http, retry=0)
+    return il.AsyncClient(registry=registry(script=script), transport=AsyncMemoryTransport(theatre), retry=0)
 
 
 def test_nothing_goes_on_unless_somebody_iterates() -> None:

@@ -11,14 +11,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 import interlingua as il
+from interlingua.testing import AsyncMemoryTransport, MemoryReply, MemoryTransport
 from interlingua_agents import event_stream as ev_stream
 from interlingua_agents import events as ev
 from interlingua_agents.event_json import EventWriter
-from interlingua_cli.demo.replay import Recorded, ReplayingClient
 from tests.agents import scripted
 from tests.agents.scripted import Say, Theatre, call
 from tests.support import tree
@@ -43,7 +42,7 @@ IDS = [f"{path.parent.name}-{path.stem}" for path in RECORDED]
 
 
 def streamed(theatre: Theatre) -> tuple[list[ev.AssistantMessageEvent], il.MessageStream]:
-    client = il.Client(scripted.MODEL, registry=scripted.registry(), http_client=ReplayingClient(theatre), retry=0)
+    client = il.Client(scripted.MODEL, registry=scripted.registry(), transport=MemoryTransport(theatre), retry=0)
     with client, client.stream("hi") as stream:
         return list(ev_stream.assistant_events(stream)), stream
 
@@ -105,10 +104,10 @@ def test_recorded_streams_of_every_wire_keep_the_grammar(path: Path) -> None:
     """The recorded bytes through the installed adapter; the events tell just what the whole message holds."""
     exchange = next(one for one in load_exchanges(path) if one.status == 200)
     provider = path.parent.name
-    http = ReplayingClient(lambda *_: Recorded(200, exchange.headers, exchange.body))
+    transport = MemoryTransport(lambda _: MemoryReply(exchange.body, headers=exchange.headers))
     api = "responses" if "responses" in path.stem else "chat" if "chat" in path.stem else None
     settings: dict[str, Any] = {provider: {"api_key": "k", **({"api": api} if api else {})}}
-    client = il.Client(f"{provider}:any", http_client=http, retry=0, settings=settings)
+    client = il.Client(f"{provider}:any", transport=transport, retry=0, settings=settings)
     with client, client.stream("hi") as stream:
         events = list(ev_stream.assistant_events(stream))
         message = stream.message
@@ -204,12 +203,9 @@ def test_a_partial_in_json_is_not_aborted_while_it_grows() -> None:
 
 
 def test_a_cancelled_stream_ends_with_aborted() -> None:
-    def handle(_request: httpx.Request) -> httpx.Response:
-        chunks = (b'data: {"at": 0, "text": "more "}\n\n' for _ in range(100))
-        return httpx.Response(200, headers={"content-type": "text/event-stream"}, content=chunks)
-
-    http = httpx.Client(transport=httpx.MockTransport(handle))
-    client = il.Client(scripted.MODEL, registry=scripted.registry(), http_client=http, retry=0)
+    chunks = (b'data: {"at": 0, "text": "more "}\n\n' for _ in range(100))
+    transport = MemoryTransport(lambda _: MemoryReply(chunks, headers={"content-type": "text/event-stream"}))
+    client = il.Client(scripted.MODEL, registry=scripted.registry(), transport=transport, retry=0)
     events: list[ev.AssistantMessageEvent] = []
     with client, client.stream("hi") as stream:
         for event in ev_stream.assistant_events(stream):
@@ -244,13 +240,10 @@ def test_stop_reasons_in_the_seeds_words(reason: il.StopReason, said: str) -> No
 def test_the_async_view_tells_the_same() -> None:
     theatre = Theatre(Say(parts=["text", call("read", {"path": "a"})]))
 
-    def handle(request: httpx.Request) -> httpx.Response:
-        recorded = theatre(request.method, request.url.path, request.content)
-        return httpx.Response(200, headers=dict(recorded.headers), content=recorded.body)
-
     async def listen() -> list[ev.AssistantMessageEvent]:
-        http = httpx.AsyncClient(transport=httpx.MockTransport(handle))
-        client = il.AsyncClient(scripted.MODEL, registry=scripted.registry(), http_client=http, retry=0)
+        client = il.AsyncClient(
+            scripted.MODEL, registry=scripted.registry(), transport=AsyncMemoryTransport(theatre), retry=0
+        )
         async with client, client.stream("hi") as stream:
             return [event async for event in ev_stream.assistant_events_async(stream)]
 

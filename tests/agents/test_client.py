@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-import httpx
 import pytest
 
 import interlingua as il
+from interlingua.testing import AsyncMemoryTransport, MemoryTransport
 from interlingua.types import ToolKind
 from interlingua_agents import tool
-from interlingua_cli.demo import replay
 from tests.agents.scripted import MODEL, Say, Theatre, call, registry
 
 READ = il.ToolDefinition(
@@ -23,13 +22,8 @@ READ = il.ToolDefinition(
 def ask(way: str, theatre: Theatre, **arguments: Any) -> il.Message:
     """Ask once: `send` or `stream`, and with "async " before it the asynchronous client."""
 
-    def handle(request: httpx.Request) -> httpx.Response:
-        recorded = theatre(request.method, request.url.path, request.content)
-        return httpx.Response(recorded.status, headers=dict(recorded.headers), content=recorded.body)
-
     async def ask_async() -> il.Message:
-        http = httpx.AsyncClient(transport=httpx.MockTransport(handle))
-        async with il.AsyncClient(MODEL, registry=registry(), http_client=http) as client:
+        async with il.AsyncClient(MODEL, registry=registry(), transport=AsyncMemoryTransport(theatre)) as client:
             if way == "async send":
                 return await client.send("hi", **arguments)
             async with client.stream("hi", **arguments) as stream:
@@ -37,7 +31,7 @@ def ask(way: str, theatre: Theatre, **arguments: Any) -> il.Message:
 
     if way.startswith("async"):
         return asyncio.run(ask_async())
-    with il.Client(MODEL, registry=registry(), http_client=replay.ReplayingClient(theatre)) as client:
+    with il.Client(MODEL, registry=registry(), transport=MemoryTransport(theatre)) as client:
         if way == "send":
             return client.send("hi", **arguments)
         with client.stream("hi", **arguments) as stream:

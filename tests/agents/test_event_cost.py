@@ -9,18 +9,18 @@ from types import FrameType
 import pytest
 
 import interlingua as il
+from interlingua.testing import MemoryTransport
 from interlingua_agents import Agent, AgentLoop, tool
-from interlingua_cli.demo import replay
 from tests.agents.scripted import MODEL, Say, Theatre, playing, registry
 
 
 class LongAnswer(Theatre):
     """An answer of many small deltas, received in one read."""
 
-    def __call__(self, method: str, path: str, body: bytes) -> replay.Recorded:
-        recorded = super().__call__(method, path, body)
-        first, rest = recorded.body.split(b"\n\n", 1)
-        return replay.Recorded(200, recorded.headers, (first + b"\n\n") * 800 + rest)
+    def answer(self, body: bytes) -> tuple[int, str, bytes]:
+        status, kind, data = super().answer(body)
+        first, rest = data.split(b"\n\n", 1)
+        return status, kind, (first + b"\n\n") * 800 + rest
 
 
 def calls_per_event(consume: Callable[[], int]) -> float:
@@ -51,8 +51,8 @@ def look() -> str:
 def test_an_event_is_handed_on_in_few_calls(way: str) -> None:
     """The events of one read go through the loop together; one by one through its layers, it was 22 and 34."""
     theatre = LongAnswer()
-    http = replay.ReplayingClient(theatre)
-    client = il.Client(MODEL, registry=registry(), http_client=http)
+    transport = MemoryTransport(theatre)
+    client = il.Client(MODEL, registry=registry(), transport=transport)
 
     def by_client() -> int:
         theatre.lines = [Say(parts=["word"])]

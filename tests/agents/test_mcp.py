@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 import interlingua as il
+from interlingua.testing import AsyncMemoryTransport, MemoryTransport
 from interlingua_agents import (
     Agent,
     CallPhase,
@@ -30,7 +31,6 @@ from interlingua_agents import (
 )
 from interlingua_agents.calls import CallAnswered, CallBatch, CallProgress, CallReport
 from interlingua_agents.tools import Permission, Toolbox, by_side_effects
-from interlingua_cli.demo import replay
 from tests.agents import mcp_stdio
 from tests.agents.scripted import MODEL, Say, Theatre, call, registry
 from tests.support import tree
@@ -165,7 +165,7 @@ def test_a_cancelled_run_cancels_the_call_at_the_server(tmp_path: Path, blocking
     if blocking:
         with (
             stdio(tmp_path) as server,
-            il.Client(registry=registry(), http_client=replay.ReplayingClient(theatre), retry=0) as client,
+            il.Client(registry=registry(), transport=MemoryTransport(theatre), retry=0) as client,
             Agent(MODEL, tools=server.tools, policy=ALLOWED).stream_sync("go", client=client) as stream,
         ):
             for event in stream:
@@ -201,7 +201,7 @@ def test_a_server_that_crashes_fails_its_calls_and_not_the_run(tmp_path: Path) -
     )
     with (
         stdio(tmp_path) as server,
-        il.Client(registry=registry(), http_client=replay.ReplayingClient(theatre), retry=0) as client,
+        il.Client(registry=registry(), transport=MemoryTransport(theatre), retry=0) as client,
     ):
         run = Agent(MODEL, tools=[*server.tools, add], policy=ALLOWED).run_sync("go", client=client)
 
@@ -381,11 +381,11 @@ def test_content_of_calls_is_in_no_event_or_log(name: str, caplog: pytest.LogCap
             events.append(event)
 
     theatre = Theatre(Say(parts=[call(name, {"text": canary})]), "Done.")
-    http = replay.ReplayingClient(theatre)
+    transport = MemoryTransport(theatre)
     with (
         caplog.at_level(logging.DEBUG, "interlingua"),
         inproc() as server,
-        il.Client(registry=registry([Watching()]), http_client=http, retry=0) as client,
+        il.Client(registry=registry([Watching()]), transport=transport, retry=0) as client,
     ):
         Agent(MODEL, tools=server.tools, policy=ALLOWED).run_sync("go", client=client)
 
@@ -425,16 +425,10 @@ def test_a_tool_of_ours_and_one_of_a_server_run_in_one_agent() -> None:
     theatre = Theatre(Say(parts=[call("x_echo", {"text": "hi"}), call("shout", {"words": "hi"})]), "Done.")
 
     async def run() -> Any:
-        import httpx
 
-        def handle(request: httpx.Request) -> httpx.Response:
-            recorded = theatre(request.method, request.url.path, request.content)
-            return httpx.Response(recorded.status, headers=dict(recorded.headers), content=recorded.body)
-
-        http = httpx.AsyncClient(transport=httpx.MockTransport(handle))
         async with (
             inproc(prefix="x", trust=True) as server,
-            il.AsyncClient(registry=registry(), http_client=http) as client,
+            il.AsyncClient(registry=registry(), transport=AsyncMemoryTransport(theatre)) as client,
         ):
             tools: list[Tool] = [*server.tools, shout]
             return await Agent(MODEL, tools=tools).run("go", client=client)

@@ -31,13 +31,12 @@ def serving(theatre: Theatre) -> Iterator[str]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"]))
-            answer = theatre("POST", self.path, body)
-            self.send_response(answer.status)
-            for name, value in {"content-type": "application/json", **dict(answer.headers)}.items():
-                self.send_header(name, value)
-            self.send_header("content-length", str(len(answer.body)))
+            status, kind, data = theatre.answer(body)
+            self.send_response(status)
+            self.send_header("content-type", kind)
+            self.send_header("content-length", str(len(data)))
             self.end_headers()
-            self.wfile.write(answer.body)
+            self.wfile.write(data)
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002  the base class's name
             pass

@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 
 import interlingua as il
+from interlingua.testing import MemoryReply, MemoryTransport
 from interlingua_agents.agent import Agent
 from interlingua_agents.events import AgentEvent, ToolExecutionEnd
 from interlingua_agents.loop import AgentLoop
 from interlingua_agents.results import RunStop, StopCause
 from interlingua_agents.tools import ToolError, tool_of
-from interlingua_cli.demo.replay import Cassette, Recorded, ReplayingClient
+from interlingua_cli.demo.replay import Cassette
 from interlingua_cli.demo.session import FILES, READ_FILE, recorded_scenario
 from interlingua_sessions import open_store
 from interlingua_sessions.session import Session
@@ -35,11 +36,11 @@ def test_the_recorded_session_plays_through_the_loop(tmp_path: Path, by_agent: b
     cast = recorded_scenario()
     assert cast.cassette is not None
     keys = {key: {**settings, "api_key": "k"} for key, settings in cast.settings.items()}
-    http = ReplayingClient(Cassette(cast.cassette))
+    transport = MemoryTransport(Cassette(cast.cassette))
     stops: list[RunStop] = []
     loop = AgentLoop([tool_of(READ_FILE, read_file)], on_stop=stops.append)
     with (
-        il.Client(http_client=http, environ={}, retry=0, settings=keys) as client,
+        il.Client(transport=transport, environ={}, retry=0, settings=keys) as client,
         open_store(tmp_path / "s.db") as store,
     ):
         session = Session.open(store, "s", client=client, workspace=str(tmp_path), options=cast.options)
@@ -71,7 +72,7 @@ def test_a_recorded_stream_with_a_call_is_told_and_run(tmp_path: Path) -> None:
     """A stream recorded from a server, the loop stopping behind its results: there is no second recorded answer."""
     wire = WIRES["messages"]
     (exchange,) = load_exchanges(wire.cassette("stream_parallel_calls"))
-    http = ReplayingClient(lambda *_: Recorded(exchange.status, exchange.headers, exchange.body))
+    transport = MemoryTransport(lambda _: MemoryReply(exchange.body, status=exchange.status, headers=exchange.headers))
     told: list[AgentEvent] = []
     asked: list[str] = []
 
@@ -92,7 +93,9 @@ def test_a_recorded_stream_with_a_call_is_told_and_run(tmp_path: Path) -> None:
         )
         for name, declared in names.items()
     ]
-    client = il.Client(f"anthropic:{LOCAL.model}", http_client=http, retry=0, settings=wire.settings("http://recorded"))
+    client = il.Client(
+        f"anthropic:{LOCAL.model}", transport=transport, retry=0, settings=wire.settings("http://recorded")
+    )
     with client, open_store(tmp_path / "s.db") as store:
         session = Session.open(store, "s", client=client, workspace=str(tmp_path))
         session.send("go", tools=AgentLoop(tools, listen=told.append, max_turns=1))

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import attrs
-import httpx
 
 import interlingua as il
+from interlingua.testing import AsyncMemoryTransport, MemoryTransport
 from interlingua_agents import Agent, AgentLoop, RunStop, messages_of
 from interlingua_agents import events as ev
-from interlingua_cli.demo import replay
 from tests.agents.scripted import MODEL, Theatre, playing, playing_async, registry
 
 STREAMED = (
@@ -158,8 +157,8 @@ class _Way:
 
     def play(self) -> Played:
         if "session" not in self.way:
-            http = replay.ReplayingClient(self.theatre)
-            with il.Client(registry=registry(self.plugins), http_client=http, retry=0) as client:
+            transport = MemoryTransport(self.theatre)
+            with il.Client(registry=registry(self.plugins), transport=transport, retry=0) as client:
                 return self.alone(lambda: self.run_agent(history=self.history, client=client))
         more = {"plugins": self.plugins, "model": self.model, "workspace": self.workspace}
         with playing(self.theatre, self.place, **more) as session:
@@ -180,13 +179,9 @@ class _Way:
 
     async def play_async(self) -> Played:
         if "session" not in self.way:
-
-            def handle(request: httpx.Request) -> httpx.Response:
-                recorded = self.theatre(request.method, request.url.path, request.content)
-                return httpx.Response(recorded.status, headers=dict(recorded.headers), content=recorded.body)
-
-            http = httpx.AsyncClient(transport=httpx.MockTransport(handle))
-            async with il.AsyncClient(registry=registry(self.plugins), http_client=http, retry=0) as client:
+            async with il.AsyncClient(
+                registry=registry(self.plugins), transport=AsyncMemoryTransport(self.theatre), retry=0
+            ) as client:
                 messages: Sequence[il.Message] = ()
                 try:
                     messages = await self.run_agent_async(history=self.history, client=client)

@@ -7,16 +7,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from opentelemetry import trace
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import StatusCode
 
 import interlingua as il
+from interlingua.testing import AsyncMemoryTransport, MemoryTransport
 from interlingua_agents import Agent, McpServer, ToolOutput, tool
 from interlingua_agents.loop import AgentLoop
-from interlingua_cli.demo import replay
 from tests.agents.scripted import MODEL, Say, Theatre, call, playing, registry
 from tests.otel.conftest import Telemetry
 from tests.support.tree import ROOT
@@ -58,13 +57,8 @@ def _tools(seen: dict[str, Any], telemetry: Telemetry) -> list[Any]:
 def _run(agent: Agent[str], theatre: Theatre, telemetry: Telemetry, way: str, **settings: Any) -> None:
     found = registry([telemetry.plugin(**settings)])
 
-    def handle(request: httpx.Request) -> httpx.Response:
-        recorded = theatre(request.method, request.url.path, request.content)
-        return httpx.Response(recorded.status, headers=dict(recorded.headers), content=recorded.body)
-
     async def asynchronous() -> None:
-        http = httpx.AsyncClient(transport=httpx.MockTransport(handle))
-        async with il.AsyncClient(MODEL, registry=found, http_client=http) as client:
+        async with il.AsyncClient(MODEL, registry=found, transport=AsyncMemoryTransport(theatre)) as client:
             if way == "async":
                 await agent.run(CANARY, client=client)
                 return
@@ -75,7 +69,7 @@ def _run(agent: Agent[str], theatre: Theatre, telemetry: Telemetry, way: str, **
     if way in ("async", "stream"):
         asyncio.run(asynchronous())
         return
-    with il.Client(MODEL, registry=found, http_client=replay.ReplayingClient(theatre)) as client:
+    with il.Client(MODEL, registry=found, transport=MemoryTransport(theatre)) as client:
         if way == "blocking":
             agent.run_sync(CANARY, client=client)
             return
@@ -212,13 +206,10 @@ def test_a_sub_agent_is_inside_the_tool_that_asks_it(telemetry: Telemetry) -> No
         """Ask another agent."""
         return (await inner.run(what, client=client[0])).value
 
-    def handle(request: httpx.Request) -> httpx.Response:
-        recorded = theatre(request.method, request.url.path, request.content)
-        return httpx.Response(recorded.status, headers=dict(recorded.headers), content=recorded.body)
-
     async def run() -> None:
-        http = httpx.AsyncClient(transport=httpx.MockTransport(handle))
-        async with il.AsyncClient(MODEL, registry=registry([telemetry.plugin()]), http_client=http) as used:
+        async with il.AsyncClient(
+            MODEL, registry=registry([telemetry.plugin()]), transport=AsyncMemoryTransport(theatre)
+        ) as used:
             client.append(used)
             await Agent(MODEL, tools=[ask], name="outer").run(CANARY, client=used)
 
@@ -237,10 +228,10 @@ def test_the_client_span_of_an_mcp_library_is_inside_the_call(
     monkeypatch.setattr("mcp.shared._otel._tracer", telemetry.tracers.get_tracer("mcp"))
     theatre = Theatre(Say(parts=[call("web_echo", {"text": CANARY})]), "Done.")
     command = [sys.executable, "-m", "tests.agents.mcp_stdio", str(tmp_path / "log")]
-    http = replay.ReplayingClient(theatre)
+    transport = MemoryTransport(theatre)
     with (
         McpServer(command, env={"PYTHONPATH": str(ROOT)}, prefix="web", trust=True) as web,
-        il.Client(MODEL, registry=registry([telemetry.plugin()]), http_client=http) as client,
+        il.Client(MODEL, registry=registry([telemetry.plugin()]), transport=transport) as client,
     ):
         Agent(MODEL, tools=web.tools).run_sync(CANARY, client=client)
 

@@ -16,10 +16,11 @@ import attrs
 import pytest
 
 import interlingua as il
+from interlingua.testing import MemoryTransport
+from interlingua.transport import HttpRequest
 from interlingua_agents import Agent
 from interlingua_agents.loop import AgentLoop
 from interlingua_agents.tools import tool
-from interlingua_cli.demo.replay import Recorded, ReplayingClient
 from interlingua_sessions import open_store
 from interlingua_sessions.compaction import PRUNING, Compaction, Summary, ToolPruning, build_context
 from interlingua_sessions.session import Session
@@ -119,13 +120,13 @@ class Talkative(Theatre):
         super().__init__()
         self.summaries: list[str] = []
 
-    def __call__(self, method: str, path: str, body: bytes) -> Recorded:
+    def answer(self, body: bytes) -> tuple[int, str, bytes]:
         asked = json.loads(body)["messages"]
         wanted = "memory of a conversation" in asked[0].get("text", "")
         if wanted:
             self.summaries.append(asked[1]["text"])
         self.lines = [Say(parts=[f"Summary {len(self.summaries)}." if wanted else LONG])]
-        return super().__call__(method, path, body)
+        return super().answer(body)
 
 
 def test_a_second_summary_takes_in_the_first(tmp_path: Path) -> None:
@@ -259,8 +260,8 @@ class Thinking:
     def __init__(self) -> None:
         self.asked: list[dict[str, Any]] = []
 
-    def __call__(self, _method: str, _path: str, body: bytes) -> Recorded:
-        self.asked.append(json.loads(body))
+    def __call__(self, request: HttpRequest) -> bytes:
+        self.asked.append(json.loads(request.body))
         at = len(self.asked)
         said = {
             "id": f"msg_{at}", "type": "message", "role": "assistant", "model": "claude-opus-5-5",
@@ -270,7 +271,7 @@ class Thinking:
                 {"type": "text", "text": f"{at} {LONG}"},
             ],
         }  # fmt: skip
-        return Recorded(200, {"content-type": "application/json"}, json.dumps(said).encode())
+        return json.dumps(said).encode()
 
     def signatures(self) -> list[str]:
         content = [block for message in self.asked[-1]["messages"] for block in message["content"]]
@@ -281,7 +282,7 @@ def test_case_03_thinking_bound_to_its_prefix_goes_after_compaction_and_new_thin
     """Dropped with a Loss instead of a 400; what answers the compacted context is whole again."""
     model = Thinking()
     client = il.Client(
-        "anthropic:claude-opus-5-5", http_client=ReplayingClient(model), retry=0,
+        "anthropic:claude-opus-5-5", transport=MemoryTransport(model), retry=0,
         settings={"anthropic": {"api_key": "k"}},
     )  # fmt: skip
     with client, open_store(tmp_path / "s.db") as store:

@@ -10,11 +10,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import yaml
 
 from interlingua._http.client import Client
-from interlingua_cli.demo.replay import Recorded, ReplayingClient
+from interlingua.testing import MemoryTransport
+from interlingua.transport import HttpRequest
 from interlingua_cli.demo.session import crossing_scenario, find_folder, run_demo
 from tests.tools.record.provenance import write_row
 
@@ -238,18 +240,19 @@ def main(place: str | None = None) -> None:
     assert chosen.cassette is not None
     written: list[dict[str, Any]] = []
 
-    def answer(method: str, path: str, body: bytes) -> Recorded:
-        found = ANSWERS[len(written)]
+    def answer(request: HttpRequest) -> bytes:
+        found, path = ANSWERS[len(written)], urlsplit(request.url).path
         kind = {"content-type": ["application/json"]}
         written.append({
             "request": {
-                "method": method, "uri": HOSTS[path] + path, "headers": kind, "parsed_body": json.loads(body),
+                "method": request.method, "uri": HOSTS[path] + path, "headers": kind,
+                "parsed_body": json.loads(request.body),
             },
             "response": {"status": {"code": 200, "message": "OK"}, "headers": kind, "body": {"parsed_body": found}},
         })  # fmt: skip
-        return Recorded(200, {"content-type": "application/json"}, json.dumps(found).encode())
+        return json.dumps(found).encode()
 
-    with Client(settings=chosen.settings, http_client=ReplayingClient(answer)) as client:
+    with Client(settings=chosen.settings, transport=MemoryTransport(answer)) as client:
         for _ in run_demo(client, chosen.models, chosen.turns, **chosen.options):
             pass
     text = yaml.safe_dump({"interactions": written, "version": 1}, sort_keys=False, allow_unicode=True, width=120)

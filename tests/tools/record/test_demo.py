@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from interlingua_cli.demo.replay import Cassette, Recorded
+from interlingua.testing import MemoryReply
+from interlingua.transport import HttpRequest
+from interlingua_cli.demo.replay import Cassette
 from interlingua_cli.root import cli
 from tests.support.cassettes import FOLDER, load_exchanges
 
@@ -91,9 +93,9 @@ def test_coming_back_each_service_is_given_its_own_call_ids(demo: Demo, monkeypa
     sent: list[bytes] = []
     plain = Cassette.__call__
 
-    def watched(self: Cassette, method: str, path: str, body: bytes) -> Recorded:
-        sent.append(body)
-        return plain(self, method, path, body)
+    def watched(self: Cassette, request: HttpRequest) -> MemoryReply:
+        sent.append(request.body)
+        return plain(self, request)
 
     monkeypatch.setattr(Cassette, "__call__", watched)
     assert demo("--recorded", "--json").exit_code == 0

@@ -1,48 +1,16 @@
-"""Answers of the demo's sessions, given where the very request is made that they were recorded or written for."""
+"""The answers of the demo's sessions, replayed only for the requests they were recorded or written for."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlsplit
 
-from interlingua._json import loads
 from interlingua.errors import CallerError
+from interlingua.plugins import loads
+from interlingua.testing import MemoryReply
+from interlingua.transport import HttpRequest
 from interlingua_cli.cassettes import read_cassette
-
-
-class Recorded(NamedTuple):
-    """One answer: status, headers, whole body."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
-
-
-class ReplayingClient:
-    """A blocking client for `Client(http_client=…)`: every request is answered by `answer(method, path, body)`."""
-
-    def __init__(self, answer: Callable[[str, str, bytes], Recorded]) -> None:
-        self._answer = answer
-
-    def build_request(self, method: str, url: str, *, content: bytes | None, headers: Any, extensions: Any) -> Any:
-        """Return a request, with what core reads of httpx's."""
-        return SimpleNamespace(method=method, url=url, content=content or b"", extensions=extensions or {})
-
-    def send(self, request: Any, *, stream: bool) -> Any:
-        """Return a response, with what core reads of httpx's."""
-        status, headers, body = self._answer(request.method, urlsplit(request.url).path, request.content)
-        return SimpleNamespace(
-            request=request,
-            status_code=status,
-            headers=SimpleNamespace(raw=[(name.encode(), value.encode()) for name, value in headers.items()]),
-            extensions={},
-            stream=[body],
-            close=lambda: None,
-        )
-
 
 _ID_KEYS = frozenset({"id", "call_id", "tool_call_id", "tool_use_id"})
 
@@ -70,7 +38,7 @@ def _with_stable_ids(value: Any, issued: str, seen: dict[str, str]) -> Any:
 
 
 class Cassette:
-    """Recorded exchanges, answered in order where the very request that was recorded is made; any other is an error."""
+    """Recorded exchanges, for a `MemoryTransport`: answered in order, and only for the requests that were recorded."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -78,13 +46,19 @@ class Cassette:
         self._issued = "".join(exchange.body.decode("utf-8", "replace") for exchange in self._exchanges)
         self._at = 0
 
-    def __call__(self, method: str, path: str, body: bytes) -> Recorded:
-        """Return the next recorded answer."""
+    def __call__(self, request: HttpRequest) -> MemoryReply:
+        """Return the next recorded answer.
+
+        Raises:
+            CallerError: the request is another one, or no answer is left.
+        """
         if self._at == len(self._exchanges):
-            raise CallerError(f"{self._path.name} holds {self._at} exchanges and one more was asked for")
+            raise CallerError(f"{self._path.name} holds only {self._at} exchanges")
         found = self._exchanges[self._at]
         self._at += 1
-        recorded, made = (_with_stable_ids(loads(text), self._issued, {}) for text in (found.request_body, body))
-        if not found.uri.endswith(path) or recorded != made:
+        recorded, made = (
+            _with_stable_ids(loads(text), self._issued, {}) for text in (found.request_body, request.body)
+        )
+        if not found.uri.endswith(urlsplit(request.url).path) or recorded != made:
             raise CallerError(f"exchange {self._at} of {self._path.name} was recorded for another request")
-        return Recorded(found.status, found.headers, found.body)
+        return MemoryReply(found.body, status=found.status, headers=found.headers)
