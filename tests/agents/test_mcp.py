@@ -425,7 +425,6 @@ def test_a_tool_of_ours_and_one_of_a_server_run_in_one_agent() -> None:
     theatre = Theatre(Say(parts=[call("x_echo", {"text": "hi"}), call("shout", {"words": "hi"})]), "Done.")
 
     async def run() -> Any:
-
         async with (
             inproc(prefix="x", trust=True) as server,
             il.AsyncClient(registry=registry(), transport=AsyncMemoryTransport(theatre)) as client,

@@ -274,7 +274,13 @@ class AsyncEffects(_Effects[AsyncSteps]):
     async def ask(
         self, run: AgentRun, tools: Sequence[ToolDefinition], options: Mapping[str, Any]
     ) -> AsyncGenerator[None, None]:
-        """See `RunEffects.ask`."""
+        """See `RunEffects.ask`.
+
+        Raises:
+            CallerError: the model may call tools, and the code does not run on asyncio.
+        """
+        if tools:
+            _asyncio_loop()  # before a model is asked whose calls could not be run
         async with AsyncExitStack() as opened:
             stream: AsyncStepStream | None = None
             if run.shown.is_wanted:
@@ -297,6 +303,7 @@ class AsyncEffects(_Effects[AsyncSteps]):
 
     async def run_calls(self, run: AgentRun, calls: Sequence[ToolUseBlock]) -> AsyncGenerator[None, None]:
         """See `RunEffects.run_calls`. A task runs the calls, so results are added even while no caller iterates."""
+        event_loop = _asyncio_loop()
         news = asyncio.Event()
 
         def take(report: CallReport) -> None:
@@ -305,7 +312,6 @@ class AsyncEffects(_Effects[AsyncSteps]):
 
         confirm = self._settings.confirm
         batch = self._new_batch(run, calls, self._confirm if callable(confirm) else confirm, take)
-        event_loop = asyncio.get_running_loop()
         run.on_cancel(lambda: _call_in(event_loop, batch.cancel))
         task = asyncio.ensure_future(batch.run())
         task.add_done_callback(lambda _: news.set())
@@ -332,6 +338,14 @@ class AsyncEffects(_Effects[AsyncSteps]):
         assert callable(self._settings.confirm)  # noqa: S101  not called otherwise
         consent: Any = self._settings.confirm(question)
         return bool(await consent if inspect.isawaitable(consent) else consent)
+
+
+def _asyncio_loop() -> asyncio.AbstractEventLoop:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError as error:
+        how = "use run_sync or stream_sync in a thread"
+        raise CallerError(f"agents call tools on asyncio only, not on trio: {how}") from error
 
 
 def _call_in(event_loop: asyncio.AbstractEventLoop, act: Callable[[], object]) -> None:
