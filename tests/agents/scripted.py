@@ -39,7 +39,7 @@ class Say:
     """One answer.
 
     Attributes:
-        parts: texts, ("think", text) and ("call", name, arguments) in order; arguments may be raw text.
+        parts: strings, ("think", text) and ("call", name, arguments) in order; arguments may be raw text.
         end: stop reason; None: what the parts suggest.
         tokens: in and out.
         fail: instead of an answer, this failure (status, message).
@@ -132,7 +132,7 @@ class Script:
 
 
 def _seen(message: il.Message) -> dict[str, Any]:
-    """What a model would see, plainly."""
+    """Return the parts of a message that a model sees, as JSON."""
     results = [{"error": one.is_error, "text": _text(one.content)} for one in message.tool_results]
     calls = [{"name": one.name, "json": one.input_json} for one in message.tool_calls]
     seen = {"role": message.role.value, "text": message.text, "calls": calls, "results": results}
@@ -186,7 +186,7 @@ class Theatre:
 
     @property
     def results(self) -> list[tuple[str, bool]]:
-        """What the model saw last of tools: text, and whether it was an error."""
+        """The tool results in the last request: text, and whether it is an error."""
         return [
             (one["text"], one["error"]) for message in self.asked[-1]["messages"] for one in message.get("results", [])
         ]

@@ -156,7 +156,7 @@ def test_an_answer_that_does_not_fit_is_asked_for_again(mode: str, asynchronous:
     assert run.value == Report("Moons", 4)
     assert run.usage.input_tokens == 30
     sizes = [len(asked["messages"]) for asked in theatre.asked]
-    assert sizes[1] == sizes[2]  # a correction takes the place of the one before
+    assert sizes[1] == sizes[2]  # a correction replaces the last correction
     assert "total" in str(theatre.asked[1]["messages"][-1])
     assert [message.role.value for message in run.messages][:2] == ["user", "assistant"]
     assert len(run.messages) == (3 if mode == "tool" else 2)  # failed attempts are not in the history

@@ -1,4 +1,4 @@
-"""`Agent`: what it keeps and does not keep, streams, approvals, forced choices, open calls, and what nobody may see.
+"""`Agent`: what it keeps and does not keep, streams, approvals, forced choices, open calls, and secrets.
 
 Expectations are docs/agents/README.md; the model is a script.
 """
@@ -478,7 +478,7 @@ def test_text_that_looks_like_json_stays_text_where_text_is_wanted(tmp_path: Pat
 
 @pytest.mark.parametrize("way", ["agent", "async agent stream", "session"])
 def test_content_is_in_no_event_log_or_exception(tmp_path: Path, way: str, caplog: pytest.LogCaptureFixture) -> None:
-    """Observers, logs and what is raised name calls and tools, never what was said, given or returned."""
+    """Observers, logs and errors name calls and tools, and never quote messages, arguments or results."""
     canary = "CANARY-7f3a"
     events: list[Any] = []
 

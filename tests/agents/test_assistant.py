@@ -87,7 +87,7 @@ def test_text_thinking_and_calls_in_the_seeds_order() -> None:
         *["thinking_start", "thinking_delta", "thinking_delta"],
         *["text_start", "text_delta", "text_delta"],
         *["toolcall_start", "toolcall_delta", "toolcall_delta", "toolcall_end"],
-        *["thinking_end", "text_end"],  # this wire never says that a text is over before the answer is
+        *["thinking_end", "text_end"],  # this API ends its text only with the answer
         "done",
     ]
     done, end = events[-1], events[-4]
@@ -148,7 +148,7 @@ def test_an_event_holds_no_message() -> None:
 
 
 def test_blocks_that_come_whole_are_one_delta_and_unknown_to_the_seed_are_none() -> None:
-    """A wire may give a call or a text in one piece, and blocks without events; redacted thinking has no words."""
+    """An API may send a call or text in one piece, and blocks without events; redacted thinking has no words."""
     search = il.types.OpaqueBlock(provider="script", kind="search", data={})
     use = il.ToolUseBlock(id="tu_1", name="read", input={"path": "a"})
     said: list[il.StreamEvent] = [

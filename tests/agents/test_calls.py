@@ -210,7 +210,7 @@ def test_a_call_that_takes_too_long_is_given_up(tmp_path: Path, blocking: bool, 
     assert time.monotonic() - began < 15
     assert theatre.results == [("hang took longer than 0.5 s and was cancelled", True), ("2", False)]
     assert played.statuses() == ["failed", "succeeded"]
-    assert told.wait(5)  # the tool was told that nobody waits
+    assert told.wait(5)  # the tool was told that its result is no longer needed
 
 
 @pytest.mark.parametrize("way", WAYS)

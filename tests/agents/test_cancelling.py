@@ -1,4 +1,4 @@
-"""Cancelling a run in every state it can be in: no call stays open, nothing is asked after it, and the history goes on.
+"""Cancelling a run in every state: no call stays open, no request follows, and the history can be continued.
 
 Expectations are docs/agents/README.md; the model is a script.
 """

@@ -1,4 +1,4 @@
-"""What a client keeps on an answer for the application: the team, and the kind of a called tool; both clients."""
+"""Facts that both clients keep on an answer for the application: the team, and the kind of a called tool."""
 
 from __future__ import annotations
 

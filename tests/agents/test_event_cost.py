@@ -1,4 +1,4 @@
-"""What an agent adds to each event of an answer, counted in Python calls: time on shared machines says little."""
+"""The cost that an agent adds to each event of an answer, in Python calls: time on shared machines says little."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The tool loop live, streaming, against a llama.cpp server of its own: a real model calls and reads what came back.
+"""The tool loop, streaming, with a real model on llama.cpp's server: it calls a tool and reads the result.
 
-Skipped where there is no server or model on the machine.
+Skipped if the machine has no server or model.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def test_a_real_model_calls_a_tool_in_a_streamed_answer(tmp_path: Path, monkeypa
 
 @attrs.frozen
 class Licence:
-    """What a licence is."""
+    """A licence."""
 
     name: str
     years: int

@@ -1,6 +1,6 @@
 """Tools of MCP servers: a real server on standard input and output, one in this process, and one over HTTP.
 
-What the protocol says is at https://modelcontextprotocol.io/specification; the SDK `mcp` speaks it for both sides here.
+The protocol: https://modelcontextprotocol.io/specification. The SDK `mcp` speaks it for both sides here.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ def serving(theatre: Theatre) -> Iterator[str]:
 
 
 class Served(Script):
-    """The script's plugin at an address of ours."""
+    """The script's plugin at our address."""
 
     def __init__(self, url: str) -> None:
         super().__init__()
@@ -157,7 +157,7 @@ def test_a_failure_leaves_the_list_as_it_was() -> None:
 
 
 def test_calls_that_a_history_ends_with_are_run_first() -> None:
-    """What an earlier run left unanswered is answered before the model is asked."""
+    """Calls that an earlier run left open are answered before the model is asked."""
     theatre, messages = script(), [il.user("2 + 3?")]
     with serving(theatre) as url, il.Client(MODEL, **given(url)) as client:
         messages.append(client.send(messages, tools=[add.definition]))

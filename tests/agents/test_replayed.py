@@ -1,7 +1,7 @@
 """The tool loop over recorded exchanges of two wires, with a swap in between and back.
 
-The cassette refuses any request that is not, byte for byte but for ids minted anew, the one that was recorded: what the
-loop sends after running a tool is so held against what a real server was sent.
+The cassette refuses a request that differs from the recorded request in more than new ids. So the request that the loop
+sends after a tool is compared with one that a real server received.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What type checkers say of agents as applications use them; checked by `test_typing`, never run."""
+"""Agents as applications use them, for type checkers: checked by `test_typing`, never run."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ WAYS = ("session", "async session", "agent", "async agent", "agent in session", 
 
 @attrs.frozen(kw_only=True)
 class Played:
-    """What came of a run.
+    """The outcome of a run.
 
     Attributes:
         messages: the conversation, the question first.
@@ -61,7 +61,7 @@ class Played:
         return [result for message in self.messages for result in message.tool_results]
 
     def statuses(self) -> list[str]:
-        """How the calls ended by the store; by the results where there is none."""
+        """How the calls ended: by the store, or by the results if nothing is stored."""
         if self.rows is not None:
             return [row.status.value for row in self.rows]
         return ["failed" if result.is_error else "succeeded" for result in self.results]

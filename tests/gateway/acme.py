@@ -1,4 +1,4 @@
-"""A made-up provider with an API of its own, and the serving plugin that a third party would write for it."""
+"""A made-up provider with its own API, and the serving plugin that a third party would write for it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """`python -m tests.gateway.agents NAME [MODEL]`: run a real agent against the gateway, offline.
 
 The agents come from npm (`npm install --prefix FOLDER` of `PACKAGES`); INTERLINGUA_AGENTS names that folder. Nothing is
-reachable but loopback. MODEL is `scripted`, an upstream that plays thinking, three parallel calls (two texts and an
-image are read) and a text in an API that is not the agent's; or `real`, a small model on llama.cpp's server.
+reachable but loopback. MODEL is `scripted`, an upstream that plays thinking, three parallel calls (two text files and
+an image) and text in an API that is not the agent's; or `real`, a small model on llama.cpp's server.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _calls(tools: Sequence[Mapping[str, Any]], folder: Path) -> list[tuple[str, 
 
 
 def parts_since_answer(body: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return what came since the last answer, in Messages or Chat Completions; a message of role `tool` is one part."""
+    """Return the parts after the last answer, in Messages or Chat Completions; a message of role `tool` is one part."""
     parts: list[dict[str, Any]] = []
     for message in reversed(body["messages"]):
         if message["role"] == "assistant":
@@ -134,7 +134,7 @@ def chat_chunks(calls: Sequence[tuple[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def play(folder: Path) -> Any:
-    """Return what answers: calls after a question, a text after results; a number where tokens are counted."""
+    """Return the function that answers: calls after a question, text after results, a number if tokens are counted."""
 
     def answer(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
         if handler.path == COUNT:
@@ -153,7 +153,7 @@ def play(folder: Path) -> Any:
 
 @attrs.frozen
 class Turns:
-    """What an agent is run with.
+    """The settings of an agent's run.
 
     Attributes:
         url: the gateway's.
@@ -341,7 +341,7 @@ def real(name: str, scratch: Path) -> list[dict[str, Any]]:
 
 
 def main(name: str, model: str = "scripted") -> int:
-    """Run an agent and print what came of each of its turns."""
+    """Run an agent and print the outcome of each turn."""
     with TemporaryDirectory() as folder:
         scratch = Path(folder)
         work = scratch / "work"

@@ -57,7 +57,7 @@ def last_value(data: bytes) -> dict[str, Any]:
 
 
 def error_message(api: Api, value: Mapping[str, Any]) -> str:
-    """Return the message of an API's own error, whole or as the end of a stream; fails where it has another form."""
+    """Return the message of an API's own error, whole or as the end of a stream; fails if it has another form."""
     error: Any = value.get("error")
     if api.name == "messages":
         assert value["type"] == "error"

@@ -22,7 +22,7 @@ class Upstream:
     """A service that answers Chat Completions and Messages from a script.
 
     Attributes:
-        url: where it is.
+        url: its address.
         requests: the bodies it got, with their paths.
         answers: functions that write an answer, taken in turn; the last one stays.
     """
@@ -77,7 +77,7 @@ def send_bytes(handler: BaseHTTPRequestHandler, status: int, kind: str, data: by
 
 
 def say(*pieces: str) -> Callable[[BaseHTTPRequestHandler, dict[str, Any]], None]:
-    """Answer with a text, whole or streamed as asked."""
+    """Answer with text, whole or streamed as requested."""
 
     def answer(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
         if body.get("stream"):
@@ -115,7 +115,7 @@ def upstream() -> Iterator[Upstream]:
 
 @contextmanager
 def serving(app: Any) -> Iterator[str]:
-    """Serve an application on a free loopback port; gives its address."""
+    """Serve an application on a free loopback port; yield its address."""
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", ws="none", timeout_graceful_shutdown=5))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
@@ -138,7 +138,7 @@ def gateway(
     registry: Registry | None = None,
     **config: Any,
 ) -> Iterator[str]:
-    """Serve a gateway whose models are all the scripted service's; gives its address."""
+    """Serve a gateway whose models are all the scripted service's; yield its address."""
     routes = [{"match": "*", "to": ["llamacpp:up-1"], "retries": 0}]
     settings = settings or {"llamacpp": {"base_url": f"{upstream.url}/v1"}}
     app = create_app(

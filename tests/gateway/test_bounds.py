@@ -1,4 +1,4 @@
-"""What callers make up does not grow what the gateway keeps or sends: metrics and the header of losses."""
+"""Names that callers make up do not grow what the gateway keeps or sends: metrics and the header of losses."""
 
 from __future__ import annotations
 

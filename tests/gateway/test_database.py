@@ -23,7 +23,7 @@ from tests.support.postgresql import SKIP_REASON, address, schema
 
 
 class Forwarder:
-    """Copies bytes between a port of its own and a server, until it is cut or silenced."""
+    """Copies bytes between its own port and a server, until it is cut or silenced."""
 
     def __init__(self, host: str, port: int) -> None:
         self._server = (host, port)

@@ -1,4 +1,4 @@
-"""What breaks on the way: services killed in the middle, callers that leave or read slowly, a gateway that stops."""
+"""Failures on the way: services killed in the middle, callers that leave or read slowly, a gateway that stops."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _delta(text: str) -> dict[str, Any]:
 
 
 def _kill_after(text: str, *, reset: bool) -> Answer:
-    """Say a text, then end the connection with no end of the body."""
+    """Send text, then end the connection with no end of the body."""
 
     def answer(handler: BaseHTTPRequestHandler, _body: dict[str, Any]) -> None:
         _begin(handler)
@@ -63,7 +63,7 @@ def _kill_after(text: str, *, reset: bool) -> Answer:
 
 
 class Endless:
-    """An answer that goes on until it cannot be written; says when that was.
+    """An answer without end; notes when it could no longer be written.
 
     Args:
         pause: seconds between deltas.
@@ -168,7 +168,7 @@ def test_a_slow_reader_slows_the_service(upstream: Upstream) -> None:
 
 @contextlib.contextmanager
 def _process(upstream: Upstream, tmp_path: Path, **config: Any) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """Run `interlingua gateway` in a process of its own."""
+    """Run `interlingua gateway` in its own process."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

@@ -1,4 +1,4 @@
-"""Keys: hashed, compared in constant time, with budgets and limits; a database that is gone gives nothing away."""
+"""Keys: hashed, compared in constant time, with budgets and limits; a database that is gone reveals nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What clients ask besides answers: which models there are, and how many tokens a request has."""
+"""Requests that are not conversations: the list of models, and the number of tokens of a request."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def _ollama(url: str) -> tuple[str, str]:
     }  # fmt: skip
     streamed = "".join(part.message.content or "" for part in client.chat(**asked, stream=True))
     whole = client.chat(**asked).message.content or ""
-    client._client.close()  # the SDK has no way of its own
+    client._client.close()  # the SDK itself cannot close it
     return whole, streamed
 
 

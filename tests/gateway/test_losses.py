@@ -1,4 +1,4 @@
-"""What an answer loses on its way to the caller is said: in a header where it is whole, else in the log and metrics."""
+"""Losses of an answer on its way to the caller are reported: in a header if it is whole, else in log and metrics."""
 
 from __future__ import annotations
 

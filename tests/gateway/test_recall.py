@@ -26,7 +26,7 @@ ROUTES: Any = [{"match": "*", "to": ["anthropic:claude-opus-4-5"], "retries": 0}
 
 
 def think(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
-    """Answer as the Messages API does: with thinking and a call, then with a text."""
+    """Answer as the Messages API does: with thinking and a call, then with text."""
     turn = sum(message["role"] == "assistant" for message in body["messages"])
     content = [THOUGHT, CALL] if turn == 0 else [{"type": "text", "text": "3,643 km."}]
     whole = {

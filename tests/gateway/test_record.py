@@ -251,7 +251,7 @@ def test_without_the_extra_the_start_says_what_to_install(tmp_path: Path, monkey
 
 @pytest.mark.skipif(not FOLDER, reason="INTERLINGUA_GATEWAY names no folder of captured requests")
 def test_requests_of_agents_that_go_on_are_recognised() -> None:
-    """The second request of a tool turn goes on with the first, for each agent and API, as its files hold them."""
+    """The second request of a tool turn continues the first, for each agent and API, as its files hold them."""
     assert FOLDER is not None
     found: dict[str, list[bool]] = {}
     for file in sorted(Path(FOLDER).glob("*.jsonl.gz")):

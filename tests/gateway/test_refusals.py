@@ -1,4 +1,4 @@
-"""What the gateway cannot have answered is refused in the caller's API: models without a key, state kept elsewhere."""
+"""Requests that no model can answer are refused in the caller's API: models without a key, state kept elsewhere."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Spans of the gateway: one for each request of a caller, and under it those of the requests to models.
 
-The attributes are those of OpenTelemetry's conventions for HTTP servers
+The attributes follow OpenTelemetry's conventions for HTTP servers
 (https://github.com/open-telemetry/semantic-conventions/blob/main/docs/http/http-spans.md), whose names are taken from
 OpenTelemetry's own list.
 """

@@ -29,7 +29,7 @@ def _theatre() -> Theatre:
 
 
 def _tools(seen: dict[str, Any], telemetry: Telemetry) -> list[Any]:
-    """Tools that note the span they run in; one makes a span of its own."""
+    """Tools that note the span they run in; one makes its own span."""
     tracer = telemetry.tracers.get_tracer("tools")
 
     @tool(side_effects="none")

@@ -1,4 +1,4 @@
-"""docs/reference/opentelemetry.md names what is recorded, and nothing else is."""
+"""docs/reference/opentelemetry.md lists everything that is recorded."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ CLOCK = datetime(2026, 11, 22, tzinfo=UTC)
 
 @attrs.frozen
 class Answer:
-    """One answer: who made it, its message, and its events as they came of each read, made up where it came whole."""
+    """One answer: its origin, its message, and its events by read, made up if it arrived whole."""
 
     name: str
     origin: Origin
@@ -36,7 +36,7 @@ class Answer:
 
 @cache
 def recorded() -> tuple[Answer, ...]:
-    """Return the good answers of all cassettes of all providers; a whole one with the events that would give it."""
+    """Return the good answers of all cassettes of all providers; a whole one with events that make it."""
     keys = sorted(path.name for path in (tree.ROOT / "cassettes").iterdir() if path.is_dir())
     return tuple(answer for key in keys if key in Registry().found() for answer in _of(key))
 
@@ -62,7 +62,7 @@ def _of(key: str) -> Iterator[Answer]:
 
 
 def seal(state: Any) -> str:
-    """Seal a state, with no secret: for tests, a text of URL-safe base64."""
+    """Seal a state, with no secret: for tests, as URL-safe base64."""
     return base64.urlsafe_b64encode(b"test:" + json.dumps(state, default=_plain).encode()).decode()
 
 

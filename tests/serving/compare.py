@@ -1,6 +1,6 @@
 """Holds a request that was written back against the one it was read from: equal, or why not.
 
-A difference has a reason: both sides mean the same in another form (`Form`), the ledger names it, or the adapter adds
+A difference has a reason: both sides mean the same in another form (`Form`), the ledger reports it, or the adapter adds
 what its service wants (`Known`). Whatever else differs is unexplained.
 """
 

@@ -1,4 +1,4 @@
-"""What is wrong with a stream that we wrote: stricter than the SDKs, which hardly notice that an answer was cut off.
+"""Find the faults of a stream that we wrote: stricter than the SDKs, which hardly notice that an answer was cut off.
 
 A linter of each API takes the bytes of one stream and yields what breaks it.
 """
@@ -31,7 +31,7 @@ def sse(body: bytes) -> Iterator[tuple[str, str]]:
 
 
 class Messages:
-    """The Messages API: one block after the other, each begun, filled and ended, and the answer begun and ended."""
+    """The Messages API: one block after the other, each started, filled and ended, and the answer started and ended."""
 
     def __init__(self) -> None:
         self._open: dict[str, Any] | None = None

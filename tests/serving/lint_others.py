@@ -1,4 +1,4 @@
-"""What is wrong with an answer that we wrote in Responses, generateContent or Ollama's chat, as sentences.
+"""Find the faults of an answer that we wrote in Responses, generateContent or Ollama's chat, as sentences.
 
 Stricter than the SDKs. `failed`: the answer is one that broke off.
 """
@@ -29,7 +29,7 @@ _DATA = (
 
 
 def lint_responses_body(body: bytes, *, usage: bool = True) -> list[str]:
-    """Look at a whole response."""
+    """Check a whole response."""
     response = json.loads(body)
     return [*_response(response, usage=usage), *_items(response["output"])]
 
@@ -65,7 +65,7 @@ def _items(items: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def lint_responses_stream(body: bytes, *, failed: bool = False, usage: bool = True) -> list[str]:
-    """Look at a stream of the Responses API."""
+    """Check a stream of the Responses API."""
     try:
         events = list(_sse(body))
     except ValueError as error:
@@ -164,12 +164,12 @@ class _Response:
 
 
 def lint_generate_body(body: bytes, *, usage: bool = True) -> list[str]:
-    """Look at a whole answer."""
+    """Check a whole answer."""
     return list(_chunks([json.loads(body)], failed=False, usage=usage))
 
 
 def lint_generate_stream(body: bytes, *, failed: bool = False, usage: bool = True) -> list[str]:
-    """Look at a stream: `data:` lines and nothing else, each with a part, the last with the reason."""
+    """Check a stream: `data:` lines and nothing else, each with a part, the last with the reason."""
     chunks = []
     text = body.decode()
     if not re.search(r"(\r?\n){2}\Z", text):
@@ -234,12 +234,12 @@ def _part(part: dict[str, Any]) -> Iterator[str]:
 
 
 def lint_ollama_body(body: bytes, *, usage: bool = True) -> list[str]:
-    """Look at a whole answer."""
+    """Check a whole answer."""
     return list(_lines([json.loads(body)], failed=False, usage=usage))
 
 
 def lint_ollama_stream(body: bytes, *, failed: bool = False, usage: bool = True) -> list[str]:
-    """Look at a stream: one object a line, no blank ones, the last one done."""
+    """Check a stream: one object a line, no blank ones, the last one done."""
     if not body.endswith(b"\n"):
         return ["the last line has no end"]
     try:

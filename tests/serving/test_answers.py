@@ -1,7 +1,7 @@
 """Every answer of every provider, written in a served API: its official SDK reads it, our linter finds nothing.
 
 Recorded answers (all cassettes) and drawn ones; whole and streamed, their events by read, one by one and
-all at once; then sent back as the SDK gives them, and read with what only the origin can use.
+all at once; then sent back as the SDK returns them, and read with what only the origin can use.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def _check_whole(api: Api, message: Message, origin: Origin) -> None:
 
 
 def _states_all(message: Message) -> bool:
-    """Return whether all state can ride: there is some, and none stands behind the last text or call."""
+    """Return whether all state can ride: there is some, and all of it is before the last text or call."""
     kinds = [block.type for block in message.content]
     held = any(getattr(block, "signature", None) for block in message.content) or "thinking" in kinds
     return held and kinds[-1] in ("text", "tool_use") and not {"image", "audio"} & set(kinds)

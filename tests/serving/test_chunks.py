@@ -26,7 +26,7 @@ from tests.serving.compare import REGISTRY
 from tests.support.counts import FULL
 
 ORIGIN = Origin("elsewhere", "chat", "m-1")
-SAID = "Grüße 🐧, \n\ndata: [DONE]\r\n"  # letters of two and four bytes; what separates events, inside a text
+SAID = "Grüße 🐧, \n\ndata: [DONE]\r\n"  # letters of two and four bytes; what separates events, inside text
 ANSWER = Message(
     role="assistant",
     content=[
@@ -44,7 +44,7 @@ def _pieces(body: bytes, size: int) -> Iterator[bytes]:
 
 
 def _final_response(body: Any) -> dict[str, Any]:
-    """Return what `responses.stream` gives an application at the end."""
+    """Return what `responses.stream` returns to an application at the end."""
     with (
         openai_sdk.client(body, headers={"content-type": "text/event-stream"}) as sdk,
         sdk.responses.stream(**openai_sdk.RESPONSES) as stream,

@@ -1,6 +1,6 @@
 """An answer of one provider, written in another's API, read by its SDK and sent back: its maker gets it as it made it.
 
-The next request to the maker is, as JSON, the one that would have been written without the way through the other API.
+The next request to the answer's origin equals, as JSON, the request without the way through the other API.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def test_the_maker_gets_its_answer_as_it_made_it(api: Api, streamed: bool) -> No
     for answer in recorded():
         own = answer.origin[:2] == (api.key, api.api)
         if answer.message.metadata.stop_reason == "error" or (own and streamed and not answer.streamed):
-            continue  # events of its own would say what those that are made up do not
+            continue  # its own events would say what made-up events do not
         direct = _direct(answer)
         crossed, losses = _crossed(api, answer, streamed=streamed)
         found = list(differences(direct, crossed))

@@ -1,4 +1,4 @@
-"""Each linter finds each defect, put into a good stream of ours one at a time."""
+"""Each linter finds each defect, put into one of our good streams, one at a time."""
 
 from __future__ import annotations
 

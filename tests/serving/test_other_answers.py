@@ -132,7 +132,7 @@ def _read_back(api: Api, request: dict[str, Any], asked: ServeContext) -> Messag
 
 
 def _check_state(message: Message, back: Message, origin: Origin) -> None:
-    """Hold an answer that a caller sent back against the one that its origin made."""
+    """Compare an answer that a caller sent back with the answer of its origin."""
     replay = (message.metadata.provider_raw or EMPTY).get("replay")
     signed = [
         block

@@ -1,4 +1,4 @@
-"""What clients of Responses, generateContent and Ollama's chat ask, and what upstreams of other APIs get of it."""
+"""Requests of clients of Responses, generateContent and Ollama's chat, and what other APIs' services receive."""
 
 from __future__ import annotations
 

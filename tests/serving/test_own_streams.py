@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(corpora.find() is None, reason=corpora.SKIP_REAS
 
 
 def _written(key: str, api: str, file: str, host: str) -> Iterator[tuple[str, bytes, bytes]]:
-    """Yield name, stream of the service and stream of ours, of each recorded stream that is whole."""
+    """Yield name, the service's stream and our stream, of each recorded stream that is whole."""
     corpus = corpora.find()
     assert corpus is not None
     provider = REGISTRY.provider(key)
@@ -51,9 +51,7 @@ def _items(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
     done = {event["output_index"]: event["item"] for event in events if event["type"] == "response.output_item.done"}
     for item in done.values():
         if item["type"] == "function_call":
-            item["status"] = (
-                "completed"  # a call that was cut off is said to be: the response says that it is incomplete
-            )
+            item["status"] = "completed"  # the service marks even a cut call as completed; the response is incomplete
         for part in item.get("content") or ():
             part.pop("logprobs", None)
     return [item for _, item in sorted(done.items())]

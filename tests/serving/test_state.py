@@ -1,4 +1,4 @@
-"""What an answer's origin alone can use survives being written in another API and sent back."""
+"""State that only an answer's origin can use survives being written in another API and sent back."""
 
 from __future__ import annotations
 
