@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from interlingua_contract.matrix.crossing import Cell
     from interlingua_contract.matrix.grid import Matrix
     from interlingua_contract.matrix.serving import ServedCell
+    from interlingua_contract.mutation import MutationRun, Verdict
     from interlingua_contract.report import ContractReport, RuleResult
     from interlingua_contract.rule import ContractRule
 
@@ -37,14 +38,27 @@ _MOST_FINDINGS = 30
     help="Folder of recorded traffic; by default cassettes/PROVIDER here, or in the project of an editable install.",
 )
 @click.option("--rule", "numbers", multiple=True, metavar="C07", help="Run only this rule; may be repeated.")
-@click.option("--examples", default=40, show_default=True, help="Generated conversations per rule.")
-@click.option("--seed", default=0, show_default=True, help="Of the generated conversations.")
+@click.option(
+    "--examples",
+    type=click.IntRange(1),
+    show_default="40, and 4 with --mutate",
+    help="Generated conversations per rule.",
+)
+@click.option("--seed", default=0, show_default=True, help="Of the generated conversations, and of --sample.")
+@click.option(
+    "--mutate",
+    is_flag=True,
+    help="Measure the rules: change each value that the plugin returns, and show the changes that no rule notices.",
+)
+@click.option("--sample", type=click.IntRange(1), metavar="N", help="With --mutate: try only N of the changes.")
+@click.option("--minutes", type=click.FloatRange(0, min_open=True), help="With --mutate: stop after so many minutes.")
+@click.option("--jobs", type=click.IntRange(1), show_default="all cores", help="With --mutate: processes.")
 @json_option
 @plugin_option
 @click.pass_obj
 def check(
-    context: CommandContext, provider: str, cassettes: Path | None, numbers: tuple[str, ...], examples: int, seed: int,
-    as_json: bool,
+    context: CommandContext, provider: str, cassettes: Path | None, numbers: tuple[str, ...], examples: int | None,
+    seed: int, mutate: bool, sample: int | None, minutes: float | None, jobs: int | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Check a provider plugin against the contract, and show what it supports by evidence."""
     try:
@@ -55,7 +69,17 @@ def check(
         raise click.ClickException(f"the contract needs {error.name}: pip install 'interlingua[contract]'") from error
     rules = _select_rules(ALL, numbers)
     folder = cassettes or find_cassettes(context.registry, provider)
-    subject = Subject(provider, folder, registry=context.registry, examples=examples, seed=seed)
+    if mutate:
+        from interlingua_contract.mutation import MutationRun  # noqa: PLC0415  as above
+
+        changed = MutationRun(
+            provider, folder, registry=context.registry, examples=examples or 4, seed=seed, rules=rules
+        )
+        _print_mutation(changed, sample, minutes, jobs, as_json=as_json)
+        return
+    if sample or minutes or jobs:
+        raise click.UsageError("--sample, --minutes and --jobs need --mutate")
+    subject = Subject(provider, folder, registry=context.registry, examples=examples or 40, seed=seed)
     report = run(subject, rules, _print_result)
     if as_json:
         print_json(report.as_json())
@@ -66,6 +90,22 @@ def check(
         click.echo(f"no recorded traffic was checked: {where}; without it no capability has evidence", err=True)
     if report.failed:
         sys.exit(1)
+
+
+def _print_mutation(
+    run: MutationRun, sample: int | None, minutes: float | None, jobs: int | None, *, as_json: bool
+) -> None:
+    from interlingua_contract.mutation import measure  # noqa: PLC0415  imported with the run
+
+    def print_verdict(verdict: Verdict) -> None:
+        if verdict.fate == "survived":
+            click.echo(f"survived: {verdict.mutant}", err=True)
+
+    report = measure(run, sample=sample, seconds=minutes and minutes * 60, jobs=jobs, progress=print_verdict)
+    if as_json:
+        print_json(report.as_json())
+    else:
+        click.echo("\n".join(report.lines()))
 
 
 def _select_rules(rules: tuple[ContractRule, ...], numbers: tuple[str, ...]) -> list[ContractRule]:

@@ -1,0 +1,98 @@
+"""docs/reference/mutation.md, written from reports by `python -m tests.contract.mutation_page FOLDER`.
+
+FOLDER holds what `interlingua check KEY --mutate --json` printed, one file for each provider: `KEY.json`.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from interlingua_contract.mutation import FREE
+from interlingua_contract.mutation.operations import OF_USER_JSON, OPERATIONS
+from tests.support import tree
+
+PAGE = tree.ROOT / "docs" / "reference" / "mutation.md"
+
+HEAD = """\
+# What the contract notices
+
+`interlingua check PROVIDER --mutate` measures the [rules](contract.md). It changes one place of what the plugin
+returns, wherever that place occurs: a member of the request body, a field of a message, an event, an error. Then it
+runs the rules that lead to that place. A change that no rule notices is a survivor, and is printed with its hook,
+place, operation, value and the scene in which the place was met first. The score is the share of the changes that
+some rule notices.
+
+```sh
+interlingua check acme --cassettes tests/cassettes --mutate --minutes 2
+```
+
+`--sample` tries some of the changes, chosen by `--seed`; `--json` prints the scores by hook, by kind of operation and
+by part, and every survivor.
+
+A place is a pointer without indexes. `*[image]` is an element of the type `image`, `**` an object of the user, such
+as the arguments of a call. A hook that no rule calls has no places: the report lists such hooks.
+"""
+
+
+def operations() -> str:
+    """Return the operations, by kind."""
+    kinds: dict[str, list[str]] = {}
+    for operation in {**OPERATIONS, **OF_USER_JSON}.values():
+        kinds.setdefault(operation.kind, []).append(f"`{operation.name}`")
+    return "\n".join(f"- {kind}: {', '.join(names)}" for kind, names in kinds.items())
+
+
+def free() -> str:
+    """Return what is declared free, with the reasons."""
+    rows = [
+        f"| `{each.hook}` | `{each.place}` | {', '.join(each.operations) or 'all'} | {each.reason} |" for each in FREE
+    ]
+    return "\n".join(["| hook | place | operations | reason |", "|---|---|---|---|", *rows])
+
+
+def table(reports: Sequence[Mapping[str, Any]], group: str) -> str:
+    """Return a table with a row for each name of a group and a column for each provider."""
+    names = sorted({name for report in reports for name in report[group]})
+    lines = [f"| | {' | '.join(report['provider'] for report in reports)} |", f"|---|{'---|' * len(reports)}"]
+    for name in names:
+        lines.append(f"| `{name}` | {' | '.join(_cell(report[group].get(name)) for report in reports)} |")
+    lines.append(f"| all | {' | '.join(_cell(report) for report in reports)} |")
+    return "\n".join(lines)
+
+
+def _cell(score: Mapping[str, Any] | None) -> str:
+    if score is None or not score["killed"] + score["survived"]:
+        return ""
+    return f"{score['killed']} of {score['killed'] + score['survived']}, {score['score']:.0%}"
+
+
+def runs(reports: Iterable[Mapping[str, Any]]) -> str:
+    """Return a line for each run: how much was tried, and the hooks that no rule calls."""
+    lines = []
+    for report in reports:
+        unreached = ", ".join(f"`{name}`" for name in report["unreached_hooks"])
+        tried = f"{report['tried']} of {report['planned']} changes, seed {report['seed']}"
+        lines.append(f"- {report['provider']}: {tried}" + (f"; no rule calls {unreached}" if unreached else ""))
+    return "\n".join(lines)
+
+
+def page(reports: Sequence[Mapping[str, Any]]) -> str:
+    """Return the whole page."""
+    sections = [
+        HEAD,
+        f"## Scores by hook\n\nChanges noticed, of those tried that are not free.\n\n{table(reports, 'by_hook')}\n",
+        f"## Scores by kind of operation\n\n{table(reports, 'by_kind')}\n",
+        f"## Runs\n\n{runs(reports)}\n",
+        f"## Operations\n\n{operations()}\n",
+        f"## Free changes\n\nNo caller can tell these changes, so no rule needs to notice them.\n\n{free()}\n",
+    ]
+    return "\n".join(sections)
+
+
+if __name__ == "__main__":
+    found = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(Path(sys.argv[1]).glob("*.json"))]
+    PAGE.write_text(page(found), encoding="utf-8")
