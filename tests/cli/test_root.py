@@ -111,6 +111,16 @@ def test_help_loads_no_http_no_database_and_no_rich(home: Path) -> None:
     assert "corpus" in done.stdout
 
 
+def test_the_cycle_collector_runs_seldom_in_a_command(home: Path) -> None:
+    code = (
+        "import gc, sys\nfrom interlingua_cli import main\nsys.argv = ['interlingua', '--help']\n"
+        "try:\n    main()\nexcept SystemExit:\n    print(gc.get_threshold()[0])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout.splitlines()[-1] == "50000"
+
+
 def test_help_imports_no_command(home: Path) -> None:
     code = (
         "import sys\nfrom interlingua_cli import main\nsys.argv = ['interlingua', '--help']\n"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import gzip
 from codecs import BOM_UTF8
 from collections.abc import Callable
@@ -313,36 +312,6 @@ def test_long_files_are_checked_in_linear_time(name: str, target: str | None) ->
     """Leaves are counted group by group; what came back from another system is aligned piece by piece."""
     system = session_format(name)
     assert _times_as_long(system, lambda data: measure_fidelity(read_transcript(data, system), target), 40) < 40
-
-
-def test_a_file_is_read_without_the_collector_which_goes_on_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
-    """2,000 messages are some 20,000 objects: about 30 collections otherwise, by CPython's threshold of 700."""
-    monkeypatch.setattr(interlingua.codec, "_gc_pauses_allowed", True)  # as in a command
-    begun: list[int] = []
-
-    def count(phase: str, _info: object) -> None:
-        begun.append(1) if phase == "start" else None
-
-    data = lines(
-        HEADER, *[entry(f"e{at}", f"e{at - 1}" if at else None, role="user", content="x") for at in range(2000)]
-    )
-    gc.callbacks.append(count)
-    try:
-        assert len(read_transcript(data).messages) == 2000
-    finally:
-        gc.callbacks.remove(count)
-    assert len(begun) <= 3
-    assert gc.isenabled()
-
-    with pytest.raises(TranscriptError):
-        read_transcript(b"no session")
-    assert gc.isenabled()
-    gc.disable()
-    try:
-        read_transcript(data)
-        assert not gc.isenabled()
-    finally:
-        gc.enable()
 
 
 def test_a_document_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:

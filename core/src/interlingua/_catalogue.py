@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from functools import cached_property
@@ -169,9 +169,6 @@ class LazyPrices(Sequence[Price]):
     def __getitem__(self, place: Any) -> Any:
         return self._prices[place]
 
-    def __iter__(self) -> Iterator[Price]:
-        return iter(self._prices)
-
     def __len__(self) -> int:
         return len(self._rows)
 
@@ -244,13 +241,10 @@ def find_model(models: Iterable[ModelInfo], name: str) -> ModelInfo | None:
         models: a catalogue.
         name: model name without the provider key; `-YYYYMMDD` and `-YYYY-MM-DD` (or with `@`) date a snapshot.
     """
-    known = tuple(models)
-    found = _named(known, name)
-    if found is None and (dated := _DATED.search(name)):
-        found = _named(known, name[: dated.start()])
-    return found
-
-
-def _named(models: tuple[ModelInfo, ...], name: str) -> ModelInfo | None:
-    by_id = (model for model in models if model.id == name)
-    return next(by_id, None) or next((model for model in models if name in model.aliases), None)
+    known, dated = tuple(models), _DATED.search(name)
+    for wanted in (name, name[: dated.start()]) if dated else (name,):
+        by_id = (model for model in known if model.id == wanted)
+        found = next(by_id, None) or next((model for model in known if wanted in model.aliases), None)
+        if found is not None:
+            return found
+    return None

@@ -74,8 +74,7 @@ def _rates(usage: Usage, model: ModelInfo, at: datetime) -> Rates:
         raise _UnknownCostError(f"no price known for {model.id}")
     if price is None:
         tier = usage.service_tier
-        usual = tier is None or tier in model.standard_service_tiers
-        kind = "" if usual else f" for service tier {tier!r}"
+        kind = "" if tier in (None, *model.standard_service_tiers) else f" for service tier {tier!r}"
         raise _UnknownCostError(f"no price known for {model.id}{kind} at {at.date().isoformat()}")
     return price.rates(usage.input_tokens)
 

@@ -267,9 +267,8 @@ def _exact(cls: Any) -> Convert:
     closed = _is_closed(cls)
 
     def fit(value: Any) -> Any:
-        return (
-            value if type(value) is cls or (not closed and isinstance(value, cls)) else raise_field_error(wanted, value)
-        )
+        fits = type(value) is cls or (not closed and isinstance(value, cls))
+        return value if fits else raise_field_error(wanted, value)
 
     return fit
 

@@ -19,12 +19,7 @@ _STEPS: Mapping[int, Callable[[Any], Any]] = {}
 
 
 def check_contract(key: str, where: str, plugin: Any) -> int:
-    """Return the contract version that a plugin was written for; a plugin without one was written for the first.
-
-    Args:
-        key: the provider's key.
-        where: the distribution that ships the plugin, and its version.
-        plugin: the plugin.
+    """Return the contract version that a plugin was written for, from `where` (a distribution and its version).
 
     Raises:
         PluginError: the version is no integer, or this interlingua does not support it.
@@ -34,22 +29,15 @@ def check_contract(key: str, where: str, plugin: Any) -> int:
     if not isinstance(written, int) or isinstance(written, bool):
         raise PluginError(f"{subject}: contract_version must be an integer, not {written!r}", provider=key)
     if written > CONTRACT_VERSION:
-        raise PluginError(
-            f"{subject} needs contract {written}, but this interlingua supports {range_}: upgrade interlingua",
-            provider=key,
-        )
+        why = f"needs contract {written}, but this interlingua supports {range_}: upgrade interlingua"
+        raise PluginError(f"{subject} {why}", provider=key)
     if written < OLDEST_CONTRACT:
-        raise PluginError(
-            f"{subject} uses contract {written}, which is no longer supported ({range_}): upgrade the plugin",
-            provider=key,
-        )
+        why = f"uses contract {written}, which is no longer supported ({range_}): upgrade the plugin"
+        raise PluginError(f"{subject} {why}", provider=key)
     if written < CONTRACT_VERSION:
-        warnings.warn(
-            f"{subject} uses contract {written}, which a later release will not support; "
-            f"see docs/plugins/how-to/move-to-contract-{CONTRACT_VERSION}.md",
-            DeprecationWarning,
-            stacklevel=2,
-        )
+        page = f"docs/plugins/how-to/move-to-contract-{CONTRACT_VERSION}.md"
+        why = f"uses contract {written}, which a later release will not support; see {page}"
+        warnings.warn(f"{subject} {why}", DeprecationWarning, stacklevel=2)
     return written
 
 

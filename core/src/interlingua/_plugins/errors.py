@@ -23,18 +23,14 @@ from interlingua.errors import (
 )
 
 _BY_STATUS: dict[int, type[ProviderError]] = {
-    400: BadRequestError,
     401: AuthenticationError,
     402: QuotaExceededError,
     403: PermissionDeniedError,
     404: ModelNotFoundError,
-    408: ServerError,
-    409: ServerError,
+    **dict.fromkeys((408, 409), ServerError),
     413: ContextWindowExceededError,
-    422: BadRequestError,
     429: RateLimitError,
-    503: OverloadedError,
-    529: OverloadedError,
+    **dict.fromkeys((503, 529), OverloadedError),
 }
 
 

@@ -30,19 +30,12 @@ UNREADABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueErro
 
 @attrs.frozen(kw_only=True, eq=False)
 class ProjectionTarget:
-    """The model that a conversation is projected for. Compared by identity: equal facts share one object.
-
-    Attributes:
-        provider: provider key.
-        model: model name.
-        capabilities: the capabilities of the model.
-        thinking_as_text: the caller allows thinking of other providers to be converted to text.
-    """
+    """The model that a conversation is projected for. Compared by identity: equal facts share one object."""
 
     provider: str
     model: str
     capabilities: ModelCapabilities
-    thinking_as_text: bool = False
+    thinking_as_text: bool = False  # the caller allows thinking of other providers to be converted to text
 
     def takes_citations_of(self, origin: Origin | None) -> bool:
         """Return True if citations of this origin may be sent back: they have a meaning in their own API only."""
@@ -59,17 +52,15 @@ class ProjectionTarget:
             return True
         if origin.api != self.capabilities.api:
             return False
-        return scope == "api" or (scope == "model" and _same_model(origin.model, self.model))
+        return scope == "api" or (scope == "model" and _family(origin.model) == _family(self.model))
+
+
+def _family(model: str) -> str:
+    """Return the name without the date of a snapshot: a dated snapshot of a model counts as that model."""
+    return _SNAPSHOT.sub("", model)
 
 
 _SNAPSHOT = re.compile(r"[-@](\d{8}|\d{4}-\d{2}-\d{2}|latest)$")
-
-
-def _same_model(left: str, right: str) -> bool:
-    """Return True for equal names; a dated snapshot of a model counts as that model."""
-    return left == right or _SNAPSHOT.sub("", left) == _SNAPSHOT.sub("", right)
-
-
 _log = logging.getLogger("interlingua")
 
 
@@ -104,12 +95,7 @@ class Provider:
     """One provider: its plugin's hooks behind typed methods."""
 
     def __init__(
-        self,
-        key: str,
-        hook: Any,
-        distribution: Distribution | None = None,
-        *,
-        prepare: Sequence[Callable[..., Any]] = (),
+        self, key: str, hook: Any, distribution: Distribution | None = None, prepare: Sequence[Callable[..., Any]] = ()
     ) -> None:
         self.key = key
         self.distribution = distribution or Distribution()
@@ -241,9 +227,8 @@ class Provider:
         self, response_stream: AsyncIterator[WireChunk], context: RequestContext
     ) -> AsyncIterator[StreamEvent]:
         """Return the events of a framed stream, translated by the plugin."""
-        stream: AsyncIterator[StreamEvent] = self.call_hook(
-            "stream_response", response_stream=response_stream, context=context
-        )
+        stream: AsyncIterator[StreamEvent]
+        stream = self.call_hook("stream_response", response_stream=response_stream, context=context)
         if not hasattr(stream, "__anext__"):
             raise PluginError(f"stream_response of {self.key!r} must be an async generator", provider=self.key)
         return stream

@@ -45,19 +45,12 @@ EntryPoints = Iterable[importlib.metadata.EntryPoint]
 
 @attrs.frozen(kw_only=True, slots=False)  # a cached property needs `__dict__`
 class ProviderEntry:
-    """A provider that can be loaded.
-
-    Attributes:
-        key: provider key.
-        kind: `preset` (shipped), `provider` (its own distribution), `user preset` or `given`; the last one wins.
-        origin: returns the distribution; called once, when needed, because metadata is slow to read.
-        load: imports and returns the plugin.
-    """
+    """A provider that can be loaded."""
 
     key: str
-    kind: str
-    origin: Callable[[], Distribution]
-    load: Callable[[], Any]
+    kind: str  # `preset` (shipped), `provider` (its own distribution), `user preset` or `given`; the last one wins
+    origin: Callable[[], Distribution]  # called once, when needed: metadata is slow to read
+    load: Callable[[], Any]  # imports and returns the plugin
 
     @cached_property
     def distribution(self) -> Distribution:
@@ -93,11 +86,7 @@ def distribution_of(entry: importlib.metadata.EntryPoint) -> Distribution:
 
 
 def _entries_by_key(entries: EntryPoints, kind: str) -> dict[str, ProviderEntry]:
-    """Return the providers of these entry points by key.
-
-    Raises:
-        PluginError: two distributions ship one key.
-    """
+    """Return the providers of these entry points by key; raise a PluginError if two distributions ship one key."""
     found: dict[str, ProviderEntry] = {}
     for entry in entries:
         made = ProviderEntry(key=entry.name, kind=kind, origin=partial(distribution_of, entry), load=entry.load)
@@ -120,11 +109,7 @@ def new_manager(plugins: Iterable[Any] = ()) -> pluggy.PluginManager:
 
 
 def register(manager: pluggy.PluginManager, plugin: Any, name: str) -> None:
-    """Register a plugin after checking that its hooks are callable and match the specs.
-
-    Raises:
-        PluginError: they do not; the message contains plugin, hook and argument.
-    """
+    """Register a plugin; raise a PluginError unless its hooks are callable and match the specs."""
     for hook in PROVIDER_HOOKS | PLUGIN_HOOKS:
         if hasattr(plugin, hook) and not callable(getattr(plugin, hook)):
             raise PluginError(f"plugin {name!r}: {hook} is not callable; name an object, MODULE:OBJECT")

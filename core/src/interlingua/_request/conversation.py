@@ -28,11 +28,6 @@ class ConversationState:
     """The work already done for a conversation: its checks, its media and its projections into the last four targets.
 
     One request has it at a time: use it in a `with`, or call `release`.
-
-    Attributes:
-        messages: the messages it covers; the list only grows.
-        media: index -> media of the messages that hold some, with their resolved references.
-        written_bytes: about what the written pieces of all projections take.
     """
 
     def __init__(
@@ -41,32 +36,22 @@ class ConversationState:
         earlier: ConversationState | None = None,
         cache: ConversationCache | None = None,
     ) -> None:
-        """Begin with these messages.
-
-        Args:
-            messages: the conversation.
-            earlier: another conversation with some of the same messages, whose media are resolved already.
-            cache: keeps this conversation after a request was written.
-        """
-        self.messages = list(messages)
-        self.media: dict[int, MessageMedia] = {}
+        """Begin with these messages and the media that `earlier` resolved; `cache` keeps this after a request."""
+        self.messages = list(messages)  # the messages it covers; the list only grows
+        self.media: dict[int, MessageMedia] = {}  # of the messages that hold media, by their index
+        self.written_bytes = 0  # about what the written pieces of all projections take
+        self.key = 0  # in the cache
         self._known_media = {id(one.message): one for one in list(earlier.media.values())} if earlier else {}
         self._checked = 0
         self._projections: dict[ProjectionTarget, Projection] = {}
         self._sizes: dict[ProjectionTarget, int] = {}
-        self.written_bytes = 0
-        self.key = 0  # in the cache
         self._cache = cache
         self._lock = Lock()
         self._lock.acquire()
         self.release = self._lock.release  # lets others use this
 
     def check(self) -> list[Violation]:
-        """Check the messages that were not checked before, and find their media.
-
-        Returns:
-            The violations that stop a request; their paths are places in the conversation.
-        """
+        """Check the messages that were not checked before, find their media, and return what stops a request."""
         found: list[Violation] = []
         special = [at for at in range(self._checked, len(self.messages)) if not is_plain(self.messages[at])]
         for index in special:
@@ -77,9 +62,7 @@ class ConversationState:
             return found
         for index in special:
             message = self.messages[index]
-            known = self._known_media.get(id(message))
-            if known is None and self._cache is not None:
-                known = self._cache.known_images(message)
+            known = self._known_media.get(id(message)) or (self._cache and self._cache.known_images(message))
             if media := known or find_media(message):
                 self.media[index] = media
         self._checked = len(self.messages)
@@ -128,8 +111,8 @@ class ConversationCache:
     def claim(self, messages: Sequence[Message]) -> ConversationState:
         """Return the conversation of these messages, for the caller alone until `release` or the end of its `with`.
 
-        Nothing waits: if another request has the conversation, all but resolved media is computed anew. A conversation
-        that was edited, forked or cut gets its own state, which begins with what was written of the same messages.
+        Nothing waits: if another request has the conversation, all but resolved media is computed anew. An edited,
+        forked or shortened conversation gets its own state, which begins with what was written of the same messages.
         """
         get = self._found.get
         for message in messages[: -_REACH - 1 : -1]:
@@ -178,12 +161,10 @@ class ConversationCache:
 
     def _keep_images(self, conversation: ConversationState) -> None:
         for media in conversation.media.values():
-            count = media.fetched_images
-            if count and id(media.message) not in self._images:
+            if (count := media.fetched_images) and id(media.message) not in self._images:
                 self._images[id(media.message)] = (media, count, media.resolved_bytes)
-        counts = [count for _, count, _ in self._images.values()]
-        sizes = [size for _, _, size in self._images.values()]
-        images, size = sum(counts), sum(sizes)
+        images = sum([count for _, count, _ in self._images.values()])
+        size = sum([size for _, _, size in self._images.values()])
         while images > _IMAGES or size > _IMAGE_BYTES:
             _, fewer, smaller = self._images.pop(next(iter(self._images)))
             images, size = images - fewer, size - smaller

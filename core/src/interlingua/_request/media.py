@@ -54,18 +54,12 @@ class Fetched(NamedTuple):
 
 @attrs.define(eq=False)
 class MessageMedia:
-    """One message's media with references resolved and images shrunk once, so that every turn sends the same bytes.
-
-    Attributes:
-        message: whose media these are.
-        references: (kind, reference) of each file and image URL in it.
-        resolved: the message with its references embedded; the key tells whether image URLs are embedded too.
-        smaller: (a message, the message with smaller images), by the message's id and the limits.
-    """
+    """One message's media with references resolved and images shrunk once, so that every turn sends the same bytes."""
 
     message: Message
-    references: tuple[tuple[str, str], ...]
-    resolved: dict[bool, Message] = attrs.field(factory=dict)
+    references: tuple[tuple[str, str], ...]  # (kind, reference) of each file and image URL in it
+    resolved: dict[bool, Message] = attrs.field(factory=dict)  # references embedded; the key: image URLs too
+    # (a message, the message with smaller images), by the id of the message and the limits
     smaller: dict[tuple[int, int, int], tuple[Message, Message]] = attrs.field(factory=dict)
 
     @property
@@ -122,14 +116,10 @@ def resolve_references(
     workspace: str | Path | None,
     fetched: Mapping[str, Fetched] | None,
 ) -> tuple[Sequence[Message], tuple[Loss, ...]]:
-    """Return the conversation with references embedded; a message is the same object each turn.
+    """Return the conversation with references embedded, and a row for each URL that a preview does not fetch.
 
-    Args:
-        messages: the conversation.
-        media: message index -> media.
-        inline_urls: whether image URLs are embedded, for targets that take no URLs.
-        workspace: the folder of `file:` references.
-        fetched: URL -> contents; None builds a preview that shows URLs instead, each with a row in the ledger.
+    A message is the same object each turn. `inline_urls`: image URLs are embedded too, for targets that take no URLs;
+    `fetched` is None for a preview, which shows the URLs instead.
 
     Raises:
         CallerError: a file is outside the workspace, missing or too large, or its media type cannot be told.

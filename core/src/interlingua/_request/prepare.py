@@ -50,13 +50,7 @@ _HINTS = {
 def read_options(
     given: Mapping[str, Any], settings: Mapping[str, Any] = EMPTY, headers: Mapping[str, str] = EMPTY, **fixed: Any
 ) -> RequestOptions:
-    """Make the options of one request from the caller's options and the client's settings and headers.
-
-    Args:
-        given: the caller's options by name.
-        settings: the client's settings for the provider.
-        headers: the client's headers.
-        fixed: fields that callers cannot set by name.
+    """Make the options of one request from the caller's options and the client's settings for the provider and headers.
 
     Raises:
         CallerError: no option has that name (the message lists similar ones), or a value has the wrong type.
@@ -68,11 +62,11 @@ def read_options(
         near = " or ".join(get_close_matches(name, _NAMES, n=3, cutoff=0.5))
         hint = f"did you mean {near}?" if near else f"there are: {', '.join(sorted(_NAMES))}"
         raise CallerError(f"unknown option {name!r}: {_HINTS.get(name, hint)}")
-    given = {**given, "headers": {**headers, **(given.get("headers") or {})}} if headers else given
-    given = given if given.get("api") is not None else {**given, "api": settings.get("api")}
-    fixed["connection"] = settings.get("options") or EMPTY
+    given = {"api": settings.get("api"), **{name: value for name, value in given.items() if value is not None}}
+    if headers:
+        given["headers"] = {**headers, **given.get("headers", {})}
     try:
-        return RequestOptions(**fixed, **{name: value for name, value in given.items() if value is not None})
+        return RequestOptions(**fixed, **given, connection=settings.get("options") or EMPTY)
     except CallerError as error:
         raise CallerError(error.message.replace("RequestOptions.", "option ", 1)) from None
 
@@ -106,9 +100,7 @@ def read_tools(given: Sequence[Any], options: RequestOptions) -> Sequence[ToolDe
         raise CallerError(f"tools must be a sequence of ToolDefinition values, not {type(given).__name__}")
     for tool in given:
         if not isinstance(tool, ToolDefinition):
-            text = (
-                f"a tool must be a ToolDefinition, not {type(tool).__name__}; from_wire_tool(...) reads other formats"
-            )
+            text = f"a tool must be a ToolDefinition, not {type(tool).__name__}; from_wire_tool(...) reads other forms"
             if isinstance(getattr(tool, "definition", None), ToolDefinition):
                 text = (
                     f"{tool.definition.name!r} is a tool with its function, and a request runs no functions: pass its"
@@ -139,12 +131,11 @@ class RequestDraft:
         losses: tuple[Loss, ...] = (),
         cache: ConversationCache | None = None,
     ) -> None:
-        """Read what a caller gave, let plugins change it, and hold it against rules and capabilities.
+        """Read what a caller gave, let plugins change it, and check it against rules and capabilities.
 
         Raises:
-            CallerError: messages or tools cannot be read.
-            InvalidConversationError: the conversation breaks a rule that projection cannot repair.
-            CapabilityError: the target cannot do what was asked.
+            CallerError: messages or tools cannot be read, the conversation breaks a rule that projection cannot repair
+                (InvalidConversationError), or the target cannot do what was asked (CapabilityError).
         """
         self.provider = provider
         given = read_messages(messages), read_tools(tools, options), options
@@ -174,15 +165,11 @@ class RequestDraft:
     ) -> WireRequest:
         """Write the request, once, and set `wire` and `context`.
 
-        Args:
-            fetched: contents of `urls`; None builds a preview, in which the URLs appear instead.
-            workspace: folder of `file_ref` media.
-            watch: reports prompt caches that this request loses.
-            model_info: the catalogue's entry of the model.
+        Without `fetched`, the contents of `urls`, it is a preview in which the URLs appear instead. `watch` reports
+        prompt caches that this request loses.
 
         Raises:
-            CapabilityError: a critical block cannot be carried, or the target takes no media so many or so large.
-            CallerError: a reference cannot be resolved.
+            CallerError: a reference cannot be resolved, or the target cannot carry what was asked (CapabilityError).
         """
         with self._conversation as conversation:
             messages: Sequence[Message] = conversation.messages

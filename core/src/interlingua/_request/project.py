@@ -60,23 +60,17 @@ class _Call:
 
 
 class Projection:
-    """One conversation's projection into one target: a fold over its messages that grows with it.
-
-    Attributes:
-        target: the model that the messages are projected for.
-        sources: the messages taken so far.
-        written: what plugins wrote of the projected messages (`encode_each`).
-    """
+    """One conversation's projection into one target: a fold over its messages that grows with it."""
 
     def __init__(self, target: ProjectionTarget, earlier: Projection | None = None) -> None:
         """Begin a projection; it reuses what plugins wrote of the very same messages in `earlier`."""
         self.target = target
-        self.sources: list[Message] = []
-        self.written: dict[Hashable, tuple[list[Message], list[Any]]] = {}
-        self._changed: dict[int, tuple[Message, Message]] = {}  # by its id: a message, which this holds, and its change
-        self._earlier = {} if earlier is None else earlier._changed
+        self.sources: list[Message] = []  # the messages taken so far
+        self.written: dict[Hashable, tuple[list[Message], list[Any]]] = {}  # by plugins (`encode_each`)
         if earlier is not None:
             self.written = {key: (list(seen), list(made)) for key, (seen, made) in earlier.written.items()}
+        self._changed: dict[int, tuple[Message, Message]] = {}  # by its id: a message, which this holds, and its change
+        self._earlier = {} if earlier is None else earlier._changed
         self._can = target.capabilities
         self._out: list[Message] = []
         self._losses: list[Loss] = []
@@ -237,20 +231,17 @@ class Projection:
     def _takes_state(self) -> bool:
         return self.target.takes_state_of(self.sources[-1].metadata.origin)
 
-    def _without(self, block: B, field: str, reason: str) -> B:
-        """Return the block without what this field holds, and report that."""
-        self._report(block.type, "rewritten", reason)
-        return replace(block, **{field: () if field == "citations" else None})
-
     def _without_signature(self, block: B) -> B:
         if block.signature is None or self._takes_state():
             return block
-        return self._without(block, "signature", "its signature belongs to another origin")
+        self._report(block.type, "rewritten", "its signature belongs to another origin")
+        return replace(block, signature=None)
 
     def _without_cache(self, block: B) -> B:
         if block.cache is None or self._can.supports_prompt_caching:
             return block
-        return self._without(block, "cache", "this target has no cache markers; its own caching applies")
+        self._report(block.type, "rewritten", "this target has no cache markers; its own caching applies")
+        return replace(block, cache=None)
 
     def _project_text(self, block: TextBlock) -> Any:
         blank = not block.text or block.text.isspace()
@@ -258,7 +249,8 @@ class Projection:
             return self._drop(block, "empty text, which services reject")
         block = self._without_signature(block)
         if block.citations and not self.target.takes_citations_of(self.sources[-1].metadata.origin):
-            block = self._without(block, "citations", "citations cannot be sent to this target; the text is kept")
+            self._report(block.type, "rewritten", "citations cannot be sent to this target; the text is kept")
+            block = replace(block, citations=())
         return self._without_cache(block)
 
     def _project_call(self, block: ToolUseBlock) -> Any:
@@ -384,10 +376,9 @@ def _missing_result(assistant: Message, call: _Call) -> Message:
 
 
 def _system_as_user(message: Message) -> Message:
-    """Return a system message as a user's, where the target takes none."""
+    """Return a system message as a message of the user, for a target that takes no system message there."""
     hints = [block.cache for block in message.content if type(block) is TextBlock and block.cache is not None]
-    text = f"<system>\n{message.text}\n</system>"
-    block = TextBlock(text=text, cache=hints[-1] if hints else None)
+    block = TextBlock(text=f"<system>\n{message.text}\n</system>", cache=hints[-1] if hints else None)
     return replace(message, role=Role.USER, content=(block,))
 
 
@@ -397,9 +388,9 @@ _PATH = re.compile(r"messages\[(\d+)\](?:\.content\[(\d+)\])?")
 def locate_losses(
     rows: Iterable[Loss], projected: Sequence[Message], messages: Sequence[Message], before: Iterable[Loss]
 ) -> tuple[Loss, ...]:
-    """Return an adapter's rows with their paths counted in the caller's messages and blocks, not in the projected.
+    """Return the rows of a plugin with paths counted in the messages of the caller instead of the projected ones.
 
-    `before` are projection's own rows, which say what blocks are gone.
+    `before` are the rows of the projection itself, which tell which blocks are gone.
     """
     places = {message.id: index for index, message in enumerate(messages)}
     gone = {row.path for row in before if row.verdict != "rewritten"}

@@ -114,16 +114,14 @@ class MessageAssembler:
         self._usage = event.usage if self._usage is None else self._usage.updated(event.usage)
 
     def _raw_update(self, event: RawUpdate) -> None:
-        if event.replay:
-            self._replay.update(event.replay)
-        if event.trace:
-            self._trace.update(event.trace)
+        self._replay.update(event.replay or ())
+        self._trace.update(event.trace or ())
 
-    def _completed(self, event: MessageComplete) -> None:
-        self.complete = event
-
-    def _failed(self, event: ErrorEvent) -> None:
-        self.error = event.error
+    def _terminal(self, event: MessageComplete | ErrorEvent) -> None:
+        if isinstance(event, ErrorEvent):
+            self.error = event.error
+        else:
+            self.complete = event
 
     def message(self, status: MessageStatus = MessageStatus.PARTIAL, error: BaseException | None = None) -> Message:
         """Return the message so far; incomplete calls have a `parse_error`.
@@ -151,47 +149,38 @@ class MessageAssembler:
 
 def _build(slot: _Slot, *, unfinished: bool) -> ContentBlock:
     text = "".join(slot.pieces)
-    if slot.start is not None:
-        return _build_call(slot, slot.start, text, unfinished=unfinished)
-    if slot.block is None:
-        return slot.kind(text=text)  # type: ignore[no-any-return]
-    if slot.pieces and isinstance(slot.block, (TextBlock, ThinkingBlock)):
-        return attrs.evolve(slot.block, text=text)
-    return slot.block
-
-
-def _build_call(slot: _Slot, start: ToolUseStart, raw: str, *, unfinished: bool) -> ToolUseBlock:
-    if isinstance(slot.block, ToolUseBlock):
+    if slot.start is None or slot.block is not None:
+        if slot.block is None:
+            return slot.kind(text=text)  # type: ignore[no-any-return]
+        if slot.pieces and isinstance(slot.block, (TextBlock, ThinkingBlock)):
+            return attrs.evolve(slot.block, text=text)
         return slot.block
-    value, error = read_tool_input(raw)
+    value, error = read_tool_input(text)
     if unfinished and not slot.ended:
         error = error or UNFINISHED
     return ToolUseBlock(
-        id=start.id,
-        name=start.name,
+        id=slot.start.id,
+        name=slot.start.name,
         input=value,
-        provider_id=start.provider_id,
-        raw_input=raw if start.keep_raw or error else None,
+        provider_id=slot.start.provider_id,
+        raw_input=text if slot.start.keep_raw or error else None,
         parse_error=error,
     )
 
 
+_PIECES: dict[Any, str] = {TextDelta: "text", ThinkingDelta: "text", ToolUseInputDelta: "partial_json"}
+_BUILDS: dict[Any, type] = {TextDelta: TextBlock, ThinkingDelta: ThinkingBlock, ToolUseInputDelta: ToolUseBlock}
 _HANDLERS: dict[type, Callable[[MessageAssembler, Any], None]] = {
-    TextDelta: MessageAssembler._piece,
-    ThinkingDelta: MessageAssembler._piece,
-    ToolUseInputDelta: MessageAssembler._piece,
+    **dict.fromkeys(_PIECES, MessageAssembler._piece),
     ToolUseStart: MessageAssembler._call_start,
     ToolUseEnd: MessageAssembler._call_end,
     BlockStart: MessageAssembler._block,
     BlockEnd: MessageAssembler._block,
     UsageUpdate: MessageAssembler._usage_update,
     RawUpdate: MessageAssembler._raw_update,
-    MessageComplete: MessageAssembler._completed,
-    ErrorEvent: MessageAssembler._failed,
+    MessageComplete: MessageAssembler._terminal,
+    ErrorEvent: MessageAssembler._terminal,
 }
-
-_BUILDS: dict[Any, type] = {TextDelta: TextBlock, ThinkingDelta: ThinkingBlock, ToolUseInputDelta: ToolUseBlock}
-_PIECES: dict[Any, str] = {TextDelta: "text", ThinkingDelta: "text", ToolUseInputDelta: "partial_json"}
 
 
 class _HalfJoiner:
@@ -266,18 +255,14 @@ class StreamDecoder:
         self._assemble = self._assembler.feed
         self._pump = self._run()
         self._resume = self._pump.send
-        self._done = False
-        self._closed = False
+        self._done = self._closed = False
         self._halves = _HalfJoiner()
         # in SSE and NDJSON only escapes contain halves of characters; other framings are opaque here
         self._escaped = not isinstance(framer, (SseFramer, NdjsonFramer))
         self._in_last = False  # reading an event that lacks its end because the body ended
         self._complete_before_end = False
-        hooks = sys.get_asyncgen_hooks()
-        if hooks.finalizer is None:
-            self._drive(None)
-            return
         # this class closes the generator itself, so an event loop must not: Python reads the hooks at the first step
+        hooks = sys.get_asyncgen_hooks()
         sys.set_asyncgen_hooks(None, None)
         try:
             self._drive(None)
@@ -400,11 +385,9 @@ class StreamDecoder:
         return self._assembler.message(status, error)
 
     def message(self, *, broken: BaseException | None = None) -> Message:
-        """Return the whole message, after `end`.
+        """Return the whole message, after `end`, or raise the error of the stream with `.partial`.
 
-        Raises:
-            InterlinguaError: the error that the stream reported, with `.partial`.
-            StreamInterruptedError: the stream ended before its terminal event, or the connection broke.
+        It is a StreamInterruptedError if the stream ended before its terminal event, or the connection broke.
         """
         error = self._assembler.error
         # A broken connection after the terminal event is harmless; it is fatal if only `end()` produced that event.

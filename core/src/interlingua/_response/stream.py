@@ -61,8 +61,8 @@ _BLANK = b"\xef\xbb\xbf \t\r\n"
 
 def _is_unreadable(events: list[StreamEvent]) -> bool:
     """Return True if the first event reports that the body is not framed as declared."""
-    unreadable = (MalformedResponseError, StreamInterruptedError)
-    return bool(events) and isinstance(events[0], ErrorEvent) and isinstance(events[0].error, unreadable)
+    first = events[0] if events else None
+    return isinstance(first, ErrorEvent) and isinstance(first.error, (MalformedResponseError, StreamInterruptedError))
 
 
 class StreamReader:
@@ -85,12 +85,12 @@ class StreamReader:
         context = response.request.context.after(headers)
         self._decoder = StreamDecoder(response.request.provider, framer(framing, limit), context)
         self._held = bytearray()
-        self._whole: Message | None = None
-        self._ended = False
-        self.error: InterlinguaError | None = None
-        self._failure: list[StreamEvent] | None = None
-        self._binary = callable(framing)
         self._begin = b""  # the first byte that is not whitespace
+        self._whole: Message | None = None
+        self._failure: list[StreamEvent] | None = None
+        self._ended = False
+        self._binary = callable(framing)
+        self.error: InterlinguaError | None = None
         # Server-sent events cannot begin like JSON. Content types do not help: services send events as JSON.
         self.feed = self._first if framing == "sse" else self._try
 
@@ -183,11 +183,7 @@ class StreamReader:
             error.partial = self._response.finalize(error.partial)
 
     def message(self) -> Message:
-        """Return the message, after `end`.
-
-        Raises:
-            InterlinguaError: the error that ended the answer, with `.partial`.
-        """
+        """Return the message, after `end`, or raise the error that ended the answer, with `.partial`."""
         if self.error is not None:
             raise self.error
         return self._whole or self._response.finalize(self._decoder.message())

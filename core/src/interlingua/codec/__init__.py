@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from types import ModuleType
@@ -16,7 +14,6 @@ from interlingua.types.messages import Message
 from interlingua.types.tools import ToolDefinition
 
 __all__ = [
-    "allow_gc_pauses",
     "decode_message",
     "decode_messages",
     "decode_tool",
@@ -24,37 +21,9 @@ __all__ = [
     "encode_message",
     "encode_messages",
     "encode_tool",
-    "gc_paused",
     "loads_message",
     "read_jsonl",
 ]
-
-
-_gc_pauses_allowed = False
-
-
-def allow_gc_pauses() -> None:
-    """Let `gc_paused` pause the cycle collector from now on. For programs that own their process, such as commands."""
-    global _gc_pauses_allowed  # noqa: PLW0603  the collector belongs to the process too
-    _gc_pauses_allowed = True
-
-
-@contextmanager
-def gc_paused() -> Iterator[None]:
-    """Pause Python's cycle collector while many messages are read; without `allow_gc_pauses` do nothing.
-
-    Every few hundred new objects start the collector, and each time it walks over the objects just read, all of which
-    are kept (docs/explanation/performance.md). If two threads pause it at once, the first to finish ends the pause for
-    both, which costs time only.
-    """
-    if not (_gc_pauses_allowed and gc.isenabled()):
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 @cache

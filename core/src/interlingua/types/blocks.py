@@ -142,17 +142,13 @@ def read_tool_input(raw: str) -> tuple[FrozenDict, str | None]:
     Returns:
         (input, parse_error): the input is empty if there is an error.
     """
-    if not raw or raw.isspace():
-        return freeze_object(None), None
     try:
-        value = loads(raw)
-        if isinstance(value, dict):
+        value = loads(raw) if raw and not raw.isspace() else None
+        if value is None or isinstance(value, dict):
             return freeze_object(value), None
     except (ValueError, RecursionError) as error:
-        return freeze_object(None), f"arguments are not JSON: {error}"
-    if value is None:
-        return freeze_object(None), None
-    return freeze_object(None), f"arguments are a JSON {type(value).__name__}, not an object"
+        return EMPTY, f"arguments are not JSON: {error}"
+    return EMPTY, f"arguments are a JSON {type(value).__name__}, not an object"
 
 
 @validated

@@ -11,7 +11,6 @@ from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 import attrs
 
 from interlingua import AsyncClient, CallerError, Client, InterlinguaError
-from interlingua.codec import gc_paused
 from interlingua.output import OutputPlan
 from interlingua.plugins import InstrumentedWork, Registry
 from interlingua.types import (
@@ -136,8 +135,7 @@ class SessionState:
         self.setup = setup
         self.router = Router(setup.registry)
         self.needs = NeedsRecord()
-        with gc_paused():
-            self.messages: list[Message] = list(store.messages(record.id))
+        self.messages: list[Message] = list(store.messages(record.id))
         self.entries: list[SessionEntry] = store.entries(record.id)
         self._unfinished = _unfinished(self.messages)
         self._context = SessionContext()

@@ -17,7 +17,6 @@ from typing import IO, Any, cast
 import attrs
 
 from interlingua import CallerError
-from interlingua.codec import gc_paused
 from interlingua.types import Message
 from interlingua_transcripts.imported import ImportedIds
 from interlingua_transcripts.system import DocumentFormat, SessionFormat, installed_formats, load_entry, session_format
@@ -69,7 +68,6 @@ def _detect(system: SessionFormat, head: Sequence[Any]) -> str | None:
         return None
 
 
-@gc_paused()
 def read_transcript(source: str | Path | bytes, system: str | SessionFormat | None = None) -> Transcript:
     """Read one session.
 

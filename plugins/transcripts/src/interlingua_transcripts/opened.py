@@ -13,7 +13,6 @@ from typing import IO, Any
 
 import attrs
 
-from interlingua.codec import gc_paused
 from interlingua.types import Message
 from interlingua_transcripts.files import (
     HEAD_BYTES,
@@ -198,7 +197,6 @@ def _opened(
     return OpenTranscript(system, plan, entries, values)
 
 
-@gc_paused()
 def _outlines(system: SessionFormat, lines: Iterable[bytes], held: dict[int, Any], hold: int) -> list[Any]:
     """Return what a plan needs of each line; of the first `hold` bytes all of it, which `held` gets as well."""
     found = []

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from interlingua.codec import allow_gc_pauses
 from interlingua.types import Role
 from interlingua_cli.config import data_folder
 from interlingua_cli.context import CommandContext
@@ -42,7 +41,6 @@ def complete_sessions(ctx: click.Context, _param: click.Parameter, incomplete: s
 
 def store_at(place: str | None) -> Store:
     """Open the store of this run; the default is in the user's data folder, which is created if needed."""
-    allow_gc_pauses()
     if place is not None:
         if "://" in place and not place.startswith(("postgresql://", "postgres://")):
             raise click.UsageError(f"a store is a file or a postgresql:// URL, not {place.partition('://')[0]}://")

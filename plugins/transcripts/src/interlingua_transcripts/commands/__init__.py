@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 
-from interlingua.codec import allow_gc_pauses
 from interlingua_cli.root import LazyGroup
 
 _COMMANDS = {
@@ -22,4 +21,3 @@ _COMMANDS = {
 @click.group(cls=LazyGroup, package=__name__, commands=_COMMANDS)
 def transcript() -> None:
     """Use other agents' sessions: list, show, import, resume, export, convert, check."""
-    allow_gc_pauses()
