@@ -18,7 +18,7 @@ from interlingua._plugins.wire import RequestContext, WireRequest
 from interlingua._request.conversation import ConversationCache, ConversationState
 from interlingua._request.media import Fetched, resolve_references, urls_to_fetch
 from interlingua._request.prefix import PrefixWatch
-from interlingua._request.project import locate_losses
+from interlingua._request.project import locate_losses, project_conversation
 from interlingua._request.rules import i23_tool_names_are_unique
 from interlingua._request.wire_names import wire_tools
 from interlingua.errors import CallerError, CapabilityError, InvalidConversationError
@@ -249,10 +249,8 @@ def estimate_tokens(
     provider: Provider, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions
 ) -> int:
     """Estimate the input tokens of a request."""
-    target = provider.target(options)
-    with ConversationState(messages) as conversation:
-        projected, _ = conversation.project(target, conversation.messages).result()
-        return provider.estimate_input_tokens(projected, tools, options)
+    projected, _ = project_conversation(messages, provider.target(options))
+    return provider.estimate_input_tokens(projected, tools, options)
 
 
 def _write(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, timedelta
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 import attrs
 
@@ -58,10 +58,9 @@ class Violation:
         return f"I{self.number:02} {self.path}: {self.message}"
 
 
-Place = str | tuple[int, str]
-"""A path; in a conversation, the index of the message and the path in it."""
-
-_Found = Iterator[tuple[Place, str] | tuple[Place, str, bool]]
+_Place = str | tuple[int, str]  # a path; in a conversation, the index of the message and the path in it
+_Block = TypeVar("_Block", bound=ContentBlock)
+_Found = Iterator[tuple[_Place, str] | tuple[_Place, str, bool]]
 RULES: dict[int, _Rule] = {}
 STOPS = "Stops a request."
 REPORTED = "Reported: no request carries it."
@@ -111,14 +110,9 @@ def is_generated(message: Message) -> bool:
     return metadata.provenance is Provenance.GENERATED and message.role is Role.ASSISTANT
 
 
-def _calls(message: Message) -> list[tuple[int, str]]:
-    """Return the place and the id of each call."""
-    return [(at, block.id) for at, block in enumerate(message.content) if type(block) is ToolUseBlock]
-
-
-def _results(message: Message) -> list[tuple[int, str]]:
-    """Return the place of each result, and the id of the call it answers."""
-    return [(at, block.tool_use_id) for at, block in enumerate(message.content) if type(block) is ToolResultBlock]
+def _blocks(message: Message, kind: type[_Block]) -> list[tuple[int, _Block]]:
+    """Return the blocks of a kind, each with its place."""
+    return [(at, block) for at, block in enumerate(message.content) if type(block) is kind]
 
 
 def _is_complete(message: Message) -> bool:
@@ -180,20 +174,17 @@ def i05_tool_messages_hold_one_result(message: Message) -> _Found:
 @rule("Repaired: any other block is left out.", repairable=True)
 def i06_results_hold_text_and_media(message: Message) -> _Found:
     """A tool result holds text and media."""
-    for index, block in enumerate(message.content):
-        if type(block) is not ToolResultBlock:
-            continue
+    for index, block in _blocks(message, ToolResultBlock):
         for place, part in enumerate(block.content):
             if type(part) in _BLOCKS and type(part) not in _IN_RESULTS:
-                path = f"content[{index}].content[{place}]"
-                yield path, f"{part.type} in a tool result"
+                yield f"content[{index}].content[{place}]", f"{part.type} in a tool result"
 
 
 @rule("Reported: a model may invent a name; it is kept and sent in a form that the target takes.", repairable=True)
 def i07_called_names_are_canonical(message: Message) -> _Found:
     """The name of a called tool is lower snake_case."""
-    for index, block in enumerate(message.content):
-        if type(block) is ToolUseBlock and not _SNAKE_CASE.fullmatch(block.name):
+    for index, block in _blocks(message, ToolUseBlock):
+        if not _SNAKE_CASE.fullmatch(block.name):
             yield f"content[{index}].name", f"{block.name!r} is not a canonical tool name"
 
 
@@ -256,8 +247,8 @@ def i13_tool_messages_name_their_call(message: Message) -> _Found:
     if parent is None:
         yield "metadata.parent_tool_use_id", "a tool message does not say which call it answers"
         return
-    for index, block in enumerate(message.content):
-        if type(block) is ToolResultBlock and block.tool_use_id != parent:
+    for index, block in _blocks(message, ToolResultBlock):
+        if block.tool_use_id != parent:
             yield f"content[{index}].tool_use_id", f"answers {block.tool_use_id!r}, the message says {parent!r}"
 
 
@@ -318,10 +309,10 @@ def i20_call_ids_are_unique(messages: Sequence[Message]) -> _Found:
     """No two calls of a conversation have the same id."""
     seen: set[str] = set()
     for index, message in enumerate(messages):
-        for place, call in _calls(message):
-            if _is_complete(message) and call in seen:
-                yield (index, f"content[{place}].id"), f"{call!r} is the id of an earlier call too"
-            seen.add(call)
+        for place, call in _blocks(message, ToolUseBlock):
+            if _is_complete(message) and call.id in seen:
+                yield (index, f"content[{place}].id"), f"{call.id!r} is the id of an earlier call too"
+            seen.add(call.id)
 
 
 @rule("Repaired: the result is left out of the request.", repairable=True)
@@ -329,14 +320,14 @@ def i21_results_answer_earlier_calls(messages: Sequence[Message]) -> _Found:
     """A tool result answers an earlier call, and no call is answered twice."""
     open_calls: dict[str, bool] = {}
     for index, message in enumerate(messages):
-        for place, call in _results(message):
+        for place, result in _blocks(message, ToolResultBlock):
+            call, known = result.tool_use_id, result.tool_use_id in open_calls
             if _is_complete(message) and not open_calls.get(call):
-                text = f"{call!r} {'was answered before' if call in open_calls else 'is not the id of an earlier call'}"
+                text = f"{call!r} {'was answered before' if known else 'is not the id of an earlier call'}"
                 yield (index, f"content[{place}].tool_use_id"), text
-            if call in open_calls:
+            if known:
                 open_calls[call] = False
-        for _, call in _calls(message):
-            open_calls[call] = True
+        open_calls |= dict.fromkeys([call.id for call in message.tool_calls], True)
 
 
 @rule("Repaired: an error result is filled in.", repairable=True)
@@ -348,10 +339,10 @@ def i22_calls_are_answered(messages: Sequence[Message]) -> _Found:
             for call, (asked, place) in waiting.items():
                 yield (asked, f"content[{place}]"), f"{call!r} has no answer before messages[{index}]"
             waiting.clear()
-        for _, call in _results(message):
-            waiting.pop(call, None)
+        for result in message.tool_results:
+            waiting.pop(result.tool_use_id, None)
         if _is_complete(message):
-            waiting.update({call: (index, place) for place, call in _calls(message)})
+            waiting |= {call.id: (index, place) for place, call in _blocks(message, ToolUseBlock)}
 
 
 @rule(STOPS)
@@ -378,7 +369,7 @@ def check_message(message: Message) -> tuple[Violation, ...]:
     """
     if not _is_complete(message):
         return ()
-    return tuple(attrs.evolve(found, message_id=message.id) for check in MESSAGE_RULES for found in check(message))
+    return tuple([attrs.evolve(found, message_id=message.id) for check in MESSAGE_RULES for found in check(message)])
 
 
 def validate_conversation(messages: Sequence[Message], tools: Sequence[ToolDefinition] = ()) -> tuple[Violation, ...]:
