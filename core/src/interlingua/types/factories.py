@@ -8,8 +8,7 @@ import io
 import os
 from collections.abc import Iterable
 from contextlib import suppress
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 
@@ -28,6 +27,9 @@ from interlingua.types.blocks import (
     VideoBlock,
 )
 from interlingua.types.messages import DEFAULT_SESSION, Message, MessageMetadata, Role
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _SAME = {"audio/x-wav": "audio/wav", "audio/x-flac": "audio/flac", "video/x-m4v": "video/mp4"}
 
@@ -166,9 +168,12 @@ def _block(value: Any, cls: type[B]) -> B:
 
 
 def _path_of(value: Any) -> Path | None:
-    if isinstance(value, str) and value.startswith("file:"):
-        return Path(value[5:])
-    return Path(value) if isinstance(value, os.PathLike) else None
+    is_text = isinstance(value, str) and value.startswith("file:")
+    if not is_text and not isinstance(value, os.PathLike):
+        return None
+    from pathlib import Path  # noqa: PLC0415  not free to import, and only for media from files
+
+    return Path(value[5:]) if is_text else Path(value)
 
 
 def _head(text: str) -> bytes:
