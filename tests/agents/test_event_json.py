@@ -14,7 +14,7 @@ import attrs
 import pytest
 
 import interlingua as il
-from interlingua._request.prepare import write_request
+from interlingua._request.prepare import build_request
 from interlingua.types import ErrorInfo, MediaSource, MessageMetadata, OpaqueBlock, RedactedThinkingBlock, ToolKind
 from interlingua_agents import AgentLoop, EventWriter, tool
 from interlingua_agents import events as ev
@@ -75,7 +75,7 @@ def test_the_wire_format_has_that_runtimes_word(api: str | None, word: str) -> N
 def test_the_providers_formats_here_have_a_word_there() -> None:
     strangers = {"chat-v2"}  # that runtime speaks no such format, so the name stays unchanged
     options = il.types.RequestOptions(model="a-model")
-    apis = {write_request(one, [il.user("hi")], [], options).api for one in il.Registry().providers()}
+    apis = {build_request(one, [il.user("hi")], [], options).api for one in il.Registry().providers()}
     written = EventWriter().to_wire_messages([said(il.TextBlock(text="hi"), api=api) for api in sorted(apis)])
 
     assert {"messages", "chat", "responses", "generate"} <= apis

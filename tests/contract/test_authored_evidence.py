@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 import pytest
 
-from interlingua.plugins import write_request
+from interlingua.plugins import build_request
 from interlingua.types.blocks import DocumentBlock, ImageBlock, MediaSource, TextBlock, ToolUseBlock
 from interlingua.types.factories import assistant, system, tool_result, user
 from interlingua.types.messages import Message
@@ -88,7 +88,7 @@ def test_we_ask_in_this_form(name: str) -> None:
     (api, asked), expected = CASES[name], _exchange(name).request
     limit = {"max_tokens": expected["max_tokens"]} if "max_tokens" in expected else {}
     options = RequestOptions(model=expected["model"], api=api, **limit, **asked.options)
-    request = write_request(driving.provider(name.partition("/")[0]), asked.history, asked.tools, options)
+    request = build_request(driving.provider(name.partition("/")[0]), asked.history, asked.tools, options)
 
     assert json.loads(request.body) == expected
     assert not request.losses

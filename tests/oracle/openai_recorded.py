@@ -12,7 +12,7 @@ import attrs
 
 from interlingua._json import thaw
 from interlingua._plugins.registry import Registry
-from interlingua.plugins import WireResponse, write_request
+from interlingua.plugins import WireResponse, build_request
 from interlingua.types.factories import user
 from interlingua.types.messages import Message
 from interlingua.types.options import RequestOptions
@@ -53,7 +53,7 @@ class Answer:
     def next_turn(self, message: Message) -> bytes:
         """Return the request that sends the message back."""
         options = RequestOptions(model=self.entry.model, api=self.match.api)
-        return write_request(self.match.provider, [user("a"), message, user("b")], [], options).body
+        return build_request(self.match.provider, [user("a"), message, user("b")], [], options).body
 
 
 def answers(corpus: Corpus, file: str, *, streamed: bool) -> Iterator[Answer]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from interlingua.plugins import write_request
+from interlingua.plugins import build_request
 from interlingua.types.factories import user
 from interlingua.types.messages import Message
 from interlingua.types.options import RequestOptions
@@ -27,7 +27,7 @@ def _context() -> Any:
 
 
 def _next_turn(message: Message) -> bytes:
-    return write_request(ANTHROPIC, [user("a"), message, user("b")], [], RequestOptions(model="m")).body
+    return build_request(ANTHROPIC, [user("a"), message, user("b")], [], RequestOptions(model="m")).body
 
 
 def _same_next_turn(whole: Message, message: Message) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from interlingua._plugins.registry import Registry
-from interlingua.plugins import WireRequest, write_request
+from interlingua.plugins import WireRequest, build_request
 from interlingua.types.blocks import CacheHint, TextBlock, ToolResultBlock, ToolUseBlock
 from interlingua.types.messages import Message, MessageMetadata, Role
 from interlingua.types.options import RequestOptions
@@ -53,7 +53,7 @@ def asked(
 ) -> WireRequest:
     name = REGISTRY.resolve(model)
     provider = REGISTRY.provider(name.provider)
-    return write_request(provider, messages, tools or [], RequestOptions(model=name.name, **options))
+    return build_request(provider, messages, tools or [], RequestOptions(model=name.name, **options))
 
 
 def lost(request: WireRequest) -> list[str]:

@@ -14,7 +14,7 @@ import pytest
 
 from interlingua._plugins.registry import Registry
 from interlingua.errors import CapabilityError
-from interlingua.plugins import ConnectionSettings, WireRequest, write_request
+from interlingua.plugins import ConnectionSettings, WireRequest, build_request
 from interlingua.types.blocks import (
     AudioBlock,
     ContentBlock,
@@ -41,7 +41,7 @@ pytestmark = pytest.mark.usefixtures("quiet")
 
 def write(key: str, messages: list[Message], *, api: str | None = None, model: str = "", **options: Any) -> WireRequest:
     asked = RequestOptions(model=model or "a-model-nobody-lists", api=api, **options)
-    return write_request(REGISTRY.provider(key), messages, [], asked)
+    return build_request(REGISTRY.provider(key), messages, [], asked)
 
 
 def findings(key: str, request: WireRequest) -> list[str]:
@@ -204,7 +204,7 @@ def test_nor_is_one_in_a_result(key: str, api: str, capabilities: dict[str, bool
     history = [user("q"), answer, tool_result(call, [unknown, known])]
     try:
         asked = RequestOptions(model="a-model-nobody-lists", api=api, capabilities=capabilities)
-        request = write_request(REGISTRY.provider(key), history, [READ], asked)
+        request = build_request(REGISTRY.provider(key), history, [READ], asked)
     except CapabilityError:
         pytest.skip("no tools here")
 

@@ -14,7 +14,7 @@ import attrs
 import pytest
 
 from interlingua._plugins.registry import Registry
-from interlingua.plugins import WireRequest, WireResponse, write_request
+from interlingua.plugins import WireRequest, WireResponse, build_request
 from interlingua.types.blocks import OpaqueBlock, TextBlock, ToolUseBlock
 from interlingua.types.factories import assistant, tool_result, user
 from interlingua.types.messages import Message
@@ -145,7 +145,7 @@ def read(answer: Answer) -> Message:
 
 def next_turn(answer: Answer, key: str, model: str, api: str | None = None) -> WireRequest:
     messages = [user("What is it?"), read(answer), user("Sure?")]
-    return write_request(REGISTRY.provider(key), messages, [], RequestOptions(model=model, api=api))
+    return build_request(REGISTRY.provider(key), messages, [], RequestOptions(model=model, api=api))
 
 
 SERVICE_TOOLS = {
@@ -165,8 +165,8 @@ def test_the_services_own_tools_stand_behind_the_declared_ones(model: str) -> No
     declared = ToolDefinition(
         name="look", description="", input_schema={"type": "object", "properties": {}}, side_effects=SideEffects.READ
     )
-    both = json.loads(write_request(provider, [user("q")], [declared], options).body)["tools"]
-    alone = json.loads(write_request(provider, [user("q")], [], options).body)["tools"]
+    both = json.loads(build_request(provider, [user("q")], [declared], options).body)["tools"]
+    alone = json.loads(build_request(provider, [user("q")], [], options).body)["tools"]
 
     assert (len(both), both[1], "look" in json.dumps(both[0]), alone) == (2, own, True, [own])
 
@@ -176,7 +176,7 @@ def test_a_history_with_calls_and_only_the_services_tools_may_use_them() -> None
     messages = [user("q"), assistant([call]), tool_result(call, "x"), user("now search")]
     own = SERVICE_TOOLS["anthropic:claude-opus-5-5"]
     options = RequestOptions(model="claude-opus-5-5", provider_options={"tools": [own]})
-    sent = json.loads(write_request(REGISTRY.provider("anthropic"), messages, [], options).body)
+    sent = json.loads(build_request(REGISTRY.provider("anthropic"), messages, [], options).body)
 
     assert sent["tools"] == [own]
     assert "tool_choice" not in sent

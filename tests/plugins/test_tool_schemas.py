@@ -15,7 +15,7 @@ import pytest
 
 from interlingua._plugins.registry import Registry
 from interlingua.errors import CapabilityError
-from interlingua.plugins import WireRequest, write_request
+from interlingua.plugins import WireRequest, build_request
 from interlingua.types.factories import user
 from interlingua.types.options import RequestOptions
 from interlingua.types.tools import SideEffects, ToolDefinition
@@ -45,7 +45,7 @@ SCHEMA: dict[str, Any] = {
 
 def asked(key: str, tool: ToolDefinition, api: str | None = None) -> WireRequest:
     options = RequestOptions(model="a-model-nobody-lists", api=api)
-    return write_request(REGISTRY.provider(key), [user("go")], [tool], options)
+    return build_request(REGISTRY.provider(key), [user("go")], [tool], options)
 
 
 def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
@@ -142,7 +142,7 @@ def test_what_services_demand_of_a_schema_is_added(key: str, api: str | None) ->
     bare = ToolDefinition(name="look", description="", input_schema=BARE, side_effects=SideEffects.READ)
     empty = ToolDefinition(name="now", description="", input_schema={"type": "object"}, side_effects=SideEffects.READ)
     options = RequestOptions(model="a-model-nobody-lists", api=api)
-    request = write_request(REGISTRY.provider(key), [user("go")], [bare, empty], options)
+    request = build_request(REGISTRY.provider(key), [user("go")], [bare, empty], options)
 
     assert sent_schema(request)["properties"] == {
         "text": {"type": "array", "description": "as many MCP servers write it", "items": {}},
@@ -182,7 +182,7 @@ OF_OPENAI = [("openai", "gpt-5", "chat"), ("openai", "gpt-5", "responses"), ("op
 
 
 def answering(key: str, model: str, api: str | None, **options: Any) -> WireRequest:
-    return write_request(REGISTRY.provider(key), [user("go")], [], RequestOptions(model=model, api=api, **options))
+    return build_request(REGISTRY.provider(key), [user("go")], [], RequestOptions(model=model, api=api, **options))
 
 
 @pytest.mark.parametrize(("key", "model", "api"), OF_OPENAI)

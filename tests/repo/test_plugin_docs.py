@@ -19,7 +19,7 @@ import pytest
 
 from interlingua._plugins.hookspecs import PLUGIN_HOOKS, PROVIDER_HOOKS
 from interlingua._plugins.registry import Registry
-from interlingua.plugins import write_request
+from interlingua.plugins import build_request
 from interlingua.types.factories import system, user
 from interlingua.types.options import RequestOptions
 from interlingua_contract.report import run
@@ -72,7 +72,7 @@ def test_the_tutorial_shows_the_wire_as_it_is(example: ModuleType) -> None:
     provider = Registry(providers={"parrot": example.plugin}).provider("parrot")
     options = RequestOptions(model="grey-1")
 
-    assert json.loads(write_request(provider, [system("Be brief."), user("Hello.")], [], options).body) == request
+    assert json.loads(build_request(provider, [system("Be brief."), user("Hello.")], [], options).body) == request
     assert importlib.import_module("parrot_server").answer(request) == answer
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import attrs
 import pytest
 
-from interlingua.plugins import WireRequest, write_request
+from interlingua.plugins import WireRequest, build_request
 from interlingua.types import Message, RequestOptions, ToolDefinition, WireTool, tool_result, user
 from interlingua_contract.served import answer_events
 from interlingua_serving import find_serving_plugin
@@ -46,7 +46,7 @@ def _written(answer: Answer, history: list[Message], names: list[str]) -> dict[s
     origin = answer.origin
     options = RequestOptions(model=origin.model, api=origin.api, max_tokens=64)
     tools = _schema(sorted(set(names)))
-    found: dict[str, Any] = json.loads(write_request(REGISTRY.provider(origin.provider), history, tools, options).body)
+    found: dict[str, Any] = json.loads(build_request(REGISTRY.provider(origin.provider), history, tools, options).body)
     return found
 
 
@@ -150,7 +150,7 @@ def test_five_turns_whose_upstreams_alternate(streamed: bool) -> None:
             tools = _schema(sorted({call.name for each in answers for call in each.message.tool_calls}))
             messages, _, _ = read.for_upstream(key, api, model)
             crossed, kept = [
-                write_request(REGISTRY.provider(key), history, tools, options) for history in (list(messages), direct)
+                build_request(REGISTRY.provider(key), history, tools, options) for history in (list(messages), direct)
             ]
             found = differences(json.loads(kept.body), json.loads(crossed.body))
             # ids of calls that others made: those that the callers of the first have seen

@@ -22,7 +22,7 @@ sys.meta_path.insert(0, Missing())
 from urllib.parse import urlsplit
 from interlingua import user
 from interlingua.errors import ProviderError
-from interlingua.plugins import ConnectionSettings, Registry, WireResponse, write_request
+from interlingua.plugins import ConnectionSettings, Registry, WireResponse, build_request
 from interlingua.types import RequestOptions
 from interlingua_cli.cassettes import read_cassettes
 from tests.support import driving, tree
@@ -30,7 +30,7 @@ from tests.support import driving, tree
 found = {}
 for provider in Registry().providers():
     key, done = provider.key, found.setdefault(provider.key, [])
-    write_request(provider, [user("Hi.")], [], RequestOptions(model="m", max_tokens=9))
+    build_request(provider, [user("Hi.")], [], RequestOptions(model="m", max_tokens=9))
     done.append("written")
     for exchange in read_cassettes(tree.ROOT / "cassettes" / key):
         endpoint = provider.connection(ConnectionSettings()).find_endpoint(urlsplit(exchange.uri).path)

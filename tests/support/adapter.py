@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 
 from interlingua._plugins.provider import Provider
-from interlingua.plugins import RequestContext, WireRequest, write_request
+from interlingua.plugins import RequestContext, WireRequest, build_request
 from interlingua.types.blocks import ContentBlock
 from interlingua.types.messages import Message, MessageMetadata, Origin, Provenance, Role, Usage
 from interlingua.types.options import RequestOptions
@@ -44,7 +44,7 @@ class Adapter:
     def asked(self, messages: Sequence[Message], tools: Sequence[ToolDefinition] = (), **options: Any) -> WireRequest:
         """Return the request."""
         asked = RequestOptions(**{"model": self.model, **options})
-        return write_request(self.provider, list(messages), list(tools), asked)
+        return build_request(self.provider, list(messages), list(tools), asked)
 
     def body(self, messages: Sequence[Message], tools: Sequence[ToolDefinition] = (), **options: Any) -> dict[str, Any]:
         """Return the body of the request, parsed."""

@@ -18,7 +18,7 @@ from typing import Any
 import attrs
 
 from interlingua.errors import InterlinguaError
-from interlingua.plugins import RequestContext, write_request
+from interlingua.plugins import RequestContext, build_request
 from interlingua.types.messages import Message
 from tests.support import corpus as corpus_files
 from tests.support import driving
@@ -223,7 +223,7 @@ def _sendable(wire: Wire, message: Message) -> str:
 
     try:
         options = RequestOptions(model="m", api=wire.api)
-        write_request(driving.provider(wire.key), [user("a"), message, user("b")], [], options)
+        build_request(driving.provider(wire.key), [user("a"), message, user("b")], [], options)
     except InterlinguaError:
         return ""
     except Exception as error:  # this is what the fuzzer looks for

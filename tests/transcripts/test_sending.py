@@ -8,7 +8,7 @@ from functools import cache
 
 import pytest
 
-from interlingua.plugins import Registry, write_request
+from interlingua.plugins import Registry, build_request
 from interlingua.types import Message, RequestOptions, Role, user
 from interlingua_cli.lint import covers_request, lint_request
 from interlingua_transcripts import TranscriptError, read_transcript
@@ -40,7 +40,7 @@ def _send(messages: Sequence[Message], target: str, name: str) -> None:
     provider = _registry().provider(key)
     if not messages or messages[-1].role is not Role.USER:
         messages = [*messages, user("Go on.", session_id=messages[-1].session_id if messages else "default")]
-    request = write_request(provider, messages, [], RequestOptions(model=model, **options))
+    request = build_request(provider, messages, [], RequestOptions(model=model, **options))
     assert covers_request(provider, request)
     assert lint_request(provider, request) == (), name
 

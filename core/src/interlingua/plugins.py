@@ -24,7 +24,7 @@ _NAMES = {
     "_plugins.provider": "Provider",
     "_plugins.registry": "InstrumentedWork Registry format_provider",
     "_plugins.wire": "RequestContext WireChunk WireRequest WireResponse replay_state",
-    "_request.prepare": "estimate_tokens write_request",
+    "_request.prepare": "estimate_tokens build_request",
     "_response.decode": "MessageAssembler",
 }
 
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
         RequestContext as RequestContext, WireChunk as WireChunk, WireRequest as WireRequest,
         WireResponse as WireResponse, replay_state as replay_state
     )
-    from interlingua._request.prepare import estimate_tokens as estimate_tokens, write_request as write_request
+    from interlingua._request.prepare import estimate_tokens as estimate_tokens, build_request as build_request
     from interlingua._response.decode import MessageAssembler as MessageAssembler
     # fmt: on
 else:

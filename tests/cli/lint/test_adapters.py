@@ -8,7 +8,7 @@ import pytest
 
 from interlingua._json import loads
 from interlingua.errors import CapabilityError
-from interlingua.plugins import Registry, WireRequest, write_request
+from interlingua.plugins import Registry, WireRequest, build_request
 from interlingua.types import Message, Origin, RequestOptions, TextBlock, user
 from interlingua_cli.lint import lint_request
 from interlingua_contract.scenes import READ, assistant_turn
@@ -16,7 +16,7 @@ from interlingua_contract.scenes import READ, assistant_turn
 
 def _written(key: str, model: str, messages: list[Message], *, tools: bool = False, **options: Any) -> WireRequest:
     provider = Registry().provider(key)
-    request = write_request(provider, messages, [READ] if tools else [], RequestOptions(model=model, **options))
+    request = build_request(provider, messages, [READ] if tools else [], RequestOptions(model=model, **options))
     assert lint_request(provider, request) == ()
     return request
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from interlingua.errors import DecodeError, PluginError
-from interlingua.plugins import Provider, Registry, WireRequest, hookimpl, write_request
+from interlingua.plugins import Provider, Registry, WireRequest, build_request, hookimpl
 from interlingua.types import RequestOptions, user
 from interlingua_cli.lint import covers_request, lint_request, provider_rules
 from tests.support.fake_provider import Fake, registry
@@ -79,7 +79,7 @@ def test_every_shipped_provider_lints_what_it_writes_itself() -> None:
     for provider in Registry().providers():
         if not provider.distribution.name.startswith("interlingua-"):
             continue
-        request = write_request(provider, [user("Hello")], [], RequestOptions(model="m"))
+        request = build_request(provider, [user("Hello")], [], RequestOptions(model="m"))
 
         assert covers_request(provider, request), provider.key
         assert lint_request(provider, request) == (), provider.key

@@ -24,12 +24,12 @@ What each service is known to refuse, as data: rule files that the plugins ship 
 command line's distribution (`interlingua_cli.lint`) reads. A linter looks at a written request without sending it:
 
 ```python
-from interlingua.plugins import Registry, WireRequest, write_request
+from interlingua.plugins import Registry, WireRequest, build_request
 from interlingua.types import RequestOptions, user
 from interlingua_cli.lint import covers_request, lint_request
 
 provider = Registry().provider("anthropic")
-request = write_request(provider, [user("Hello")], [], RequestOptions(model="claude-sonnet-4-5"))
+request = build_request(provider, [user("Hello")], [], RequestOptions(model="claude-sonnet-4-5"))
 assert covers_request(provider, request) and lint_request(provider, request) == ()
 
 broken = WireRequest(path="/v1/messages", api="messages", body=b'{"model": "m", "max_tokens": 9, "messages": []}')

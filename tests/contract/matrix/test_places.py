@@ -9,7 +9,7 @@ import attrs
 import pytest
 
 from interlingua._plugins.registry import Registry
-from interlingua.plugins import Loss, write_request
+from interlingua.plugins import Loss, build_request
 from interlingua.types.blocks import TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
 from interlingua.types.factories import assistant, system, tool_result, user
 from interlingua.types.messages import Message, Role
@@ -32,7 +32,7 @@ def _mine(find: Find, *messages: Message) -> list[tuple[str, str | None]]:
 
     declared = attrs.evolve(CAPABLE, supports_system_messages_in_list=False)
     registry = Registry(providers={"acme": Acme(lose, declared=declared)}, entry_points=[])
-    request = write_request(registry.provider("acme"), messages, [], RequestOptions(model="anvil"))
+    request = build_request(registry.provider("acme"), messages, [], RequestOptions(model="anvil"))
     return [(loss.path, loss.message_id) for loss in request.losses if loss.reason == "mine"]
 
 

@@ -10,7 +10,7 @@ import json
 from interlingua._plugins.registry import Registry
 from interlingua._request.rules import validate_conversation
 from interlingua.codec import dumps_message, loads_message
-from interlingua.plugins import write_request
+from interlingua.plugins import build_request
 from interlingua.types.blocks import TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock, UnknownBlock
 from interlingua.types.factories import user
 from interlingua.types.messages import Message, MessageMetadata, Provenance, Role
@@ -52,7 +52,7 @@ def test_case_37_side_chains_and_unknown_records_are_kept_on_re_save() -> None:
 def test_case_37_it_continues_at_its_own_provider_and_at_another() -> None:
     def body(key: str, model: str) -> str:
         messages = [*HISTORY, user("And now?", session_id="old")]
-        return write_request(Registry().provider(key), messages, [], RequestOptions(model=model)).body.decode()
+        return build_request(Registry().provider(key), messages, [], RequestOptions(model=model)).body.decode()
 
     at_home, elsewhere = body("anthropic", "claude-opus-4-8"), body("openai", "gpt-5.5")
     assert '"signature":"sig"' in at_home

@@ -15,7 +15,7 @@ import pytest
 from interlingua._plugins.hookspecs import hookimpl
 from interlingua._plugins.registry import Registry
 from interlingua.errors import CallerError, PluginError, UnknownProviderError
-from interlingua.plugins import write_request
+from interlingua.plugins import build_request
 from interlingua.types.blocks import TextBlock
 from interlingua.types.events import StreamEvent, TextDelta
 from interlingua.types.factories import user
@@ -310,7 +310,7 @@ def test_aliases_resolve_to_canonical_ids() -> None:
 
 def test_text_blocks_pass_through_the_facade() -> None:
     provider = Registry(providers={"fake": Fake()}, entry_points=[]).provider("fake")
-    request = write_request(provider, [user([TextBlock(text="hi")])], (), OPTIONS)
+    request = build_request(provider, [user([TextBlock(text="hi")])], (), OPTIONS)
 
     assert b'"hi"' in request.body
     assert request.losses == ()

@@ -13,7 +13,7 @@ from interlingua._plugins.provider import ProjectionTarget, Provider
 from interlingua._plugins.registry import new_manager
 from interlingua._request.project import MISSING_RESULT, locate_losses, project_conversation
 from interlingua.errors import CapabilityError
-from interlingua.plugins import Loss, WireRequest, write_request
+from interlingua.plugins import Loss, WireRequest, build_request
 from interlingua.types.blocks import (
     AudioBlock,
     CacheHint,
@@ -398,25 +398,25 @@ def test_a_critical_block_fails_the_request_and_is_named(caplog: pytest.LogCaptu
     provider = _acme()
 
     with pytest.raises(CapabilityError) as caught:
-        write_request(provider, [user("hi"), message], [], RequestOptions(model="m"))
+        build_request(provider, [user("hi"), message], [], RequestOptions(model="m"))
 
     assert caught.value.path == "messages[1].content[1]"
     harmless = attrs.evolve(message, metadata=MessageMetadata(critical=(0,)))
-    assert write_request(provider, [user("hi"), harmless], [], RequestOptions(model="m")).losses[0].verdict == "dropped"
+    assert build_request(provider, [user("hi"), harmless], [], RequestOptions(model="m")).losses[0].verdict == "dropped"
 
 
 def test_a_critical_block_inside_a_message_nobody_can_place_fails_too() -> None:
     orphan = attrs.evolve(tool_result("tu_gone", "x"), metadata=MessageMetadata(critical=(0,)))
 
     with pytest.raises(CapabilityError):
-        write_request(_acme(), [user("hi"), orphan], [], RequestOptions(model="m"))
+        build_request(_acme(), [user("hi"), orphan], [], RequestOptions(model="m"))
 
 
 def test_each_loss_is_one_warning_with_the_five_fields(caplog: pytest.LogCaptureFixture) -> None:
     """Seed 003 §4.2: session_id, message_id, block type, adapter name, reason; at WARN, as a log entry."""
     message = Message(role=Role.USER, session_id="s1", content=[TEXT, IMAGE, UnknownBlock(raw={"type": "hologram"})])
     with caplog.at_level(logging.WARNING, "interlingua"):
-        write_request(_acme(), [message], [], RequestOptions(model="m"))
+        build_request(_acme(), [message], [], RequestOptions(model="m"))
 
     assert [(record.levelname, record.session_id, record.message_id, record.block_type, record.adapter) for record  # type: ignore[attr-defined]
             in caplog.records] == [

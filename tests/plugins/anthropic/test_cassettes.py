@@ -6,7 +6,7 @@ import anthropic
 import pytest
 
 from interlingua.errors import AuthenticationError, OverloadedError, ProviderError, RateLimitError
-from interlingua.plugins import WireResponse, write_request
+from interlingua.plugins import WireResponse, build_request
 from interlingua.types.blocks import RedactedThinkingBlock, ThinkingBlock
 from interlingua.types.messages import Message, StopReason
 from interlingua.types.options import RequestOptions
@@ -52,7 +52,7 @@ def test_the_answer_can_be_sent_back(name: str) -> None:
 
     message = _read(name)
     results = [tool_result(call, "r") for call in message.tool_calls]
-    request = write_request(ANTHROPIC, [user("q"), message, *results, user("n")], [], RequestOptions(model=MODEL))
+    request = build_request(ANTHROPIC, [user("q"), message, *results, user("n")], [], RequestOptions(model=MODEL))
 
     assert broken_rules(request.body) == []
 
@@ -93,7 +93,7 @@ def test_an_image_request_is_the_one_we_write() -> None:
     data = asked["messages"][0]["content"][1]["source"]["data"]
     image = ImageBlock(source=MediaSource(kind="base64", data=data), media_type="image/png")
     message = user([TextBlock(text="What is this?"), image])
-    request = write_request(ANTHROPIC, [message], [], RequestOptions(model=MODEL, max_tokens=1024))
+    request = build_request(ANTHROPIC, [message], [], RequestOptions(model=MODEL, max_tokens=1024))
 
     assert request.body == compact(asked)
 

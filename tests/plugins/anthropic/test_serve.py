@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from interlingua.errors import CallerError, ContextWindowExceededError, PluginError
-from interlingua.plugins import Registry, WireRequest, write_request
+from interlingua.plugins import Registry, WireRequest, build_request
 from interlingua.types import (
     BlockEnd,
     Message,
@@ -83,7 +83,7 @@ def test_a_request_of_claude_code_is_read() -> None:
 def test_another_upstream_gets_the_prompt_and_not_the_accounts_line() -> None:
     read = _read(CALLER)
     messages, options, losses = read.for_upstream("openai", "responses", "gpt-5.1")
-    wire = write_request(REGISTRY.provider("openai"), messages, read.tools, options)
+    wire = build_request(REGISTRY.provider("openai"), messages, read.tools, options)
     body = wire.body.decode()
 
     assert "billing" not in body

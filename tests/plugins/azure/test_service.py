@@ -14,7 +14,7 @@ import pytest
 
 from interlingua._http.client import Client
 from interlingua.errors import AuthenticationError, CallerError, CapabilityError, PluginError
-from interlingua.plugins import Connection, ConnectionSettings, HttpRequest, WireRequest, WireResponse, write_request
+from interlingua.plugins import Connection, ConnectionSettings, HttpRequest, WireRequest, WireResponse, build_request
 from interlingua.types.factories import user
 from interlingua.types.options import RequestOptions
 from interlingua_azure import plugin
@@ -29,7 +29,7 @@ CHAT = "gpt-4o-mini"
 
 
 def asked(model: str, **options: Any) -> WireRequest:
-    return write_request(AZURE, [user("q")], [], RequestOptions(model=model, **options))
+    return build_request(AZURE, [user("q")], [], RequestOptions(model=model, **options))
 
 
 def connected(environ: Mapping[str, str] = ENVIRON, *, key: str | None = None, **options: Any) -> Connection:

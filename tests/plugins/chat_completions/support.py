@@ -15,7 +15,7 @@ from interlingua._plugins.provider import Provider
 from interlingua._plugins.registry import Registry
 from interlingua._response.decode import StreamDecoder
 from interlingua._response.framing import framer
-from interlingua.plugins import RequestContext, WireRequest, WireResponse, write_request
+from interlingua.plugins import RequestContext, WireRequest, WireResponse, build_request
 from interlingua.types.messages import Message, Origin
 from interlingua.types.options import RequestOptions
 
@@ -93,7 +93,7 @@ def request(
     messages: list[Message], target: Provider | None = None, tools: Any = (), **options: Any
 ) -> tuple[dict[str, Any], WireRequest]:
     target = target or provider()
-    made = write_request(target, messages, tools, RequestOptions(model="m", **options))
+    made = build_request(target, messages, tools, RequestOptions(model="m", **options))
     return json.loads(made.body), made
 
 

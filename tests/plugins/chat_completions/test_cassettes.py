@@ -14,7 +14,7 @@ import pytest
 
 from interlingua import errors as tree
 from interlingua.errors import OverloadedError, ProviderError, RejectedAnswerError, ServerError
-from interlingua.plugins import WireResponse, write_request
+from interlingua.plugins import WireResponse, build_request
 from interlingua.types.factories import tool_result
 from interlingua.types.messages import Message
 from interlingua.types.options import RequestOptions
@@ -79,7 +79,7 @@ def test_the_sdk_reads_the_same(key: str, name: str) -> None:
 def test_the_request_is_the_one_we_write(key: str, name: str) -> None:
     found, asked = _exchange(key, name), ASKED[key, name]
     options = RequestOptions(model=found.request["model"], stream=found.streamed, **asked.options)
-    request = write_request(driving.provider(key), list(asked.messages), [READ] if asked.tool else [], options)
+    request = build_request(driving.provider(key), list(asked.messages), [READ] if asked.tool else [], options)
 
     assert json.loads(request.body) == found.request
     assert not request.losses
@@ -90,7 +90,7 @@ def test_the_next_turn_brings_the_reasoning_back(key: str) -> None:
     found, answer = _exchange(key, "thinking_sent_back"), _read(key, BACK[key])
     results = [tool_result(call, "one") for call in answer.tool_calls]
     options = RequestOptions(model=found.request["model"])
-    request = write_request(driving.provider(key), [COMPARE, answer, *results], [READ], options)
+    request = build_request(driving.provider(key), [COMPARE, answer, *results], [READ], options)
 
     assert json.loads(request.body) == found.request
     assert not request.losses

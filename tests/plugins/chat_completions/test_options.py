@@ -9,7 +9,7 @@ import pytest
 
 from interlingua._plugins.registry import Registry
 from interlingua.errors import CapabilityError
-from interlingua.plugins import write_request
+from interlingua.plugins import build_request
 from interlingua.types.blocks import ImageBlock, MediaSource, TextBlock
 from interlingua.types.factories import user
 from interlingua.types.messages import Message
@@ -103,7 +103,7 @@ def test_an_images_detail_is_a_word_of_the_service() -> None:
     large = user([TextBlock(text="See."), ImageBlock(source=source, media_type="image/png", detail="original")])
 
     def detail(key: str, message: Message, **options: Any) -> tuple[Any, list[str]]:
-        made = write_request(Registry().provider(key), [message], [], RequestOptions(**options))
+        made = build_request(Registry().provider(key), [message], [], RequestOptions(**options))
         body = json.loads(made.body)
         part = (body.get("messages") or body["input"])[0]["content"][1]
         return part.get("detail") or part["image_url"].get("detail"), [loss.path for loss in made.losses]
@@ -126,7 +126,7 @@ def test_an_images_detail_is_a_word_of_the_service() -> None:
 def test_a_users_id_that_is_too_long_is_left_out(api: str, length: int, sent: bool) -> None:
     """openai/WIRE.md, Chat request: `safety_identifier` has at most 128 characters."""
     options = RequestOptions(model="gpt-5.2", api=api, user_id="u" * length)
-    made = write_request(Registry().provider("openai"), [user("x")], [], options)
+    made = build_request(Registry().provider("openai"), [user("x")], [], options)
 
     assert ("safety_identifier" in json.loads(made.body)) is sent
     assert [loss.path for loss in made.losses] == ([] if sent else ["options.user_id"])

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from interlingua.errors import CapabilityError, PluginError
-from interlingua.plugins import WireRequest, write_request
+from interlingua.plugins import WireRequest, build_request
 from interlingua.types.blocks import ImageBlock, MediaSource, TextBlock
 from interlingua.types.factories import user
 from interlingua.types.options import RequestOptions
@@ -24,7 +24,7 @@ PICTURE = ImageBlock(source=MediaSource(kind="base64", data="iVBORw0KGgo="), med
 
 
 def _asked(key: str, model: str, **options: Any) -> tuple[dict[str, Any], WireRequest]:
-    request = write_request(provider(key), [user("x")], [READ], RequestOptions(model=model, **options))
+    request = build_request(provider(key), [user("x")], [READ], RequestOptions(model=model, **options))
     return json.loads(request.body), request
 
 
@@ -154,7 +154,7 @@ def test_stop_sequences_of_grok_models(model: str, sent: list[str] | None) -> No
 )  # fmt: skip
 def test_pictures_go_to_models_that_see(key: str, model: str, sees: bool) -> None:
     shown = [user([TextBlock(text="What is this?"), PICTURE])]
-    request = write_request(provider(key), shown, [], RequestOptions(model=model))
+    request = build_request(provider(key), shown, [], RequestOptions(model=model))
 
     assert (b"image_url" in request.body) is sees
     assert bool(request.losses) is not sees
@@ -178,7 +178,7 @@ def test_a_users_preset_has_profiles_too() -> None:
     )
 
     def sent(model: str) -> dict[str, Any]:
-        request = write_request(target, [user("x")], [], RequestOptions(model=model, effort="low", seed=1))
+        request = build_request(target, [user("x")], [], RequestOptions(model=model, effort="low", seed=1))
         body: dict[str, Any] = json.loads(request.body)
         return body
 

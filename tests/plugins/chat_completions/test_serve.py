@@ -9,7 +9,7 @@ import pytest
 
 from interlingua._response.decode import StreamDecoder
 from interlingua.errors import CallerError, PluginError
-from interlingua.plugins import Registry, RequestContext, SseFramer, WireRequest, write_request
+from interlingua.plugins import Registry, RequestContext, SseFramer, WireRequest, build_request
 from interlingua.types import (
     BlockEnd,
     Message,
@@ -84,7 +84,7 @@ def test_a_request_is_written_back_as_it_was(key: str) -> None:
     read = _read(asked, key)
     messages, options, losses = read.for_upstream(key, "chat", "m-1")
     provider = REGISTRY.provider(key)
-    wire = json.loads(write_request(provider, messages, read.tools, options).body)
+    wire = json.loads(build_request(provider, messages, read.tools, options).body)
 
     assert losses == ()
     assert wire["messages"][0]["content"] in ("Be brief.", [{"type": "text", "text": "Be brief."}])

@@ -13,7 +13,7 @@ from interlingua.errors import (
     RateLimitError,
     ServerError,
 )
-from interlingua.plugins import WireResponse, write_request
+from interlingua.plugins import WireResponse, build_request
 from interlingua.types.blocks import AudioBlock, ContentBlock, ImageBlock, MediaSource, TextBlock, ThinkingBlock
 from interlingua.types.factories import tool_result, user
 from interlingua.types.messages import Message, StopReason
@@ -64,7 +64,7 @@ def _read(name: str) -> Message:
 def _asked(messages: list[Message], api: str, **options: object) -> bytes:
     tools = [READ] if options.pop("tools", False) else []
     asked = RequestOptions(**{"model": MODELS[api], "api": api} | options)  # type: ignore[arg-type]
-    return write_request(PROVIDER, messages, tools, asked).body
+    return build_request(PROVIDER, messages, tools, asked).body
 
 
 @pytest.mark.parametrize("name", ANSWERS)

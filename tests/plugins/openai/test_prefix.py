@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from interlingua.plugins import write_request
+from interlingua.plugins import build_request
 from interlingua.types.factories import assistant, system, user
 from interlingua.types.messages import Message, Origin
 from interlingua.types.options import RequestOptions
@@ -31,7 +31,7 @@ apis = pytest.mark.parametrize("api", LISTS)
 
 
 def asked(messages: list[Message], api: str, model: str) -> bytes:
-    return write_request(PROVIDER, messages, [READ], RequestOptions(model=model, api=api)).body
+    return build_request(PROVIDER, messages, [READ], RequestOptions(model=model, api=api)).body
 
 
 def talks(api: str) -> Callable[[Callable[..., None]], Callable[..., None]]:

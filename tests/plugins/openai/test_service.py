@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from interlingua.plugins import ConnectionSettings, WireRequest, WireResponse, write_request
+from interlingua.plugins import ConnectionSettings, WireRequest, WireResponse, build_request
 from interlingua.types.messages import Message, Role
 from interlingua.types.options import RequestOptions
 from tests.plugins.openai.wire import PROVIDER
@@ -28,7 +28,7 @@ def test_without_a_key_nothing_is_signed() -> None:
 
 def test_token_count_and_model_list() -> None:
     options = RequestOptions(model="gpt-5.5", stream=True)
-    request = write_request(PROVIDER, [Message(role=Role.USER, content="go")], [], options)
+    request = build_request(PROVIDER, [Message(role=Role.USER, content="go")], [], options)
     made = PROVIDER.auxiliary_request("count_tokens", {"request": request})
     assert made is not None
     assert made.path == "/responses/input_tokens"

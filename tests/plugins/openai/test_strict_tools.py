@@ -17,7 +17,7 @@ from openai.lib._pydantic import to_strict_json_schema
 from pydantic import BaseModel
 
 from interlingua.errors import CapabilityError
-from interlingua.plugins import RequestContext, WireRequest, write_request
+from interlingua.plugins import RequestContext, WireRequest, build_request
 from interlingua.types.factories import user
 from interlingua.types.messages import Message, Origin
 from interlingua.types.options import RequestOptions
@@ -54,7 +54,7 @@ def tool(schema: dict[str, Any]) -> ToolDefinition:
 def asked(api: str, strict: Any, *tools: ToolDefinition) -> WireRequest:
     extra = {} if strict is None else {"strict_tools": strict}
     options = RequestOptions(model=MODEL, api=api, effort="none", provider_options=extra)
-    return write_request(PROVIDER, [user("go")], tools, options)
+    return build_request(PROVIDER, [user("go")], tools, options)
 
 
 def functions(request: WireRequest) -> list[dict[str, Any]]:
@@ -224,7 +224,7 @@ def test_a_null_that_stands_for_absence_is_absent_again_and_goes_back_as_it_came
     assert not validate_input(LOOK, call.input)
     (same,) = streamed(api, request, raw).tool_calls
     assert (same.input, same.raw_input) == (call.input, call.raw_input)
-    again = write_request(PROVIDER, [user("go"), message], [LOOK], RequestOptions(model=MODEL, api=api))
+    again = build_request(PROVIDER, [user("go"), message], [LOOK], RequestOptions(model=MODEL, api=api))
     assert json.dumps(raw) in again.body.decode()
     assert answered(api, asked(api, None, LOOK), raw).tool_calls[0].input == json.loads(raw)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from interlingua.plugins import write_request
+from interlingua.plugins import build_request
 from interlingua.types.blocks import TextBlock, ToolUseBlock
 from interlingua.types.factories import tool_result, user
 from interlingua.types.messages import Message, MessageMetadata, Provenance, Role, Usage
@@ -38,8 +38,8 @@ def test_own_state_comes_back_after_another_origin_spoke(api: str) -> None:
     own = driving.streamed(PROVIDER, found.body, context(model, api))
     options = RequestOptions(model=model, api=api)
     before = [user("q"), own, *(tool_result(call, "r") for call in own.tool_calls), user("now you")]
-    then = write_request(PROVIDER, before, [READ], options).body
-    now = write_request(PROVIDER, [*before, *_other(), user("back to you")], [READ], options).body
+    then = build_request(PROVIDER, before, [READ], options).body
+    now = build_request(PROVIDER, [*before, *_other(), user("back to you")], [READ], options).body
     earlier = elements(then, place)
 
     assert elements(now, place)[: len(earlier)] == earlier

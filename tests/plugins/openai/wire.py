@@ -14,7 +14,7 @@ from typing import Any
 from interlingua._plugins.registry import Registry
 from interlingua._response.decode import StreamDecoder
 from interlingua._response.framing import framer
-from interlingua.plugins import RequestContext, WireRequest, WireResponse, write_request
+from interlingua.plugins import RequestContext, WireRequest, WireResponse, build_request
 from interlingua.types.messages import Message, Origin
 from interlingua.types.options import RequestOptions
 
@@ -128,7 +128,7 @@ def _cut(text: str, size: int) -> list[str]:
 
 def request(messages: list[Message], *, tools: Any = (), **options: Any) -> WireRequest:
     options = {"model": MODEL, "api": "responses"} | options
-    return write_request(PROVIDER, messages, list(tools), RequestOptions(**options))
+    return build_request(PROVIDER, messages, list(tools), RequestOptions(**options))
 
 
 def body_of(messages: list[Message], **options: Any) -> dict[str, Any]:

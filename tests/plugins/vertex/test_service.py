@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from interlingua.errors import AuthenticationError, CallerError, CapabilityError, PluginError
-from interlingua.plugins import Connection, ConnectionSettings, HttpRequest, WireRequest, WireResponse, write_request
+from interlingua.plugins import Connection, ConnectionSettings, HttpRequest, WireRequest, WireResponse, build_request
 from interlingua.types.factories import user
 from interlingua.types.options import RequestOptions
 from interlingua_vertex import plugin
@@ -23,7 +23,7 @@ PROJECT = {"GOOGLE_CLOUD_PROJECT": "p"}
 
 
 def asked(model: str, **options: Any) -> WireRequest:
-    return write_request(VERTEX, [user("q")], [], RequestOptions(model=model, **options))
+    return build_request(VERTEX, [user("q")], [], RequestOptions(model=model, **options))
 
 
 def connected(environ: Mapping[str, str] = PROJECT, *, key: str | None = None, **options: Any) -> Connection:

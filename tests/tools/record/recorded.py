@@ -14,7 +14,7 @@ import pytest
 from interlingua._http.client import AsyncClient, Client
 from interlingua._plugins.provider import Provider
 from interlingua.errors import ProviderError
-from interlingua.plugins import write_request
+from interlingua.plugins import build_request
 from interlingua.types.blocks import ToolUseBlock
 from interlingua.types.factories import tool_result, user
 from interlingua.types.messages import Message
@@ -123,7 +123,7 @@ def next_turn(chosen: Provider, one: Recorded, message: Message) -> bytes:
     """Return the body of the request that follows a message: its calls answered, and another question."""
     results = [tool_result(call, "r") for call in message.tool_calls]
     options = RequestOptions(model=one.cast.model, api=one.wire.api, max_tokens=16)
-    return write_request(chosen, [user("q"), message, *results, user("n")], [], options).body
+    return build_request(chosen, [user("q"), message, *results, user("n")], [], options).body
 
 
 def essence(message: Message) -> tuple[Any, ...]:

@@ -163,7 +163,7 @@ class RequestDraft:
         watch: PrefixWatch | None = None,
         model_info: Callable[[], ModelInfo | None] = lambda: None,
     ) -> WireRequest:
-        """Write the request, once, and set `wire` and `context`.
+        """Build the request, once, and set `wire` and `context`.
 
         Without `fetched`, the contents of `urls`, it is a preview in which the URLs appear instead. `watch` reports
         prompt caches that this request loses.
@@ -184,7 +184,7 @@ class RequestDraft:
                 messages, smaller = enforce_media_limits(messages, media, self.target, downscale=downscale)
                 self.provider.log_losses(smaller, messages[0].session_id)
                 lost += smaller + unfetched
-            self.wire = _write(self.provider, self.target, conversation, messages, self.tools, self.options, lost)
+            self.wire = _build(self.provider, self.target, conversation, messages, self.tools, self.options, lost)
             conversation.note_written(self.target, len(self.wire.body))
         if watch is not None:
             watch.check(conversation.messages, self.provider, self.tools, self.options, model_info)
@@ -218,7 +218,7 @@ class RequestDraft:
                 raise CapabilityError(f"{key}:{model} does not support {what}", path=what, provider=key, model=model)
 
 
-def write_request(
+def build_request(
     provider: Provider,
     messages: Sequence[Message],
     tools: Sequence[ToolDefinition],
@@ -226,15 +226,15 @@ def write_request(
     *,
     cache: ConversationCache | None = None,
 ) -> WireRequest:
-    """Write a provider's request for these messages, with its losses, without checking rules or media.
+    """Build a provider's request for these messages, with its losses, without checking rules or media.
 
     For callers that have a `Provider` and no client: tests, wire linters, the swap matrix.
 
     Args:
-        provider: writes the request.
+        provider: the provider to send it to.
         messages: the conversation.
-        tools: those offered.
-        options: of the request.
+        tools: the tools to offer.
+        options: the options of the request.
         cache: reuse what it holds of the conversation, as a client does; None encodes every message.
 
     Raises:
@@ -242,7 +242,7 @@ def write_request(
     """
     target = provider.target(options)
     with ConversationState(messages) if cache is None else cache.claim(messages) as conversation:
-        return _write(provider, target, conversation, conversation.messages, tools, options, ())
+        return _build(provider, target, conversation, conversation.messages, tools, options, ())
 
 
 def estimate_tokens(
@@ -253,7 +253,7 @@ def estimate_tokens(
     return provider.estimate_input_tokens(projected, tools, options)
 
 
-def _write(
+def _build(
     provider: Provider,
     target: ProjectionTarget,
     conversation: ConversationState,
@@ -262,7 +262,7 @@ def _write(
     options: RequestOptions,
     lost: tuple[Loss, ...],
 ) -> WireRequest:
-    """Project the messages, have them written, and put the losses of all stations into the request, logged."""
+    """Project the messages, call the plugin, and put the losses of all steps into the request, logged."""
     projected, losses = conversation.project(target, messages).result()
     if messages and not projected:
         why = losses[0].reason if losses else "no message holds anything"

@@ -101,7 +101,7 @@ class BlockStart:
 
     Attributes:
         index: the block.
-        block: the block as far as it is known.
+        block: the parts of the block that are known so far.
     """
 
     type: ClassVar[Literal["block_start"]] = "block_start"

@@ -193,7 +193,7 @@ def user(
     documents: Iterable[Any] = (),
     session_id: str = DEFAULT_SESSION,
 ) -> Message:
-    """Make a user message of text, then images, audio, video and documents.
+    """Make a user message: the text first, then images, audio, video and documents.
 
     Args:
         text: the text, or ready blocks.

@@ -129,8 +129,8 @@ class Usage:
         output_tokens: all output, reasoning included; None when not reported.
         cached_input_tokens: part of input that was read from a cache.
         cache_creation_input_tokens: part of input that was written to a cache.
-        cache_creation_1h_input_tokens: part of the cache writes that are kept, and priced, for an hour.
-        audio_input_tokens: part of input that was audio, where the provider reports it.
+        cache_creation_1h_input_tokens: part of the cache writes that is kept for an hour, at its own price.
+        audio_input_tokens: part of input that was audio, if the provider reports it.
         cached_audio_input_tokens: part of the cached reads that was audio.
         reasoning_tokens: part of output that was reasoning.
         extra_units: units with separate prices, counted by name: the service's tools by use (`web_search`,

@@ -195,7 +195,7 @@ class RequestOptions:
         effort: how hard to think.
         thinking: True or False to switch reasoning on or off, if the model allows it.
         thinking_budget: maximum reasoning tokens, if the model takes a budget; 0 switches thinking off everywhere.
-        thinking_as_text: send reasoning of other models as text; off by default, because models imitate it.
+        thinking_as_text: send the reasoning of other models as text. Off by default, because models imitate it.
         downscale_images: shrink images that are too large for the target (needs Pillow, the extra `images`); off by
             default: an image that is too large is a CapabilityError.
         user_id: stable pseudonymous end-user id for the provider's abuse control.

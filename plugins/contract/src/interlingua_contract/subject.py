@@ -28,7 +28,7 @@ from interlingua.plugins import (
     Registry,
     RequestContext,
     WireRequest,
-    write_request,
+    build_request,
 )
 from interlingua.types import Message, ModelCapabilities, Origin, RequestOptions, ToolDefinition
 from interlingua_cli.cassettes import RecordedExchange, read_cassette
@@ -381,7 +381,7 @@ class Subject:
         Raises:
             CapabilityError: the wire cannot express it.
         """
-        return write_request(self.provider, messages, tools, aim.options(**options))
+        return build_request(self.provider, messages, tools, aim.options(**options))
 
     def body(self, aim: Aim, messages: Sequence[Message], tools: Sequence[ToolDefinition] = (), **options: Any) -> Any:
         """Write a request and return its body parsed."""

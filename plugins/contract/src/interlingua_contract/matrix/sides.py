@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 
 from interlingua.errors import CallerError, CapabilityError
-from interlingua.plugins import Connection, ConnectionSettings, Provider, Registry, WireRequest, write_request
+from interlingua.plugins import Connection, ConnectionSettings, Provider, Registry, WireRequest, build_request
 from interlingua.types import Message, ModelCapabilities, Origin, RequestOptions, ToolDefinition, assistant, user
 from interlingua_contract import json_paths
 
@@ -74,7 +74,7 @@ class Side:
         Raises:
             InterlinguaError: it cannot be said.
         """
-        return write_request(self.provider, messages, tools, self.options(model))
+        return build_request(self.provider, messages, tools, self.options(model))
 
     @cached_property
     def growing_path(self) -> json_paths.Path | None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from interlingua._request.conversation import ConversationCache
 from interlingua._request.project import project_conversation
 from interlingua.errors import CapabilityError, PluginError
-from interlingua.plugins import ConnectionSettings, WireRequest, estimate_tokens, write_request
+from interlingua.plugins import ConnectionSettings, WireRequest, build_request, estimate_tokens
 from interlingua.types import (
     Effort,
     Message,
@@ -75,17 +75,17 @@ def to_wire_is_deterministic(subject: Subject) -> Iterator[RuleFinding]:
         history, offered = drawn
         options = aim.options()
         cache = ConversationCache()  # as in a client: pieces that were encoded once are used again
-        first = write_request(subject.provider, history, offered, options, cache=cache).body
-        again = write_request(subject.provider, history, offered, attrs.evolve(options), cache=cache).body
+        first = build_request(subject.provider, history, offered, options, cache=cache).body
+        again = build_request(subject.provider, history, offered, attrs.evolve(options), cache=cache).body
         copies = [attrs.evolve(message) for message in history]
-        write_request(other, [user("something else")], [], attrs.evolve(options, max_tokens=77))
-        fresh = write_request(other, copies, offered, attrs.evolve(options)).body
+        build_request(other, [user("something else")], [], attrs.evolve(options, max_tokens=77))
+        fresh = build_request(other, copies, offered, attrs.evolve(options)).body
         if not first == again == fresh:
             raise LawBroken(f"bodies differ {_first_difference(first, again if again != first else fresh)}")
         varied = attrs.evolve(options, max_tokens=77)
         unknown = [attrs.evolve(message, id=f"01KAKDPZ{number:018d}") for number, message in enumerate(history)]
-        after = write_request(subject.provider, history, [], varied, cache=cache).body
-        alone = write_request(other, unknown, [], varied).body
+        after = build_request(subject.provider, history, [], varied, cache=cache).body
+        alone = build_request(other, unknown, [], varied).body
         if after != alone:
             raise LawBroken(f"with other options the body is still the one of before {_first_difference(after, alone)}")
 
@@ -160,7 +160,7 @@ def inputs_are_not_changed(subject: Subject) -> Iterator[RuleFinding]:
         listed, offered = list(history), [*drawn_tools, _PICKY_TOOL]
         options = aim.options(provider_options={"x_contract": {"a": [1]}})
         before = _snapshot(listed, offered, options)
-        write_request(subject.provider, listed, offered, options)
+        build_request(subject.provider, listed, offered, options)
         if _snapshot(listed, offered, options) != before:
             raise LawBroken("the messages, tools or options are not what they were before the call")
 
@@ -194,7 +194,7 @@ def hooks_have_no_side_effects(subject: Subject) -> Iterator[RuleFinding]:
         options = aim.options(user_id="u")
         with watch_side_effects() as effects:
             try:
-                write_request(subject.provider, history, [READ], options)
+                build_request(subject.provider, history, [READ], options)
             except CapabilityError:
                 return
         if effects:

@@ -20,7 +20,7 @@ from interlingua.errors import (
     RateLimitError,
     ServerError,
 )
-from interlingua.plugins import EMPTY, WireRequest, WireResponse, write_request
+from interlingua.plugins import EMPTY, WireRequest, WireResponse, build_request
 from interlingua.types import (
     ContentBlock,
     ErrorEvent,
@@ -117,7 +117,7 @@ def _said(value: Any) -> Any:
 def _written_again(subject: Subject, request: WireRequest, model: str) -> WireRequest:
     read = _read(subject, request)
     messages, options, _ = read.for_upstream(subject.key, request.api, read.options.model or model)
-    return write_request(subject.provider, messages, read.tools, options)
+    return build_request(subject.provider, messages, read.tools, options)
 
 
 @rule(
