@@ -109,7 +109,7 @@ class ConversationCache:
         self._lock = Lock()
 
     def claim(self, messages: Sequence[Message]) -> ConversationState:
-        """Return the conversation of these messages; no other request gets it before `release` or the end of its `with`.
+        """Return the conversation of these messages, which no other request gets before `release` or its `with` ends.
 
         Nothing waits: if another request has the conversation, all but resolved media is computed anew. An edited,
         forked or shortened conversation gets its own state, which begins with what was written of the same messages.
