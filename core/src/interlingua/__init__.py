@@ -25,24 +25,18 @@ _NAMES = {
     "_request.rules": "validate_conversation",
     "codec": "dumps_message loads_message",
     "errors": (
-        "APIConnectionError APITimeoutError AuthenticationError CallerError CapabilityError "
-        "InterlinguaError ProviderError RateLimitError WireError"
+        "APIConnectionError APITimeoutError AuthenticationError CallerError CapabilityError InterlinguaError "
+        "ProviderError RateLimitError WireError"
     ),
     "output": "Answer Partial",
     "transport": "Timeout",
-    "types.blocks": (
-        "AudioBlock CacheHint DocumentBlock ImageBlock TextBlock ThinkingBlock ToolResultBlock ToolUseBlock VideoBlock"
+    "types": (
+        "AudioBlock BlockEnd BlockStart CacheHint DocumentBlock ErrorEvent ImageBlock Message MessageComplete "
+        "MessageStatus Role SideEffects StopReason StreamEvent TextBlock TextDelta ThinkingBlock "
+        "ThinkingDelta ToolChoice ToolDefinition ToolResultBlock ToolUseBlock ToolUseEnd ToolUseInputDelta "
+        "ToolUseStart Usage UsageUpdate VideoBlock assistant audio_block document_block image_block system "
+        "tool_result tool_results user video_block"
     ),
-    "types.events": (
-        "BlockEnd BlockStart ErrorEvent MessageComplete StreamEvent TextDelta ThinkingDelta ToolUseEnd "
-        "ToolUseInputDelta ToolUseStart UsageUpdate"
-    ),
-    "types.factories": (
-        "assistant audio_block document_block image_block system tool_result tool_results user video_block"
-    ),
-    "types.messages": "Message MessageStatus Role StopReason Usage",
-    "types.options": "ToolChoice",
-    "types.tools": "SideEffects ToolDefinition",
 }
 
 if TYPE_CHECKING:
@@ -64,26 +58,18 @@ if TYPE_CHECKING:
     )
     from interlingua.output import Answer as Answer, Partial as Partial
     from interlingua.transport import Timeout as Timeout
-    from interlingua.types.blocks import (
-        AudioBlock as AudioBlock, CacheHint as CacheHint, DocumentBlock as DocumentBlock, ImageBlock as ImageBlock,
-        TextBlock as TextBlock, ThinkingBlock as ThinkingBlock, ToolResultBlock as ToolResultBlock,
-        ToolUseBlock as ToolUseBlock, VideoBlock as VideoBlock
+    from interlingua.types import (
+        AudioBlock as AudioBlock, BlockEnd as BlockEnd, BlockStart as BlockStart, CacheHint as CacheHint,
+        DocumentBlock as DocumentBlock, ErrorEvent as ErrorEvent, ImageBlock as ImageBlock, Message as Message,
+        MessageComplete as MessageComplete, MessageStatus as MessageStatus, Role as Role, SideEffects as SideEffects,
+        StopReason as StopReason, StreamEvent as StreamEvent, TextBlock as TextBlock, TextDelta as TextDelta,
+        ThinkingBlock as ThinkingBlock, ThinkingDelta as ThinkingDelta, ToolChoice as ToolChoice,
+        ToolDefinition as ToolDefinition, ToolResultBlock as ToolResultBlock, ToolUseBlock as ToolUseBlock,
+        ToolUseEnd as ToolUseEnd, ToolUseInputDelta as ToolUseInputDelta, ToolUseStart as ToolUseStart, Usage as Usage,
+        UsageUpdate as UsageUpdate, VideoBlock as VideoBlock, assistant as assistant, audio_block as audio_block,
+        document_block as document_block, image_block as image_block, system as system, tool_result as tool_result,
+        tool_results as tool_results, user as user, video_block as video_block
     )
-    from interlingua.types.events import (
-        BlockEnd as BlockEnd, BlockStart as BlockStart, ErrorEvent as ErrorEvent, MessageComplete as MessageComplete,
-        StreamEvent as StreamEvent, TextDelta as TextDelta, ThinkingDelta as ThinkingDelta, ToolUseEnd as ToolUseEnd,
-        ToolUseInputDelta as ToolUseInputDelta, ToolUseStart as ToolUseStart, UsageUpdate as UsageUpdate
-    )
-    from interlingua.types.factories import (
-        assistant as assistant, audio_block as audio_block, document_block as document_block,
-        image_block as image_block, system as system, tool_result as tool_result, tool_results as tool_results,
-        user as user, video_block as video_block
-    )
-    from interlingua.types.messages import (
-        Message as Message, MessageStatus as MessageStatus, Role as Role, StopReason as StopReason, Usage as Usage
-    )
-    from interlingua.types.options import ToolChoice as ToolChoice
-    from interlingua.types.tools import SideEffects as SideEffects, ToolDefinition as ToolDefinition
     # fmt: on
 
     __version__: str
