@@ -139,7 +139,7 @@ def _histories_in_turn(
 
 def _bytes_or_refusal(provider: Any, messages: Any, tools: Any, options: Any, cache: ConversationCache | None) -> bytes:
     try:
-        return write_request(provider, messages, tools, options, cache=cache).body
+        return build_request(provider, messages, tools, options, cache=cache).body
     except CapabilityError as refused:
         return str(refused).encode()
 
