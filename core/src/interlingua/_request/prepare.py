@@ -20,7 +20,7 @@ from interlingua._request.media import Fetched, resolve_references, urls_to_fetc
 from interlingua._request.prefix import PrefixWatch
 from interlingua._request.project import locate_losses, project_conversation
 from interlingua._request.rules import i23_tool_names_are_unique
-from interlingua._request.wire_names import wire_tools
+from interlingua._request.wire_names import wire_name, wire_tools
 from interlingua.errors import CallerError, CapabilityError, InvalidConversationError
 from interlingua.types.factories import user
 from interlingua.types.messages import Message, Origin, RoutingDecision
@@ -272,6 +272,8 @@ def _build(
     if tools:
         tools, names, lost_tools = wire_tools(tools, target)
         losses = (*losses, *lost_tools)
+        if names and isinstance(options.tool_choice, ToolChoice):  # the choice goes by the name that the tool has there
+            options = attrs.evolve(options, tool_choice=ToolChoice(wire_name(options.tool_choice.name, target)))
     can, wanted = target.capabilities, options.max_tokens or 0
     most = 0 if can.assumed and "max_output_tokens" not in options.capabilities else can.max_output_tokens
     if 0 < most < wanted:
