@@ -18,11 +18,9 @@ APIS = [
     (key, api) for key in KEYS for api in REGISTRY.provider(key).connection(ConnectionSettings(environ={})).endpoints
 ]
 LONG = f"mcp__{'search_' * 20}all"  # longer than any service's limit on names
-OTHER = ToolDefinition(name="look_up", description="Looks a word up.", input_schema={"type": "object"}, side_effects=SideEffects.READ)
 SCHEMA = {"type": "object", "properties": {"word": {"type": "string"}}, "required": ["word"]}
-TOOL = WireTool(
-    name=LONG, description="Searches.", input_schema=SCHEMA, side_effects=SideEffects.READ, api="elsewhere"
-)
+OTHER = ToolDefinition(name="look_up", description="", input_schema=SCHEMA, side_effects=SideEffects.READ)
+TOOL = WireTool(name=LONG, description="Searches.", input_schema=SCHEMA, side_effects=SideEffects.READ, api="elsewhere")
 pytestmark = pytest.mark.usefixtures("quiet")
 
 

@@ -120,15 +120,20 @@ def test_case_18_what_a_proxy_does_not_report_is_unknown() -> None:
         ("model_context_window_exceeded", StopReason.CONTEXT_WINDOW),
         ("sensitive", StopReason.OTHER),
         ("brand_new", StopReason.OTHER),
-        (None, StopReason.OTHER),
     ],
 )
-def test_case_20_stop_reasons(raw: str | None, expected: StopReason) -> None:
+def test_case_20_stop_reasons(raw: str, expected: StopReason) -> None:
     one = read(whole([{"type": "text", "text": "x"}], stop_reason=raw))
     other = streamed(START, *said("x"), ended(raw), STOP)
 
     for message in (one, other):
         assert (message.metadata.stop_reason, message.metadata.stop_reason_raw) == (expected, raw)
+
+
+def test_case_20_a_stream_that_ends_without_a_reason_ended_for_an_unknown_one() -> None:
+    """A whole answer without one is not complete: test_unfinished_answers.py."""
+    message = streamed(START, *said("x"), ended(None), STOP)
+    assert (message.metadata.stop_reason, message.metadata.stop_reason_raw) == (StopReason.OTHER, None)
 
 
 def _limited(**headers: str) -> RateLimitError:

@@ -359,7 +359,7 @@ def test_own_blocks_go_back_as_they_came() -> None:
         {"toolUse": {"toolUseId": "t1", "name": "read_file", "input": {"b": 1, "a": [None, 0.5]}}},
     ]
     own = read({"output": {"message": {"role": "assistant", "content": content}}, "stopReason": "tool_use"})
-    request = asked([user("q"), own, tool_result(own.tool_calls[0], "r")], [READ])
+    request = asked([user("q"), own, tool_result(own.tool_calls[0], "r")], [READ], thinking=True)
     sent = json.loads(request.body)["messages"][1]["content"]
     assert (json.dumps(sent), request.losses) == (json.dumps(content), ())
 

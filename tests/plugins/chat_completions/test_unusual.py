@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from interlingua.errors import BadRequestError, ProviderError, RateLimitError, ServerError
+from interlingua.errors import BadRequestError, OverloadedError, ProviderError, RateLimitError, ServerError
 from interlingua.plugins import WireResponse
 from interlingua.types.blocks import OpaqueBlock, TextBlock, ThinkingBlock
+from interlingua.types.messages import MessageStatus
 from tests.plugins.chat_completions.support import (
     body,
     calls_of,
@@ -156,3 +157,36 @@ def test_a_first_chunk_of_filter_results_is_no_failure() -> None:
     results = {"choices": [], "prompt_filter_results": [{"prompt_index": 0}]}
     late = {"choices": [{"index": 0, "finish_details": None, "content_filter_result": {"error": {"code": "x"}}}]}
     assert streamed([results, chunk({"content": "a"}), late, chunk({}, "stop")]).text == "a"
+
+
+# As OpenRouter answered when its upstream broke off: a 200, the error inside the choice (review of other suites).
+BROKEN_OFF = {"code": 502, "message": "Error processing stream", "metadata": {"error_type": "provider_unavailable"}}
+
+
+@pytest.mark.parametrize("finish", [None, "error"])
+def test_an_error_inside_a_choice_is_an_error_with_the_text_kept(finish: str | None) -> None:
+    answer = {"choices": [{"index": 0, "message": {"content": "Half a"}, "finish_reason": finish, "error": BROKEN_OFF}]}
+    with pytest.raises(OverloadedError, match="Error processing stream") as caught:
+        whole(answer)
+    assert caught.value.partial is not None
+    assert (caught.value.partial.text, caught.value.partial.metadata.status) == ("Half a", MessageStatus.ERROR)
+
+    last = chunk({"content": " a"})
+    last["choices"][0] |= {"error": BROKEN_OFF, "finish_reason": finish}
+    with pytest.raises(OverloadedError, match="Error processing stream") as cut:
+        decoded(sse([chunk({"content": "Half"}), last])).message()
+    assert cut.value.partial is not None
+    assert cut.value.partial.text == "Half a"
+
+
+def test_a_whole_answer_without_a_finish_reason_is_not_complete() -> None:
+    """Recorded from OpenRouter, cut at the limit: `finish_reason` and the upstream's own are null."""
+    message = whole({"choices": [{"index": 0, "message": {"content": "These pacts"}, "finish_reason": None}]})
+    stated = whole({"choices": [{"index": 0, "message": {"content": "All."}, "finish_reason": ""}]})
+
+    assert (message.text, message.metadata.status, message.metadata.stop_reason) == (
+        "These pacts",
+        MessageStatus.PARTIAL,
+        None,
+    )
+    assert stated.metadata.status is MessageStatus.COMPLETE  # recorded: a proxy with the empty word

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from math import isfinite
 
 from interlingua._plugins.wire import WireResponse
 from interlingua.errors import (
@@ -69,7 +70,9 @@ def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> floa
     """Return `retry-after-ms` or `retry-after` (seconds or an HTTP date) in seconds; None if absent or unreadable."""
     for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
         with suppress(KeyError, ValueError):
-            return max(float(headers[name]) / unit, 0.0)
+            if isfinite(seconds := float(headers[name]) / unit):
+                return max(seconds, 0.0)
+            return None
     try:
         date = parsedate_to_datetime(headers.get("retry-after", ""))
     except ValueError:

@@ -272,7 +272,7 @@ def _build(
     if tools:
         tools, names, lost_tools = wire_tools(tools, target)
         losses = (*losses, *lost_tools)
-        if names and isinstance(options.tool_choice, ToolChoice):  # the choice goes by the name that the tool has there
+        if names and isinstance(options.tool_choice, ToolChoice):  # the tool's name in this request
             options = attrs.evolve(options, tool_choice=ToolChoice(wire_name(options.tool_choice.name, target)))
     can, wanted = target.capabilities, options.max_tokens or 0
     most = 0 if can.assumed and "max_output_tokens" not in options.capabilities else can.max_output_tokens

@@ -42,6 +42,7 @@ _BY_TYPE: dict[str, type[ProviderError]] = {
 _SHOULD_RETRY = {"true": True, "false": False}  # WIRE.md, Errors
 _ENVELOPE = ("error", "message", "detail")
 _SPEND_CODES = ("enforced_spend_limit_reached", "contract_spend_limit_reached")
+_SPENT = "credit balance is too low"  # a 400 of the broad type
 _TOO_LONG_HERE = "prompt is too long"  # clients look for these words to shorten their history
 _TOO_LONG = (
     "prompt is too long",
@@ -114,7 +115,7 @@ def _text(value: Any) -> str | None:
 
 
 def _class_of(kind: str, message: str, code: str | None, status: int | None) -> type[ProviderError]:
-    if code in _SPEND_CODES:
+    if code in _SPEND_CODES or _SPENT in message.lower():
         return QuotaExceededError
     if any(phrase in message.lower() for phrase in _TOO_LONG):
         return ContextWindowExceededError

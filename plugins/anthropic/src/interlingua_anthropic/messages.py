@@ -36,6 +36,7 @@ from interlingua.types import (
     ToolResultBlock,
     ToolUseBlock,
 )
+from interlingua_anthropic.claude_tools import fit_error
 
 _ASSISTANT, _SYSTEM = Role.ASSISTANT, Role.SYSTEM  # an enum's member is found by a slow call before Python 3.12
 MAX_MARKS = 4
@@ -51,7 +52,6 @@ _FIRST_USER = b'{"type":"text","text":"(The conversation begins with the assista
 _NO_ANSWER = b'{"type":"text","text":"(No answer.)"}'
 _OPEN = {role: b'{"role":"%s","content":[' % role.encode() for role in ("user", "assistant", "system")}
 _NEXT = {role: b"]}," + opened for role, opened in _OPEN.items()}
-THINKING = (ThinkingBlock, RedactedThinkingBlock)
 _WAITING = (StopReason.PAUSE_TURN, StopReason.TOOL_USE)  # the next answer brings the result
 
 
@@ -221,19 +221,19 @@ def _result(block: ToolResultBlock, index: int, rows: list[BlockLoss]) -> dict[s
     content = []
     for part in block.content:
         if isinstance(part, TextBlock) and (not part.text or part.text.isspace()):
-            reason = "blank text in a result, which this wire refuses, was left out"
-            rows.append(BlockLoss(index, block.type, "rewritten", reason))
+            blank = "blank text in a result, which this wire refuses, was left out"
+            rows.append(BlockLoss(index, block.type, "rewritten", blank))
         else:
             content.append(part)
-    inner: Any
-    if len(content) == 1 and type(content[0]) is TextBlock:
-        inner = content[0].text
-    else:
-        inner = [_result_part(part) for part in content]
+    parts, is_error, reason = fit_error(content, is_error=block.is_error)
+    if reason is not None:
+        rows.append(BlockLoss(index, block.type, "rewritten", reason))
+    alone = len(parts) == 1 and type(parts[0]) is TextBlock
+    inner: Any = parts[0].text if alone else [_result_part(part) for part in parts]
     element: dict[str, Any] = {"type": "tool_result", "tool_use_id": block.tool_use_id}
     if inner:
         element["content"] = inner
-    if block.is_error:
+    if is_error:
         element["is_error"] = True
     return element
 
@@ -369,27 +369,6 @@ def _cites(part: Any) -> bool:
 
 
 # ---- all messages
-
-
-def turn_in_progress(messages: Sequence[Message]) -> list[int]:
-    """Return the places of the assistant messages that the next answer continues; empty if the user began a turn.
-
-    Calls and their results do not end a turn.
-    """
-    places: list[int] = []
-    asked = answered = False  # the user spoke, results came: behind the assistant message to be seen next
-    for at in range(len(messages) - 1, -1, -1):
-        role = messages[at].role
-        if role is _ASSISTANT:
-            if asked and not answered:
-                break
-            places.insert(0, at)
-            asked = answered = False
-        elif role is Role.TOOL:
-            answered = True
-        elif role is Role.USER:
-            asked = True
-    return places
 
 
 def to_wire_turns(

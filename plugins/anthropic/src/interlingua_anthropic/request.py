@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-import attrs
-
 from interlingua.errors import CapabilityError
 from interlingua.plugins import (
     FrozenDict,
@@ -19,7 +17,6 @@ from interlingua.plugins import (
     json_object,
     json_object_with,
     message_loss,
-    nearest_effort,
     option_loss,
 )
 from interlingua.types import (
@@ -32,16 +29,16 @@ from interlingua.types import (
     ToolDefinition,
     ToolUseBlock,
 )
+from interlingua_anthropic.claude_thinking import is_forced, plan_thinking
+from interlingua_anthropic.claude_tools import ECHO, fit_tools, rename_calls
 from interlingua_anthropic.messages import (
     MAX_MARKS,
-    THINKING,
     MessageElements,
     MessagesTurns,
     SpentMarks,
     cache_control,
     encode_messages,
     to_wire_turns,
-    turn_in_progress,
 )
 from interlingua_anthropic.models import API, capabilities_of, facts_of
 
@@ -49,10 +46,6 @@ SAMPLING_VERSION = "2023-06-01"  # the only live one that still takes temperatur
 # above 21,333 tokens the service wants a stream; an answer that is not streamed stays well below
 _UNSTREAMED_DEFAULT = 16_384
 _ANSWER_TOKENS = 4096  # above a thinking budget the caller set
-_BEGUN_WITHOUT = (
-    "the turn in progress begins without thinking, and in the middle of a turn none may begin; the next turn can think"
-)
-_BEGUN_WITH = "the turn in progress began with thinking and continues with it; thinking=False leaves it out"
 _SAMPLING = ("temperature", "top_p", "top_k")
 MAX_BODY = 32 * 1024 * 1024
 _HEADERS = {
@@ -62,10 +55,6 @@ _HEADERS = {
     "user_profile_id": "anthropic-user-profile-id",
 }
 _CHOICES = {"auto": "auto", "none": "none", "required": "any"}
-MIN_BUDGET = 1024
-EFFORTS = ("low", "medium", "high", "xhigh", "max")
-_BUDGETS = {"low": 2048, "medium": 8192, "high": 16384, "xhigh": 32000, "max": 32000}
-_ANY_THINKING = ("adaptive", "disabled", "enabled")
 _KEPT = ("type", "properties", "required", "items", "enum", "const", "anyOf", "allOf", "$ref", "$defs", "title",
          "description")  # fmt: skip
 _FORMATS = ("date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid")
@@ -83,22 +72,23 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
     (WIRE.md, Connection).
 
     Raises:
-        CapabilityError: the model rejects an option, or the request is too large.
+        CapabilityError: the model rejects an option or a tool's schema, or the request is too large.
     """
     facts = facts_of(options.model)
-    losses: list[Loss] = []
+    fitted = fit_tools(tools)
+    tools, messages = fitted.tools, rename_calls(messages, fitted.names)
+    losses: list[Loss] = [*fitted.losses]
     extra: dict[str, Any] = dict(options.provider_options)
     headers = _headers(extra)
     max_tokens = _max_tokens(options)
     fields: dict[str, Json] = {"model": dumps(options.model), "max_tokens": dumps(max_tokens)}
     lost: list[Loss] = []
-    thinking, effort, bare = _thinking(messages, options, max_tokens, lost)
-    turns = _conversation(messages, tools, extra.pop("tools", None) or (), options, fields, losses, bare=bare)
+    plan = plan_thinking(messages, options, facts, max_tokens, lost)
+    turns = _conversation(messages, tools, extra.pop("tools", None) or (), options, fields, losses, bare=plan.bare)
     _add_betas(headers, turns.betas)
     losses += lost
-    _output(thinking, effort, options, fields, losses)
-    thinks = thinking["type"] != "disabled" if thinking else facts.get("thinking_omitted") in ("always", "on")
-    _sampling(options, facts, fields, headers, losses, thinks=thinks)
+    _output(plan.thinking, plan.effort, options, fields, losses)
+    _sampling(options, facts, fields, headers, losses, thinks=plan.thinks(facts))
     _others(options, fields, losses)
     for name, value in extra.items():
         fields[name] = dumps(value)
@@ -112,7 +102,7 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
         losses=tuple(losses),
         api=API,
         stream=options.stream,
-        echo={"prefix": turns.prefix} if turns.prefix else {},
+        echo={**({"prefix": turns.prefix} if turns.prefix else {}), **({ECHO: fitted.names} if fitted.names else {})},
     )
 
 
@@ -183,50 +173,6 @@ def _max_tokens(options: RequestOptions) -> int:
     if options.stream:
         return most
     return min(most, max(_UNSTREAMED_DEFAULT, (options.thinking_budget or 0) + _ANSWER_TOKENS))
-
-
-def _thinking(
-    messages: Sequence[Message], options: RequestOptions, max_tokens: int, losses: list[Loss]
-) -> tuple[dict[str, Any] | None, str | None, Sequence[int]]:
-    """Return `thinking`, `effort`, and the places of messages to send without thinking (WIRE.md, Thinking)."""
-    facts = facts_of(options.model)
-    thinking, effort = to_wire_thinking(options, facts, max_tokens, losses)
-    if thinking is None and facts.get("thinking_omitted") != "off":
-        return None, effort, ()
-    if thinking is not None and thinking["type"] not in ("enabled", "disabled"):
-        return thinking, effort, ()
-    turn = turn_in_progress(messages)
-    if thinking is None:
-        thinking, bare = _as_begun(messages, turn, options, max_tokens, losses)
-        return thinking, effort, bare
-    if thinking["type"] == "enabled":
-        if is_forced(options):
-            losses.append(option_loss("thinking", "dropped", "a forced tool choice is refused together with it"))
-        elif turn and type(messages[turn[0]].content[0]) not in THINKING:
-            asked = [name for name in ("thinking", "thinking_budget", "effort") if getattr(options, name) is not None]
-            losses.append(option_loss(asked[0], "dropped", _BEGUN_WITHOUT))
-        else:
-            return thinking, effort, ()
-        thinking = None
-    return thinking, effort, turn
-
-
-def _as_begun(
-    messages: Sequence[Message], turn: Sequence[int], options: RequestOptions, max_tokens: int, losses: list[Loss]
-) -> tuple[dict[str, Any] | None, Sequence[int]]:
-    """Return the `thinking` of a continued turn if the caller sets none, and the messages that lose their thinking."""
-    if not any(type(block) in THINKING for at in turn for block in messages[at].content):
-        return None, ()
-    thinking = None
-    if max_tokens > MIN_BUDGET:
-        thinking, _ = to_wire_thinking(attrs.evolve(options, thinking=True), facts_of(options.model), max_tokens, [])
-    adaptive = thinking is not None and thinking["type"] == "adaptive"
-    if not adaptive and type(messages[turn[0]].content[0]) not in THINKING:
-        return None, ()
-    if thinking is None or (not adaptive and is_forced(options)):
-        return None, turn
-    losses.append(option_loss("thinking", "rewritten", _BEGUN_WITH))
-    return thinking, ()
 
 
 def _output(
@@ -363,11 +309,6 @@ def tools_of_history(messages: Sequence[Message]) -> MessagesTools | None:
     return MessagesTools(bare, bare, SpentMarks())
 
 
-def is_forced(options: RequestOptions) -> bool:
-    """Return True if the request requires a call."""
-    return isinstance(options.tool_choice, ToolChoice) or options.tool_choice == "required"
-
-
 def to_wire_tool_choice(options: RequestOptions, facts: FrozenDict, losses: list[Loss]) -> dict[str, Any] | None:
     """Write the choice.
 
@@ -392,70 +333,6 @@ def to_wire_tool_choice(options: RequestOptions, facts: FrozenDict, losses: list
         else:
             choice["disable_parallel_tool_use"] = True
     return choice
-
-
-def to_wire_thinking(
-    options: RequestOptions, facts: FrozenDict, max_tokens: int, losses: list[Loss]
-) -> tuple[dict[str, Any] | None, str | None]:
-    """Return (`thinking`, `effort`), each None if it is not sent.
-
-    Raises:
-        CapabilityError: `max_tokens` is below the smallest budget.
-    """
-    accepted = tuple(facts.get("thinking", _ANY_THINKING))
-    effort: str | None = options.effort
-    if effort is not None and effort != "none":
-        effort = nearest_effort(effort, [name for name in EFFORTS if facts.get(f"effort_{name}", True)], losses)
-    if options.thinking is False or effort == "none":
-        return _off(None if effort == "none" else effort, accepted, facts, losses)
-    wants = options.thinking or options.thinking_budget is not None
-    if "adaptive" not in accepted:
-        if not wants and effort is None:
-            return None, None
-        if "enabled" not in accepted:
-            losses.append(option_loss("thinking", "dropped", "this model does not think"))
-            return None, None
-        return _budgeted(options, effort, max_tokens, losses), None
-    if options.thinking_budget is not None and "enabled" in accepted:
-        return _budgeted(options, effort, max_tokens, losses), effort
-    if options.thinking_budget is not None:
-        losses.append(option_loss("thinking_budget", "dropped", "this model decides its budget itself"))
-    return ({"type": "adaptive", "display": "summarized"} if wants else None), effort
-
-
-def _off(
-    effort: str | None, accepted: tuple[str, ...], facts: FrozenDict, losses: list[Loss]
-) -> tuple[dict[str, Any] | None, str | None]:
-    if "disabled" in accepted:
-        if effort is not None and "adaptive" not in accepted:
-            losses.append(option_loss("effort", "dropped", "this model has an effort only where it thinks"))
-            return {"type": "disabled"}, None
-        most = facts.get("thinking_disabled_max_effort")
-        if effort is not None and most is not None:
-            effort = nearest_effort(effort, EFFORTS[: EFFORTS.index(most) + 1], losses)
-        return {"type": "disabled"}, effort
-    if "between_tools" in accepted:
-        losses.append(option_loss("thinking", "rewritten", "this model's least is short notes between tool calls"))
-        return {"type": "between_tools"}, effort
-    losses.append(option_loss("thinking", "dropped", "this model always thinks; sent with low effort instead"))
-    return None, effort or "low"
-
-
-def _budgeted(options: RequestOptions, effort: str | None, max_tokens: int, losses: list[Loss]) -> dict[str, Any]:
-    if max_tokens <= MIN_BUDGET:
-        raise CapabilityError(
-            f"max_tokens={max_tokens} leaves no tokens for thinking; set it above {MIN_BUDGET}",
-            path="options.max_tokens",
-        )
-    wanted = options.thinking_budget
-    if wanted is None:  # half of the answer at most, or nothing would be left for the text
-        budget = max(min(_BUDGETS[effort or "medium"], max_tokens // 2), MIN_BUDGET)
-    else:
-        budget = max(min(wanted, max_tokens - 1), MIN_BUDGET)
-        if budget != wanted:
-            reason = f"a budget is at least {MIN_BUDGET} and below max_tokens; sent as {budget}"
-            losses.append(option_loss("thinking_budget", "rewritten", reason))
-    return {"type": "enabled", "budget_tokens": budget}
 
 
 def to_wire_schema(

@@ -10,6 +10,7 @@ from interlingua.plugins import RequestContext, WireResponse, dumps, loads
 from interlingua.types import (
     ContentBlock,
     Message,
+    MessageStatus,
     OpaqueBlock,
     RedactedThinkingBlock,
     StopReason,
@@ -35,7 +36,7 @@ _TRACED = ("id", "model", "stop_sequence", "stop_details", "container", "context
 
 
 def from_wire_response(response: WireResponse, context: RequestContext) -> Message:
-    """Return the message of an answer.
+    """Return the message of an answer; without a stop reason it is PARTIAL.
 
     Raises:
         ProviderError: an error object with status 200.
@@ -61,8 +62,9 @@ def from_wire_response(response: WireResponse, context: RequestContext) -> Messa
     stop = body.get("stop_reason")
     return context.message(
         blocks,
-        stop_reason=from_wire_stop(stop),
+        stop_reason=None if stop is None else from_wire_stop(stop),
         stop_reason_raw=stop_reason_text(stop),
+        status=MessageStatus.PARTIAL if stop is None else MessageStatus.COMPLETE,
         usage=from_wire_usage(raw_usage, blocks) if raw_usage else None,
         replay=({"calls": extras} if extras else {}) | prefix_replay(context),
         trace=trace_of(body, raw_usage or {}),

@@ -50,9 +50,8 @@ def to_wire_response(message: Message, context: ServeContext) -> WireResponse:
     body = {
         **envelope(context),
         "content": writer.content,
-        "stop_reason": to_wire_stop(
-            metadata.stop_reason, metadata.stop_reason_raw, context, called=bool(message.tool_calls)
-        ),
+        "stop_reason": metadata.stop_reason
+        and to_wire_stop(metadata.stop_reason, metadata.stop_reason_raw, context, called=bool(message.tool_calls)),
         "stop_sequence": trace.get("stop_sequence"),
         "usage": to_wire_usage(metadata.usage or Usage()),
     }

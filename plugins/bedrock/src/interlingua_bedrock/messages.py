@@ -32,8 +32,12 @@ from interlingua_bedrock.media import MEDIA, Media, to_wire_media
 from interlingua_bedrock.models import Family
 
 _ASSISTANT, _SYSTEM = Role.ASSISTANT, Role.SYSTEM  # an enum's member is found by a slow call before Python 3.12
+_THINKING = (ThinkingBlock, RedactedThinkingBlock)
 MAX_POINTS = 4
+_MAX_DOCUMENTS = 5  # of one message (WIRE.md, Media)
 _FIRST_USER = b'{"text":"(The conversation begins with the assistant.)"}'
+_BARE = "without thinking the turn in progress may hold none"
+_ALONE = "this model refuses an earlier turn that is nothing but thinking; it was left out"
 _BESIDE_DOCUMENT = b'{"text":"(See the document.)"}'
 _OPEN = {role: b'{"role":"%s","content":[' % role.encode() for role in ("user", "assistant")}
 
@@ -93,8 +97,10 @@ def encode_messages(messages: Sequence[Message], family: Family) -> list[Convers
     return encode_each(messages, ("bedrock", family), lambda message: to_wire_parts(message, family))
 
 
-def to_wire_parts(message: Message, family: Family, taken: frozenset[str] = frozenset()) -> ConverseParts:
-    """Write one message; `taken` holds the names of documents in earlier messages."""
+def to_wire_parts(
+    message: Message, family: Family, taken: frozenset[str] = frozenset(), *, bare: bool = False
+) -> ConverseParts:
+    """Write one message, `bare` without thinking; `taken` holds the names of documents in earlier messages."""
     by_model = message.role is _ASSISTANT
     parts: list[Any] = []
     rows: list[BlockLoss] = []
@@ -110,8 +116,10 @@ def to_wire_parts(message: Message, family: Family, taken: frozenset[str] = froz
         elif isinstance(block, ToolResultBlock):
             part = _result(block, index, rows, names, family)
             hint = hint or _inner_hint(block, index, rows)
-        elif isinstance(block, (ThinkingBlock, RedactedThinkingBlock)):
-            part = _thinking(block)
+        elif isinstance(block, _THINKING):
+            part = None if bare else _thinking(block)
+            if bare:
+                rows.append(BlockLoss(index, block.type, "dropped", _BARE))
         elif isinstance(block, OpaqueBlock):
             part = block.data
         elif isinstance(block, MEDIA) and not by_model:
@@ -174,7 +182,16 @@ def _result(
     block: ToolResultBlock, index: int, rows: list[BlockLoss], names: set[str], family: Family
 ) -> dict[str, Any]:
     content: list[Any] = []
-    for part in block.content:
+    given, is_error = block.content, block.is_error
+    if is_error and family.reasoning == "claude":
+        from interlingua_anthropic.claude_tools import fit_error  # noqa: PLC0415  for Claude alone
+
+        said = [part for part in given if not isinstance(part, TextBlock) or part.text.strip()]
+        fitted, is_error, why = fit_error(said, is_error=True)
+        if why is not None:
+            rows.append(BlockLoss(index, block.type, "rewritten", why))
+            given = tuple(fitted)
+    for part in given:
         if isinstance(part, TextBlock):
             if not part.text or part.text.isspace():
                 reason = "blank text in a result, which this wire refuses, was left out"
@@ -189,9 +206,9 @@ def _result(
             elif (made := to_wire_media(part, index, rows, names)) is not None:
                 content.append(made)
     element: dict[str, Any] = {"toolUseId": block.tool_use_id, "content": content}
-    if block.is_error and family.result_status:
+    if is_error and family.result_status:
         element["status"] = "error"
-    elif block.is_error:
+    elif is_error:
         reason = "only Claude and Nova have an error flag on results; the content alone shows the error"
         rows.append(BlockLoss(index, block.type, "rewritten", reason))
     return {"toolResult": element}
@@ -227,13 +244,29 @@ def _trimmed_end(message: Message, parts: list[Any]) -> bytes:
 # ---- all messages
 
 
-def to_wire_turns(messages: Sequence[Message], family: Family, spent: SpentPoints) -> ConverseTurns:
+def to_wire_turns(
+    messages: Sequence[Message],
+    family: Family,
+    spent: SpentPoints,
+    bare: Sequence[int] = (),
+    *,
+    thoughts_alone: bool = True,
+) -> ConverseTurns:
     """Join all messages: neighbours of one role share a turn, so that all results of one answer are in one turn.
 
+    Args:
+        messages: the projected conversation.
+        family: the maker's models.
+        spent: cache points already among the tools.
+        bare: places of the messages to write without thinking.
+        thoughts_alone: the model takes an earlier turn that is nothing but thinking.
+
     Raises:
-        CapabilityError: there are no messages other than the system prompt.
+        CapabilityError: there are no messages other than the system prompt, or a message has too many documents.
     """
     pieces = encode_messages(messages, family)
+    for at in bare:
+        pieces[at] = to_wire_parts(messages[at], family, bare=True)
     losses: list[Loss] = []
     _rename_documents(messages, pieces, family)
     for at, piece in enumerate(pieces):
@@ -249,8 +282,11 @@ def to_wire_turns(messages: Sequence[Message], family: Family, spent: SpentPoint
     leading = next((at for at, piece in enumerate(pieces) if piece.role != "system"), len(pieces))
     system = [part for piece in pieces[:leading] for part in piece.parts]
     turns: list[tuple[str, list[bytes]]] = []
+    left_out = () if thoughts_alone else _thoughts_alone(messages, pieces, leading)
+    for at in left_out:
+        losses.append(message_loss(at, _ALONE, messages[at].id))
     for at, piece in enumerate(pieces[leading:], leading):
-        if not piece.parts:
+        if not piece.parts or at in left_out:
             continue
         role = "user" if piece.role == "system" else piece.role
         if not turns and role == "assistant":
@@ -264,8 +300,33 @@ def to_wire_turns(messages: Sequence[Message], family: Family, spent: SpentPoint
     if not turns:
         text = "a request must contain a message in addition to the system prompt: add a user message"
         raise CapabilityError(text, path="messages")
+    _check_documents(turns)
     body = b",".join([_OPEN[role] + b",".join(parts) + b"]}" for role, parts in turns])
     return ConverseTurns(json_array(system) if system else None, b"[" + body + b"]", tuple(losses), turns[-1][0])
+
+
+def _check_documents(turns: Sequence[tuple[str, list[bytes]]]) -> None:
+    for _, parts in turns:
+        count = sum(part.startswith(b'{"document"') for part in parts)
+        if count > _MAX_DOCUMENTS:
+            text = (
+                f"a message has {count} documents and this wire takes {_MAX_DOCUMENTS}; spread them over several turns"
+            )
+            raise CapabilityError(text, path="messages")
+
+
+def _thoughts_alone(messages: Sequence[Message], pieces: Sequence[ConverseParts], leading: int) -> list[int]:
+    """Return the places of assistant turns that are nothing but thinking and that another turn follows."""
+    found: list[int] = []
+    turn: list[int] = []
+    for at, piece in enumerate(pieces[leading:], leading):
+        if piece.role == "assistant":
+            turn += [at] if piece.parts else []
+        elif piece.parts:
+            if all(isinstance(block, _THINKING) for place in turn for block in messages[place].content):
+                found += turn
+            turn = []
+    return found
 
 
 def _rename_documents(messages: Sequence[Message], pieces: list[ConverseParts], family: Family) -> None:

@@ -137,15 +137,16 @@ def model_of(name: str) -> ModelInfo | None:
 def capabilities_of(name: str) -> ModelCapabilities:
     """Return the capabilities of a model; a model that is not listed has the defaults, marked as assumed."""
     model = model_of(name)
+    named = family_of(name).named_choice
     if model is None:
-        return DEFAULTS
+        return DEFAULTS if named else attrs.evolve(DEFAULTS, supports_named_tool_choice=False)
     return attrs.evolve(
         DEFAULTS,
         assumed=False,
         max_context_tokens=model.max_context_tokens or 0,
         max_output_tokens=model.max_output_tokens or 0,
         supports_structured_output=not plain_name(name).startswith(_WITHOUT_SCHEMAS),
-        **{**_LIMITS, **model.capabilities},
+        **{"supports_named_tool_choice": named, **_LIMITS, **model.capabilities},
     )
 
 
@@ -163,6 +164,7 @@ class Family(NamedTuple):
         reasoning: `claude`, `nova`, `effort` (`reasoning_effort`), `config` (`reasoning_config`), "" if it is unknown.
         top_k: path of the field in `additionalModelRequestFields`, empty if none is known.
         result_status: a result has an error flag.
+        named_choice: a call of one tool can be demanded by its name.
         refused: media that only these models reject: `result video` in results, `s3 document` of the user in Amazon S3.
     """
 
@@ -170,16 +172,17 @@ class Family(NamedTuple):
     top_k: tuple[str, ...] = ()
     result_status: bool = False
     refused: tuple[str, ...] = ()
+    named_choice: bool = False
 
 
 _FAMILIES: tuple[tuple[str, Family], ...] = (
-    ("anthropic.", Family("claude", ("top_k",), True, ("s3 document",))),
-    ("amazon.nova-2", Family("nova", ("inferenceConfig", "topK"), True, ("result video",))),
-    ("amazon.nova", Family("", ("inferenceConfig", "topK"), True, ("result video",))),
+    ("anthropic.", Family("claude", ("top_k",), True, ("s3 document",), named_choice=True)),
+    ("amazon.nova-2", Family("nova", ("inferenceConfig", "topK"), True, ("result video",), named_choice=True)),
+    ("amazon.nova", Family("", ("inferenceConfig", "topK"), True, ("result video",), named_choice=True)),
     ("openai.gpt-oss", Family("effort")),
     ("qwen.", Family("config")),
     ("mistral.", Family("", ("top_k",))),
-    ("arn:", Family("", (), True)),
+    ("arn:", Family("", (), True, named_choice=True)),
 )
 
 

@@ -41,6 +41,7 @@ from interlingua_bedrock.models import API, Family, capabilities_of, facts_of, f
 from interlingua_bedrock.reasoning import ReasoningConfig, to_wire_reasoning
 from interlingua_bedrock.schema import complete_schema, to_wire_schema
 
+PROPERTIES = "properties"  # of the echo, as Claude's rules read it
 _SECTIONS = ("inferenceConfig", "additionalModelRequestFields", "outputConfig")
 _BYTES_PER_TOKEN = 3.6
 _PER_MESSAGE = 8
@@ -60,15 +61,28 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
     """
     facts, family = facts_of(options.model), family_of(options.model)
     losses: list[Loss] = []
+    names: Mapping[str, Mapping[str, str]] = {}
+    if tools and family.reasoning == "claude":
+        from interlingua_anthropic.claude_tools import fit_tools, rename_calls  # noqa: PLC0415  for Claude alone
+
+        tools, names, rows = fit_tools(tools)
+        messages = rename_calls(messages, names)
+        losses += rows
     extra: dict[str, Any] = thaw(options.provider_options)
-    reasoning = to_wire_reasoning(options, facts, family, losses, forced=is_forced(options))
+    reasoning = to_wire_reasoning(messages, options, facts, family, losses)
     own_tools = extra.pop("toolConfig", None) or {}
     tool_config, spent = _tool_config(messages, tools, own_tools, options, facts, family, losses)
-    turns = to_wire_turns(messages, family, spent)
+    turns = to_wire_turns(
+        messages,
+        family,
+        spent,
+        reasoning.bare,
+        thoughts_alone=family.reasoning != "claude" or facts.get("prefill") is True,
+    )
     losses += turns.losses
     _note_prefill(messages, turns.ends_with, facts, losses)
     sections: dict[str, dict[str, Any]] = {
-        "inferenceConfig": _inference(options, facts, reasoning, losses),
+        "inferenceConfig": _inference(options, facts, family, reasoning, losses),
         "additionalModelRequestFields": _more(options, facts, family, reasoning, losses),
         "outputConfig": _output(options, reasoning, losses),
     }
@@ -88,6 +102,7 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
         losses=tuple(losses),
         api=API,
         stream=options.stream,
+        echo={PROPERTIES: names} if names else {},
     )
 
 
@@ -125,7 +140,9 @@ def _tool_config(
     if not all_tools:
         return None, written.spent
     config: dict[str, Json] = {"tools": json_array(all_tools)}
-    choice = _tool_choice(options, facts, losses) if offered else None
+    choice = (
+        _tool_choice(options, facts, family, losses, alone=len(tools) + len(service_tools) == 1) if offered else None
+    )
     if choice is not None:
         config["toolChoice"] = dumps(choice)
     config.update({name: dumps(value) for name, value in own.items() if name != "tools"})
@@ -169,7 +186,9 @@ def is_forced(options: RequestOptions) -> bool:
     return isinstance(options.tool_choice, ToolChoice) or options.tool_choice == "required"
 
 
-def _tool_choice(options: RequestOptions, facts: FrozenDict, losses: list[Loss]) -> dict[str, Any] | None:
+def _tool_choice(
+    options: RequestOptions, facts: FrozenDict, family: Family, losses: list[Loss], *, alone: bool
+) -> dict[str, Any] | None:
     wanted = options.tool_choice
     if is_forced(options) and facts.get("forced_tool_choice") is False:
         raise CapabilityError(
@@ -178,6 +197,15 @@ def _tool_choice(options: RequestOptions, facts: FrozenDict, losses: list[Loss])
         )
     if options.parallel_tool_calls is False:
         losses.append(option_loss("parallel_tool_calls", "dropped", "this wire cannot forbid several calls"))
+    if isinstance(wanted, ToolChoice) and not family.named_choice:
+        if not alone:
+            text = (
+                f"{options.model} takes no tool's name; offer {wanted.name!r} alone, or ask with tool_choice='required'"
+            )
+            raise CapabilityError(text, path="options.tool_choice")
+        reason = f"this model takes no tool's name; {wanted.name!r} is the only tool, and some tool is forced"
+        losses.append(option_loss("tool_choice", "rewritten", reason))
+        return {"any": {}}
     if isinstance(wanted, ToolChoice):
         return {"tool": {"name": wanted.name}}
     if wanted == "none":
@@ -189,7 +217,7 @@ def _tool_choice(options: RequestOptions, facts: FrozenDict, losses: list[Loss])
 
 
 def _inference(
-    options: RequestOptions, facts: FrozenDict, reasoning: ReasoningConfig, losses: list[Loss]
+    options: RequestOptions, facts: FrozenDict, family: Family, reasoning: ReasoningConfig, losses: list[Loss]
 ) -> dict[str, Any]:
     config: dict[str, Any] = {}
     if options.max_tokens is not None:
@@ -206,9 +234,11 @@ def _inference(
             losses.append(option_loss(option, "rewritten", f"between 0 and 1 here; {moved} is sent for {value}"))
             value = moved
         config[name] = value
-    stop = [text for text in options.stop if text]
+    blank = family.reasoning == "claude"
+    stop = [text for text in options.stop if (text.strip() if blank else text)]
     if len(stop) < len(options.stop):
-        losses.append(option_loss("stop", "rewritten", "an empty stop sequence is refused here"))
+        what = "a stop sequence of white space alone" if blank else "an empty stop sequence"
+        losses.append(option_loss("stop", "rewritten", f"{what} is refused here"))
     if stop:
         config["stopSequences"] = stop
     return config

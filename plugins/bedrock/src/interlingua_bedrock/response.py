@@ -12,6 +12,7 @@ from interlingua.types import (
     ImageBlock,
     MediaSource,
     Message,
+    MessageStatus,
     OpaqueBlock,
     RedactedThinkingBlock,
     StopReason,
@@ -40,7 +41,7 @@ SERVER_CALL = "server_tool_use"
 
 
 def from_wire_response(response: WireResponse, context: RequestContext) -> Message:
-    """Return the message of an answer.
+    """Return the message of an answer; without a stop reason it is PARTIAL.
 
     Raises:
         ProviderError: an error object with status 200.
@@ -63,7 +64,8 @@ def from_wire_response(response: WireResponse, context: RequestContext) -> Messa
     stop = body.get("stopReason")
     return context.message(
         blocks,
-        stop_reason=from_wire_stop(stop),
+        stop_reason=None if stop is None else from_wire_stop(stop),
+        status=MessageStatus.PARTIAL if stop is None else MessageStatus.COMPLETE,
         stop_reason_raw=stop if stop is None or isinstance(stop, str) else str(stop),
         usage=from_wire_usage(body.get("usage"), body.get("serviceTier")),
         trace=trace_of(body),

@@ -97,7 +97,10 @@ _WAIT = re.compile(r"\b(?:try again|retry) in (?:(?P<m>\d+)m)?(?:(?P<s>\d+(?:\.\
 _SOME_DAY_IN_MILLISECONDS = 1e11  # as seconds, the year 5138
 _KEY_PHRASES = ("incorrect api key", "invalid api key")
 _WORDS_ONLY_STATUSES = frozenset((None, 400, 404))
-_QUOTA_PHRASES = ("insufficient balance", "exceeded your current quota", "insufficient credits")
+_QUOTA_PHRASES = (
+    "insufficient balance", "exceeded your current quota", "insufficient credits",
+    "credit balance is too low", "credits are depleted", "used all available credits",  # of makers behind a router
+)  # fmt: skip
 _OVERFLOW_STATUSES = frozenset((None, 400, 413, 422, 429, 500))
 _ENVELOPE_KEYS = ("error", "detail", "errors", "message", "msg")
 _NO_HEADERS: Mapping[str, str] = {}
@@ -113,11 +116,15 @@ class _Envelope:
     rejected: str | None = None
 
 
-def is_error(body: Mapping[str, Any]) -> bool:
-    """Return whether a body is an error although the status is not."""
-    if body.get("error") or body.get("choices"):
-        return bool(body.get("error"))
-    return body.get("object") == "error" or any(body.get(key) for key in _ENVELOPE_KEYS)
+def error_in(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the object that holds the error in a body whose status is not one: the body, or its first choice."""
+    if body.get("error"):
+        return body
+    choices = body.get("choices")
+    if choices:
+        first = choices[0] if isinstance(choices, list) else None
+        return first if isinstance(first, dict) and first.get("error") else None
+    return body if body.get("object") == "error" or any(body.get(key) for key in _ENVELOPE_KEYS) else None
 
 
 def from_wire_error(response: WireResponse, dialect: Dialect, context: RequestContext | None = None) -> ProviderError:

@@ -33,7 +33,7 @@ from interlingua_chat_completions.content import (
     from_wire_image,
 )
 from interlingua_chat_completions.dialect import Dialect
-from interlingua_chat_completions.errors import from_wire_error_body, is_error
+from interlingua_chat_completions.errors import error_in, from_wire_error_body
 
 _CACHED = (
     ("prompt_tokens_details", "cached_tokens"),
@@ -74,10 +74,11 @@ _REASONS = {
 
 
 def from_wire_response(response: WireResponse, context: RequestContext, dialect: Dialect) -> Message:
-    """Read a complete body.
+    """Read a complete body; an answer without a finish reason is PARTIAL, but for one that calls tools.
 
     Raises:
-        ProviderError: the body is an error although the status is not; `partial` holds the answer in it, if any.
+        ProviderError: the body or its first choice has an error despite the status; `partial` holds the
+            answer in it, if any.
         MalformedResponseError: not JSON, or no choice in it.
     """
     try:
@@ -89,16 +90,18 @@ def from_wire_response(response: WireResponse, context: RequestContext, dialect:
     choices = body.get("choices")
     reader = ChatAnswerReader(context, dialect, whole=True)
     assembler = MessageAssembler(context)
-    if is_error(body):
-        failure = from_wire_error_body(body, dialect, headers=response.headers, context=context)
+    if (holder := error_in(body)) is not None:
+        failure = from_wire_error_body(holder, dialect, headers=response.headers, context=context)
         if isinstance(choices, list) and choices:
             assembler.feed(reader.read(body) + reader.end(complete=False))
             failure.partial = assembler.message(MessageStatus.ERROR, failure)
         raise failure
     if not isinstance(choices, list) or not choices:
         raise MalformedResponseError("the body holds no choices", path="/choices")
-    assembler.feed(reader.read(body) + reader.end(complete=True))
-    return assembler.message(MessageStatus.COMPLETE)
+    assembler.feed(reader.read(body))
+    finished = reader.finish is not None or bool(reader.calls.calls)
+    assembler.feed(reader.end(complete=finished))
+    return assembler.message(MessageStatus.COMPLETE if finished else MessageStatus.PARTIAL)
 
 
 class ChatAnswerReader:

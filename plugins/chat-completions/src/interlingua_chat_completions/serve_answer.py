@@ -59,7 +59,7 @@ def to_wire_response(message: Message, context: ServeContext, dialect: Dialect) 
         "index": 0,
         "message": body,
         "logprobs": None,
-        "finish_reason": _finish(metadata.stop_reason, called="tool_calls" in body),
+        "finish_reason": metadata.stop_reason and _finish(metadata.stop_reason, called="tool_calls" in body),
     }
     whole = {
         **answer.envelope("chat.completion"),

@@ -9,7 +9,7 @@ from interlingua.plugins import RequestContext, WireChunk, loads_lossy
 from interlingua.types import ErrorEvent, StreamEvent, TextDelta, ThinkingDelta, ToolUseInputDelta
 from interlingua_chat_completions.content import REASONING_FIELDS, TEXT, THINKING
 from interlingua_chat_completions.dialect import Dialect
-from interlingua_chat_completions.errors import from_wire_error_body, is_error
+from interlingua_chat_completions.errors import error_in, from_wire_error_body
 from interlingua_chat_completions.response import ChatAnswerReader
 
 
@@ -44,6 +44,7 @@ async def stream_response(  # noqa: C901, PLR0912  the hot path: a call per chun
                 and body.get("usage") is None
                 and choice.get("logprobs") is None
                 and "error" not in body
+                and "error" not in choice
             ):
                 if value.__class__ is str:
                     if field == "content":
@@ -71,8 +72,9 @@ async def stream_response(  # noqa: C901, PLR0912  the hot path: a call per chun
             continue
         for event in reader.read(body):
             yield event
-        if is_error(body) or (name == "error" and "choices" not in body):
-            failure = from_wire_error_body(body, dialect, context=context)
+        holder = error_in(body)
+        if holder is not None or (name == "error" and "choices" not in body):
+            failure = from_wire_error_body(holder or body, dialect, context=context)
             if failure.partial is not None and failure.partial.content and not reader.has_text:
                 yield TextDelta(index=TEXT, text=failure.partial.text)  # what the service refused
             for event in reader.end(complete=False):

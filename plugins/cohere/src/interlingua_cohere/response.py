@@ -43,8 +43,9 @@ def from_wire_response(response: WireResponse, context: RequestContext) -> Messa
     if reader.error is not None:
         raise reader.error
     assembler = MessageAssembler(context)
-    assembler.feed(events + reader.end(complete=True))
-    return assembler.message(MessageStatus.COMPLETE)
+    finished = body.get("finish_reason") is not None
+    assembler.feed(events + reader.end(complete=finished))
+    return assembler.message(MessageStatus.COMPLETE if finished else MessageStatus.PARTIAL)
 
 
 def _read(reader: CohereAnswerReader, message: Mapping[str, Any]) -> list[Any]:

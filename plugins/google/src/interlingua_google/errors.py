@@ -43,6 +43,7 @@ _BY_STATUS_WORD: dict[str, type[ProviderError]] = {
 }
 _KEY_REASONS = ("API_KEY_INVALID", "API_KEY_EXPIRED", "ACCESS_TOKEN_EXPIRED", "CREDENTIALS_MISSING")
 _MONEY_REASONS = ("BILLING_DISABLED",)
+_SPENT = "credits are depleted"  # a 429 like a limit by the minute
 _NOT_RETRIED = ("CANCELLED",)  # the official SDK's retry set has no 499
 _TOO_LONG = ("exceeds the maximum number of tokens", "input token count")
 _TOO_LONG_HERE = "the input token count exceeds the maximum number of tokens allowed"
@@ -106,7 +107,7 @@ def error_from_envelope(
 def _class_of(message: str, word: Any, reasons: list[str], status: int | None) -> type[ProviderError]:
     if any(reason in _KEY_REASONS for reason in reasons) or "API key not valid" in message:
         return AuthenticationError  # though its status is 400
-    if any(reason in _MONEY_REASONS for reason in reasons):
+    if any(reason in _MONEY_REASONS for reason in reasons) or _SPENT in message.lower():
         return QuotaExceededError
     if word in ("INVALID_ARGUMENT", "OUT_OF_RANGE", None) and any(words in message for words in _TOO_LONG):
         return ContextWindowExceededError

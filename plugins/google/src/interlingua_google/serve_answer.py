@@ -191,9 +191,9 @@ class AnswerParts:
     def ending(self, reason: StopReason | None, raw: str | None) -> dict[str, Any]:
         """Return the members at a candidate's end."""
         own = self._context.is_own
-        known = raw if own and raw else _STOPS.get(reason or StopReason.OTHER, "STOP")
+        known = raw if own and raw else reason and _STOPS.get(reason, "STOP")
         more = {name: self._trace[name] for name in TRACED_OF_ANSWER if name in self._trace} if own else {}
-        return {"finishReason": known, "index": 0, **more}
+        return {**({"finishReason": known} if known else {}), "index": 0, **more}
 
     def usage(self, usage: Usage | None) -> dict[str, Any]:
         """Return the counts; an unknown count is left out."""

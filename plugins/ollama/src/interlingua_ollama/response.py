@@ -30,8 +30,9 @@ def from_wire_response(response: WireResponse, context: RequestContext) -> Messa
         raise MalformedResponseError("the answer holds no message", path="/message")
     reader = OllamaAnswerReader(context)
     assembler = MessageAssembler(context)
-    assembler.feed(reader.read(body) + reader.end(complete=True))
-    return assembler.message(MessageStatus.COMPLETE)
+    assembler.feed(reader.read(body))
+    assembler.feed(reader.end(complete=bool(reader.done)))
+    return assembler.message(MessageStatus.COMPLETE if reader.done else MessageStatus.PARTIAL)
 
 
 def from_wire_auxiliary(kind: str, response: WireResponse) -> Any:

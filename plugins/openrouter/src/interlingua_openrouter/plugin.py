@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 from urllib.parse import quote
@@ -16,13 +16,14 @@ from interlingua.plugins import (
     ConnectionSettings,
     ModelInfo,
     RequestContext,
+    WireChunk,
     WireRequest,
     WireResponse,
     bearer_auth,
     hookimpl,
     loads,
 )
-from interlingua.types import Message, ModelCapabilities, RequestOptions, ToolDefinition
+from interlingua.types import Message, ModelCapabilities, RequestOptions, StreamEvent, ToolDefinition
 from interlingua_chat_completions.dialect import API, ENDPOINT
 from interlingua_chat_completions.provider import ChatProvider, from_wire_model_list, list_models_request, wire_rules
 from interlingua_openrouter.costs import dollars, generation_id
@@ -35,6 +36,12 @@ _HEADERS = {
     "categories": "x-openrouter-categories",
     "metadata": "x-openrouter-metadata",
 }
+_PROPERTIES = "properties"  # of the echo, as Claude's rules read it
+
+
+def _is_claude(model: str) -> bool:
+    """Return whether the vendor of a model is Anthropic, whose refusals come back through the router."""
+    return model.lstrip("~").startswith("anthropic/")
 
 
 class _OpenRouter(ChatProvider):
@@ -48,8 +55,37 @@ class _OpenRouter(ChatProvider):
         if options.response_schema is not None and isinstance(preferences, Mapping):
             preferences = {"require_parameters": True, **preferences}
             options = attrs.evolve(options, provider_options={**extra, "provider": preferences})
-        written: WireRequest = super().to_wire(messages, tools, options)
-        return written
+        if not tools or not _is_claude(options.model):
+            plain: WireRequest = super().to_wire(messages, tools, options)
+            return plain
+        from interlingua_anthropic.claude_tools import ECHO, fit_tools, rename_calls  # noqa: PLC0415  for Claude alone
+
+        fitted = fit_tools(tools)
+        written: WireRequest = super().to_wire(rename_calls(messages, fitted.names), fitted.tools, options)
+        echo = {**written.echo, ECHO: fitted.names} if fitted.names else written.echo
+        return attrs.evolve(written, losses=(*fitted.losses, *written.losses), echo=echo)
+
+    @hookimpl
+    def from_wire_response(self, response: WireResponse, context: RequestContext) -> Message:
+        """Read a whole answer; Claude's calls have the tools' own property names again."""
+        message: Message = super().from_wire_response(response, context)
+        if _PROPERTIES not in context.echo:
+            return message
+        from interlingua_anthropic.claude_tools import restore_message  # noqa: PLC0415  for Claude alone
+
+        return restore_message(message, context)
+
+    @hookimpl
+    def stream_response(
+        self, response_stream: AsyncIterator[WireChunk], context: RequestContext
+    ) -> AsyncIterator[StreamEvent]:
+        """Read a stream; Claude's calls have the tools' own property names again."""
+        events: AsyncIterator[StreamEvent] = super().stream_response(response_stream, context)
+        if _PROPERTIES not in context.echo:
+            return events
+        from interlingua_anthropic.claude_tools import restore_events  # noqa: PLC0415  for Claude alone
+
+        return restore_events(events, context)
 
     @hookimpl
     def capabilities(self, model: str, options: RequestOptions | None) -> ModelCapabilities:

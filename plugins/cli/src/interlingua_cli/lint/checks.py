@@ -384,14 +384,20 @@ class Subset:
     acyclic: bool = False  # no definition leads back to itself
     resolved: bool = False  # every reference leads to a part of the schema itself
     booleans: bool = True  # `true` and `false` may stand for a schema
+    # keywords that are refused at the root
+    root_never: frozenset[str] = attrs.field(default=frozenset(), converter=frozenset)
+    # expression for the whole name of every property
+    names: re.Pattern[str] | None = attrs.field(default=None, converter=attrs.converters.optional(re.compile))
 
 
 def _read_subset(given: Any) -> Subset:
     names = {field.name for field in attrs.fields(Subset)}
     if not isinstance(given, dict) or not given or given.keys() - names:
         raise ValueError(f"expected a table with some of {', '.join(sorted(names))}")
-    for name in given.keys() & {"keywords", "never", "formats"}:
+    for name in given.keys() & {"keywords", "never", "formats", "root_never"}:
         read_texts(given[name])
+    if "names" in given:
+        read_pattern(given["names"])
     return Subset(**given)
 
 
@@ -410,6 +416,8 @@ def _check_root(hit: Hit, subset: Subset) -> Iterator[Fault]:
         return
     if subset.root and hit.value.get("type") != subset.root:
         yield Fault(join_path(hit.path, "type"), f"the root's type is {shorten(hit.value.get('type'))}")
+    for keyword in sorted(subset.root_never & hit.value.keys()):
+        yield Fault(join_path(hit.path, keyword), f"there is {keyword} at the root")
     if subset.acyclic and (cycle := _find_cycle(hit.value)):
         yield Fault(hit.path, f"{cycle} leads back to itself")
     if subset.resolved:
@@ -456,6 +464,10 @@ def _check_node(path: str, node: Any, subset: Subset) -> Iterator[Fault]:
 def _check_object(path: str, node: Mapping[str, Any], subset: Subset) -> Iterator[Fault]:
     if subset.closed and node.get("additionalProperties") is not False:
         yield Fault(join_path(path, "additionalProperties"), f"it is {shorten(node.get('additionalProperties'))}")
+    if subset.names is not None:
+        for name in node.get("properties") or ():
+            if not subset.names.fullmatch(name):
+                yield Fault(join_path(path, "properties"), f"there is {shorten(name)}")
     if subset.all_required:
         required, properties = node.get("required"), node.get("properties")
         named = required if isinstance(required, list) else ()

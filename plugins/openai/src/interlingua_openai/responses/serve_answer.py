@@ -82,7 +82,10 @@ def to_wire_response(message: Message, context: ServeContext) -> WireResponse:
         writer.feed([*events, *[BlockEnd(index=at * SPAN, block=block) for at, block in enumerate(message.content)]])
         items = writer.finish_items()
     reason, word = metadata.stop_reason or StopReason.OTHER, metadata.stop_reason_raw
-    body = dumps(writer.response(items, reason, word, metadata.usage))
+    response = writer.response(items, reason, word, metadata.usage)
+    if metadata.stop_reason is None and not context.is_own:  # an answer that does not say that it is whole
+        response["status"] = "incomplete"
+    body = dumps(response)
     return WireResponse(headers=_JSON, body=body, losses=tuple(writer.losses))
 
 

@@ -1,0 +1,125 @@
+"""Requests to Claude follow the rules of Anthropic's own API on every host: one place has the family's rules."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import attrs
+import pytest
+
+from interlingua._plugins.registry import Registry
+from interlingua.errors import CapabilityError
+from interlingua.plugins import WireRequest, write_request
+from interlingua.types import (
+    Message,
+    RequestOptions,
+    ThinkingBlock,
+    ToolChoice,
+    ToolDefinition,
+    ToolUseBlock,
+    tool_result,
+    user,
+)
+from interlingua_cli.lint import lint_request
+from tests.support.adapter import READ, Adapter
+
+REGISTRY = Registry()
+HOSTS = {
+    "anthropic": ("claude-sonnet-4-5", "claude-opus-5-5"),
+    "vertex": ("claude-sonnet-4-5", "claude-opus-5-5"),
+    "azure": ("claude-sonnet-4-5", "claude-opus-5-5"),
+    "bedrock": ("anthropic.claude-sonnet-4-5-20250929-v1:0", "anthropic.claude-opus-5-5"),
+}
+pytestmark = pytest.mark.usefixtures("quiet")
+
+
+def write(
+    key: str, messages: list[Message], tools: list[ToolDefinition], model: str = "", **options: Any
+) -> WireRequest:
+    asked = RequestOptions(model=model or HOSTS[key][0], **options)
+    return write_request(REGISTRY.provider(key), messages, tools, asked)
+
+
+def answer(key: str, *content: Any, model: str = "") -> Message:
+    """Return what a model of this host answered."""
+    api = "converse" if key == "bedrock" else "messages"
+    return Adapter(key, api, model or HOSTS[key][0]).answer(*content)
+
+
+CALL = ToolUseBlock(id="tu_1", name="read_file", input={"path": "a"})
+
+
+def thinking_of(request: WireRequest) -> Any:
+    body = json.loads(request.body)
+    return body.get("thinking") or body.get("additionalModelRequestFields", {}).get("thinking")
+
+
+@pytest.mark.parametrize("key", HOSTS)
+def test_thinking_does_not_begin_within_a_turn(key: str) -> None:
+    history = [user("q"), answer(key, CALL), tool_result(CALL, "text")]
+    request = write(key, history, [READ], thinking=True)
+
+    assert thinking_of(request) is None
+    assert ("options.thinking", "dropped") in [(loss.path, loss.verdict) for loss in request.losses]
+    assert lint_request(REGISTRY.provider(key), request) == ()
+
+
+@pytest.mark.parametrize("key", HOSTS)
+def test_a_turn_that_began_with_thinking_continues_with_it(key: str) -> None:
+    thought = ThinkingBlock(text="Hm.", signature="c2ln")
+    history = [user("q"), answer(key, thought, CALL), tool_result(CALL, "text")]
+    request = write(key, history, [READ])
+
+    assert thinking_of(request)["type"] == "enabled"
+    assert ("options.thinking", "rewritten") in [(loss.path, loss.verdict) for loss in request.losses]
+    assert lint_request(REGISTRY.provider(key), request) == ()
+
+
+@pytest.mark.parametrize("key", HOSTS)
+def test_a_turn_goes_bare_when_its_thinking_is_switched_off(key: str) -> None:
+    thought = ThinkingBlock(text="Hm.", signature="c2ln")
+    history = [user("q"), answer(key, thought, CALL), tool_result(CALL, "text")]
+    request = write(key, history, [READ], thinking=False)
+
+    assert b"Hm." not in request.body
+    assert ("messages[1].content[0]", "dropped") in [(loss.path, loss.verdict) for loss in request.losses]
+    assert lint_request(REGISTRY.provider(key), request) == ()
+
+
+@pytest.mark.parametrize("key", HOSTS)
+def test_a_blank_stop_sequence_is_not_sent(key: str) -> None:
+    request = write(key, [user("q")], [], stop=("\n\n", "END"))
+
+    assert json.dumps(["END"]).encode() in request.body.replace(b" ", b"")
+    assert ("options.stop", "rewritten") in [(loss.path, loss.verdict) for loss in request.losses]
+    assert lint_request(REGISTRY.provider(key), request) == ()
+
+
+@pytest.mark.parametrize("key", HOSTS)
+@pytest.mark.parametrize("choice", ["required", ToolChoice("read_file")])
+def test_a_model_that_takes_no_forced_tool_is_named(key: str, choice: Any) -> None:
+    with pytest.raises(CapabilityError, match="opus-5-5 refuses a forced tool choice"):
+        write(key, [user("q")], [READ], model=HOSTS[key][1], tool_choice=choice)
+
+
+def test_an_earlier_turn_of_thinking_alone_is_left_out_where_the_host_reads_it_as_prefill() -> None:
+    """Reported for Converse (NousResearch/hermes-agent#105780): newer models refuse it, older ones take it."""
+    for model, kept in ((HOSTS["bedrock"][1], False), (HOSTS["bedrock"][0], True)):
+        thought = ThinkingBlock(text="Hm.", signature="c2ln")
+        history = [user("q"), answer("bedrock", thought, model=model), user("and?")]
+        request = write("bedrock", history, [], model=model)
+
+        assert (b"Hm." in request.body) is kept
+        assert [loss.path for loss in request.losses] == ([] if kept else ["messages[1]"])
+
+
+def test_only_claude_and_nova_take_the_name_of_a_tool_on_bedrock() -> None:
+    other = attrs.evolve(READ, name="look_up")
+    llama = "meta.llama3-1-70b-instruct-v1:0"
+    request = write("bedrock", [user("q")], [READ], model=llama, tool_choice=ToolChoice("read_file"))
+
+    assert json.loads(request.body)["toolConfig"]["toolChoice"] == {"any": {}}
+    assert [loss.path for loss in request.losses] == ["options.tool_choice"]
+    with pytest.raises(CapabilityError, match="offer 'read_file' alone"):
+        write("bedrock", [user("q")], [READ, other], model=llama, tool_choice=ToolChoice("read_file"))
