@@ -19,10 +19,7 @@ from tests.gateway.conftest import serving
 from tests.tools.local_server import files
 from tests.tools.local_server.server import MODEL, LocalServer
 
-pytestmark = [
-    pytest.mark.skipif(files.missing() is not None, reason=files.missing() or ""),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),  # sockets that SDKs leave open
-]
+pytestmark = pytest.mark.skipif(files.missing() is not None, reason=files.missing() or "")
 SAY = "Say hello."
 
 
@@ -41,39 +38,38 @@ def url(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 def _messages(url: str) -> tuple[str, str]:
-    client = anthropic.Anthropic(base_url=url, api_key="x", max_retries=0)
     said = [{"role": "user", "content": SAY}]
     asked: Any = {"model": "m", "max_tokens": 16, "messages": said, "extra_body": {"temperature": 0}}
-    with client.messages.stream(**asked) as stream:
-        streamed = "".join(stream.text_stream)
-    whole = client.messages.create(**asked)
+    with anthropic.Anthropic(base_url=url, api_key="x", max_retries=0) as client:
+        with client.messages.stream(**asked) as stream:
+            streamed = "".join(stream.text_stream)
+        whole = client.messages.create(**asked)
     assert whole.usage.output_tokens > 0
     return "".join(getattr(block, "text", "") for block in whole.content), streamed
 
 
 def _chat(url: str) -> tuple[str, str]:
-    client = openai.OpenAI(base_url=f"{url}/v1", api_key="x", max_retries=0)
     asked: Any = {"model": "m", "max_tokens": 16, "temperature": 0, "messages": [{"role": "user", "content": SAY}]}
-    chunks = client.chat.completions.create(**asked, stream=True)
-    streamed = "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices)
-    return str(client.chat.completions.create(**asked).choices[0].message.content), streamed
+    with openai.OpenAI(base_url=f"{url}/v1", api_key="x", max_retries=0) as client:
+        chunks = client.chat.completions.create(**asked, stream=True)
+        streamed = "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices)
+        whole = client.chat.completions.create(**asked)
+    return str(whole.choices[0].message.content), streamed
 
 
 def _responses(url: str) -> tuple[str, str]:
-    client = openai.OpenAI(base_url=f"{url}/v1", api_key="x", max_retries=0)
     asked: Any = {"model": "m", "max_output_tokens": 16, "temperature": 0, "input": SAY}
-    events = list(client.responses.create(**asked, stream=True))
-    streamed = "".join(event.delta for event in events if event.type == "response.output_text.delta")
-    return client.responses.create(**asked).output_text, streamed
+    with openai.OpenAI(base_url=f"{url}/v1", api_key="x", max_retries=0) as client:
+        events = list(client.responses.create(**asked, stream=True))
+        streamed = "".join(event.delta for event in events if event.type == "response.output_text.delta")
+        return client.responses.create(**asked).output_text, streamed
 
 
 def _google(url: str) -> tuple[str, str]:
-    client = genai.Client(api_key="x", http_options={"base_url": url})
     asked: Any = {"model": "m", "contents": SAY, "config": {"max_output_tokens": 16, "temperature": 0}}
-    streamed = "".join(chunk.text or "" for chunk in client.models.generate_content_stream(**asked))
-    whole = client.models.generate_content(**asked).text or ""
-    client.close()
-    return whole, streamed
+    with genai.Client(api_key="x", http_options={"base_url": url}) as client:
+        streamed = "".join(chunk.text or "" for chunk in client.models.generate_content_stream(**asked))
+        return client.models.generate_content(**asked).text or "", streamed
 
 
 def _ollama(url: str) -> tuple[str, str]:
