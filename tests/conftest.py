@@ -7,18 +7,21 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Generator, Iterator
+from pathlib import Path
 from typing import Any
 
+import certifi
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support import corpus as corpus_files
-from tests.support import interrupt, run_record
+from tests.support import installed, interrupt, run_record
 from tests.support.corpus import Corpus
 from tests.support.counts import FULL
 from tests.support.quiet import quiet_ledger
 
 run_record.start()
+installed.remember()
 # `make test` draws the same examples each time, for everybody; CI draws new ones (.ci/run prints the seed). The first
 # test of a fresh clone builds Hypothesis' tables of characters, which may take longer than it allows a test.
 settings.register_profile(
@@ -43,6 +46,17 @@ def own_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME"):
             patch.setenv(name, str(folder / name))
         patch.delenv("INTERLINGUA_SESSIONS", raising=False)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def few_certificates(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Trust one certificate in place of all: loading all of them takes a client longer than most tests take."""
+    first, end, _ = Path(certifi.where()).read_text(encoding="utf-8").partition("-----END CERTIFICATE-----")
+    path = tmp_path_factory.mktemp("certificates") / "one.pem"
+    path.write_text(f"{first[first.index('-----BEGIN') :]}{end}\n", encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SSL_CERT_FILE", str(path))
         yield
 
 

@@ -8,11 +8,11 @@ import os
 VARIABLE = "INTERLINGUA_FULL"
 FULL = os.environ.get(VARIABLE, "") not in {"", "0"}
 SKIP_REASON = f"made in full only with {VARIABLE}=1 (.ci/run)"
-PART, LEAST = 4, 10
+PART, LEAST = 4, 5
 
 
 def examples(full: int, part: int | None = None) -> int:
-    """Return how many examples to try: all of them, or `part`, by default a fourth and at least ten."""
+    """Return how many examples to try: all of them, or `part`, by default a fourth and at least five."""
     return full if FULL else min(full, part or max(full // PART, LEAST))
 
 

@@ -146,59 +146,58 @@ def find_serving_plugin(registry: Registry, key: str) -> ServingPlugin:
         PluginError: the serving plugin cannot be loaded.
     """
     provider = registry.entry(key)
-    if (
-        provider.kind == "given"
-        and (hook := _register(registry, provider.load(), key, "the registry's arguments")) is not None
-    ):
+    if provider.kind == "given" and (hook := _register(registry, provider.load(), key, None)) is not None:
         return ServingPlugin(key, hook)
     for entry in registry.entry_points(PROJECT):
         if entry.name == key:
-            where = _distribution(entry)
             try:
                 plugin = entry.load()
             except Exception as error:
                 why = f"{type(error).__name__}: {error}"
-                raise PluginError(f"serving plugin {key!r} from {where} cannot be loaded: {why}") from error
-            if (hook := _register(registry, plugin, key, where)) is not None:
+                raise PluginError(f"{_name(key, entry)} cannot be loaded: {why}") from error
+            if (hook := _register(registry, plugin, key, entry)) is not None:
                 return ServingPlugin(key, hook)
-            raise PluginError(f"serving plugin {key!r} from {where} implements no serving hook", provider=key)
+            raise PluginError(f"{_name(key, entry)} implements no serving hook", provider=key)
     raise CapabilityError(f"provider {key!r} does not serve its API: it has no serving plugin", provider=key)
 
 
-def _distribution(entry: EntryPoint) -> str:
-    return "?" if entry.dist is None else f"{entry.dist.metadata['Name']} {entry.dist.version}"
+def _name(key: str, entry: EntryPoint | None) -> str:
+    """Return the name of a serving plugin in errors; for it the metadata of its distribution are read."""
+    if entry is None:
+        return f"serving plugin {key!r} from the registry's arguments"
+    where = "?" if entry.dist is None else f"{entry.dist.metadata['Name']} {entry.dist.version}"
+    return f"serving plugin {key!r} from {where}"
 
 
-def _register(registry: Registry, plugin: Any, key: str, where: str) -> Any:
+def _register(registry: Registry, plugin: Any, key: str, entry: EntryPoint | None) -> Any:
     """Return the hook caller of a plugin, wrapped by the registry's general plugins; None if it has no serving hook.
 
     Raises:
         PluginError: the plugin was written for another version, lacks hooks, or does not match the hook specs.
     """
-    name = f"serving plugin {key!r} from {where}"
     manager = pluggy.PluginManager(PROJECT)
     manager.add_hookspecs(ServingHooks)
     try:
         for other in registry.plugins:
             manager.register(other)
-        manager.register(plugin, name)
+        manager.register(plugin, key)
         manager.check_pending()
     except (pluggy.PluginValidationError, ValueError) as error:
-        raise PluginError(f"{name} does not match the hook specs: {error}", provider=key) from error
+        raise PluginError(f"{_name(key, entry)} does not match the hook specs: {error}", provider=key) from error
     implemented = {caller.name for caller in manager.get_hookcallers(plugin) or ()}
     if not implemented & SERVING_HOOKS:
         return None
-    _check_version(name, getattr(plugin, "serving_version", 1))
+    _check_version(key, entry, getattr(plugin, "serving_version", 1))
     if missing := [hook for hook in REQUIRED if hook not in implemented]:
-        raise PluginError(f"{name} lacks the hook(s) {', '.join(missing)}", provider=key)
+        raise PluginError(f"{_name(key, entry)} lacks the hook(s) {', '.join(missing)}", provider=key)
     return manager.hook
 
 
-def _check_version(name: str, written: Any) -> None:
+def _check_version(key: str, entry: EntryPoint | None, written: Any) -> None:
     if not isinstance(written, int) or isinstance(written, bool):
-        raise PluginError(f"{name}: serving_version must be an integer, not {written!r}")
+        raise PluginError(f"{_name(key, entry)}: serving_version must be an integer, not {written!r}")
     if OLDEST_SERVING <= written <= SERVING_VERSION:
         return
     supported = f"this interlingua-serving supports {OLDEST_SERVING} to {SERVING_VERSION}"
     upgrade = "interlingua-serving" if written > SERVING_VERSION else "the plugin"
-    raise PluginError(f"{name} has serving version {written}, but {supported}: upgrade {upgrade}")
+    raise PluginError(f"{_name(key, entry)} has serving version {written}, but {supported}: upgrade {upgrade}")
