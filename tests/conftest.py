@@ -64,7 +64,7 @@ def few_certificates(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
 def leaks() -> Iterator[None]:
     """Collect garbage after each file, so that a socket left open is an error of the file that left it open.
 
-    What is alive by then (imports, mostly) is exempt from later collections, which keeps them short.
+    Later collections pass over all that is alive by then, mostly imports, which keeps them short.
     """
     yield
     gc.collect()
