@@ -230,7 +230,7 @@ def _check_ids(path: Path, rows: Iterable[Mapping[str, Any]]) -> int:
 
 
 def explain_row(error: Exception, row: str) -> InterlinguaError:
-    """Return an error that names the row's id and the part that could not be read."""
+    """Return an error with the row's id and the part that could not be read."""
     if isinstance(error, InterlinguaError):
         return error
     return CallerError(f"row {row!r} cannot be read: {type(error).__name__}: {error}")

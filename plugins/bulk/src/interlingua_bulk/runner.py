@@ -318,7 +318,7 @@ class _Run:
         return False
 
     async def _pass_on(self, answer: RowAnswer, key: str) -> None:
-        """Give an answer to the rows that wait for it; if there is none, send the next of them."""
+        """Share an answer with the rows that wait for it; after a failure, send the next of them."""
         waiting = self._waiting.pop(key, [])
         if answer.ok:
             for row in waiting:
