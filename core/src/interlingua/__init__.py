@@ -17,9 +17,8 @@ _MODULES = ("codec", "errors", "output", "plugins", "testing", "transport", "typ
 _NAMES = {
     "_http.client": "AsyncClient Client",
     "_http.exchange": "Exchange",
-    "_http.output_streams": "AsyncOutputStream OutputStream",
     "_http.retry": "Retry",
-    "_http.streams": "AsyncMessageStream MessageStream",
+    "_http.streams": "AsyncMessageStream AsyncOutputStream MessageStream OutputStream",
     "_plugins.registry": "Registry",
     "_pricing": "cost_of",
     "_request.rules": "validate_conversation",
@@ -43,9 +42,9 @@ if TYPE_CHECKING:
     # fmt: off
     from interlingua._http.client import AsyncClient as AsyncClient, Client as Client
     from interlingua._http.exchange import Exchange as Exchange
-    from interlingua._http.output_streams import AsyncOutputStream as AsyncOutputStream, OutputStream as OutputStream
     from interlingua._http.retry import Retry as Retry
     from interlingua._http.streams import AsyncMessageStream as AsyncMessageStream, MessageStream as MessageStream
+    from interlingua._http.streams import AsyncOutputStream as AsyncOutputStream, OutputStream as OutputStream
     from interlingua._plugins.registry import Registry as Registry
     from interlingua._pricing import cost_of as cost_of
     from interlingua._request.rules import validate_conversation as validate_conversation

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlingua._http.io import IO, run_without_waiting
+from interlingua._http.io import run_without_waiting
 from interlingua._http.joining import ChunkJoiner
-from interlingua._http.transports import async_io, blocking_io
+from interlingua._http.transports import IO, new_io
 from interlingua.transport import HttpRequest, TimeLimits
 from tests.support.fault_server import faulty, head
 
@@ -150,9 +150,9 @@ def test_the_own_transports_read_so(backend: str, proxy: bool, monkeypatch: pyte
             url = "http://service.invalid/answer"
             monkeypatch.setenv("http_proxy", server.url)
         if backend == "blocking":
-            pieces = run_without_waiting(count(url, blocking_io(None, None)))
+            pieces = run_without_waiting(count(url, new_io(None, None, blocking=True)))
         else:
-            pieces = anyio.run(count, url, async_io(None, None), backend=backend)
+            pieces = anyio.run(count, url, new_io(None, None, blocking=False), backend=backend)
         assert [one.startswith(b"POST http://service.invalid/") for one in server.requests] == [proxy]
 
     assert b"".join(pieces) == b"".join(EVENTS)

@@ -6,7 +6,7 @@ import threading
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager
 from inspect import isawaitable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 import anyio
@@ -48,30 +48,25 @@ class AnyIO:
         if state is None:
             with self._lock:
                 # connections hold their loop, so a loop that was closed without shutting down would stay here
-                for other in [other for other in self._loops if _is_closed(other)]:
+                for other in [other for other in self._loops if getattr(other, "is_closed", bool)()]:
                     del self._loops[other]
                 state = self._loops.setdefault(loop, _LoopState())
         return state
 
-    async def prepare(self) -> None:
-        """Create the loop's transport."""
-        if self._transport is None:
-            await self._open_transport()
-
-    async def _open_transport(self) -> AsyncTransport:
-        state = self._state()
-        if state.transport is None:
+    async def prepare(self) -> AsyncTransport:
+        """Return the loop's transport; the first time, create it."""
+        transport = self._transport or (state := self._state()).transport
+        if transport is None:
             async with self.lock("transport"):
                 if state.transport is None:
                     state.keeper = _keep(state, await self.load(_warm_up, self._make, _backend()))
                     await anext(state.keeper)
-        opened: Any = state.transport
-        transport: AsyncTransport = opened
+                transport = cast("AsyncTransport", state.transport)
         return transport
 
     async def open(self, request: HttpRequest, limits: TimeLimits) -> AsyncReply:
         """Send a request and return its reply."""
-        transport = self._transport or self._state().transport or await self._open_transport()
+        transport = await self.prepare()
         if io.network_guard is not None:
             io.network_guard(transport, request.url)
         return await transport.open(request, limits)
@@ -118,7 +113,3 @@ def _warm_up(make: Callable[[], _T], backend: str) -> _T:
 def _backend() -> str:
     """Return the name that anyio uses for the running library."""
     return anyio.lowlevel.current_token().backend_class.__module__.rpartition("_")[2]
-
-
-def _is_closed(loop: Any) -> bool:
-    return bool(loop.is_closed()) if hasattr(loop, "is_closed") else False

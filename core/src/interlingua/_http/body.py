@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Awaitable, Callable, Iterator
 from datetime import UTC, datetime
 
-from interlingua._http.io import IO
+from interlingua._http.transports import IO
 from interlingua._plugins.wire import WireResponse
 from interlingua._request.media import SIZE_LIMIT, Fetched
 from interlingua._response.finalize import FAILED

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Unpack, overload
 
 from interlingua._catalogue import ModelInfo
 from interlingua._http.exchange import AuxiliaryExchange, Exchange, new_exchange
-from interlingua._http.io import IO, run_without_waiting
+from interlingua._http.io import run_without_waiting
 from interlingua._http.retry import Retry
 from interlingua._http.state import ClientState, MessagesInput
-from interlingua._http.transports import async_io, blocking_io, has_own_timeouts
+from interlingua._http.transports import has_own_timeouts, new_io
 from interlingua._plugins.registry import Registry
 from interlingua._plugins.wire import EVENT_LIMIT, WireRequest
 from interlingua._request.prepare import read_messages
@@ -22,32 +21,33 @@ from interlingua.types.messages import Message
 from interlingua.types.options import RequestKwargs
 
 if TYPE_CHECKING:
-    from interlingua._http.output_streams import AsyncOutputStream, OutputStream
-    from interlingua._http.streams import AsyncMessageStream, MessageStream
+    from interlingua._http.streams import AsyncMessageStream, AsyncOutputStream, MessageStream, OutputStream
 
 _T = TypeVar("_T")
+_TransportT = TypeVar("_TransportT")
 
 
-class BaseClient:
+class BaseClient(Generic[_TransportT]):
     """Shared code of both clients, as coroutines that wait by `self._io`. `Client` documents the arguments."""
 
-    _io: IO
+    _blocking: bool
 
     def __init__(
         self,
-        model: str | None,
+        model: str | None = None,
         *,
-        api_key: str | None,
-        base_url: str | None,
-        registry: Registry | None,
-        settings: Mapping[str, Mapping[str, Any]] | None,
-        timeout: Timeout | float | None,
-        retry: Retry | int | None,
-        http_client: Any,
-        headers: Mapping[str, str] | None,
-        workspace: str | Path | None,
-        environ: Mapping[str, str] | None,
-        max_response_bytes: int,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        registry: Registry | None = None,
+        settings: Mapping[str, Mapping[str, Any]] | None = None,
+        timeout: Timeout | float | None = None,
+        retry: Retry | int | None = None,
+        http_client: Any = None,
+        transport: str | _TransportT | None = None,
+        headers: Mapping[str, str] | None = None,
+        workspace: str | Path | None = None,
+        environ: Mapping[str, str] | None = None,
+        max_response_bytes: int = EVENT_LIMIT,
     ) -> None:
         self._shared = ClientState(
             model, api_key=api_key, base_url=base_url, registry=registry, settings=settings, timeout=timeout,
@@ -55,6 +55,7 @@ class BaseClient:
         )  # fmt: skip
         if timeout is None and has_own_timeouts(http_client):
             self._shared.timeout = None
+        self._io = new_io(http_client, transport, blocking=self._blocking)
 
     @property
     def registry(self) -> Registry:
@@ -125,13 +126,12 @@ class BaseClient:
         return await AuxiliaryExchange(self._shared, provider, kind, arguments).run(self._io)
 
     async def _count_tokens(self, messages: MessagesInput, options: RequestKwargs) -> int:
-        exchange = await new_exchange(self._shared, messages, options).build(self._io)
-        request = exchange.request
+        request = (await new_exchange(self._shared, messages, options).build(self._io)).request
         found: int = await self._auxiliary(request.provider.key, "count_tokens", {"request": request.wire})
         return found
 
 
-class Client(BaseClient):
+class Client(BaseClient[Transport]):
     """A client for every installed provider; safe for use from several threads.
 
     Args:
@@ -156,39 +156,10 @@ class Client(BaseClient):
         UnknownProviderError: the provider of `model` is not installed.
     """
 
-    def __init__(
-        self,
-        model: str | None = None,
-        *,
-        api_key: str | None = None,
-        base_url: str | None = None,
-        registry: Registry | None = None,
-        settings: Mapping[str, Mapping[str, Any]] | None = None,
-        timeout: Timeout | float | None = None,
-        retry: Retry | int | None = None,
-        http_client: Any = None,
-        transport: str | Transport | None = None,
-        headers: Mapping[str, str] | None = None,
-        workspace: str | Path | None = None,
-        environ: Mapping[str, str] | None = None,
-        max_response_bytes: int = EVENT_LIMIT,
-    ) -> None:
-        super().__init__(
-            model, api_key=api_key, base_url=base_url, registry=registry, settings=settings, timeout=timeout,
-            retry=retry, http_client=http_client, headers=headers, workspace=workspace, environ=environ,
-            max_response_bytes=max_response_bytes,
-        )  # fmt: skip
-        self._io = blocking_io(http_client, transport)
+    _blocking = True
 
     @overload
-    def send(
-        self,
-        messages: MessagesInput,
-        *,
-        output: None = None,
-        output_retries: int = ...,
-        **options: Unpack[RequestKwargs],
-    ) -> Message: ...
+    def send(self, messages: MessagesInput, *, output: None = None, **options: Unpack[RequestKwargs]) -> Message: ...
     @overload
     def send(
         self, messages: MessagesInput, *, output: type[_T] | OutputFormat[_T], output_retries: int = ...,
@@ -245,14 +216,12 @@ class Client(BaseClient):
         self, messages: MessagesInput, *, output: Any = None, **options: Unpack[RequestKwargs]
     ) -> MessageStream | OutputStream[Any]:
         """Return the answer as a stream, which a `with` statement opens; arguments as for `send`."""
-        from interlingua._http import output_streams, streams  # noqa: PLC0415  `send` needs none
+        from interlingua._http import streams  # noqa: PLC0415  `send` needs none
 
         exchange = new_exchange(self._shared, messages, options, stream=True, output=output)
         with exchange.instrument:
             run_without_waiting(exchange.build(self._io))
-        if output is None:
-            return streams.MessageStream(exchange, self._io)
-        return output_streams.OutputStream(exchange, self._io, exchange.plan)
+        return (streams.MessageStream if output is None else streams.OutputStream)(exchange, self._io)
 
     def build_request(
         self, messages: MessagesInput, *, stream: bool = False, output: Any = None, **options: Unpack[RequestKwargs]
@@ -305,16 +274,14 @@ class Client(BaseClient):
         self._shared.clear()
         run_without_waiting(self._io.close())
 
-    def __enter__(self) -> Client:
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
 
-class AsyncClient(BaseClient):
+class AsyncClient(BaseClient[AsyncTransport]):
     """As `Client`, with `await`, on asyncio or trio; one client may serve several event loops, also at the same time.
 
     Modules, certificates and catalogues that the first request of a kind needs are loaded in a thread, so plugins'
@@ -323,38 +290,11 @@ class AsyncClient(BaseClient):
     are the same as for `Client`, but a `transport=` object must be an `AsyncTransport`.
     """
 
-    def __init__(
-        self,
-        model: str | None = None,
-        *,
-        api_key: str | None = None,
-        base_url: str | None = None,
-        registry: Registry | None = None,
-        settings: Mapping[str, Mapping[str, Any]] | None = None,
-        timeout: Timeout | float | None = None,
-        retry: Retry | int | None = None,
-        http_client: Any = None,
-        transport: str | AsyncTransport | None = None,
-        headers: Mapping[str, str] | None = None,
-        workspace: str | Path | None = None,
-        environ: Mapping[str, str] | None = None,
-        max_response_bytes: int = EVENT_LIMIT,
-    ) -> None:
-        super().__init__(
-            model, api_key=api_key, base_url=base_url, registry=registry, settings=settings, timeout=timeout,
-            retry=retry, http_client=http_client, headers=headers, workspace=workspace, environ=environ,
-            max_response_bytes=max_response_bytes,
-        )  # fmt: skip
-        self._io = async_io(http_client, transport)
+    _blocking = False
 
     @overload
     async def send(
-        self,
-        messages: MessagesInput,
-        *,
-        output: None = None,
-        output_retries: int = ...,
-        **options: Unpack[RequestKwargs],
+        self, messages: MessagesInput, *, output: None = None, **options: Unpack[RequestKwargs]
     ) -> Message: ...
     @overload
     async def send(
@@ -398,12 +338,10 @@ class AsyncClient(BaseClient):
         self, messages: MessagesInput, *, output: Any = None, **options: Unpack[RequestKwargs]
     ) -> AsyncMessageStream | AsyncOutputStream[Any]:
         """Return the answer as a stream, which an `async with` statement opens; arguments as for `send`."""
-        from interlingua._http import output_streams, streams  # noqa: PLC0415  `send` needs none
+        from interlingua._http import streams  # noqa: PLC0415  `send` needs none
 
         exchange = new_exchange(self._shared, messages, options, stream=True, output=output)
-        if output is None:
-            return streams.AsyncMessageStream(exchange, self._io)
-        return output_streams.AsyncOutputStream(exchange, self._io, exchange.plan)
+        return (streams.AsyncMessageStream if output is None else streams.AsyncOutputStream)(exchange, self._io)
 
     async def build_request(
         self, messages: MessagesInput, *, stream: bool = False, output: Any = None, **options: Unpack[RequestKwargs]
@@ -429,10 +367,8 @@ class AsyncClient(BaseClient):
         self._shared.clear()
         await self._io.close()
 
-    async def __aenter__(self) -> AsyncClient:
+    async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_error: object) -> None:
         await self.close()

@@ -10,9 +10,9 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from interlingua._http.body import ACCEPTED, ReplyBody, fetch_image
-from interlingua._http.io import IO
 from interlingua._http.signing import no_key, sign_request
 from interlingua._http.state import ClientState, MessagesInput
+from interlingua._http.transports import IO
 from interlingua._json import EMPTY
 from interlingua._plugins.connection import Connection, HttpRequest
 from interlingua._plugins.losses import Loss

@@ -21,32 +21,6 @@ from interlingua.transport import (
     unsendable,
 )
 
-# A client whose timeouts are all httpx's default was created without timeouts: five seconds would cut most answers off.
-_LIBRARY_DEFAULT = {5.0}
-
-
-def check_client(client: Any, *, blocking: bool) -> None:
-    """Check a caller's HTTP client.
-
-    Raises:
-        CallerError: it is no httpx client, or one of the other kind.
-    """
-    send = getattr(client, "send", None)
-    if not callable(send) or not hasattr(client, "build_request"):
-        raise CallerError("http_client= must be an httpx client or have its interface")
-    if blocking and iscoroutinefunction(send):
-        raise CallerError("Client takes a blocking HTTP client, such as httpx.Client; AsyncClient takes this one")
-    if not blocking and isinstance(client, AbstractContextManager) and not iscoroutinefunction(send):
-        raise CallerError(
-            "AsyncClient takes an asynchronous HTTP client such as httpx.AsyncClient; Client takes this one"
-        )
-
-
-def has_own_timeouts(client: Any) -> bool:
-    """Return True if a client was created with timeouts."""
-    timeout: Any = getattr(client, "timeout", None)
-    return hasattr(timeout, "as_dict") and set(timeout.as_dict().values()) != _LIBRARY_DEFAULT
-
 
 class _Base:
     """Building requests, and the errors of httpx, for both transports.
@@ -203,9 +177,22 @@ class AsyncHttpxTransport(_Base):
             await self._client.aclose()
 
 
-def new_transport(*, blocking: bool) -> HttpxTransport | AsyncHttpxTransport:
-    """Create a transport, as an entry point of the group `interlingua.transports` does."""
-    return HttpxTransport() if blocking else AsyncHttpxTransport()
+def new_transport(*, blocking: bool, client: Any = None) -> HttpxTransport | AsyncHttpxTransport:
+    """Create a transport, as an entry point of the group `interlingua.transports` does; `client` is the caller's.
+
+    Raises:
+        CallerError: `client` is no httpx client, or one of the other kind.
+    """
+    if client is not None:
+        send = getattr(client, "send", None)
+        if not callable(send) or not hasattr(client, "build_request"):
+            raise CallerError("http_client= must be an httpx client or have its interface")
+        if blocking and iscoroutinefunction(send):
+            raise CallerError("Client takes a blocking HTTP client, such as httpx.Client; AsyncClient takes this one")
+        if not blocking and isinstance(client, AbstractContextManager) and not iscoroutinefunction(send):
+            text = "AsyncClient takes an asynchronous HTTP client such as httpx.AsyncClient; Client takes this one"
+            raise CallerError(text)
+    return HttpxTransport(client) if blocking else AsyncHttpxTransport(client)
 
 
 def _join_chunks(new_client: Any, backend: Any) -> Any:

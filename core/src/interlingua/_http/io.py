@@ -11,7 +11,7 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import AbstractAsyncContextManager
 from inspect import isawaitable
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from interlingua.transport import AsyncReply, HttpRequest, Reply, TimeLimits, Transport
 
@@ -19,38 +19,6 @@ _T = TypeVar("_T")
 
 network_guard: Callable[[object, str], None] | None = None
 """Called with the transport and the address before each request; `interlingua.testing.no_network` sets it."""
-
-
-class IO(Protocol):
-    """The interface of `BlockingIO` and `AnyIO`."""
-
-    async def prepare(self) -> None:
-        """Create the transport, if that takes long, before a latency is measured."""
-        ...
-
-    async def open(self, request: HttpRequest, limits: TimeLimits) -> AsyncReply:
-        """Send a request and return its reply."""
-        ...
-
-    async def sleep(self, seconds: float) -> None:
-        """Wait."""
-        ...
-
-    async def load(self, function: Callable[..., _T], *arguments: Any) -> _T:
-        """Call a function that may import modules or read files, without blocking an event loop."""
-        ...
-
-    async def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Call a caller's function, which may block or return an awaitable."""
-        ...
-
-    def lock(self, name: str) -> AbstractAsyncContextManager[Any]:
-        """Return the lock of this name."""
-        ...
-
-    async def close(self) -> None:
-        """Close the transport that was created here."""
-        ...
 
 
 def run_without_waiting(work: Coroutine[Any, Any, _T]) -> _T:
@@ -64,7 +32,7 @@ def run_without_waiting(work: Coroutine[Any, Any, _T]) -> _T:
 
 
 class BlockingIO:
-    """Waits by blocking the thread; safe for use from several threads.
+    """Waits by blocking the thread; safe for use from several threads. `AnyIO` has the same methods.
 
     Args:
         transport: moves the requests.
@@ -76,7 +44,7 @@ class BlockingIO:
         self._locks: dict[str, _ThreadLock] = {}
 
     async def prepare(self) -> None:
-        """Do nothing: the transport exists already."""
+        """Create the transport, if that takes long, before a latency is measured."""
 
     async def open(self, request: HttpRequest, limits: TimeLimits) -> AsyncReply:
         """Send a request and return its reply."""
@@ -89,11 +57,11 @@ class BlockingIO:
         time.sleep(seconds)
 
     async def load(self, function: Callable[..., _T], *arguments: Any) -> _T:
-        """Call a function."""
+        """Call a function that may import modules or read files, without blocking an event loop."""
         return function(*arguments)
 
     async def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Call a caller's function; an awaitable that it returns is awaited in another thread."""
+        """Call a caller's function, which may block or return an awaitable."""
         made = function(*arguments)
         return _await_in_thread(made) if isawaitable(made) else made
 

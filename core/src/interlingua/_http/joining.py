@@ -10,8 +10,6 @@ way.
 from __future__ import annotations
 
 import re
-import ssl
-from collections.abc import Iterable
 from typing import Any
 
 import httpcore
@@ -40,11 +38,11 @@ class ChunkJoiner:
         """Return the bytes that the parser reads instead of those of one read; b"" is the end of the connection."""
         if self._off or not data:
             return data
-        if self._skip:
-            at = min(self._skip, len(data))
-            self._skip -= at
-            return data if at == len(data) else data[:at] + self.feed(data[at:])
-        return self._join(data) if self._in_chunks else self._read_head(data)
+        if not self._skip:
+            return self._join(data) if self._in_chunks else self._read_head(data)
+        at = min(self._skip, len(data))
+        self._skip -= at
+        return data if at == len(data) else data[:at] + self.feed(data[at:])
 
     def _read_head(self, data: bytes) -> bytes:
         seen = self._seen + data
@@ -87,11 +85,14 @@ class ChunkJoiner:
             pieces.append(data[start:end])
             at = end + 2
         else:
-            if at < len(data):
-                self._keep_cut_size(data[at:])
+            self._keep_cut_size(data[at:])
         body = b"".join(pieces)
         del pieces  # each copy of a read adds to the memory of a stream
-        return _write_chunks(body, data[at:])
+        view, out = memoryview(body), list[bytes | memoryview]()
+        for start in range(0, len(body), _AT_ONCE):
+            part = view[start : start + _AT_ONCE]
+            out += (b"%x\r\n" % len(part), part, b"\r\n")
+        return b"".join([*out, data[at:]])
 
     def _split(self, data: bytes) -> tuple[int, list[bytes]]:
         """Return the complete chunks at the beginning of a read, and where they end.
@@ -140,77 +141,44 @@ class _Sizes(dict[bytes, int]):
         return size
 
 
-def _write_chunks(body: bytes, rest: bytes) -> bytes:
-    view = memoryview(body)
-    out: list[bytes | memoryview] = []
-    for at in range(0, len(body), _AT_ONCE):
-        piece = view[at : at + _AT_ONCE]
-        out += (b"%x\r\n" % len(piece), piece, b"\r\n")
-    return b"".join([*out, rest])
+class _Stream:
+    """A blocking stream of httpcore whose chunks are joined."""
 
-
-class _Stream(httpcore.NetworkStream):
-    def __init__(self, inner: httpcore.NetworkStream) -> None:
+    def __init__(self, inner: Any) -> None:
         self._inner, self._feed = inner, ChunkJoiner().feed
         # the rest is the inner stream's, without a call between
-        self.write, self.close = inner.write, inner.close  # type: ignore[method-assign]
-        self.get_extra_info = inner.get_extra_info  # type: ignore[method-assign]
+        self.write, self.close, self.get_extra_info = inner.write, inner.close, inner.get_extra_info
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         return self._feed(self._inner.read(max_bytes, timeout))
 
-    def start_tls(
-        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
-    ) -> httpcore.NetworkStream:
-        return _Stream(self._inner.start_tls(ssl_context, server_hostname, timeout))
+    def start_tls(self, *arguments: Any, **named: Any) -> Any:
+        return _Stream(self._inner.start_tls(*arguments, **named))
 
 
-class JoiningBackend(httpcore.NetworkBackend):
+class JoiningBackend(httpcore.SyncBackend):
     """httpcore's blocking network backend, with the chunks of one read joined."""
 
-    def __init__(self) -> None:
-        self._inner = httpcore.SyncBackend()
-
-    def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,
-        local_address: str | None = None,
-        socket_options: Iterable[Any] | None = None,
-    ) -> httpcore.NetworkStream:
+    def connect_tcp(self, *arguments: Any, **named: Any) -> Any:
         """Connect to a host."""
-        return _Stream(self._inner.connect_tcp(host, port, timeout, local_address, socket_options))
+        return _Stream(super().connect_tcp(*arguments, **named))
 
 
-class _AsyncStream(httpcore.AsyncNetworkStream):
-    def __init__(self, inner: httpcore.AsyncNetworkStream) -> None:
+class _AsyncStream:
+    def __init__(self, inner: Any) -> None:
         self._inner, self._feed = inner, ChunkJoiner().feed
-        self.write, self.aclose = inner.write, inner.aclose  # type: ignore[method-assign]
-        self.get_extra_info = inner.get_extra_info  # type: ignore[method-assign]
+        self.write, self.aclose, self.get_extra_info = inner.write, inner.aclose, inner.get_extra_info
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         return self._feed(await self._inner.read(max_bytes, timeout))
 
-    async def start_tls(
-        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
-    ) -> httpcore.AsyncNetworkStream:
-        return _AsyncStream(await self._inner.start_tls(ssl_context, server_hostname, timeout))
+    async def start_tls(self, *arguments: Any, **named: Any) -> Any:
+        return _AsyncStream(await self._inner.start_tls(*arguments, **named))
 
 
-class AsyncJoiningBackend(httpcore.AsyncNetworkBackend):
+class AsyncJoiningBackend(httpcore.AnyIOBackend):
     """As `JoiningBackend`, on asyncio and trio."""
 
-    def __init__(self) -> None:
-        self._inner = httpcore.AnyIOBackend()
-
-    async def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,
-        local_address: str | None = None,
-        socket_options: Iterable[Any] | None = None,
-    ) -> httpcore.AsyncNetworkStream:
+    async def connect_tcp(self, *arguments: Any, **named: Any) -> Any:
         """Connect to a host."""
-        return _AsyncStream(await self._inner.connect_tcp(host, port, timeout, local_address, socket_options))
+        return _AsyncStream(await super().connect_tcp(*arguments, **named))

@@ -11,7 +11,7 @@ from interlingua.errors import AuthenticationError, InterlinguaError, ProviderEr
 from interlingua.transport import HttpRequest, unsendable
 
 if TYPE_CHECKING:
-    from interlingua._http.io import IO
+    from interlingua._http.transports import IO
     from interlingua._plugins.connection import Connection, Credentials
     from interlingua._plugins.wire import WireRequest
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 from interlingua._http.exchange import Exchange
-from interlingua._http.io import IO, run_without_waiting
+from interlingua._http.io import run_without_waiting
+from interlingua._http.transports import IO
 from interlingua._plugins.wire import WireRequest
 from interlingua._response.stream import StreamReader
 from interlingua.errors import APIConnectionError, CallerError, InterlinguaError
+from interlingua.output import Answer, OutputPlan, Partial
 from interlingua.types.events import ErrorEvent, StreamEvent, TextDelta
 from interlingua.types.messages import Message, MessageStatus
 
@@ -160,6 +161,10 @@ class BaseStream:
             raise CallerError("the stream is not open: use it in a with or async with statement")
         return made
 
+    def _read_answer(self, message: Message) -> Answer[Any]:
+        plan: OutputPlan[Any] = self._exchange.plan
+        return plan.answer(message, self.request.losses)
+
     def _snapshot(self, status: MessageStatus) -> Message:
         if self._reader is None:
             return self._exchange.request.context.message([], stop_reason=None, status=status)
@@ -182,9 +187,7 @@ class MessageStream(BaseStream):
         run_without_waiting(self._enter())
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self._keep_cancelled()
         run_without_waiting(self._close())
 
@@ -242,9 +245,7 @@ class AsyncMessageStream(BaseStream):
         await self._enter()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_error: object) -> None:
         self._keep_cancelled()
         if self._events is not None:
             await self._events.aclose()
@@ -272,7 +273,7 @@ class AsyncMessageStream(BaseStream):
         Raises:
             InterlinguaError: what ended the stream, with `.partial`; raised by awaiting.
         """
-        return _Rest(self._rest)
+        return _Later(self._rest)
 
     async def _run(self) -> AsyncIterator[list[StreamEvent]]:
         try:
@@ -296,11 +297,50 @@ class AsyncMessageStream(BaseStream):
         return self._result()
 
 
-class _Rest:
+class _Later(Generic[_T]):
     """An awaitable that starts nothing before it is awaited, so that only reading the property warns of nothing."""
 
-    def __init__(self, start: Callable[[], Awaitable[Message]]) -> None:
+    def __init__(self, start: Callable[[], Awaitable[_T]]) -> None:
         self._start = start
 
-    def __await__(self) -> Generator[object, None, Message]:
+    def __await__(self) -> Generator[object, None, _T]:
         return self._start().__await__()
+
+
+class OutputStream(MessageStream, Generic[_T]):
+    """A streamed typed answer: as `MessageStream`, with `partials` and `answer`."""
+
+    @property
+    def partials(self) -> Iterator[Partial]:
+        """The incomplete answer, each time it grows."""
+        feed = self._exchange.plan.partials().feed
+        return (part for event in self if (part := feed(event)) is not None)
+
+    @property
+    def answer(self) -> Answer[_T]:
+        """The answer; reading it waits for the rest of it.
+
+        Raises:
+            InvalidOutputError: it does not fit.
+            InterlinguaError: what ended the stream, with `.partial`.
+        """
+        return self._read_answer(self.message)
+
+
+class AsyncOutputStream(AsyncMessageStream, Generic[_T]):
+    """A streamed typed answer: as `AsyncMessageStream`, with `partials` and `await stream.answer`."""
+
+    @property
+    def partials(self) -> AsyncIterator[Partial]:
+        """The incomplete answer, each time it grows."""
+        feed = self._exchange.plan.partials().feed
+        return (part async for event in self if (part := feed(event)) is not None)
+
+    @property
+    def answer(self) -> Awaitable[Answer[_T]]:
+        """The answer, to be awaited; that waits for the rest of it. Awaiting raises the errors of `OutputStream`."""
+
+        async def answer() -> Answer[_T]:
+            return self._read_answer(await self._rest())
+
+        return _Later(answer)

@@ -1,53 +1,52 @@
-"""Which transport a client uses: an object, one by name, httpx with the caller's client, or httpx."""
+"""Which transport a client uses, and how it waits for it."""
 
 from __future__ import annotations
 
 from inspect import iscoroutinefunction
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from interlingua._http.io import IO, BlockingIO
+from interlingua._http.io import BlockingIO
 from interlingua.errors import CallerError
 
+if TYPE_CHECKING:
+    from interlingua._http.anyio_io import AnyIO
+
 GROUP = "interlingua.transports"
+IO: TypeAlias = "BlockingIO | AnyIO"
 
 
-def blocking_io(http_client: Any, transport: Any) -> IO:
-    """Return what a blocking client waits by.
+def new_io(http_client: Any, transport: Any, *, blocking: bool) -> IO:
+    """Return what a client waits by, over the transport or HTTP client that the caller passed, or a new transport.
 
     Raises:
         CallerError: an argument is no transport or HTTP client, or no transport can be created.
     """
-    given = _given(http_client, transport, blocking=True)
-    return BlockingIO(new_transport(transport, blocking=True) if given is None else given, owned=given is None)
+    given: Any = None
+    if http_client is not None:
+        if transport is not None:
+            raise CallerError("pass either transport= or http_client=, not both")
+        from interlingua._http import httpx_transport  # noqa: PLC0415  loads httpx
 
-
-def async_io(http_client: Any, transport: Any) -> IO:
-    """Return what an asynchronous client waits by; raises the errors of `blocking_io`."""
+        given = httpx_transport.new_transport(blocking=blocking, client=http_client)
+    elif transport is not None and not isinstance(transport, str):
+        given = _check_transport(transport, blocking=blocking)
+    if blocking:
+        return BlockingIO(given or new_transport(transport, blocking=True), owned=given is None)
     from interlingua._http.anyio_io import AnyIO  # noqa: PLC0415  a blocking client needs no event loop
 
-    return AnyIO(_given(http_client, transport, blocking=False), lambda: new_transport(transport, blocking=False))
+    return AnyIO(given, lambda: new_transport(transport, blocking=False))
 
 
 def has_own_timeouts(http_client: Any) -> bool:
-    """Return True if the caller's HTTP client was created with timeouts."""
-    if http_client is None:
-        return False
-    from interlingua._http import httpx_transport  # noqa: PLC0415  as below
+    """Return True if the caller's httpx client was created with timeouts: not all are httpx's default of 5 seconds.
 
-    return httpx_transport.has_own_timeouts(http_client)
+    Five seconds would cut most answers off, so the client's own limits replace the default.
+    """
+    timeout: Any = getattr(http_client, "timeout", None)
+    return hasattr(timeout, "as_dict") and set(timeout.as_dict().values()) != {5.0}
 
 
-def _given(http_client: Any, transport: Any, *, blocking: bool) -> Any:
-    """Return the transport that the caller passed, None for one by name or the default."""
-    if http_client is not None and transport is not None:
-        raise CallerError("pass either transport= or http_client=, not both")
-    if http_client is not None:
-        from interlingua._http import httpx_transport as own  # noqa: PLC0415  loads httpx
-
-        own.check_client(http_client, blocking=blocking)
-        return (own.HttpxTransport if blocking else own.AsyncHttpxTransport)(http_client)
-    if transport is None or isinstance(transport, str):
-        return None
+def _check_transport(transport: Any, *, blocking: bool) -> Any:
     send = getattr(transport, "open", None)
     if not callable(send) or not hasattr(transport, "close" if blocking else "aclose"):
         kind = "Transport" if blocking else "AsyncTransport"
