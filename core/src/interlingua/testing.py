@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import attrs
 
 from interlingua._http import io
+from interlingua._response.stream import message_to_events
 from interlingua.errors import InterlinguaError, ProviderError, WireError
 from interlingua.plugins import (
     Connection,
@@ -24,11 +25,7 @@ from interlingua.plugins import (
 )
 from interlingua.transport import HttpRequest, TimeLimits
 from interlingua.types import (
-    BlockEnd,
-    BlockStart,
-    ContentBlock,
     Message,
-    MessageComplete,
     ModelCapabilities,
     RequestOptions,
     StopReason,
@@ -37,11 +34,7 @@ from interlingua.types import (
     TextDelta,
     ToolDefinition,
     ToolUseBlock,
-    ToolUseEnd,
-    ToolUseInputDelta,
-    ToolUseStart,
     Usage,
-    UsageUpdate,
     replace,
 )
 
@@ -90,20 +83,17 @@ class MemoryReply:
         return self
 
     async def __anext__(self) -> bytes:
-        piece = next(self, None)
-        if piece is None:
-            raise StopAsyncIteration
-        return piece
+        for piece in self:
+            return piece
+        raise StopAsyncIteration
 
     def close(self) -> None:
         """End the body."""
         self._closed = True
 
-    async def aclose(self) -> None:
-        """End the body."""
-        self._closed = True
+    abort = close
 
-    def abort(self) -> None:
+    async def aclose(self) -> None:
         """End the body."""
         self._closed = True
 
@@ -213,7 +203,7 @@ class ScriptedModel:
         self._next = answers if callable(answers) else iter(list(answers))
         self._capabilities = ModelCapabilities(**{**_CAPABILITIES, **capabilities})
         self._written: list[SentRequest] = []
-        self._answers: list[Script] = []
+        self._answers: dict[int, Any] = {}  # by number of the request written
         self.requests: list[SentRequest] = []
 
     def client(self, **settings: Any) -> Client:
@@ -234,22 +224,21 @@ class ScriptedModel:
         return Registry(providers={"scripted": self}, entry_points=())
 
     def _answer(self, request: HttpRequest) -> MemoryReply:
-        """Take the next answer of the script; a reply holds its number only."""
-        written = loads(request.body)
-        sent = self._written[written["request"]]
+        """Take the next answer of the script; requests and replies hold the request's number only."""
+        number = loads(request.body)
+        sent = self._written[number]
         self.requests.append(sent)
         answer = self._next(sent) if callable(self._next) else next(self._next, None)
         if answer is None:
             raise AssertionError(f"request {len(self.requests)} has no scripted answer")
         if isinstance(answer, WireError):
             raise answer
-        self._answers.append(answer)
-        body = dumps({"answer": len(self._answers) - 1})
+        self._answers[number] = answer
         if isinstance(answer, InterlinguaError):
-            return MemoryReply(body, status=answer.status or 500)
-        if written["stream"]:
-            return MemoryReply(b"data: %b\n\n" % body, headers={"content-type": "text/event-stream"})
-        return MemoryReply(body)
+            return MemoryReply(request.body, status=answer.status or 500)
+        if sent.options.stream:
+            return MemoryReply(b"data: %b\n\n" % request.body, headers={"content-type": "text/event-stream"})
+        return MemoryReply(request.body)
 
     # -- the hooks of a provider ----------------------------------------------------------------------------------
 
@@ -260,7 +249,7 @@ class ScriptedModel:
 
     @hookimpl
     def connection(self) -> Connection:
-        """Return a connection whose host does not exist."""
+        """Return a connection to a host that does not exist."""
         return Connection(base_url="http://scripted.invalid")
 
     @hookimpl
@@ -277,16 +266,15 @@ class ScriptedModel:
     def to_wire(
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions
     ) -> WireRequest:
-        """Note the request; its body holds its number only."""
+        """Note the request."""
         self._written.append(SentRequest(messages=tuple(messages), tools=tuple(tools), options=options))
-        body = dumps({"request": len(self._written) - 1, "stream": options.stream})
-        return WireRequest(api=_API, path="/answer", body=body, stream=options.stream)
+        return WireRequest(api=_API, path="/answer", body=dumps(len(self._written) - 1), stream=options.stream)
 
     @hookimpl
     def from_wire_error(self, response: WireResponse) -> ProviderError:
         """Return the scripted error."""
-        error: Any = self._answers[loads(response.body)["answer"]]
-        return error  # type: ignore[no-any-return]
+        error: ProviderError = self._answers[loads(response.body)]
+        return error
 
     @hookimpl
     def from_wire_response(self, response: WireResponse, context: RequestContext) -> Message:
@@ -299,15 +287,15 @@ class ScriptedModel:
     ) -> AsyncIterator[StreamEvent]:
         """Yield the events of the scripted answer, text word by word."""
         async for chunk in response_stream:
-            message = self._message(chunk.data, context)
-            for index, block in enumerate(message.content):
-                for event in _block_events(index, block):
+            for event in message_to_events(self._message(chunk.data, context)):
+                if not isinstance(event, TextDelta):
                     yield event
-            yield UsageUpdate(usage=message.usage)
-            yield MessageComplete(stop_reason=message.stop_reason or StopReason.END_TURN)
+                    continue
+                for place, word in enumerate(event.text.split(" ")):
+                    yield TextDelta(index=event.index, text=f" {word}" if place else word)
 
     def _message(self, body: bytes, context: RequestContext) -> Message:
-        answer: Any = self._answers[loads(body)["answer"]]
+        answer = self._answers[loads(body)]
         if isinstance(answer, Message):
             return answer
         parts = [answer] if isinstance(answer, (str, ToolUseBlock)) else list(answer)
@@ -320,19 +308,6 @@ class ScriptedModel:
         sent = self.requests[-1].messages
         usage = Usage(input_tokens=sum(map(_count_words, sent)), output_tokens=_count_words(message))
         return replace(message, metadata=replace(message.metadata, usage=usage))
-
-
-def _block_events(index: int, block: ContentBlock) -> Iterator[StreamEvent]:
-    if isinstance(block, TextBlock):
-        for place, word in enumerate(block.text.split(" ")):
-            yield TextDelta(index=index, text=f" {word}" if place else word)
-    elif isinstance(block, ToolUseBlock):
-        yield ToolUseStart(index=index, id=block.id, name=block.name)
-        yield ToolUseInputDelta(index=index, partial_json=block.input_json)
-        yield ToolUseEnd(index=index, block=block)
-    else:
-        yield BlockStart(index=index, block=block)
-        yield BlockEnd(index=index, block=block)
 
 
 def _count_words(message: Message) -> int:

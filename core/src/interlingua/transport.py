@@ -38,6 +38,12 @@ __all__ = [
 ]
 
 Phase = Literal["connect", "pool", "first_byte", "between_chunks"]
+_WAITS: Mapping[Phase, tuple[str, str]] = {
+    "connect": ("no connection", "connect"),
+    "pool": ("no connection became free", "connect"),
+    "first_byte": ("no answer", "first_byte"),
+    "between_chunks": ("no more data", "between_chunks"),
+}
 
 
 def _check(_timeout: object, field: attrs.Attribute[Any], value: object) -> None:
@@ -116,19 +122,15 @@ class TimeLimits:
         """Return the seconds left of the total; None without a total.
 
         Raises:
-            APITimeoutError: the total is used up.
+            APITimeoutError: the total is used up; another attempt has no time either.
         """
-        if self._end is None:
+        if self._end is None or self.timeout is None:
             return None
         left = self._end - self._clock()
         if left <= 0:
-            raise self._used_up()
+            text = f"the answer was not complete after total={self.timeout.total:g} s"
+            raise APITimeoutError(text, retryable=False)
         return left
-
-    def _used_up(self) -> APITimeoutError:
-        """Return the error for a total that is used up: another attempt has no time either."""
-        total = self.timeout.total if self.timeout is not None else None
-        return APITimeoutError(f"the answer was not complete after total={total:g} s", retryable=False)
 
     def timed_out(self, phase: Phase) -> APITimeoutError:
         """Return the error for a wait that took too long, with the limit in its text.
@@ -140,24 +142,12 @@ class TimeLimits:
             self.left()
         except APITimeoutError as used_up:
             return used_up
-        if phase in ("connect", "pool"):
-            what = "no connection became free" if phase == "pool" else "no connection"
-            limit = "the HTTP client's own limit" if self.timeout is None else f"connect={self.timeout.connect:g} s"
-            return APITimeoutError(f"{what} within {limit}", phase="connect")
-        if self.timeout is None:
-            return APITimeoutError("no data within the HTTP client's own limit")
-        if phase == "first_byte":
-            return APITimeoutError(f"no answer within first_byte={self.timeout.first_byte:g} s")
-        return APITimeoutError(f"no more data for between_chunks={self.timeout.between_chunks:g} s")
+        what, name = _WAITS[phase]
+        limit = "the HTTP client's own limit" if self.timeout is None else f"{name}={getattr(self.timeout, name):g} s"
+        return APITimeoutError(f"{what} within {limit}", phase="connect" if name == "connect" else "response")
 
 
-class Reply(Protocol):
-    """A reply whose headers have arrived.
-
-    Iterating yields the pieces of the body as they arrive, still encoded as `content-encoding` says, and raises
-    `APIConnectionError` or `APITimeoutError` if it breaks off.
-    """
-
+class _BaseReply(Protocol):
     @property
     def status(self) -> int:
         """HTTP status."""
@@ -168,14 +158,22 @@ class Reply(Protocol):
         """Response headers, with names in lower case."""
         ...
 
+    def abort(self) -> None:
+        """Wake a read that waits in another thread or task: it ends or raises APIConnectionError. May do nothing."""
+        ...
+
+
+class Reply(_BaseReply, Protocol):
+    """A reply whose headers have arrived.
+
+    Iterating yields the pieces of the body as they arrive, still encoded as `content-encoding` says, and raises
+    `APIConnectionError` or `APITimeoutError` if it breaks off.
+    """
+
     def __iter__(self) -> Iterator[bytes]: ...
 
     def close(self) -> None:
         """Release the connection; close it if the body was not read to its end. May be called twice."""
-        ...
-
-    def abort(self) -> None:
-        """Wake a read that waits in another thread: it ends or raises APIConnectionError. May do nothing."""
         ...
 
 
@@ -201,27 +199,13 @@ class Transport(Protocol):
         ...
 
 
-class AsyncReply(Protocol):
+class AsyncReply(_BaseReply, Protocol):
     """As `Reply`, for `AsyncTransport`."""
-
-    @property
-    def status(self) -> int:
-        """HTTP status."""
-        ...
-
-    @property
-    def headers(self) -> Mapping[str, str]:
-        """Response headers, with names in lower case."""
-        ...
 
     def __aiter__(self) -> AsyncIterator[bytes]: ...
 
     async def aclose(self) -> None:
-        """Release the connection; close it if the body was not read to its end. May be called twice."""
-        ...
-
-    def abort(self) -> None:
-        """Wake a read that waits in another task: it ends or raises APIConnectionError. May do nothing."""
+        """Release the connection, as `Reply.close` does."""
         ...
 
 

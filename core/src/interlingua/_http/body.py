@@ -20,7 +20,6 @@ ACCEPTED = "gzip, deflate"
 """Content encodings that `ReplyBody` can decompress piece by piece."""
 
 _COMPRESSED = frozenset(("gzip", "x-gzip", "deflate"))
-_PLAIN = frozenset(("", "identity"))
 _PIECE = 256 * 1024
 
 
@@ -34,6 +33,11 @@ class _Decompressor:
 
     def pieces(self, data: bytes) -> Iterator[bytes]:
         """Yield what these bytes hold."""
+        if self._encoding not in _COMPRESSED:
+            text = (
+                f"the body has content-encoding {self._encoding!r}, which was not asked for and cannot be decompressed"
+            )
+            raise MalformedResponseError(text)
         piece = b""
         while data or len(piece) == _PIECE:
             try:
@@ -62,12 +66,8 @@ class ReplyBody:
         self._reply, self._limits, self._max_bytes = reply, limits, max_bytes
         self.status, self.headers = reply.status, reply.headers
         self._pieces: Iterator[bytes] = iter(())
-        self._inflate: Callable[[bytes], Iterator[bytes]] | None = None
         encoding = reply.headers.get("content-encoding", "").strip().lower()
-        if encoding in _COMPRESSED:
-            self._inflate = _Decompressor(encoding).pieces
-        elif encoding not in _PLAIN:
-            self._inflate = _reject(encoding)
+        self._inflate = None if encoding in ("", "identity") else _Decompressor(encoding).pieces
         self._has_total = limits.timeout is not None and limits.timeout.total is not None
         self._next: Callable[[], Awaitable[bytes]] | None = None
 
@@ -110,14 +110,6 @@ class ReplyBody:
     def abort(self) -> None:
         """Wake a read that waits in another thread or task."""
         self._reply.abort()
-
-
-def _reject(encoding: str) -> Callable[[bytes], Iterator[bytes]]:
-    def pieces(_data: bytes) -> Iterator[bytes]:
-        text = f"the body has content-encoding {encoding!r}, which was not asked for and cannot be decompressed"
-        raise MalformedResponseError(text)
-
-    return pieces
 
 
 async def fetch_image(url: str, io: IO, timeout: Timeout | None, max_bytes: int) -> Fetched:

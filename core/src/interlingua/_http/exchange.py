@@ -20,7 +20,7 @@ from interlingua._plugins.provider import Provider
 from interlingua._plugins.wire import RequestContext, WireRequest, WireResponse
 from interlingua._request.prepare import RequestDraft, read_messages, read_options
 from interlingua._response.finalize import FAILED, AnswerFinalizer, add_response_headers
-from interlingua.errors import AuthenticationError, CallerError, InterlinguaError, ProviderError
+from interlingua.errors import AuthenticationError, CallerError, InterlinguaError
 from interlingua.output import OutputPlan
 from interlingua.transport import TimeLimits
 from interlingua.types.messages import Message, Origin, RoutingDecision
@@ -33,15 +33,14 @@ _log = logging.getLogger("interlingua")
 _T = TypeVar("_T")
 
 
-class _Signed:
-    """A request that is signed with the connection's secret; a secret that was refused is replaced once."""
+class _SignedExchange:
+    """Requests that are signed with the connection's secret; a secret that was refused is replaced once."""
 
-    _state: ClientState
-    _provider: Provider
-    _api: str | None = None
     _secret: Any = None
-    _refused: Any = None
-    _refusal: ProviderError | None = None
+    _replaced = False
+
+    def __init__(self, state: ClientState, provider: Provider, api: str | None) -> None:
+        self._state, self._provider, self._api = state, provider, api
 
     @cached_property
     def connection(self) -> Connection:
@@ -53,21 +52,22 @@ class _Signed:
         if not connection.has_key:
             raise no_key(connection, self._provider.key)
         if connection.credentials is not None:
-            store = self._state.secret_store(self._provider.key, connection.credentials)
-            self._secret = await store.read(self._refused, self._refusal, io)
+            self._secret = await self._state.secret_store(self._provider.key, connection.credentials).read(io)
         signed = sign_request(connection, request, headers, self._secret)
         signed.headers.setdefault("accept-encoding", ACCEPTED)
         return signed
 
     def _may_replace_secret(self, error: InterlinguaError) -> bool:
         """Return True for the first refusal of a secret: the next attempt has another."""
-        if self._secret is None or self._refusal is not None or not isinstance(error, AuthenticationError):
+        source = self.connection.credentials
+        if source is None or self._secret is None or self._replaced or not isinstance(error, AuthenticationError):
             return False
-        self._refusal, self._refused = error, self._secret
+        self._state.secret_store(self._provider.key, source).refuse(self._secret, error)
+        self._replaced = True
         return True
 
 
-class Exchange(_Signed):
+class Exchange(_SignedExchange):
     """One request and the attempts to get it answered.
 
     Attributes:
@@ -77,10 +77,10 @@ class Exchange(_Signed):
     """
 
     def __init__(self, state: ClientState, request: RequestDraft, plan: OutputPlan[Any] | None) -> None:
+        super().__init__(state, request.provider, request.options.api)
         self.request = request
         self.plan: Any = plan
         self.headers: Mapping[str, str] = EMPTY
-        self._state, self._provider, self._api = state, request.provider, request.options.api
         self._model_info = partial(state.model_info, request.provider, request.options.model)
         # what decides which of the provider's modules take part
         self._kind = (request.provider.key, request.options.api, request.options.stream)
@@ -168,17 +168,14 @@ class Exchange(_Signed):
         Raises:
             ProviderError: the answer is a failure.
         """
-        if body.status >= FAILED:
-            await io.load(self.response.read, await body.read())
-        reader = await self._load(io, self._new_reader, body)
-        self._state.answered.add(self._kind)
-        return reader
-
-    def _new_reader(self, body: ReplyBody) -> StreamReader:
         from interlingua._response.stream import StreamReader  # noqa: PLC0415  a whole answer needs none
 
-        limit = self._state.max_response_bytes
-        return StreamReader(self.response, self.connection.framing, body.status, body.headers, limit)
+        if body.status >= FAILED:
+            await io.load(self.response.read, await body.read())
+        answer = (self.connection.framing, body.status, body.headers, self._state.max_response_bytes)
+        reader = await self._load(io, StreamReader, self.response, *answer)
+        self._state.answered.add(self._kind)
+        return reader
 
     async def run_attempts(self, io: IO, attempt: Callable[[IO], Awaitable[_T]]) -> _T:
         """Repeat an attempt until it succeeds, or raise its error when there must be no further one."""
@@ -194,7 +191,7 @@ class Exchange(_Signed):
         error.model = error.model or self.request.options.model
         if self._may_replace_secret(error):
             return 0.0
-        delay = self._state.retry.delay(error, self.response.attempts - (self._refusal is not None))
+        delay = self._state.retry.delay(error, self.response.attempts - self._replaced)
         left = None if delay is None or self._limits is None else self._limits.left()
         if delay is None or (left is not None and delay >= left):
             self.response.report(error.partial, error)
@@ -234,11 +231,12 @@ def new_exchange(
     return Exchange(state, request, plan)
 
 
-class AuxiliaryExchange(_Signed):
+class AuxiliaryExchange(_SignedExchange):
     """One exchange that is no conversation: a model list, a token count, a reported cost."""
 
     def __init__(self, state: ClientState, provider: str | None, kind: str, arguments: Mapping[str, Any]) -> None:
-        self._state, self._provider, self._kind = state, state.resolve_provider(provider), kind
+        super().__init__(state, state.resolve_provider(provider), None)
+        self._kind = kind
         self._request = self._provider.auxiliary_request(kind, arguments)
         self._limits = TimeLimits(state.timeout)
 

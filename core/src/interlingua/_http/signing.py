@@ -82,30 +82,27 @@ class SecretStore:
         self._lock_name = f"secret of {provider}"
         self._source = source
         self._secret: Any = None
+        self._refusal: ProviderError | None = None
 
-    def _lacks(self, refused: Any) -> bool:
-        """Return True if there is no secret, or it is the refused one, or it expires soon."""
-        expires = getattr(self._secret, "expires_at", None)
-        stale = expires is not None and expires - datetime.now(UTC) < _MARGIN
-        return stale or self._secret is None or self._secret is refused
+    def refuse(self, secret: Any, refusal: ProviderError) -> None:
+        """Note that the service refused a secret: the next `read` obtains another, and the source sees the error."""
+        if secret is self._secret:
+            self._secret, self._refusal = None, refusal
 
-    async def read(self, refused: Any, refusal: ProviderError | None, io: IO) -> Any:
-        """Return the secret; a new one if the service refused the one it had.
-
-        Args:
-            refused: the secret that the service refused, or None.
-            refusal: the service's error.
-            io: how to wait for the source, which may block.
-        """
-        if self._lacks(refused):
+    async def read(self, io: IO) -> Any:
+        """Return the secret; if there is none, or it expires soon, one caller obtains it and the others wait."""
+        secret = self._secret
+        if _is_stale(secret):
             async with io.lock(self._lock_name):
-                if self._lacks(refused):
-                    self._secret = await self._obtain(refusal, io)
-        return self._secret
+                secret = self._secret
+                if _is_stale(secret):
+                    secret = self._secret = await self._obtain(io)
+                    self._refusal = None
+        return secret
 
-    async def _obtain(self, refusal: ProviderError | None, io: IO) -> Any:
+    async def _obtain(self, io: IO) -> Any:
         try:
-            made = await io.call(self._source, refusal)
+            made = await io.call(self._source, self._refusal)
         except InterlinguaError:
             raise
         except Exception as error:
@@ -113,3 +110,8 @@ class SecretStore:
         if made is None:
             raise AuthenticationError("the credentials returned no secret", retryable=False)
         return made
+
+
+def _is_stale(secret: Any) -> bool:
+    expires = getattr(secret, "expires_at", None)
+    return secret is None or (expires is not None and expires - datetime.now(UTC) < _MARGIN)
