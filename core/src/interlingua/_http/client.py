@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Unpack, overload
 
 from interlingua._catalogue import ModelInfo
-from interlingua._http.exchange import AuxiliaryExchange, Exchange, new_exchange
+from interlingua._http.exchange import AuxiliaryExchange, Exchange
 from interlingua._http.io import run_without_waiting
 from interlingua._http.retry import Retry
 from interlingua._http.state import ClientState, MessagesInput
@@ -103,7 +103,7 @@ class BaseClient(Generic[_TransportT]):
     async def _begin(self, messages: MessagesInput, options: RequestKwargs, output: Any = None) -> Exchange:
         if (model := options.get("model")) not in self._shared.resolved:  # its provider must be imported first
             await self._io.load(self._shared.resolve_model, model)
-        return new_exchange(self._shared, messages, options, output=output)
+        return Exchange(self._shared, messages, options, output=output)
 
     async def _complete(self, exchange: Exchange) -> Message:
         with exchange.instrument:
@@ -120,13 +120,14 @@ class BaseClient(Generic[_TransportT]):
             return await exchange.attempt(self._io)
 
     def _preview(self, messages: MessagesInput, stream: bool, output: Any, options: RequestKwargs) -> WireRequest:
-        return new_exchange(self._shared, messages, options, stream=stream, output=output).write(None)
+        return Exchange(self._shared, messages, options, stream=stream, output=output).write(None)
 
     async def _auxiliary(self, provider: str | None, kind: str, arguments: Mapping[str, Any]) -> Any:
-        return await AuxiliaryExchange(self._shared, provider, kind, arguments).run(self._io)
+        exchange = AuxiliaryExchange(self._shared, provider, kind, arguments)
+        return await exchange.run_attempts(self._io, exchange.attempt)
 
     async def _count_tokens(self, messages: MessagesInput, options: RequestKwargs) -> int:
-        request = (await new_exchange(self._shared, messages, options).build(self._io)).request
+        request = (await Exchange(self._shared, messages, options).build(self._io)).request
         found: int = await self._auxiliary(request.provider.key, "count_tokens", {"request": request.wire})
         return found
 
@@ -218,7 +219,7 @@ class Client(BaseClient[Transport]):
         """Return the answer as a stream, which a `with` statement opens; arguments as for `send`."""
         from interlingua._http import streams  # noqa: PLC0415  `send` needs none
 
-        exchange = new_exchange(self._shared, messages, options, stream=True, output=output)
+        exchange = Exchange(self._shared, messages, options, stream=True, output=output)
         with exchange.instrument:
             run_without_waiting(exchange.build(self._io))
         return (streams.MessageStream if output is None else streams.OutputStream)(exchange, self._io)
@@ -340,7 +341,7 @@ class AsyncClient(BaseClient[AsyncTransport]):
         """Return the answer as a stream, which an `async with` statement opens; arguments as for `send`."""
         from interlingua._http import streams  # noqa: PLC0415  `send` needs none
 
-        exchange = new_exchange(self._shared, messages, options, stream=True, output=output)
+        exchange = Exchange(self._shared, messages, options, stream=True, output=output)
         return (streams.AsyncMessageStream if output is None else streams.AsyncOutputStream)(exchange, self._io)
 
     async def build_request(

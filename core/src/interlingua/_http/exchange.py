@@ -6,12 +6,12 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from datetime import UTC, datetime
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from interlingua._http.body import ACCEPTED, ReplyBody, fetch_image
-from interlingua._http.signing import no_key, sign_request
-from interlingua._http.state import ClientState, MessagesInput
+from interlingua._http.state import ClientState, MessagesInput, secret_failure
 from interlingua._http.transports import IO
 from interlingua._json import EMPTY
 from interlingua._plugins.connection import Connection, HttpRequest
@@ -21,8 +21,7 @@ from interlingua._plugins.wire import RequestContext, WireRequest, WireResponse
 from interlingua._request.prepare import RequestDraft, read_messages, read_options
 from interlingua._response.finalize import FAILED, AnswerFinalizer, add_response_headers
 from interlingua.errors import AuthenticationError, CallerError, InterlinguaError
-from interlingua.output import OutputPlan
-from interlingua.transport import TimeLimits
+from interlingua.transport import TimeLimits, unsendable
 from interlingua.types.messages import Message, Origin, RoutingDecision
 
 if TYPE_CHECKING:
@@ -34,8 +33,9 @@ _T = TypeVar("_T")
 
 
 class _SignedExchange:
-    """Requests that are signed with the connection's secret; a secret that was refused is replaced once."""
+    """Attempts that are signed with the connection's secret; a secret that was refused is replaced once."""
 
+    _limits: TimeLimits
     _secret: Any = None
     _replaced = False
 
@@ -47,17 +47,21 @@ class _SignedExchange:
         """How to reach the service."""
         return self._state.connection(self._provider, self._api)
 
-    async def _sign(self, request: WireRequest, headers: Mapping[str, str], io: IO) -> HttpRequest:
-        connection = self.connection
-        if not connection.has_key:
-            raise no_key(connection, self._provider.key)
-        if connection.credentials is not None:
-            self._secret = await self._state.secret_store(self._provider.key, connection.credentials).read(io)
-        signed = sign_request(connection, request, headers, self._secret)
-        signed.headers.setdefault("accept-encoding", ACCEPTED)
-        return signed
+    async def run_attempts(self, io: IO, attempt: Callable[[IO], Awaitable[_T]]) -> _T:
+        """Repeat an attempt until it succeeds, or raise its error when there must be no further one."""
+        while True:
+            try:
+                return await attempt(io)
+            except InterlinguaError as error:
+                await io.sleep(self.retry_delay(error))
 
-    def _may_replace_secret(self, error: InterlinguaError) -> bool:
+    def retry_delay(self, error: InterlinguaError) -> float:
+        """Return the seconds to wait before the next attempt, or raise the error again if there must be none."""
+        if not self._replace_secret(error):
+            raise error
+        return 0.0
+
+    def _replace_secret(self, error: InterlinguaError) -> bool:
         """Return True for the first refusal of a secret: the next attempt has another."""
         source = self.connection.credentials
         if source is None or self._secret is None or self._replaced or not isinstance(error, AuthenticationError):
@@ -65,6 +69,19 @@ class _SignedExchange:
         self._state.secret_store(self._provider.key, source).refuse(self._secret, error)
         self._replaced = True
         return True
+
+    async def _sign(self, request: WireRequest, headers: Mapping[str, str], io: IO) -> HttpRequest:
+        connection = self.connection
+        if not connection.has_key:
+            raise _no_key(connection, self._provider.key)
+        if (source := connection.credentials) is not None:
+            self._secret = await self._state.secret_store(self._provider.key, source).read(io)
+        signed = sign_request(connection, request, headers, self._secret)
+        signed.headers.setdefault("accept-encoding", ACCEPTED)
+        return signed
+
+    async def _open(self, signed: HttpRequest, io: IO) -> ReplyBody:
+        return ReplyBody(await io.open(signed, self._limits), self._limits, self._state.max_response_bytes)
 
 
 class Exchange(_SignedExchange):
@@ -76,17 +93,44 @@ class Exchange(_SignedExchange):
         headers: response headers of the last attempt that was answered, with names in lower case.
     """
 
-    def __init__(self, state: ClientState, request: RequestDraft, plan: OutputPlan[Any] | None) -> None:
-        super().__init__(state, request.provider, request.options.api)
-        self.request = request
-        self.plan: Any = plan
+    def __init__(
+        self,
+        state: ClientState,
+        messages: MessagesInput,
+        options: Mapping[str, Any],
+        *,
+        stream: bool = False,
+        output: Any = None,
+    ) -> None:
+        """Read a caller's arguments; `build` writes the request.
+
+        The plan of a typed answer adds its instructions, tools, options and losses.
+        """
+        given = dict(options)
+        resolved = state.resolve_model(given.pop("model", None))
+        super().__init__(state, resolved.provider, None)
+        self.plan: Any = None
         self.headers: Mapping[str, str] = EMPTY
+        losses = tuple[Loss, ...]()
+        if output is not None:
+            self.plan = plan = state.plan_output(output, options, stream=stream)
+            messages, losses = plan.messages(read_messages(messages)), plan.losses
+            given |= {**plan.options, "tools": plan.tools}
+        tools, routing, team_id = given.pop("tools", ()), given.pop("routing", None), given.pop("team_id", None)
+        if routing is not None and type(routing) is not RoutingDecision:
+            raise CallerError(f"routing must be a RoutingDecision, not {type(routing).__name__}")
+        fixed = {"model": resolved.id.name, "stream": stream, "user_id": given.pop("user_id", None)}
+        read = read_options(given, state.settings.get(resolved.provider.key, EMPTY), state.headers, **fixed)
+        routing = routing or resolved.routing
+        self.request = request = RequestDraft(
+            resolved.provider, messages, tools, read, routing, team_id, losses, state.conversations
+        )
+        self._api = request.options.api
         self._model_info = partial(state.model_info, request.provider, request.options.model)
         # what decides which of the provider's modules take part
         self._kind = (request.provider.key, request.options.api, request.options.stream)
-        self._limits: TimeLimits | None = None  # counted from the first attempt
         self.response = AnswerFinalizer(request, state.registry, self._model_info)
-        self.response.typed = plan is not None and not request.options.stream
+        self.response.typed = self.plan is not None and not stream
 
     @property
     def instrument(self) -> AbstractContextManager[None]:
@@ -149,7 +193,7 @@ class Exchange(_SignedExchange):
         """Begin the next attempt, signed now, and return its reply when the headers have arrived."""
         response, request, state = self.response, self.request, self._state
         response.attempts += 1
-        if self._limits is None:
+        if response.attempts == 1:  # the time of a call counts from its first attempt
             self._limits = TimeLimits(state.timeout)
             response.request_id_headers = self.connection.request_id_headers
         response.started = time.monotonic()
@@ -160,7 +204,7 @@ class Exchange(_SignedExchange):
             event = {"session_id": request.context.session_id, "provider": request.provider.key, "url": response.url}
             sent = {"model": request.options.model, "attempt": response.attempts, "bytes": len(signed.body)}
             state.registry.observe({"type": "request.sent", **event, **sent})
-        return ReplyBody(await io.open(signed, self._limits), self._limits, state.max_response_bytes)
+        return await self._open(signed, io)
 
     async def open_reader(self, body: ReplyBody, io: IO) -> StreamReader:
         """Return the reader of a streamed answer.
@@ -177,26 +221,19 @@ class Exchange(_SignedExchange):
         self._state.answered.add(self._kind)
         return reader
 
-    async def run_attempts(self, io: IO, attempt: Callable[[IO], Awaitable[_T]]) -> _T:
-        """Repeat an attempt until it succeeds, or raise its error when there must be no further one."""
-        while True:
-            try:
-                return await attempt(io)
-            except InterlinguaError as error:
-                await io.sleep(self.retry_delay(error))
-
     def retry_delay(self, error: InterlinguaError) -> float:
         """Return the seconds to wait before the next attempt, or raise the error again if there must be none."""
         error.provider = error.provider or self.request.provider.key
         error.model = error.model or self.request.options.model
-        if self._may_replace_secret(error):
+        if self._replace_secret(error):
             return 0.0
-        delay = self._state.retry.delay(error, self.response.attempts - self._replaced)
-        left = None if delay is None or self._limits is None else self._limits.left()
+        attempts = self.response.attempts
+        delay = self._state.retry.delay(error, attempts - self._replaced)
+        left = None if delay is None or not attempts else self._limits.left()
         if delay is None or (left is not None and delay >= left):
             self.response.report(error.partial, error)
             raise error
-        _log.info("attempt %d failed (%s); again in %.2f s", self.response.attempts, type(error).__name__, delay)
+        _log.info("attempt %d failed (%s); again in %.2f s", attempts, type(error).__name__, delay)
         return delay
 
     async def _load(self, io: IO, function: Callable[..., _T], *arguments: Any) -> _T:
@@ -204,31 +241,6 @@ class Exchange(_SignedExchange):
         if self._kind in self._state.answered:
             return function(*arguments)
         return await io.load(function, *arguments)
-
-
-def new_exchange(
-    state: ClientState, messages: MessagesInput, options: Mapping[str, Any], *, stream: bool = False, output: Any = None
-) -> Exchange:
-    """Read a caller's arguments into an exchange; `build` writes its request.
-
-    The plan of a typed answer adds its instructions, tools, options and losses.
-    """
-    given = dict(options)
-    resolved = state.resolve_model(given.pop("model", None))
-    plan, losses = None, tuple[Loss, ...]()
-    if output is not None:
-        plan = state.plan_output(output, options, stream=stream)
-        messages = plan.messages(read_messages(messages))
-        given |= {**plan.options, "tools": plan.tools}
-        losses = plan.losses
-    tools, routing, team_id = given.pop("tools", ()), given.pop("routing", None), given.pop("team_id", None)
-    if routing is not None and type(routing) is not RoutingDecision:
-        raise CallerError(f"routing must be a RoutingDecision, not {type(routing).__name__}")
-    fixed = {"model": resolved.id.name, "stream": stream, "user_id": given.pop("user_id", None)}
-    read = read_options(given, state.settings.get(resolved.provider.key, EMPTY), state.headers, **fixed)
-    routing = routing or resolved.routing
-    request = RequestDraft(resolved.provider, messages, tools, read, routing, team_id, losses, state.conversations)
-    return Exchange(state, request, plan)
 
 
 class AuxiliaryExchange(_SignedExchange):
@@ -240,21 +252,63 @@ class AuxiliaryExchange(_SignedExchange):
         self._request = self._provider.auxiliary_request(kind, arguments)
         self._limits = TimeLimits(state.timeout)
 
-    async def run(self, io: IO) -> Any:
-        """Send the request and return what was asked for; a second time only if the secret was refused."""
-        try:
-            return await self._attempt(io)
-        except InterlinguaError as error:
-            if not self._may_replace_secret(error):
-                raise
-        return await self._attempt(io)
-
-    async def _attempt(self, io: IO) -> Any:
+    async def attempt(self, io: IO) -> Any:
+        """Send the request and return what was asked for."""
         signed = await self._sign(self._request, self._state.headers, io)
-        body = ReplyBody(await io.open(signed, self._limits), self._limits, self._state.max_response_bytes)
-        response: WireResponse = await body.read()
+        response: WireResponse = await (await self._open(signed, io)).read()
         if response.status >= FAILED:
             context = RequestContext(origin=Origin(self._provider.key, self._request.api, ""))
             error = self._provider.from_wire_error(response, context)
             raise add_response_headers(error, response.headers, self.connection.request_id_headers)
         return self._provider.from_wire_auxiliary(self._kind, response)
+
+
+def sign_request(
+    connection: Connection, request: WireRequest, headers: Mapping[str, str], secret: Any = None
+) -> HttpRequest:
+    """Return the HTTP request, with auth and signature.
+
+    Later sources of a header win: connection, wire, caller, auth, signature. Headers of `list_headers` add up.
+    """
+    try:
+        merged = {"content-type": "application/json"}
+        for source in (connection.headers, request.headers, headers, connection.auth(request)):
+            for name, value in source.items():
+                lower = name.lower()
+                merged[lower] = _joined(merged.get(lower), value) if lower in connection.list_headers else value
+        url = connection.base_url + request.path if connection.url is None else connection.url(request)
+        made = HttpRequest(request.method, url, merged, request.body, datetime.now(UTC))
+        if connection.sign is not None:
+            made = made._replace(url=_encode(url))
+            merged.update({name.lower(): value for name, value in connection.sign(made, secret).items()})
+    except InterlinguaError:
+        raise
+    except Exception as error:
+        raise secret_failure("signing the request", error) from None
+    if _log.isEnabledFor(logging.DEBUG):
+        place = made.url.partition("?")[0]  # a query may hold a key
+        _log.debug("%s %s, %d bytes", made.method, place, len(made.body))
+    return made
+
+
+def _no_key(connection: Connection, provider: str) -> AuthenticationError:
+    """Return the error for a connection without the key it needs, with the variables that may hold one."""
+    names = [name for name in connection.env_vars if "KEY" in name or "TOKEN" in name] or connection.env_vars
+    where = " or ".join(names) or "the environment"
+    return AuthenticationError(f"no API key: set {where} or pass api_key=", provider=provider, retryable=False)
+
+
+def _encode(url: str) -> str:
+    """Return an address as it is sent, because that is what must be signed."""
+    from httpx import URL, InvalidURL  # noqa: PLC0415  few connections sign
+
+    try:
+        return str(URL(url))
+    except InvalidURL as error:
+        raise unsendable(url, error) from None
+
+
+def _joined(known: str | None, more: str) -> str:
+    """Join comma-separated lists, each item once, without spaces."""
+    items = [item.strip() for item in f"{known or ''},{more}".split(",")]
+    return ",".join(dict.fromkeys(item for item in items if item))

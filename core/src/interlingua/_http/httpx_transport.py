@@ -12,14 +12,7 @@ import httpx
 
 from interlingua._http.joining import AsyncJoiningBackend, JoiningBackend
 from interlingua.errors import CallerError
-from interlingua.transport import (
-    HttpRequest,
-    TimeLimits,
-    bad_header,
-    connection_failed,
-    transport_closed,
-    unsendable,
-)
+from interlingua.transport import HttpRequest, TimeLimits, bad_header, connection_failed, transport_closed, unsendable
 
 
 class _Base:
@@ -37,17 +30,17 @@ class _Base:
         self._direct: Any = getattr(self._client, "_transport", None) if self._owns and not proxies else None
         self._last: tuple[str, Mapping[str, str], Any] = ("", {}, None)
 
-    def _build(self, request: HttpRequest, limits: TimeLimits) -> tuple[httpx.Request, dict[str, Any] | None]:
-        """Return the request and its timeouts; httpx reads them again when the body begins."""
-        timeouts: dict[str, Any] | None = None
+    def _build(self, request: HttpRequest, limits: TimeLimits) -> httpx.Request:
+        extensions = None
         if limits.timeout is not None:
             connect, first = limits.connect, limits.first_byte
-            timeouts = {"connect": connect, "pool": connect, "write": first, "read": first}
-        extensions = None if timeouts is None else {"timeout": timeouts}
+            extensions = {"timeout": {"connect": connect, "pool": connect, "write": first, "read": first}}
         method, url, headers, body = request.method, request.url, request.headers, request.body or None
         if self._direct is None:
-            built = self._client.build_request(method, url, content=body, headers=headers, extensions=extensions)
-            return built, timeouts
+            built: httpx.Request = self._client.build_request(
+                method, url, content=body, headers=headers, extensions=extensions
+            )
+            return built
         # httpx takes eight times as long to build a request, and most have the address and headers of the last one
         address, before, like = self._last
         if url != address or headers != before or like is None:
@@ -58,7 +51,7 @@ class _Base:
         if body is not None:
             built.headers["content-length"] = str(len(body))
             built.read()
-        return built, timeouts
+        return built
 
     def _sends_directly(self, built: httpx.Request) -> bool:
         if getattr(self._client, "is_closed", False):
@@ -67,8 +60,8 @@ class _Base:
 
 
 class _BaseReply:
-    def __init__(self, response: Any, limits: TimeLimits, timeouts: dict[str, Any] | None) -> None:
-        self._response, self._limits, self._timeouts = response, limits, timeouts
+    def __init__(self, response: Any, limits: TimeLimits, request: httpx.Request) -> None:
+        self._response, self._limits, self._request = response, limits, request
         self.status: int = response.status_code
         # httpx's mapping decodes all headers again for each name
         self.headers: Mapping[str, str] = {
@@ -76,9 +69,9 @@ class _BaseReply:
         }
 
     def _begin(self) -> Any:
-        """Return the body as it was sent; from now on the limit between its pieces holds."""
-        if self._timeouts is not None:
-            self._timeouts["read"] = self._limits.between_chunks
+        """Return the body as it was sent; httpx reads the limits again when it begins."""
+        if self._limits.timeout is not None:
+            self._request.extensions["timeout"]["read"] = self._limits.between_chunks
         return self._response.stream
 
     def abort(self) -> None:
@@ -120,10 +113,10 @@ class HttpxTransport(_Base):
     def open(self, request: HttpRequest, limits: TimeLimits) -> HttpxReply:
         """Send a request; return when the headers have arrived."""
         try:
-            built, timeouts = self._build(request, limits)
-            if self._sends_directly(built):
-                return HttpxReply(self._direct.handle_request(built), limits, timeouts)
-            return HttpxReply(self._client.send(built, stream=True), limits, timeouts)
+            built = self._build(request, limits)
+            direct = self._sends_directly(built)
+            response = self._direct.handle_request(built) if direct else self._client.send(built, stream=True)
+            return HttpxReply(response, limits, built)
         except Exception as error:
             _raise_typed(error, limits, request.url)
 
@@ -164,10 +157,10 @@ class AsyncHttpxTransport(_Base):
     async def open(self, request: HttpRequest, limits: TimeLimits) -> AsyncHttpxReply:
         """Send a request; return when the headers have arrived."""
         try:
-            built, timeouts = self._build(request, limits)
-            if self._sends_directly(built):
-                return AsyncHttpxReply(await self._direct.handle_async_request(built), limits, timeouts)
-            return AsyncHttpxReply(await self._client.send(built, stream=True), limits, timeouts)
+            built = self._build(request, limits)
+            direct = self._sends_directly(built)
+            sent = self._direct.handle_async_request(built) if direct else self._client.send(built, stream=True)
+            return AsyncHttpxReply(await sent, limits, built)
         except Exception as error:
             _raise_typed(error, limits, request.url)
 

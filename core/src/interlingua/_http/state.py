@@ -6,6 +6,7 @@ import logging
 import os
 import re
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -13,7 +14,7 @@ import attrs
 
 from interlingua._catalogue import ModelInfo
 from interlingua._http.retry import Retry
-from interlingua._http.signing import SecretStore
+from interlingua._http.transports import IO
 from interlingua._ids import ModelId
 from interlingua._json import EMPTY
 from interlingua._plugins.connection import Connection, ConnectionSettings, Credentials
@@ -24,12 +25,13 @@ from interlingua._pricing import SELF_HOSTED
 from interlingua._request.conversation import ConversationCache
 from interlingua._request.prefix import PrefixWatch
 from interlingua._request.prepare import read_options
-from interlingua.errors import CallerError
+from interlingua.errors import AuthenticationError, CallerError, InterlinguaError, ProviderError
 from interlingua.output import OutputFormat, OutputPlan
 from interlingua.transport import Timeout
 from interlingua.types.messages import Message, RoutingDecision, RoutingMode
 
 _log = logging.getLogger("interlingua")
+_MARGIN = timedelta(minutes=1)  # a secret that expires within this time is replaced
 _SETTINGS = frozenset({"api", "api_key", "base_url", "options"})
 _ARGUMENTS = ("model", "tools", "routing", "user_id", "team_id")  # what is no option of `read_options`
 
@@ -167,3 +169,50 @@ def _check_settings(key: str, settings: Mapping[str, Any]) -> Mapping[str, Any]:
     if unknown:
         raise CallerError(f"unknown setting(s) for {key!r}: {sorted(unknown)}; there are {sorted(_SETTINGS)}")
     return settings
+
+
+class SecretStore:
+    """Keeps the secret of one provider for all exchanges of a client; safe for several threads and event loops."""
+
+    def __init__(self, provider: str, source: Credentials) -> None:
+        self._lock_name = f"secret of {provider}"
+        self._source = source
+        self._secret: Any = None
+        self._refusal: ProviderError | None = None
+
+    def refuse(self, secret: Any, refusal: ProviderError) -> None:
+        """Note that the service refused a secret: the next `read` obtains another, and the source sees the error."""
+        if secret is self._secret:
+            self._secret, self._refusal = None, refusal
+
+    async def read(self, io: IO) -> Any:
+        """Return the secret; if there is none, or it expires soon, one caller obtains it and the others wait."""
+        secret = self._secret
+        if _is_stale(secret):
+            async with io.lock(self._lock_name):
+                secret = self._secret
+                if _is_stale(secret):
+                    secret = self._secret = await self._obtain(io)
+                    self._refusal = None
+        return secret
+
+    async def _obtain(self, io: IO) -> Any:
+        try:
+            made = await io.call(self._source, self._refusal)
+        except InterlinguaError:
+            raise
+        except Exception as error:
+            raise secret_failure("obtaining the credentials", error) from None
+        if made is None:
+            raise AuthenticationError("the credentials returned no secret", retryable=False)
+        return made
+
+
+def _is_stale(secret: Any) -> bool:
+    expires = getattr(secret, "expires_at", None)
+    return secret is None or (expires is not None and expires - datetime.now(UTC) < _MARGIN)
+
+
+def secret_failure(what: str, error: Exception) -> AuthenticationError:
+    """Return the error for code that holds a secret, without the cause's text, which may contain the secret."""
+    return AuthenticationError(f"{what} failed with {type(error).__name__}", retryable=False)

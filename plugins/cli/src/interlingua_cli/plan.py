@@ -10,8 +10,7 @@ from typing import Any
 import attrs
 
 from interlingua import Exchange
-from interlingua._http.exchange import new_exchange
-from interlingua._http.signing import sign_request
+from interlingua._http.exchange import sign_request
 from interlingua._http.state import ClientState
 from interlingua._pricing import cost_of
 from interlingua._request.prefix import lost_cache
@@ -43,7 +42,7 @@ def plan_request(
     shared = ClientState(
         model, base_url=base_url, registry=context.registry, settings=context.settings, workspace=Path.cwd()
     )
-    exchange = new_exchange(shared, messages, {"tools": tools, **(options or {})}, stream=stream)
+    exchange = Exchange(shared, messages, {"tools": tools, **(options or {})}, stream=stream)
     urls = exchange.request.urls
     if exact and urls:
         raise CallerError(f"{model} takes no image by URL, and this command fetches nothing: {', '.join(urls)}")
