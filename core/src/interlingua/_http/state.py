@@ -8,9 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, TypeAlias
-
-import attrs
+from typing import Any, NamedTuple, TypeAlias
 
 from interlingua._catalogue import ModelInfo
 from interlingua._http.retry import Retry
@@ -39,8 +37,7 @@ MessagesInput: TypeAlias = str | Message | Sequence[Message]
 """A conversation, one message, or a string, which becomes a user message."""
 
 
-@attrs.frozen
-class ResolvedModel:
+class ResolvedModel(NamedTuple):
     """A model by name: its provider, its id, and the record of a choice that no router made."""
 
     provider: Provider

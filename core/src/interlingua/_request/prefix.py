@@ -12,9 +12,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from decimal import Decimal
 from threading import Lock
-from typing import Any, Literal, NamedTuple
-
-import attrs
+from typing import Literal, NamedTuple
 
 from interlingua._catalogue import ModelInfo
 from interlingua._plugins.provider import Provider
@@ -31,21 +29,13 @@ _RECENT = 32  # messages at the end in which two requests of one conversation sh
 _SESSIONS = 16  # how many sessions' last requests are remembered
 
 
-@attrs.frozen(kw_only=True)
-class LostCache:
-    """A prompt cache that does not apply to a request, and what that costs.
+class LostCache(NamedTuple):
+    """A prompt cache that does not apply to a request, and what that costs."""
 
-    Attributes:
-        tokens: input tokens that would have been read from the cache.
-        source: `usage` if the last answer reported its cache, else `estimate`.
-        cost_usd: how much more the request costs than with the cache, in USD; None when unknown.
-        cost_note: why the cost is unknown.
-    """
-
-    tokens: int
-    source: Literal["usage", "estimate"]
-    cost_usd: Decimal | None = None
-    cost_note: str | None = None
+    tokens: int  # input tokens that would have been read from the cache
+    source: Literal["usage", "estimate"]  # `usage` if the last answer reported its cache
+    cost_usd: Decimal | None = None  # how much more the request costs than with the cache
+    cost_note: str | None = None  # why the cost is unknown
 
 
 def lost_cache(
@@ -72,11 +62,11 @@ def lost_cache(
     cold = cost_of(Usage(input_tokens=input_tokens, output_tokens=0, cached_input_tokens=still), model, at)
     warm = cost_of(Usage(input_tokens=input_tokens, output_tokens=0, cached_input_tokens=still + tokens), model, at)
     if cold.cost_usd is None or warm.cost_usd is None:
-        return LostCache(tokens=tokens, source=source, cost_note=cold.cost_note or warm.cost_note)
+        return LostCache(tokens, source, cost_note=cold.cost_note or warm.cost_note)
     price = model.price_at(at) if model else None
     if model and (price is None or price.rates(input_tokens).cached_read_per_mtok_usd is None):
-        return LostCache(tokens=tokens, source=source, cost_note=f"no price known for cached input of {model.id}")
-    return LostCache(tokens=tokens, source=source, cost_usd=cold.cost_usd - warm.cost_usd)
+        return LostCache(tokens, source, cost_note=f"no price known for cached input of {model.id}")
+    return LostCache(tokens, source, cold.cost_usd - warm.cost_usd)
 
 
 def _cached(
@@ -106,6 +96,15 @@ class _Sent(NamedTuple):
     @property
     def messages(self) -> list[Message]:
         return self.grown[: self.length]
+
+    def kept_by(self, later: _Sent) -> int | None:
+        """Return how many messages a later request begins with unchanged; None if it only adds or removes the last."""
+        if self.tools is not later.tools and list(self.tools) != list(later.tools):
+            return 0  # tools precede all messages
+        if self.grown is later.grown and self.length <= later.length:
+            return None
+        pairs = zip(self.messages, later.messages, strict=False)
+        return next((at for at, (a, b) in enumerate(pairs) if a is not b and a != b), None)
 
 
 class PrefixWatch:
@@ -145,18 +144,9 @@ class PrefixWatch:
                 del self._last[next(iter(self._last))]
         if before is None or before.model != sent.model or before.provider is not provider:
             return  # the caller chose another model; `interlingua explain` shows what that costs
-        if before.tools is not tools and list(before.tools) != list(tools):
-            same = 0  # tools precede all messages
-        elif before.grown is messages and before.length <= sent.length:
-            return
-        else:
-            pairs = zip(before.messages, sent.messages, strict=False)
-            shorter = min(before.length, sent.length)
-            same = next((at for at, (a, b) in enumerate(pairs) if a is not b and a != b), shorter)
-            if same == shorter:
-                return
-        if _are_one_conversation(before.messages, sent.messages):
-            self._warn(before, same, sent, options, model_info())
+        kept = before.kept_by(sent)
+        if kept is not None and _are_one_conversation(before.messages, sent.messages):
+            self._warn(before, kept, sent, options, model_info())
 
     def clear(self) -> None:
         """Forget every session."""
@@ -165,28 +155,28 @@ class PrefixWatch:
 
     def _warn(self, before: _Sent, kept: int, sent: _Sent, options: RequestOptions, info: ModelInfo | None) -> None:
         """Log and report what a changed prefix costs; `kept` messages are in both requests."""
-        fields: dict[str, Any] = {
-            "session_id": sent.messages[-1].session_id,
-            "provider": sent.provider.key,
-            "model": sent.model,
-            "message": kept,
-            "tokens": None,
-            "cost_usd": None,
-            "cost_note": "this provider estimates no tokens",
-        }
         target = sent.provider.target(options)
 
         def count(messages: Sequence[Message]) -> int:
             projected = project_conversation(messages, target)[0]
             return sent.provider.estimate_input_tokens(projected, sent.tools, options) if messages else 0
 
+        lost, cost = None, None
         with suppress(InterlinguaError):  # an estimate that fails does not stop the request
             still, every = count(sent.messages[:kept]), count(sent.messages)
             lost = lost_cache(before.messages, every, info, datetime.now(UTC), count, still=still)
             cost = None if lost.cost_usd is None else f"{lost.cost_usd:f}"
-            fields |= {"tokens": lost.tokens, "cost_usd": cost, "cost_note": lost.cost_note}
-        if fields["tokens"] == 0:
+        if lost is not None and not lost.tokens:
             return  # the edited messages had not been cached
+        fields = {
+            "session_id": sent.messages[-1].session_id,
+            "provider": sent.provider.key,
+            "model": sent.model,
+            "message": kept,
+            "tokens": lost and lost.tokens,
+            "cost_usd": cost,
+            "cost_note": lost.cost_note if lost else "this provider estimates no tokens",
+        }
         _log.warning(
             "changed prefix: session_id=%(session_id)s model=%(provider)s:%(model)s from message=%(message)s "
             "lost_tokens=%(tokens)s cost_usd=%(cost_usd)s note=%(cost_note)s",

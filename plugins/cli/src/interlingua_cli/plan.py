@@ -106,4 +106,4 @@ def estimate_lost_cache(request: RequestDraft, input_tokens: int) -> dict[str, A
         messages, input_tokens, provider.model(model), datetime.now(UTC),
         lambda prefix: estimate_tokens(provider, prefix, request.tools, request.options),
     )  # fmt: skip
-    return facts | attrs.asdict(lost)
+    return facts | lost._asdict()
