@@ -183,7 +183,7 @@ class SecretStore:
             self._secret, self._refusal = None, refusal
 
     async def read(self, io: IO) -> Any:
-        """Return the secret; if there is none, or it expires soon, one caller obtains it and the others wait."""
+        """Return the secret; a missing or expiring one is obtained by one caller, and the others wait."""
         secret = self._secret
         if _is_stale(secret):
             async with io.lock(self._lock_name):
