@@ -100,7 +100,7 @@ class ReplyBody:
                     text = f"the body of the answer is larger than max_response_bytes={self._max_bytes} bytes"
                     raise MalformedResponseError(text, status=self.status)
         finally:
-            await self.close()
+            await self._reply.aclose()
         return WireResponse(status=self.status, headers=self.headers, body=bytes(body))
 
     async def close(self) -> None:

@@ -35,12 +35,12 @@ _T = TypeVar("_T")
 class _SignedExchange:
     """Attempts that are signed with the connection's secret; a secret that was refused is replaced once."""
 
+    _state: ClientState
+    _provider: Provider
+    _api: str | None = None
     _limits: TimeLimits
     _secret: Any = None
     _replaced = False
-
-    def __init__(self, state: ClientState, provider: Provider, api: str | None) -> None:
-        self._state, self._provider, self._api = state, provider, api
 
     @cached_property
     def connection(self) -> Connection:
@@ -80,9 +80,6 @@ class _SignedExchange:
         signed.headers.setdefault("accept-encoding", ACCEPTED)
         return signed
 
-    async def _open(self, signed: HttpRequest, io: IO) -> ReplyBody:
-        return ReplyBody(await io.open(signed, self._limits), self._limits, self._state.max_response_bytes)
-
 
 class Exchange(_SignedExchange):
     """One request and the attempts to get it answered.
@@ -108,7 +105,6 @@ class Exchange(_SignedExchange):
         """
         given = dict(options)
         resolved = state.resolve_model(given.pop("model", None))
-        super().__init__(state, resolved.provider, None)
         self.plan: Any = None
         self.headers: Mapping[str, str] = EMPTY
         losses = tuple[Loss, ...]()
@@ -125,7 +121,7 @@ class Exchange(_SignedExchange):
         self.request = request = RequestDraft(
             resolved.provider, messages, tools, read, routing, team_id, losses, state.conversations
         )
-        self._api = request.options.api
+        self._state, self._provider, self._api = state, request.provider, request.options.api
         self._model_info = partial(state.model_info, request.provider, request.options.model)
         # what decides which of the provider's modules take part
         self._kind = (request.provider.key, request.options.api, request.options.stream)
@@ -204,7 +200,7 @@ class Exchange(_SignedExchange):
             event = {"session_id": request.context.session_id, "provider": request.provider.key, "url": response.url}
             sent = {"model": request.options.model, "attempt": response.attempts, "bytes": len(signed.body)}
             state.registry.observe({"type": "request.sent", **event, **sent})
-        return await self._open(signed, io)
+        return ReplyBody(await io.open(signed, self._limits), self._limits, state.max_response_bytes)
 
     async def open_reader(self, body: ReplyBody, io: IO) -> StreamReader:
         """Return the reader of a streamed answer.
@@ -247,15 +243,15 @@ class AuxiliaryExchange(_SignedExchange):
     """One exchange that is no conversation: a model list, a token count, a reported cost."""
 
     def __init__(self, state: ClientState, provider: str | None, kind: str, arguments: Mapping[str, Any]) -> None:
-        super().__init__(state, state.resolve_provider(provider), None)
-        self._kind = kind
+        self._state, self._provider, self._kind = state, state.resolve_provider(provider), kind
         self._request = self._provider.auxiliary_request(kind, arguments)
         self._limits = TimeLimits(state.timeout)
 
     async def attempt(self, io: IO) -> Any:
         """Send the request and return what was asked for."""
         signed = await self._sign(self._request, self._state.headers, io)
-        response: WireResponse = await (await self._open(signed, io)).read()
+        body = ReplyBody(await io.open(signed, self._limits), self._limits, self._state.max_response_bytes)
+        response: WireResponse = await body.read()
         if response.status >= FAILED:
             context = RequestContext(origin=Origin(self._provider.key, self._request.api, ""))
             error = self._provider.from_wire_error(response, context)

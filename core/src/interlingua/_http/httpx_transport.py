@@ -31,6 +31,8 @@ class _Base:
         self._last: tuple[str, Mapping[str, str], Any] = ("", {}, None)
 
     def _build(self, request: HttpRequest, limits: TimeLimits) -> httpx.Request:
+        if getattr(self._client, "is_closed", False):
+            raise transport_closed()
         extensions = None
         if limits.timeout is not None:
             connect, first = limits.connect, limits.first_byte
@@ -52,11 +54,6 @@ class _Base:
             built.headers["content-length"] = str(len(body))
             built.read()
         return built
-
-    def _sends_directly(self, built: httpx.Request) -> bool:
-        if getattr(self._client, "is_closed", False):
-            raise transport_closed()
-        return self._direct is not None and not built.url.userinfo
 
 
 class _BaseReply:
@@ -114,9 +111,9 @@ class HttpxTransport(_Base):
         """Send a request; return when the headers have arrived."""
         try:
             built = self._build(request, limits)
-            direct = self._sends_directly(built)
-            response = self._direct.handle_request(built) if direct else self._client.send(built, stream=True)
-            return HttpxReply(response, limits, built)
+            if self._direct is None or built.url.userinfo:
+                return HttpxReply(self._client.send(built, stream=True), limits, built)
+            return HttpxReply(self._direct.handle_request(built), limits, built)
         except Exception as error:
             _raise_typed(error, limits, request.url)
 
@@ -158,9 +155,9 @@ class AsyncHttpxTransport(_Base):
         """Send a request; return when the headers have arrived."""
         try:
             built = self._build(request, limits)
-            direct = self._sends_directly(built)
-            sent = self._direct.handle_async_request(built) if direct else self._client.send(built, stream=True)
-            return AsyncHttpxReply(await sent, limits, built)
+            if self._direct is None or built.url.userinfo:
+                return AsyncHttpxReply(await self._client.send(built, stream=True), limits, built)
+            return AsyncHttpxReply(await self._direct.handle_async_request(built), limits, built)
         except Exception as error:
             _raise_typed(error, limits, request.url)
 
