@@ -84,7 +84,7 @@ def test_a_cancelled_scope_keeps_a_cancelled_message(transport: str) -> None:
     async def main() -> il.Message:
         async with client(server, transport) as c:
             stream = c.stream("hi")
-            with trio.move_on_after(0.2):
+            with trio.move_on_after(1.0):  # creating a transport takes part of it
                 async with stream:
                     async for _ in stream:
                         pass

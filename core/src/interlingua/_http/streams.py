@@ -10,7 +10,7 @@ from typing import Any, Generic, Self, TypeVar
 from interlingua._http.exchange import Exchange
 from interlingua._http.io import run_without_waiting
 from interlingua._http.transports import IO
-from interlingua._plugins.wire import WireRequest
+from interlingua._plugins.wire import RequestContext, WireRequest
 from interlingua._response.stream import StreamReader
 from interlingua.errors import APIConnectionError, CallerError, InterlinguaError
 from interlingua.output import Answer, OutputPlan, Partial
@@ -167,7 +167,8 @@ class BaseStream:
 
     def _snapshot(self, status: MessageStatus) -> Message:
         if self._reader is None:
-            return self._exchange.request.context.message([], stop_reason=None, status=status)
+            context: RequestContext = self._opened(getattr(self._exchange.request, "context", None))  # once built
+            return context.message([], stop_reason=None, status=status)
         return self._reader.partial(status)
 
     async def _close(self) -> None:
