@@ -30,12 +30,19 @@ _SESSIONS = 16  # how many sessions' last requests are remembered
 
 
 class LostCache(NamedTuple):
-    """A prompt cache that does not apply to a request, and what that costs."""
+    """A prompt cache that does not apply to a request, and what that costs.
 
-    tokens: int  # input tokens that would have been read from the cache
-    source: Literal["usage", "estimate"]  # `usage` if the last answer reported its cache
-    cost_usd: Decimal | None = None  # how much more the request costs than with the cache
-    cost_note: str | None = None  # why the cost is unknown
+    Attributes:
+        tokens: input tokens that would have been read from the cache.
+        source: `usage` if the last answer reported its cache, else `estimate`.
+        cost_usd: how much more the request costs than with the cache, in USD; None when unknown.
+        cost_note: why the cost is unknown.
+    """
+
+    tokens: int
+    source: Literal["usage", "estimate"]
+    cost_usd: Decimal | None = None
+    cost_note: str | None = None
 
 
 def lost_cache(
