@@ -11,8 +11,8 @@ from typing import Any
 import attrs
 
 from interlingua.errors import ServerError
-from interlingua.types import ErrorEvent
-from tests.contract.broken.machine import Handed, Mutant, in_body, in_request, real, real_serving, subject_of
+from interlingua.types import ErrorEvent, StopReason
+from tests.contract.broken.machine import Handed, Mutant, in_body, in_events, in_request, real, real_serving, subject_of
 
 HOME = os.environ.get("HOME", "")
 _elements: dict[str, bytes] = {}
@@ -177,6 +177,58 @@ def _silent_at_end(inner: Any, response_stream: Any, **_: Any) -> Any:
     return inner(response_stream=source())
 
 
+def _usage(change: Callable[[Any], Any]) -> dict[str, Any]:
+    """Change the counts of every whole answer."""
+
+    def from_wire_response(inner: Any, **_: Any) -> Any:
+        message = inner()
+        usage = message.metadata.usage and change(message.metadata.usage)
+        return attrs.evolve(message, metadata=attrs.evolve(message.metadata, usage=usage))
+
+    return {"from_wire_response": from_wire_response}
+
+
+def _streamed_usage(change: Callable[[Any], Any]) -> dict[str, Any]:
+    def events(event: Any) -> Any:
+        yield attrs.evolve(event, usage=change(event.usage)) if event.type == "usage_update" else event
+
+    return in_events(events)
+
+
+def _rename(old: str, new: str) -> Callable[[Any], None]:
+    def change(body: Any) -> None:
+        if old in body:
+            body[new] = body.pop(old)
+
+    return change
+
+
+def _inverted(body: Any) -> None:
+    if "disable_parallel_tool_use" in body.get("tool_choice", ()):
+        body["tool_choice"]["disable_parallel_tool_use"] ^= True
+
+
+def _one_step_off(body: Any) -> None:
+    steps = {"low": "medium", "medium": "high", "high": "medium"}
+    if effort := body.get("output_config", {}).get("effort"):
+        body["output_config"]["effort"] = steps.get(effort, effort)
+
+
+def _first_stop_only(body: Any) -> None:
+    if "stop" in body:
+        body["stop"] = body["stop"][:1]
+
+
+def _reason(old: StopReason, new: StopReason) -> dict[str, Any]:
+    def from_wire_response(inner: Any, **_: Any) -> Any:
+        message = inner()
+        if message.metadata.stop_reason is not old:
+            return message
+        return attrs.evolve(message, metadata=attrs.evolve(message.metadata, stop_reason=new))
+
+    return {"from_wire_response": from_wire_response}
+
+
 FACTS = (
     _Imported("the environment of the moment of import", "C68", {}),
     Mutant("results under the ids of their neighbours", "C69", in_body(_ids_of_neighbours)),
@@ -203,5 +255,22 @@ FACTS = (
             settings, environ={name: value for name, value in settings.environ.items() if "URL" not in name}))}),
     Mutant("the request id of another request", "C77", {"from_wire_error": _without_id}),
     Mutant("every error in a stream the server's", "C78", {"stream_response": _any_failure}),
+    Mutant("a limit under another name", "C79", in_body(_rename("max_output_tokens", "max_tokens")), key="openai",
+           api="responses"),
+    Mutant("parallel calls forbidden when allowed", "C79", in_body(_inverted)),
+    Mutant("an effort one step off", "C79", in_body(_one_step_off)),
+    Mutant("only the first stop word", "C79", in_body(_first_stop_only), key="mistral"),
+    Mutant("reads and writes of the cache exchanged", "C80", _usage(lambda usage: attrs.evolve(
+        usage, cached_input_tokens=usage.cache_creation_input_tokens,
+        cache_creation_input_tokens=usage.cached_input_tokens))),
+    Mutant("writes for an hour not counted", "C80", _usage(
+        lambda usage: attrs.evolve(usage, cache_creation_1h_input_tokens=None))),
+    Mutant("the tier of an answer left out", "C80", _usage(lambda usage: attrs.evolve(usage, service_tier=None))),
+    Mutant("searches not counted", "C80", _streamed_usage(lambda usage: attrs.evolve(usage, extra_units=None))),
+    Mutant("reasoning of a stream counted twice", "C80", _streamed_usage(lambda usage: attrs.evolve(
+        usage, output_tokens=(usage.output_tokens or 0) + (usage.reasoning_tokens or 0))), key="openai", api="chat"),
+    Mutant("a paused turn taken for a finished one", "C81", _reason(StopReason.PAUSE_TURN, StopReason.END_TURN)),
+    Mutant("a guardrail taken for an end", "C81", _reason(StopReason.REFUSAL, StopReason.OTHER), key="bedrock"),
+    Mutant("a recitation taken for an end", "C81", _reason(StopReason.REFUSAL, StopReason.END_TURN), key="google"),
     Mutant("errors behind the text not read", "C78", {"stream_response": _silent_at_end}),
 )  # fmt: skip

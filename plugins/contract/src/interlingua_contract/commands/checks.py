@@ -53,12 +53,14 @@ _MOST_FINDINGS = 30
 @click.option("--sample", type=click.IntRange(1), metavar="N", help="With --mutate: try only N of the changes.")
 @click.option("--minutes", type=click.FloatRange(0, min_open=True), help="With --mutate: stop after so many minutes.")
 @click.option("--jobs", type=click.IntRange(1), show_default="all cores", help="With --mutate: processes.")
+@click.option("--facts", is_flag=True, help="Print the rows of facts.toml as the plugin behaves, and check nothing.")
 @json_option
 @plugin_option
 @click.pass_obj
 def check(
     context: CommandContext, provider: str, cassettes: Path | None, numbers: tuple[str, ...], examples: int | None,
-    seed: int, mutate: bool, sample: int | None, minutes: float | None, jobs: int | None, as_json: bool,
+    seed: int, mutate: bool, sample: int | None, minutes: float | None, jobs: int | None, facts: bool,
+    as_json: bool,
 ) -> None:  # fmt: skip
     """Check a provider plugin against the contract, and show what it supports by evidence."""
     try:
@@ -80,6 +82,11 @@ def check(
     if sample or minutes or jobs:
         raise click.UsageError("--sample, --minutes and --jobs need --mutate")
     subject = Subject(provider, folder, registry=context.registry, examples=examples or 40, seed=seed)
+    if facts:
+        from interlingua_contract.facts import observe_facts, write_facts  # noqa: PLC0415  as above
+
+        click.echo(write_facts(observe_facts(subject)), nl=False)
+        return
     report = run(subject, rules, _print_result)
     if as_json:
         print_json(report.as_json())

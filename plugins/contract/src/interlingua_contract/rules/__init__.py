@@ -10,6 +10,7 @@ from interlingua_contract.rules import (
     declared,
     errors,
     evidence,
+    facts,
     faults,
     installation,
     losses,
@@ -29,7 +30,7 @@ __all__ = ["ALL"]
 
 _MODULES = (  # imported because each registers its rules
     requests, processes, prefix, tool_calls, ordering, content, losses, replay_state, options, stream_parity,
-    lossless_response, faults, declared, answer_metadata, errors, evidence, cassettes, installation, serving,
+    lossless_response, faults, declared, answer_metadata, errors, evidence, cassettes, installation, serving, facts,
 )  # fmt: skip
 
 ALL: tuple[ContractRule, ...] = tuple(RULES[number] for number in sorted(RULES))

@@ -8,16 +8,15 @@ from collections.abc import Iterator
 from itertools import combinations
 from typing import Any
 
-from interlingua._response.framing import framer
 from interlingua.errors import MalformedResponseError
 from interlingua.types import StopReason, Usage
 from interlingua_cli.cassettes import RecordedExchange
+from interlingua_contract.facts import event_names, replaced_word
 from interlingua_contract.json_paths import Path, format_path, leaves, with_value, without
 from interlingua_contract.recordings import (
     USAGE_COUNTS,
     Frames,
     ReadResult,
-    framing_of,
     json_payloads,
     read_answer,
     read_stream,
@@ -55,8 +54,8 @@ def unknown_stop_reasons_are_other(subject: Subject) -> Iterator[RuleFinding]:
         if not word:
             yield RuleFinding("stop_reason_raw is empty: the provider's word is not kept", exchange.cassette)
             continue
-        found = _read_with_word(subject, exchange, word)
-        if found is None and word in _event_names(subject, exchange):
+        found = replaced_word(subject, exchange, word, _NEW_WORD)
+        if found is None and word in event_names(subject, exchange):
             continue  # another name would be another event, not another reason
         if found is None:
             yield RuleFinding(f"stop_reason_raw is {word!r}, a word that is not in the answer", exchange.cassette)
@@ -67,35 +66,6 @@ def unknown_stop_reasons_are_other(subject: Subject) -> Iterator[RuleFinding]:
             allowed = _BY_CONTENT & {message.metadata.stop_reason} | {StopReason.OTHER}
             if got[0] not in allowed or got[1] != _NEW_WORD:
                 yield RuleFinding(f"{word!r} replaced by {_NEW_WORD!r} is read as {got}", exchange.cassette)
-
-
-def _event_names(subject: Subject, exchange: RecordedExchange) -> set[str]:
-    """Return the names of a stream's events: the name of the last one may be its only stop reason."""
-    return (
-        {chunk.event for chunk in framer(framing_of(subject, exchange)).feed(exchange.body)}
-        if exchange.streamed
-        else set()
-    )
-
-
-def _read_with_word(subject: Subject, exchange: RecordedExchange, word: str) -> ReadResult | None:
-    """Read the answer with the old stop reason replaced; None if it is not in the answer."""
-    changes = 0
-
-    def change(data: Any) -> Any:
-        nonlocal changes
-        for path, leaf in list(leaves(data)):
-            key = next((str(key).lower() for key in reversed(path) if isinstance(key, str)), "")
-            if leaf == word and ("reason" in key or "status" in key):
-                changes += 1
-                data = with_value(data, path, _NEW_WORD)
-        return data
-
-    if exchange.streamed:
-        body = Frames(subject, exchange).changed(change)
-        return read_stream(subject, exchange, body) if changes else None
-    body = json.dumps(change(json.loads(exchange.body))).encode()
-    return read_whole(subject, exchange, body) if changes else None
 
 
 @rule(

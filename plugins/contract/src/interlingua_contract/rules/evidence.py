@@ -10,10 +10,10 @@ import attrs
 from interlingua.errors import InterlinguaError
 from interlingua.types import ContentBlock, Message, ModelCapabilities, ToolChoice, assistant, system, user
 from interlingua_cli.cassettes import RecordedExchange
+from interlingua_contract.facts import SCHEMA
 from interlingua_contract.json_paths import Shape, leaves, nodes, shape, strings
 from interlingua_contract.recordings import ReadResult, read_answer
 from interlingua_contract.rule import NotApplicable, RuleFinding, rule
-from interlingua_contract.rules.options import SCHEMA
 from interlingua_contract.scenes import (
     READ,
     capability_probes,

@@ -10,17 +10,11 @@ from urllib.parse import unquote
 from interlingua.errors import CapabilityError
 from interlingua.plugins import WireRequest
 from interlingua.types import ToolChoice, user
+from interlingua_contract.facts import SCHEMA
 from interlingua_contract.json_paths import leaves, strings
 from interlingua_contract.rule import RuleFinding, rule
 from interlingua_contract.scenes import offered_tools
 from interlingua_contract.subject import Aim, Subject
-
-SCHEMA = {
-    "type": "object",
-    "properties": {"mkq1q": {"type": "string"}},
-    "required": ["mkq1q"],
-    "additionalProperties": False,
-}
 
 _ONE_OPTION: tuple[Mapping[str, Any], ...] = (
     {"max_tokens": 4321},

@@ -28,11 +28,11 @@ from interlingua.types import (
     user,
 )
 from interlingua_cli.lint import lint_request
+from interlingua_contract.facts import SCHEMA
 from interlingua_contract.guard import watch_side_effects
 from interlingua_contract.json_paths import strings
 from interlingua_contract.recordings import aim_for, read_answer, recorded_answers
 from interlingua_contract.rule import NotApplicable, RuleFinding, rule
-from interlingua_contract.rules.options import SCHEMA
 from interlingua_contract.scenes import (
     READ,
     LawBroken,
