@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from tests.contract.broken.answers import ANSWERS
+from tests.contract.broken.aside import ASIDE
 from tests.contract.broken.binary import BINARY
 from tests.contract.broken.declarations import DECLARATIONS, DISTRIBUTIONS, BrokenDistribution
 from tests.contract.broken.facts import FACTS
@@ -16,5 +17,5 @@ from tests.contract.broken.serving import SERVING
 from tests.contract.broken.streams import STREAMS
 
 SHELF: tuple[Mutant | BrokenDistribution, ...] = (
-    *REQUESTS, *ANSWERS, *STREAMS, *DECLARATIONS, *OTHER_WIRES, *BINARY, *SERVING, *FACTS, *DISTRIBUTIONS,
+    *REQUESTS, *ANSWERS, *STREAMS, *DECLARATIONS, *OTHER_WIRES, *BINARY, *SERVING, *FACTS, *ASIDE, *DISTRIBUTIONS,
 )  # fmt: skip

@@ -85,6 +85,14 @@ class Handed:
     def models(self) -> Any:
         return self._call("models")
 
+    @hookimpl
+    def auxiliary_request(self, kind: Any, arguments: Any) -> Any:
+        return self._call("auxiliary_request", kind=kind, arguments=arguments)
+
+    @hookimpl
+    def from_wire_auxiliary(self, kind: Any, response: Any) -> Any:
+        return self._call("from_wire_auxiliary", kind=kind, response=response)
+
     @interlingua_serving.hookimpl
     def served_apis(self) -> Any:
         return self._call("served_apis")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from itertools import chain
 from typing import Any
@@ -139,3 +139,13 @@ def stands_after(one: Path, other: Path) -> bool:
         if left != right:
             return isinstance(left, int) and isinstance(right, int) and left > right
     return False
+
+
+def words_beside(body: Any, word: str, wanted: Collection[str]) -> set[str]:
+    """Return which of the wanted words are in the smallest part of a body that has both `word` and one of them."""
+    place = next((path for path, leaf in strings(body) if word in leaf), ())
+    for depth in range(len(place) - 1, -1, -1):
+        leaves_there = texts(value_at(body, place[:depth]))
+        if found := {one for one in wanted if any(one in leaf for leaf in leaves_there)}:
+            return found
+    return set()

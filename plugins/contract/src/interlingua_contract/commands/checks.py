@@ -84,8 +84,11 @@ def check(
     subject = Subject(provider, folder, registry=context.registry, examples=examples or 40, seed=seed)
     if facts:
         from interlingua_contract.facts import observe_facts, write_facts  # noqa: PLC0415  as above
+        from interlingua_contract.guard import no_network, silence_log  # noqa: PLC0415  as above
 
-        click.echo(write_facts(observe_facts(subject)), nl=False)
+        with no_network(), silence_log():
+            text = write_facts(observe_facts(subject))
+        click.echo(text, nl=False)
         return
     report = run(subject, rules, _print_result)
     if as_json:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from interlingua_contract.rule import RULES, ContractRule
 from interlingua_contract.rules import (
     answer_metadata,
+    auxiliary,
     cassettes,
     content,
     declared,
@@ -31,6 +32,7 @@ __all__ = ["ALL"]
 _MODULES = (  # imported because each registers its rules
     requests, processes, prefix, tool_calls, ordering, content, losses, replay_state, options, stream_parity,
     lossless_response, faults, declared, answer_metadata, errors, evidence, cassettes, installation, serving, facts,
+    auxiliary,
 )  # fmt: skip
 
 ALL: tuple[ContractRule, ...] = tuple(RULES[number] for number in sorted(RULES))

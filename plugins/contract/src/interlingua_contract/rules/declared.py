@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from interlingua.plugins import Connection, ConnectionSettings, HttpRequest
-from interlingua.types import user
-from interlingua_contract.rule import NotApplicable, RuleFinding, rule
+from interlingua.plugins import Connection, ConnectionSettings, HttpRequest, WireRequest
+from interlingua_contract.rule import RuleFinding, rule
 from interlingua_contract.rules.installation import CLOCK, is_key
 from interlingua_contract.subject import Subject
 
@@ -26,10 +25,7 @@ _FILES = ("_FILE", "_PROFILE", "_PATH", "_HOME", "_CREDENTIALS")
 )
 def prices_can_be_true(subject: Subject) -> Iterator[RuleFinding]:
     """Each price and tier of the catalogue."""
-    priced = [info for info in subject.provider.models() if info.prices]
-    if not priced:
-        raise NotApplicable("the catalogue has no prices")
-    for info in priced:
+    for info in subject.provider.models():
         for rates in [each for price in info.prices for each in (price, *price.tiers)]:
             given, made, cached, written = (getattr(rates, name) for name in _RATES)
             if cached is not None and given is not None and cached > given:
@@ -53,8 +49,6 @@ def prices_can_be_true(subject: Subject) -> Iterator[RuleFinding]:
 def variables_have_an_effect(subject: Subject) -> Iterator[RuleFinding]:
     """Each variable set by itself, and together with the others; names of files and profiles are left out."""
     names = subject.connection.env_vars
-    if not names:
-        raise NotApplicable("the connection names no environment variables")
     for name in names:
         if not name.endswith(_FILES) and not _has_effect(subject, name, names):
             yield RuleFinding(f"{name} is in env_vars, and setting it changes nothing", "connection")
@@ -84,8 +78,7 @@ def _describe(subject: Subject, environ: dict[str, str], **settings: str) -> str
     """Return what a connection shows: addresses, headers and secrets, or the words with which it is refused."""
     try:
         made = subject.provider.connection(ConnectionSettings(environ=environ, **settings))  # type: ignore[arg-type]
-        aim = subject.aims[0]
-        request = subject.write(aim, [user("q")])
+        request = WireRequest(path="/contract", body=b"{}", api=subject.apis[0])
         shown = [made.base_url, dict(made.headers), made.has_key, made.framing, dict(made.auth(request))]
         shown.append(made.url(request) if made.url is not None else "")
         return repr([*shown, _signed(made, request.body)])

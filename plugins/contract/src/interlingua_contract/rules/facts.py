@@ -19,10 +19,12 @@ def _tables(subject: Subject, table: str) -> Iterator[tuple[str, Mapping[str, st
     Raises:
         NotApplicable: there is no file of facts.
     """
+    if subject.unwritten:
+        raise NotApplicable("facts are compared when every function is written; record answers until then")
     facts = read_facts(subject)
     if facts is None:
         raise NotApplicable(
-            f"there is no {FACTS_FILE} beside the cassettes: `interlingua check KEY --facts` prints one"
+            f"there is no {FACTS_FILE} beside the recordings: `interlingua check KEY --facts` prints one"
         )
     observed = vars(subject).get("_observed")
     if observed is None:

@@ -96,14 +96,12 @@ def _run_probes(subject: Subject) -> dict[str, dict[str, str]]:
             )
             for name, (env, cwd) in runs.items()
         }  # fmt: skip
-        found = {}
-        for name, process in started.items():
-            out, error = process.communicate(work, timeout=120)
-            if process.returncode:
-                why = error.strip()[-200:]
-                raise NotApplicable(f"the provider cannot be made in another process: {why}")
-            found[name] = json.loads(out)
-    return found
+        done = {name: process.communicate(work, timeout=120) for name, process in started.items()}
+    for name, process in started.items():
+        if process.returncode:
+            why = done[name][1].strip()[-200:]
+            raise NotApplicable(f"the provider cannot be made in another process: {why}")
+    return {name: json.loads(out) for name, (out, _) in done.items()}
 
 
 def _named_variables(subject: Subject) -> set[str]:

@@ -6,9 +6,11 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+import attrs
+
 from interlingua.codec import dumps_message, loads_message
 from interlingua.types import Message, assistant, user
-from interlingua_contract.json_paths import Path, find_path, forms_of, leaves, stands_after, texts
+from interlingua_contract.json_paths import Path, find_path, forms_of, leaves, nodes, stands_after, texts
 from interlingua_contract.recordings import aim_for, recorded_answers, replay_history
 from interlingua_contract.rule import RuleFinding, rule
 from interlingua_contract.scenes import READ
@@ -105,3 +107,42 @@ def stored_answers_send_the_same(subject: Subject) -> Iterator[RuleFinding]:
         second = subject.write(aim, replay_history(again), [READ]).body
         if first != second:
             yield RuleFinding("the body differs after a round trip through the codec", exchange.cassette)
+
+
+@rule(
+    "C84",
+    "An object that goes back to its origin is whole: every number, word and field of it, in the same order.",
+    source="format.md, Blocks; format.md, Metadata",
+    fix="""Write `OpaqueBlock.data` and the objects of `replay` as they were received: no field left out, no number
+    rounded, nothing sorted. The service may have signed them or find its own state by any of them. If it refuses a
+    field, name the kind in quirks.dropped_kinds with the reason.""",
+    needs=("dropped_kinds",),
+)
+def replayed_objects_are_whole(subject: Subject) -> Iterator[RuleFinding]:
+    """Each opaque block of each recorded answer, with a number, a word, a flag and a list added to it, sent back."""
+    for exchange, message in recorded_answers(subject):
+        opaque = [block for block in message.content if block.type == "opaque"]
+        if not opaque:
+            continue
+        aim = aim_for(subject, exchange)
+        for block in opaque:
+            if block.kind in subject.quirks.dropped_kinds:
+                continue
+            added = {
+                **json.loads(json.dumps(block.data)),
+                "contract": {"n": 1.5, "f": False, "l": [0, None, ""], "a": "b"},
+            }
+            content = tuple(attrs.evolve(one, data=added) if one is block else one for one in message.content)
+            body = subject.body(aim, replay_history(attrs.evolve(message, content=content)), [READ])
+            if not any(json.dumps(node) == json.dumps(added) for _, node in nodes(body)):
+                yield RuleFinding(
+                    f"{block.kind!r} does not come back whole: {_nearest(body, added)}", exchange.cassette
+                )
+
+
+def _nearest(body: Any, wanted: Any) -> str:
+    """Return which fields the most similar object of a body lacks or has otherwise."""
+    objects = [node for _, node in nodes(body) if isinstance(node, dict)]
+    best = max(objects, key=lambda node: sum(node.get(name) == value for name, value in wanted.items()), default={})
+    wrong = [name for name, value in wanted.items() if best.get(name) != value]
+    return f"{', '.join(wrong)} differ" if wrong else "its fields are in another order"

@@ -319,3 +319,65 @@ async def _read_in_loop(
     except InterlinguaError as error:
         return events, error
     return events, None
+
+
+@rule(
+    "C85",
+    "Parallel calls whose pieces arrive in turn, and calls that are equal, are read as the same separate calls.",
+    source="format.md, Streaming",
+    fix="""Keep the pieces of each call by the index or id that its events carry, not in one buffer of the current call.
+    Two calls with equal names and arguments are two calls.""",
+)
+def interleaved_calls_stay_apart(subject: Subject) -> Iterator[RuleFinding]:
+    """The events of parallel calls of each recorded stream shuffled so that their pieces alternate."""
+    found = 0
+    for exchange in recorded_streams(subject):
+        plain = read_stream(subject, exchange)
+        if plain.message is None or plain.error is not None or len(plain.message.tool_calls) < 2:
+            continue
+        frames = Frames(subject, exchange)
+        for changed in _alternated(frames):
+            read = read_stream(subject, exchange, frames.join(changed))
+            if read.error is not None or read.message is None:
+                break  # events that this wire never sends in this order
+            found += 1
+            wanted = sorted(_calls_of(plain.message))
+            if (got := sorted(_calls_of(read.message))) != wanted:
+                yield RuleFinding(f"the calls {wanted} are read as {got}", exchange.cassette)
+    if not found:
+        raise NotApplicable("no recorded stream has parallel calls in events that carry an index: record one")
+
+
+def _calls_of(message: Message) -> list[tuple[str, str]]:
+    return [(call.name, call.input_json) for call in message.tool_calls]
+
+
+def _alternated(frames: Frames) -> Iterator[list[bytes]]:
+    """Yield the events with those of two calls in turn, each call's own in order."""
+    groups: dict[object, list[bytes]] = {}
+    places: list[int] = []
+    for at, event in enumerate(frames.events):
+        index = _call_index(frames.data(event))
+        if index is not None:
+            groups.setdefault(index, []).append(event)
+            places.append(at)
+    if len(groups) < 2 or places != list(range(places[0], places[-1] + 1)):
+        return
+    queues = [list(group) for group in groups.values()]
+    mixed: list[bytes] = []
+    while any(queues):
+        mixed += [queue.pop(0) for queue in queues if queue]
+    yield [*frames.events[: places[0]], *mixed, *frames.events[places[-1] + 1 :]]
+
+
+def _call_index(data: Any) -> object:
+    """Return the index of the call that an event is about; None for another event."""
+    for path, leaf in leaves(data):
+        if path and path[-1] in ("index", "contentBlockIndex", "output_index") and isinstance(leaf, int):
+            inside = "tool_calls" in path
+            about = json.dumps(data)
+            if inside or any(
+                word in about for word in ("tool_use", "toolUse", "input_json", "function_call", "tool-call")
+            ):
+                return leaf
+    return None

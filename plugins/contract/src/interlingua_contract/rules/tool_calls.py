@@ -12,7 +12,7 @@ import attrs
 
 from interlingua._request.project import project_conversation
 from interlingua.types import Message, tool_result, user
-from interlingua_contract.json_paths import nodes, strings, texts, value_at
+from interlingua_contract.json_paths import nodes, strings, texts, words_beside
 from interlingua_contract.rule import NotApplicable, RuleFinding, rule
 from interlingua_contract.scenes import READ, LawBroken, assistant_turn, call, check_law, mixed_histories
 from interlingua_contract.subject import Aim, Subject
@@ -173,7 +173,7 @@ def results_have_the_id_of_their_call(subject: Subject) -> Iterator[RuleFinding]
         if not subject.quirks.has_call_ids(aim.api) and not set(ids) & set(texts(body)):
             continue  # C09 compares the order, which is all that this wire has
         for mark, own in marks.items():
-            found = _ids_beside(body, mark, ids)
+            found = words_beside(body, mark, ids)
             if found != {own}:
                 what = "a result" if mark.startswith("mku") else "an argument"
                 yield RuleFinding(f"{what} of the call {own!r} is beside {sorted(found) or 'no id'}", aim.name)
@@ -182,12 +182,3 @@ def results_have_the_id_of_their_call(subject: Subject) -> Iterator[RuleFinding]
 
 def _result_mark(tool_call: Any) -> str:
     return str(tool_call.input["path"]).replace("mka", "mku")
-
-
-def _ids_beside(body: Any, mark: str, ids: list[str]) -> set[str]:
-    """Return the ids in the smallest part of a body that has both this mark and an id."""
-    place = next((path for path, leaf in strings(body) if mark in leaf), ())
-    for depth in range(len(place) - 1, -1, -1):
-        if found := set(ids) & set(texts(value_at(body, place[:depth]))):
-            return found
-    return set()

@@ -1,0 +1,99 @@
+"""Adapters that are wrong beside the conversation: counting, batches, objects sent back, calls that arrive in turn."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+
+from tests.contract.broken.machine import Mutant, in_body
+
+
+def _asked(wanted: str, change: Callable[[Any], Any]) -> dict[str, Any]:
+    """Change the body of an auxiliary request."""
+
+    def auxiliary_request(inner: Any, kind: str, **_: Any) -> Any:
+        request = inner()
+        if kind != wanted or request is None:
+            return request
+        body = json.loads(request.body)
+        return attrs.evolve(request, body=json.dumps(change(body)).encode())
+
+    return {"auxiliary_request": auxiliary_request}
+
+
+def _without(*names: str) -> Callable[[Any], Any]:
+    return lambda body: {name: value for name, value in body.items() if name not in names}
+
+
+def _first_only(body: Any) -> Any:
+    return {**body, "messages": body["messages"][:1]}
+
+
+def _ids_sorted(body: Any) -> Any:
+    rows = body["requests"]
+    names = sorted(row["custom_id"] for row in rows)
+    return {**body, "requests": [{**row, "custom_id": name} for row, name in zip(rows, names, strict=True)]}
+
+
+def _each(value: Any, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Any:
+    if isinstance(value, dict):
+        return {name: _each(item, change) for name, item in change(value).items()}
+    return [_each(item, change) for item in value] if isinstance(value, list) else value
+
+
+def _in_objects(change: Callable[[dict[str, Any]], dict[str, Any]]) -> dict[str, Any]:
+    """Change every object of the messages that an answer brought."""
+
+    def changed(body: dict[str, Any]) -> None:
+        for element in body["messages"]:
+            if isinstance(element["content"], list):
+                element["content"] = [
+                    block if block.get("type") in ("text", "tool_use", "tool_result") else _each(block, change)
+                    for block in element["content"]
+                ]
+
+    return in_body(changed)
+
+
+def _whole_numbers(value: dict[str, Any]) -> dict[str, Any]:
+    return {name: int(item) if isinstance(item, float) else item for name, item in value.items()}
+
+
+def _truthy(value: dict[str, Any]) -> dict[str, Any]:
+    return {name: item for name, item in value.items() if item is not False and item is not None}
+
+
+def _to_the_last_call(inner: Any, response_stream: Any, **_: Any) -> Any:
+    """Add every piece of arguments to the call that began last."""
+
+    async def source() -> Any:
+        last = 0
+        async for chunk in response_stream:
+            try:
+                data = json.loads(chunk.data)
+            except ValueError:
+                yield chunk
+                continue
+            if data.get("type") == "content_block_start":
+                last = data["index"]
+            if data.get("type") == "content_block_delta" and data["delta"].get("type") == "input_json_delta":
+                data["index"] = last
+            yield chunk._replace(data=json.dumps(data).encode())
+
+    return inner(response_stream=source())
+
+
+ASIDE = (
+    Mutant("tokens counted without the tools", "C82", _asked("count_tokens", _without("tools"))),
+    Mutant("tokens counted without the system prompt", "C82", _asked("count_tokens", _without("system"))),
+    Mutant("tokens counted of the first message only", "C82", _asked("count_tokens", _first_only)),
+    Mutant("tokens counted for another model", "C82", _asked("count_tokens", lambda body: {**body, "model": "other"})),
+    Mutant("ids of a batch sorted", "C83", _asked("batch_create", _ids_sorted)),
+    Mutant("numbers of an object made whole", "C84", _in_objects(_whole_numbers)),
+    Mutant("false members of an object left out", "C84", _in_objects(_truthy)),
+    Mutant("members of an object sorted", "C84", _in_objects(lambda value: dict(sorted(value.items())))),
+    Mutant("arguments added to the call that began last", "C85", {"stream_response": _to_the_last_call}),
+)
