@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from interlingua_contract.mutation import MutationRun, Verdict
     from interlingua_contract.report import ContractReport, RuleResult
     from interlingua_contract.rule import ContractRule
+    from interlingua_contract.subject import Subject
 
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 _MARKS = {"pass": "ok", "fail": "FAILED", "skip": "skipped", "deviates": "deviates"}
@@ -83,12 +84,7 @@ def check(
         raise click.UsageError("--sample, --minutes and --jobs need --mutate")
     subject = Subject(provider, folder, registry=context.registry, examples=examples or 40, seed=seed)
     if facts:
-        from interlingua_contract.facts import observe_facts, write_facts  # noqa: PLC0415  as above
-        from interlingua_contract.guard import no_network, silence_log  # noqa: PLC0415  as above
-
-        with no_network(), silence_log():
-            text = write_facts(observe_facts(subject))
-        click.echo(text, nl=False)
+        _print_facts(subject)
         return
     report = run(subject, rules, _print_result)
     if as_json:
@@ -100,6 +96,15 @@ def check(
         click.echo(f"no recorded traffic was checked: {where}; without it no capability has evidence", err=True)
     if report.failed:
         sys.exit(1)
+
+
+def _print_facts(subject: Subject) -> None:
+    from interlingua_contract.facts import observe_facts, write_facts  # noqa: PLC0415  imported with the subject
+    from interlingua_contract.guard import no_network, silence_log  # noqa: PLC0415  as above
+
+    with no_network(), silence_log():
+        text = write_facts(observe_facts(subject))
+    click.echo(text, nl=False)
 
 
 def _print_mutation(
