@@ -75,8 +75,9 @@ def check(
     if mutate:
         from interlingua_contract.mutation import MutationRun  # noqa: PLC0415  as above
 
+        whole = sample is None and minutes is None
         changed = MutationRun(
-            provider, folder, registry=context.registry, examples=examples or 4, seed=seed, rules=rules
+            provider, folder, registry=context.registry, examples=examples or 4, seed=seed, rules=rules, confirm=whole
         )
         _print_mutation(changed, sample, minutes, jobs, as_json=as_json)
         return

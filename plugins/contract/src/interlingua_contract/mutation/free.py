@@ -5,7 +5,6 @@ from __future__ import annotations
 import attrs
 
 from interlingua_contract.mutation.seam import Mutant
-from interlingua_contract.mutation.tree import format_place
 
 
 @attrs.frozen
@@ -14,7 +13,7 @@ class Free:
 
     Attributes:
         hook: the hook.
-        place: as `format_place` writes it; `...` at the end stands for whatever follows.
+        place: as `format_place` writes it; `*` stands for an element of any kind, `...` at the end for any steps.
         reason: why no caller can tell.
         operations: their names; empty for all.
     """
@@ -28,18 +27,24 @@ class Free:
         """True if the mutant is one of these."""
         if mutant.hook != self.hook or (self.operations and mutant.operation not in self.operations):
             return False
-        place = format_place(mutant.place)
-        return place.startswith(self.place[:-3]) if self.place.endswith("...") else place == self.place
+        steps, found = self.place.strip("/").split("/"), mutant.place
+        if steps[-1] == "...":
+            steps, found = steps[:-1], found[: len(steps) - 1]
+        return len(steps) == len(found) and all(
+            step == there or (step == "*" and there.startswith("*")) for step, there in zip(steps, found, strict=True)
+        )
 
 
 _FILLED_IN = "Core fills it in from the answer that the error was read from."
+_OWN_ID = "The serving plugin takes a new id from core for each message that it reads."
 _TRACE = "Details that help to understand an answer: they may be trimmed, and no code reads them."
 
 FREE: tuple[Free, ...] = (
     Free("from_wire_error", "/status", _FILLED_IN, ("drop",)),
     Free("from_wire_response", "/error/status", _FILLED_IN, ("drop",)),
-    Free("from_wire_response", "/metadata/provider_raw/trace...", _TRACE),
-    Free("stream_response", "/*[raw_update]/trace...", _TRACE),
+    Free("from_wire_request", "/messages/*/id", _OWN_ID),
+    Free("from_wire_response", "/metadata/provider_raw/trace/...", _TRACE),
+    Free("stream_response", "/*[raw_update]/trace/...", _TRACE),
 )
 
 

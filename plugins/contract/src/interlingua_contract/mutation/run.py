@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import random
+import statistics
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -38,6 +39,12 @@ _DERIVED = {
 
 _NEAR_AIMS = 2
 """Models that a mutant is first held against."""
+
+_NEAR_REQUESTS = 4
+"""Recorded requests, each with its answers, that a mutant is first held against."""
+
+_SLOW = 10
+"""A rule that takes so many times the median is left out at first."""
 
 _VALUE = 120
 """Characters of a value that are shown."""
@@ -79,7 +86,8 @@ class MutationRun:
         examples: generated conversations per rule.
         seed: of their generation, and of a sample.
         rules: the rules to run.
-        confirm: hold a survivor against every model, every cassette and more conversations too.
+        confirm: hold a survivor against every model, cassette and rule too. A run without that is several times as
+            quick; some of its survivors would be noticed then.
     """
 
     def __init__(
@@ -116,7 +124,7 @@ class MutationRun:
             with self.seam.record(f"@{at}"):
                 read_answer(self._plain, exchange)
         for number, rule in list(self._rules.items()):
-            subject = self._subject(frozenset(_KEPT))
+            subject = self._subject(frozenset({"aims", "apis", "connection"}))
             with self.seam.record(number):
                 result = check(subject, rule, 1)
             progress(number)
@@ -157,8 +165,11 @@ class MutationRun:
             return attrs.evolve(verdict, fate="free", reason=reason)
         order = self._order(mutant, seen.rules)
         changed = 0
+        limit = _SLOW * statistics.median(self._seconds.values())
         for near in (True, False):  # first with what the place is in, then with everything
             for number in order:
+                if near and self._seconds[number] > limit:
+                    continue
                 applied, failed = self._try(mutant, number, seen if near else None)
                 changed += applied
                 if failed:
@@ -224,7 +235,8 @@ class MutationRun:
     def _exchanges_with(self, seen: Crossing) -> tuple[RecordedExchange, ...]:
         """Return the exchanges in whose answers a place is, and those of the same requests."""
         every = self._plain.exchanges
-        asked = {_asked(exchange) for at, exchange in enumerate(every) if f"@{at}" in seen.rules}
+        there = [_asked(exchange) for at, exchange in enumerate(every) if f"@{at}" in seen.rules]
+        asked = list(dict.fromkeys(there))[:_NEAR_REQUESTS]
         return tuple(exchange for exchange in every if _asked(exchange) in asked)
 
 
@@ -239,11 +251,18 @@ def _keys(mutant: Mutant) -> tuple[tuple[str, ...], ...]:
     return (mutant.hook, place), (mutant.hook, mutant.operation), (mutant.hook,)
 
 
-_current: MutationRun  # of a worker process, which inherits it
+_current: tuple[MutationRun, float]  # of a worker process, which inherits it
 
 
 def _judge_place(mutants: Sequence[Mutant]) -> list[Verdict]:
-    return [_current.judge(mutant) for mutant in mutants]
+    """Judge the mutants of one place, at least one, until the time is over."""
+    run, until = _current
+    found: list[Verdict] = []
+    for mutant in mutants:
+        if found and time.monotonic() > until:
+            break
+        found.append(run.judge(mutant))
+    return found
 
 
 def judge_all(
@@ -264,7 +283,7 @@ def judge_all(
         progress: called with each verdict.
     """
     global _current  # noqa: PLW0603  a forked process finds it there
-    _current = run
+    _current = run, until
     groups: dict[tuple[str, Place], list[Mutant]] = defaultdict(list)
     for mutant in mutants:
         groups[mutant.hook, mutant.place].append(mutant)

@@ -372,6 +372,8 @@ class _Window:
         mutant = seam._mutant
         if mutant is None or mutant.hook != "stream_response":
             return (event,)
+        if not self.held and mutant.place[:1] != (f"*[{event.type}]",):
+            return (event,)
         if mutant.operation == "swap":
             return self._swap(event, mutant)
         if mutant.operation in ("drop-later", "first-everywhere"):

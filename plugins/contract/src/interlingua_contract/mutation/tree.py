@@ -23,7 +23,7 @@ DROP: Any = object()
 USER_JSON = "**"
 """The last step of a place that holds JSON of the user: arguments of a call, a schema, opaque data."""
 
-_USER_FIELDS = frozenset({"input", "input_schema", "raw", "response_schema", "partial_json", "raw_input"})
+_USER_FIELDS = frozenset({"input", "input_schema", "data", "raw", "response_schema"})
 _NAMED_BY_USERS = frozenset({"properties", "$defs", "definitions", "patternProperties"})
 _ERROR_FIELDS = ("message", "status", "request_id", "retryable", "retry_after", "body", "code", "partial")
 
