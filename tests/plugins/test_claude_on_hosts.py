@@ -10,7 +10,7 @@ import pytest
 
 from interlingua._plugins.registry import Registry
 from interlingua.errors import CapabilityError
-from interlingua.plugins import WireRequest, write_request
+from interlingua.plugins import WireRequest, build_request
 from interlingua.types import (
     Message,
     RequestOptions,
@@ -38,7 +38,7 @@ def write(
     key: str, messages: list[Message], tools: list[ToolDefinition], model: str = "", **options: Any
 ) -> WireRequest:
     asked = RequestOptions(model=model or HOSTS[key][0], **options)
-    return write_request(REGISTRY.provider(key), messages, tools, asked)
+    return build_request(REGISTRY.provider(key), messages, tools, asked)
 
 
 def answer(key: str, *content: Any, model: str = "") -> Message:

@@ -14,7 +14,7 @@ import pytest
 
 from interlingua._plugins.registry import Registry
 from interlingua.errors import CapabilityError
-from interlingua.plugins import RequestContext, WireRequest, WireResponse, write_request
+from interlingua.plugins import RequestContext, WireRequest, WireResponse, build_request
 from interlingua.types import (
     ImageBlock,
     MediaSource,
@@ -65,7 +65,7 @@ def tool(schema: dict[str, Any], *, foreign: bool = True) -> ToolDefinition:
 
 
 def write(host: Adapter, messages: list[Message], *tools: ToolDefinition) -> WireRequest:
-    return write_request(host.provider, messages, tools, RequestOptions(model=host.model))
+    return build_request(host.provider, messages, tools, RequestOptions(model=host.model))
 
 
 def schema_of(request: WireRequest) -> dict[str, Any]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from interlingua._plugins.registry import Registry
 from interlingua.errors import CapabilityError
-from interlingua.plugins import ConnectionSettings, WireRequest, write_request
+from interlingua.plugins import ConnectionSettings, WireRequest, build_request
 from interlingua.types import RequestOptions, SideEffects, ToolChoice, ToolDefinition, WireTool, user
 from interlingua_cli.lint import lint_request
 
@@ -27,7 +28,7 @@ pytestmark = pytest.mark.usefixtures("quiet")
 def write(key: str, api: str | None, *tools: ToolDefinition, **options: Any) -> WireRequest:
     """Write a request that forces a call."""
     asked = RequestOptions(model=options.pop("model", "a-model-nobody-lists"), api=api, **options)
-    return write_request(REGISTRY.provider(key), [user("go")], tools, asked)
+    return build_request(REGISTRY.provider(key), [user("go")], tools, asked)
 
 
 @pytest.mark.parametrize(("key", "api"), APIS)
@@ -44,3 +45,22 @@ def test_a_forced_tool_has_the_name_that_it_is_declared_with(
         assert LONG not in request.body.decode()
         assert [*request.tool_names.values()] == [LONG]
     assert lint_request(REGISTRY.provider(key), request) == ()
+
+
+@pytest.mark.parametrize(("key", "model"), [("ollama", "qwen3"), ("llamacpp", "local"), ("openrouter", "x-ai/grok-4")])
+def test_a_tool_that_cannot_be_forced_by_its_name_is_sent_alone_with_a_row(key: str, model: str) -> None:
+    """42 of langchain's standard tests, instructor, pydantic-ai and smolagents force a tool of several."""
+    request = write(key, None, TOOL, OTHER, model=model, tool_choice=ToolChoice("look_up"))
+
+    assert b"look_up" in request.body
+    assert b"Searches." not in request.body
+    assert ("options.tool_choice", "rewritten") in [(loss.path, loss.verdict) for loss in request.losses]
+    assert lint_request(REGISTRY.provider(key), request) == ()
+
+
+def test_ollama_is_told_to_call_and_the_conversation_before_is_unchanged() -> None:
+    free, told = write("ollama", None, OTHER), write("ollama", None, OTHER, tool_choice="required")
+    before, after = json.loads(free.body)["messages"], json.loads(told.body)["messages"]
+
+    assert after[:-1] == before
+    assert after[-1]["role"] == "system"

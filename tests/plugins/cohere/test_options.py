@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
+import attrs
 import pytest
 
 from interlingua.errors import CapabilityError
@@ -81,12 +83,15 @@ def test_a_model_that_does_not_reason_is_not_asked_to() -> None:
     ]
 
 
-def test_tools_can_be_forced_and_forbidden_and_none_can_be_named() -> None:
+def test_tools_can_be_forced_and_forbidden_and_a_named_one_is_sent_alone() -> None:
     assert body([user("q")], [READ], tool_choice="required")["tool_choice"] == "REQUIRED"
     assert body([user("q")], [READ], tool_choice="none")["tool_choice"] == "NONE"
     assert "tool_choice" not in body([user("q")], [READ], tool_choice="auto")
-    with pytest.raises(CapabilityError):
-        asked([user("q")], [READ], tool_choice=ToolChoice("read_file"))
+    request = asked([user("q")], [attrs.evolve(READ, name="other"), READ], tool_choice=ToolChoice("read_file"))
+    sent = json.loads(request.body)
+    assert [tool["function"]["name"] for tool in sent["tools"]] == ["read_file"]
+    assert sent["tool_choice"] == "REQUIRED"
+    assert [(loss.path, loss.verdict) for loss in request.losses] == [("options.tool_choice", "rewritten")]
 
 
 def test_older_models_have_no_choice() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -65,12 +66,15 @@ def test_provider_options_go_where_they_belong_and_last() -> None:
     assert sent["options"] == {"seed": 7, "min_p": 0.1}
 
 
-def test_no_tool_is_said_by_naming_none_and_force_is_refused() -> None:
+def test_no_tool_is_said_by_naming_none_and_a_demanded_call_in_words() -> None:
     assert "tools" not in body([user("q")], [READ], tool_choice="none")
     assert "tool_choice" not in body([user("q")], [READ], tool_choice="auto")
     for choice in ("required", ToolChoice("read_file")):
-        with pytest.raises(CapabilityError):
-            asked([user("q")], [READ], tool_choice=choice)
+        request = asked([user("q")], [READ], tool_choice=choice)
+        assert "Answer with a call of" in json.loads(request.body)["messages"][-1]["content"]
+        assert [(loss.path, loss.verdict) for loss in request.losses] == [("options.tool_choice", "rewritten")]
+        with pytest.raises(CapabilityError, match="there are no tools"):
+            asked([user("q")], [], tool_choice=choice)
 
 
 def test_what_has_no_place_is_in_the_ledger() -> None:

@@ -10,7 +10,6 @@ import json
 import attrs
 import pytest
 
-from interlingua.errors import CapabilityError
 from interlingua.types.factories import user
 from interlingua.types.options import ToolChoice
 from interlingua_cli.lint import lint_request
@@ -33,9 +32,13 @@ def test_the_only_tool_is_forced_without_its_name_and_the_ledger_tells(model: st
 
 
 @pytest.mark.parametrize("model", NAMELESS)
-def test_one_of_several_is_refused_before_sending(model: str) -> None:
-    with pytest.raises(CapabilityError, match="named"):
-        asked([user("x")], [READ, OTHER], model=model, tool_choice=NAMED)
+def test_one_of_several_is_sent_alone(model: str) -> None:
+    request = asked([user("x")], [READ, OTHER], model=model, tool_choice=NAMED)
+    sent = json.loads(request.body)
+
+    assert [tool["function"]["name"] for tool in sent["tools"]] == ["read_file"]
+    assert sent["tool_choice"] == "required"
+    assert [(loss.path, loss.verdict) for loss in request.losses] == [("options.tool_choice", "rewritten")]
 
 
 @pytest.mark.parametrize("choice", ["auto", "none", "required"])

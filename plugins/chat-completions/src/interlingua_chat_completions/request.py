@@ -42,6 +42,7 @@ from interlingua_chat_completions.tools import (
     strict_option,
     to_wire_tool_choice,
     to_wire_tools,
+    tools_to_offer,
 )
 
 PATH = "/chat/completions"
@@ -77,6 +78,7 @@ def to_wire(
         CapabilityError: the service supports no answer schema or no forced tool.
     """
     losses: list[Loss] = []
+    tools = tools_to_offer(tools, options, dialect)
     listed = None
     if tools and not omits_tools(options, dialect):
         listed = to_wire_tools(tools, dialect, strict_option(options, dialect))
@@ -87,7 +89,7 @@ def to_wire(
     if listed is not None:
         fields["tools"] = listed.wire
         losses += listed.losses
-        choice = to_wire_tool_choice(options, dialect, tools, losses)
+        choice = to_wire_tool_choice(options, dialect, losses)
         if choice is not None:
             fields["tool_choice"] = choice
         if options.parallel_tool_calls is not None:

@@ -135,12 +135,10 @@ def omits_tools(options: RequestOptions, dialect: Dialect) -> bool:
     return options.tool_choice == "none" and "none" not in dialect.tool_choices
 
 
-def to_wire_tool_choice(
-    options: RequestOptions, dialect: Dialect, tools: Sequence[ToolDefinition], losses: list[Loss]
-) -> bytes | None:
+def to_wire_tool_choice(options: RequestOptions, dialect: Dialect, losses: list[Loss]) -> bytes | None:
     """Write `tool_choice`; None when there is no choice.
 
-    If a service accepts no tool name and there is one tool, "some tool" has the same effect; a loss reports it.
+    If a service accepts no tool name, the tool is offered alone and "some tool" is forced; a loss reports it.
 
     Raises:
         CapabilityError: the service cannot force a call: the model might answer without it.
@@ -152,10 +150,8 @@ def to_wire_tool_choice(
     if kind not in dialect.tool_choices:
         if kind == "auto":
             return None
-        if isinstance(choice, ToolChoice) and _is_only(choice, options, dialect, tools):
-            reason = (
-                f"this service takes no tool's name here; {choice.name!r} is the only tool, and some tool is forced"
-            )
+        if isinstance(choice, ToolChoice) and "required" in dialect.tool_choices:  # `tools_to_offer` left no other
+            reason = f"this service takes no tool's name; {choice.name!r} is the only tool sent, and a call is forced"
             losses.append(option_loss("tool_choice", "rewritten", reason))
             return dumps(dialect.required_choice)
         raise CapabilityError(f"this service does not take tool_choice {kind!r}", path="options.tool_choice")
@@ -164,9 +160,20 @@ def to_wire_tool_choice(
     return dumps(dialect.required_choice if choice == "required" else choice)
 
 
-def _is_only(choice: ToolChoice, options: RequestOptions, dialect: Dialect, tools: Sequence[ToolDefinition]) -> bool:
-    alone = [tool.name for tool in tools] == [choice.name] and "tools" not in options.provider_options
-    return alone and "required" in dialect.tool_choices
+def tools_to_offer(
+    tools: Sequence[ToolDefinition], options: RequestOptions, dialect: Dialect
+) -> Sequence[ToolDefinition]:
+    """Return the forced tool alone if the service forces some tool and takes no name, else all tools.
+
+    Raises:
+        CapabilityError: the service has tools of its own in the request, and one of them might be called.
+    """
+    choice = options.tool_choice
+    if not isinstance(choice, ToolChoice) or "named" in dialect.tool_choices or "required" not in dialect.tool_choices:
+        return tools
+    if "tools" in options.provider_options:
+        raise CapabilityError("this service does not take tool_choice 'named'", path="options.tool_choice")
+    return [tool for tool in tools if tool.name == choice.name]
 
 
 def strict_schema(schema: Mapping[str, Any]) -> dict[str, Any] | None:

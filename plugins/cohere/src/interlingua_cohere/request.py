@@ -39,6 +39,11 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
     written.append(b"]" if written else b"[]")
     others = to_wire_options(options, losses)
     fields: dict[str, Json] = {"model": dumps(options.model), "messages": written}
+    if isinstance(options.tool_choice, ToolChoice) and capabilities_of(options.model).supports_tool_choice:
+        name = options.tool_choice.name
+        reason = f"this wire takes no tool's name; {name!r} is the only tool sent, and some tool is forced"
+        losses.append(option_loss("tool_choice", "rewritten", reason))
+        tools = [tool for tool in tools if tool.name == name]
     choice = to_wire_tool_choice(options)
     if options.tool_choice == "none" and choice is None:
         tools = ()  # without tools, no tool is called
@@ -65,10 +70,11 @@ def to_wire_tool_choice(options: RequestOptions) -> str | None:
         CapabilityError: a forced tool that the model does not support.
     """
     choice, can = options.tool_choice, capabilities_of(options.model).supports_tool_choice
-    if isinstance(choice, ToolChoice) or (choice == "required" and not can):
-        reason = "force a tool by its name" if isinstance(choice, ToolChoice) else "make this model call a tool"
-        raise CapabilityError(f"this wire cannot {reason}", path="options.tool_choice")
-    return choice.upper() if choice in ("required", "none") and can else None
+    if isinstance(choice, ToolChoice) or choice == "required":
+        if not can:
+            raise CapabilityError("this wire cannot make this model call a tool", path="options.tool_choice")
+        return "REQUIRED"
+    return "NONE" if choice == "none" and can else None
 
 
 def to_wire_tools(tools: Sequence[ToolDefinition], losses: list[Loss]) -> bytes:

@@ -39,6 +39,7 @@ _LEVELS = ("low", "medium", "high", "max")
 # of what a canonical schema may hold; the server also knows `$defs` at the root and `anyOf` in properties
 _ROOT = frozenset(("type", "items", "required", "properties"))
 _PROPERTY = frozenset(("type", "items", "description", "enum", "properties", "required"))
+_UNFORCED = "this wire cannot force a call"
 _BYTES_PER_TOKEN = 4
 _PER_IMAGE = 1000
 
@@ -46,10 +47,13 @@ _PER_IMAGE = 1000
 def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions) -> WireRequest:
     """Write the request; `stream` is always written, because this wire streams by default.
 
+    A forced call has no field: the model is told to call in a last message, and a forced tool is the only one offered.
+
     Raises:
-        CapabilityError: a forced call, which this wire does not have.
+        CapabilityError: a call is demanded and there are no tools.
     """
     losses: list[Loss] = []
+    tools, demand = _demand(tools, options, losses)
     others = to_wire_options(options, losses)
     written: list[bytes | memoryview] = []  # joined once, with the request around them
     for at, element in enumerate(to_wire_messages(messages)):
@@ -57,12 +61,34 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
             losses += [row.at(at, messages[at].id) for row in element.rows]
         if element.wire is not None:
             written += (b"," if written else b"[", element.wire)
+    if demand:
+        written += (b"," if written else b"[", dumps({"role": "system", "content": demand}))
     written.append(b"]" if written else b"[]")
     fields: dict[str, Json] = {"model": dumps(options.model), "messages": written}
     if tools and options.tool_choice != "none":  # "none" is expressed by naming no tool
         fields["tools"] = to_wire_tools(tools, losses)
     fields.update({name: dumps(value) for name, value in others.items()})
     return WireRequest(path=PATH, body=json_object(fields), losses=tuple(losses), api=API, stream=options.stream)
+
+
+def _demand(
+    tools: Sequence[ToolDefinition], options: RequestOptions, losses: list[Loss]
+) -> tuple[Sequence[ToolDefinition], str]:
+    """Return the tools to offer, and the instruction to call one of them; "" if no call is demanded."""
+    choice = options.tool_choice
+    if choice != "required" and not isinstance(choice, ToolChoice):
+        return tools, ""
+    if not tools:
+        raise CapabilityError("a call is demanded and there are no tools", path="options.tool_choice")
+    if choice == "required":
+        losses.append(
+            option_loss("tool_choice", "rewritten", f"{_UNFORCED}; the model is told to call one of the tools")
+        )
+        return tools, "Answer with a call of one of the tools, without any other text."
+    alone = [tool for tool in tools if tool.name == choice.name]
+    reason = f"{_UNFORCED}; {choice.name!r} is the only tool sent, and the model is told to call it"
+    losses.append(option_loss("tool_choice", "rewritten", reason))
+    return alone, f"Answer with a call of the tool {choice.name}, without any other text."
 
 
 def to_wire_tools(tools: Sequence[ToolDefinition], losses: list[Loss]) -> bytes:
@@ -120,12 +146,7 @@ def to_wire_options(options: RequestOptions, losses: list[Loss]) -> dict[str, An
 
     `provider_options` have precedence: names of runtime options, such as `num_ctx`, go into `options`; None leaves a
     field out.
-
-    Raises:
-        CapabilityError: a forced call, which this wire does not have.
     """
-    if options.tool_choice == "required" or isinstance(options.tool_choice, ToolChoice):
-        raise CapabilityError("this wire cannot force a tool call", path="options.tool_choice")
     fields: dict[str, Any] = {"stream": options.stream, "truncate": False}
     think = _think(options, losses)
     if think is not None:
