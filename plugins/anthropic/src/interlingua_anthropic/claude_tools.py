@@ -12,14 +12,16 @@ from typing import Any, NamedTuple
 import attrs
 
 from interlingua.errors import CapabilityError
-from interlingua.plugins import FrozenDict, Loss, RequestContext, dumps, freeze_object, loads
+from interlingua.plugins import FrozenDict, Loss, RequestContext, dumps, freeze_object, loads, message_loss
 from interlingua.types import (
     BlockEnd,
+    DocumentBlock,
     ErrorEvent,
     Message,
     StreamEvent,
     TextBlock,
     ToolDefinition,
+    ToolResultBlock,
     ToolUseBlock,
     ToolUseEnd,
     ToolUseInputDelta,
@@ -28,6 +30,8 @@ from interlingua.types import (
 
 ECHO = "properties"
 _LENGTH = 64
+_NOT_BESIDE = "citations are refused beside an answer's schema; they were switched off"
+_ALL_OR_NONE = "citations are on all documents or on none here; they were switched on"
 _DEPTH = 4  # of forms within forms; a schema may lead back to itself
 _fits = re.compile(r"[a-zA-Z0-9_.-]{1,64}").fullmatch
 _outside = re.compile(r"[^a-zA-Z0-9_.-]+").sub
@@ -222,6 +226,42 @@ def fit_error(content: Sequence[Any], *, is_error: bool) -> tuple[Sequence[Any],
         return (TextBlock(text="(The tool failed and said nothing.)"),), True, "an error result without text is refused"
     reason = "an error result holds text alone here; it goes without the flag, and its text says that the tool failed"
     return (TextBlock(text="The tool failed. It returned:"), *content), False, reason
+
+
+def fit_citations(messages: Sequence[Message], losses: list[Loss], *, answer_schema: bool) -> Sequence[Message]:
+    """Return the messages with citations on all documents or on none.
+
+    The service refuses them on some documents only, and beside an answer's schema.
+    """
+    cited = {block.cite for message in messages for block in _documents(message)}
+    if True not in cited or (cited == {True} and not answer_schema):
+        return messages
+    reason = _NOT_BESIDE if answer_schema else _ALL_OR_NONE
+    made = []
+    for at, message in enumerate(messages):
+        changed = [block for block in _documents(message) if block.cite is answer_schema]
+        if changed:
+            losses.append(message_loss(at, reason, message.id, block_type="document"))
+            content = [_with_cite(block, cite=not answer_schema) for block in message.content]
+            made.append(attrs.evolve(message, content=content))
+        else:
+            made.append(message)
+    return made
+
+
+def _documents(message: Message) -> Iterator[DocumentBlock]:
+    for block in message.content:
+        for part in block.content if type(block) is ToolResultBlock else (block,):
+            if type(part) is DocumentBlock:
+                yield part
+
+
+def _with_cite(block: Any, *, cite: bool) -> Any:
+    if type(block) is DocumentBlock:
+        return attrs.evolve(block, cite=cite)
+    if type(block) is ToolResultBlock and any(type(part) is DocumentBlock for part in block.content):
+        return attrs.evolve(block, content=[_with_cite(part, cite=cite) for part in block.content])
+    return block
 
 
 # ---- arguments

@@ -30,7 +30,7 @@ from interlingua.types import (
     ToolUseBlock,
 )
 from interlingua_anthropic.claude_thinking import is_forced, plan_thinking
-from interlingua_anthropic.claude_tools import ECHO, fit_tools, rename_calls
+from interlingua_anthropic.claude_tools import ECHO, fit_citations, fit_tools, rename_calls
 from interlingua_anthropic.messages import (
     MAX_MARKS,
     MessageElements,
@@ -46,6 +46,7 @@ SAMPLING_VERSION = "2023-06-01"  # the only live one that still takes temperatur
 # above 21,333 tokens the service wants a stream; an answer that is not streamed stays well below
 _UNSTREAMED_DEFAULT = 16_384
 _ANSWER_TOKENS = 4096  # above a thinking budget the caller set
+_USER_ID_LENGTH = 256
 _SAMPLING = ("temperature", "top_p", "top_k")
 MAX_BODY = 32 * 1024 * 1024
 _HEADERS = {
@@ -76,8 +77,9 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
     """
     facts = facts_of(options.model)
     fitted = fit_tools(tools)
-    tools, messages = fitted.tools, rename_calls(messages, fitted.names)
     losses: list[Loss] = [*fitted.losses]
+    tools, messages = fitted.tools, rename_calls(messages, fitted.names)
+    messages = fit_citations(messages, losses, answer_schema=options.response_schema is not None)
     extra: dict[str, Any] = dict(options.provider_options)
     headers = _headers(extra)
     max_tokens = _max_tokens(options)
@@ -236,7 +238,9 @@ def _others(options: RequestOptions, fields: dict[str, Json], losses: list[Loss]
         losses.append(option_loss("stop", "rewritten", "a stop sequence of white space alone is refused here"))
     if stop:
         fields["stop_sequences"] = dumps(stop)
-    if options.user_id is not None:
+    if options.user_id is not None and len(options.user_id) > _USER_ID_LENGTH:
+        losses.append(option_loss("user_id", "dropped", f"longer than {_USER_ID_LENGTH} characters"))
+    elif options.user_id is not None:
         fields["metadata"] = dumps({"user_id": options.user_id})
     if options.stream:
         fields["stream"] = b"true"

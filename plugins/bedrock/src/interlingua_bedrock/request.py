@@ -68,6 +68,10 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
         tools, names, rows = fit_tools(tools)
         messages = rename_calls(messages, names)
         losses += rows
+    if family.reasoning == "claude":
+        from interlingua_anthropic.claude_tools import fit_citations  # noqa: PLC0415  for Claude alone
+
+        messages = fit_citations(messages, losses, answer_schema=options.response_schema is not None)
     extra: dict[str, Any] = thaw(options.provider_options)
     reasoning = to_wire_reasoning(messages, options, facts, family, losses)
     own_tools = extra.pop("toolConfig", None) or {}

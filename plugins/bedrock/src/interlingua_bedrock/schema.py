@@ -21,12 +21,12 @@ def to_wire_schema(
     words: list[str] = []
     for name, value in schema.items():
         if name in _NAMED:
-            out[name] = {key: to_wire_schema(item, losses, f"{path}.{name}.{key}") for key, item in value.items()}
+            out[name] = {key: _inner_schema(item, losses, f"{path}.{name}.{key}") for key, item in value.items()}
         elif name == "items" and isinstance(value, Mapping):
             out[name] = to_wire_schema(value, losses, f"{path}.items")
         elif name in _UNIONS:
             kept = "anyOf" if name == "oneOf" else name
-            out[kept] = [to_wire_schema(item, losses, f"{path}.{name}[{at}]") for at, item in enumerate(value)]
+            out[kept] = [_inner_schema(item, losses, f"{path}.{name}[{at}]") for at, item in enumerate(value)]
         elif name == "additionalProperties":
             if value is not False:
                 reason = "objects are closed in structured output; additionalProperties became false"
@@ -42,6 +42,11 @@ def to_wire_schema(
     if words:
         out["description"] = "; ".join(filter(None, [out.get("description"), *words]))
     return out
+
+
+def _inner_schema(schema: Any, losses: list[Loss], path: str) -> Any:
+    """Return a schema in the subset; true and false are returned unchanged."""
+    return to_wire_schema(schema, losses, path) if isinstance(schema, Mapping) else schema
 
 
 def complete_schema(schema: Any) -> Any:

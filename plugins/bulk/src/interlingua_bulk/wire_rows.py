@@ -47,8 +47,8 @@ class WireReader:
         target = self._client.registry.resolve(model) if model is not None else None
         key = reader.key if target is None else target.provider
         name = inbound.options.model if target is None else target.name
-        target_api = self._client.registry.provider(key).capabilities(name).api
-        messages, asked, _ = inbound.for_upstream(key, api if key == reader.key else target_api, name)
+        can = self._client.registry.provider(key).capabilities(name)
+        messages, asked, _ = inbound.for_upstream(key, api if key == reader.key else can.api, name, can.json_mode)
         options = _given(asked)
         if target is None:
             options["model"] = f"{key}:{name}"

@@ -60,6 +60,7 @@ class Dialect:
         needs_user: a request without a user message is rejected.
         tool_choices: accepted forms of `tool_choice`; `none` is emulated by leaving the tools out.
         required_choice: the word for "some tool".
+        max_tools: most tools in one request; None if no limit is known.
         parallel_tool_calls: the field of this name is accepted.
         strict_tools: tools whose schema allows it are sent with `strict`.
         strict_option: the provider option `strict_tools` (true, or names of tools) makes tools strict.
@@ -118,6 +119,7 @@ class Dialect:
     needs_user: bool = False
     tool_choices: frozenset[ToolChoiceKind] = ALL_CHOICES
     required_choice: str = "required"
+    max_tools: int | None = None
     parallel_tool_calls: bool = False
     strict_tools: bool = False
     strict_option: bool = False

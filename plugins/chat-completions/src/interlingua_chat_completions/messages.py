@@ -29,6 +29,7 @@ from interlingua_chat_completions.dialect import Dialect
 _ASSISTANT, _TOOL, _USER = Role.ASSISTANT, Role.TOOL, Role.USER  # an enum's member is slow before Python 3.12
 _AUDIO_FORMATS = {"audio/mpeg": "mp3", "audio/x-wav": "wav", "audio/wave": "wav"}
 _NO_MARKERS = "tool results take no cache marker on this wire"
+_TEXT_ALONE = "only text and tools take a cache marker on this wire"
 _EMPTY_RESULT = "a result that says nothing takes no cache marker"
 _UNSIGNED = "reasoning has no signature on this wire; its text is kept"
 
@@ -84,7 +85,10 @@ def _user(message: Message, profile: MessageProfile, losses: list[BlockLoss]) ->
         if part is not None:
             parts.append(_marked(part, at, profile) if profile.marked else part)
         if dialect.cache_breakpoints and (hint := getattr(block, "cache", None)) is not None:
-            hints.append(Hint(at, hint.ttl))
+            if dialect.cache_style == "cache_control" and part is not None and part.get("type") != "text":
+                losses.append(BlockLoss(at, block.type, "rewritten", _TEXT_ALONE))
+            else:
+                hints.append(Hint(at, hint.ttl))
     if not parts and not system:  # without the turn the model would be asked something else
         parts = [{"type": "text", "text": placeholder_text(losses)}]
     if not parts:

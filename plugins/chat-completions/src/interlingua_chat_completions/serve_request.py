@@ -106,6 +106,7 @@ def from_wire_request(
         options=RequestOptions(model=model, api=context.api, stream=bool(body.get("stream")), **options.found),
         extra=extra,
         covered=options.covered,
+        json_mode="response_format" if extra.get("response_format") == {"type": "json_object"} else None,
         provider=context.provider,
         losses=tuple(reader.losses),
         echo={"include_usage": bool(isinstance(usage, dict) and usage.get("include_usage"))},

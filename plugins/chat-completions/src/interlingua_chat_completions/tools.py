@@ -50,8 +50,11 @@ def to_wire_tools(tools: Sequence[ToolDefinition], dialect: Dialect, wanted: Any
     """Write the tool list; a tool's cache hint has a form on few of these services.
 
     Raises:
-        CapabilityError: `wanted` (see `strict_option`) is no choice of tools.
+        CapabilityError: more tools than the service takes, or `wanted` (see `strict_option`) is no choice of tools.
     """
+    if dialect.max_tools is not None and len(tools) > dialect.max_tools:
+        text = f"{len(tools)} tools; this service takes {dialect.max_tools} in one request: offer fewer"
+        raise CapabilityError(text, path="tools")
     markers = Markers() if dialect.cache_breakpoints and dialect.cache_style == "cache_control" else None
     strict = to_wire_strict_tools(tools, wanted) if wanted else _NOT_STRICT
     losses: list[Loss] = [*strict.losses]
@@ -166,7 +169,7 @@ def tools_to_offer(
     """Return the forced tool alone if the service forces some tool and takes no name, else all tools.
 
     Raises:
-        CapabilityError: the service has tools of its own in the request, and one of them might be called.
+        CapabilityError: the request has tools of the service too, which might be called instead.
     """
     choice = options.tool_choice
     if not isinstance(choice, ToolChoice) or "named" in dialect.tool_choices or "required" not in dialect.tool_choices:

@@ -206,7 +206,7 @@ class _Request:
         can = provider.capabilities(model.name)
         if (model.provider, can.api) != (self._plugin.key, self._api.name):
             _refuse_references(inbound, self._api.references, str(model))
-        messages, options, losses = inbound.for_upstream(model.provider, can.api, model.name)
+        messages, options, losses = inbound.for_upstream(model.provider, can.api, model.name, can.json_mode)
         if not self._services.config.fetch_urls and not can.supports_image_urls:
             _refuse_urls(messages, str(model))
         if most is not None and (options.max_tokens or 0) > most:

@@ -218,7 +218,13 @@ def _budgeted(options: RequestOptions, losses: list[Loss], *, off: bool) -> dict
     if options.thinking or options.thinking_budget is not None:
         made["includeThoughts"] = True
     if options.thinking_budget is not None:
-        made["thinkingBudget"] = options.thinking_budget
+        least, most = facts_of(options.model).get("budget") or (DYNAMIC, options.thinking_budget)
+        fitted = options.thinking_budget
+        if fitted != DYNAMIC and not least <= fitted <= most:
+            fitted = min(max(fitted, least), most)
+            reason = f"this model's budget is {least} to {most} tokens; {fitted} is sent for {options.thinking_budget}"
+            losses.append(option_loss("thinking_budget", "rewritten", reason))
+        made["thinkingBudget"] = fitted
     else:
         made["thinkingBudget"] = DYNAMIC if options.effort is None else _BUDGETS[options.effort]
     return made

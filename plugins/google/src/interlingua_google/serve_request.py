@@ -82,6 +82,7 @@ def from_wire_request(request: WireRequest, context: ServeContext) -> InboundReq
         options=RequestOptions(model=model, api=context.api, stream=stream, **options),
         extra=extra,
         covered=covered,
+        json_mode=_json_mode(extra, options),
         provider=context.provider,
         losses=tuple(losses),
         echo={"array": True} if stream and "alt=sse" not in (found["query"] or "") else {},
@@ -137,6 +138,17 @@ def _generation(extra: dict[str, Any], covered: dict[str, tuple[str, ...]]) -> d
     if not rest or (rest == {"responseMimeType"} and "response_schema" in options):
         covered["generationConfig"] = tuple(options)
     return options
+
+
+def _json_mode(extra: Mapping[str, Any], options: Mapping[str, Any]) -> str | None:
+    """Return the member that asks for some JSON object; other members beside it that no option expresses keep it."""
+    config = extra.get("generationConfig") or {}
+    if config.get("responseMimeType") != "application/json" or "response_schema" in options:
+        return None
+    rest = {name: value for name, value in config.items() if name != "responseMimeType"}
+    covered: dict[str, tuple[str, ...]] = {}
+    _generation({"generationConfig": rest}, covered)
+    return "generationConfig" if "generationConfig" in covered else None
 
 
 def _thinking(config: Mapping[str, Any], options: dict[str, Any]) -> None:

@@ -70,6 +70,7 @@ def from_wire_request(request: WireRequest, context: ServeContext) -> InboundReq
         options=RequestOptions(model=model, api=context.api, stream=body.get("stream") is not False, **options),
         extra=extra,
         covered=covered,
+        json_mode="format" if body.get("format") == "json" else None,
         provider=context.provider,
     )
 

@@ -63,6 +63,7 @@ DEFAULTS: dict[str, ModelCapabilities] = {
     RESPONSES: attrs.evolve(
         _COMMON,
         api=RESPONSES,
+        json_mode={"text": {"format": {"type": "json_object"}}},  # the input holds the word "json"
         supports_thinking=True,
         thinking_scope="model",
         supports_citations=True,
@@ -74,7 +75,7 @@ DEFAULTS: dict[str, ModelCapabilities] = {
     CHAT: attrs.evolve(
         _COMMON,
         api=CHAT,
-        json_mode={"response_format": {"type": "json_object"}},  # not in Responses: WIRE.md, Structured outputs
+        json_mode={"response_format": {"type": "json_object"}},
         supports_audio=True,
         accepted_audio_media_types=("audio/wav", "audio/mpeg", "audio/mp3"),
     ),

@@ -84,6 +84,7 @@ def dialect_of(model: str, *, samples: bool = True) -> Dialect:
         refusal_parts=True,
         image_details=IMAGE_DETAILS,
         parallel_tool_calls=_no_parallel(model) is None,
+        max_tools=128,
         strict_option=True,
         structured="json_schema",
         object_root=True,

@@ -66,6 +66,7 @@ class InboundRequest:
         options: the options of the request: the requested `model`, `stream`, `api`; without `provider_options`.
         extra: members that only this API has, in the form of `options.provider_options`.
         covered: members of `extra` that `options` express too, each with the options to leave out beside it.
+        json_mode: the member of `extra` that asks for some JSON object, the JSON mode of this API; None without one.
         private: indexes of messages that only this API's own service may read.
         provider: the key of the provider whose API it is.
         losses: parts that could not be read, such as an altered seal.
@@ -77,13 +78,14 @@ class InboundRequest:
     options: RequestOptions
     extra: Mapping[str, Any] = EMPTY
     covered: Mapping[str, Sequence[str]] = EMPTY
+    json_mode: str | None = None
     private: tuple[int, ...] = ()
     provider: str
     losses: tuple[Loss, ...] = ()
     echo: Mapping[str, Any] = EMPTY
 
     def for_upstream(
-        self, provider: str, api: str, model: str
+        self, provider: str, api: str, model: str, json_mode: Mapping[str, Any] = EMPTY
     ) -> tuple[tuple[Message, ...], RequestOptions, tuple[Loss, ...]]:
         """Return messages and options for the model that will answer, and the losses.
 
@@ -95,6 +97,7 @@ class InboundRequest:
             provider: the provider key of the model.
             api: the API of the model.
             model: the model name without provider key.
+            json_mode: the `json_mode` of the model's capabilities; it replaces the one of this API.
         """
         asked, messages, losses = self.options.model, self.messages, list(self.losses)
         own = provider == self.provider and api == self.options.api
@@ -104,8 +107,11 @@ class InboundRequest:
         extra = {name: value for name, value in self.extra.items() if name not in self.covered}
         if api != self.options.api:
             said = [name for name, value in extra.items() if value is not None]
-            losses += [option_loss(f"provider_options.{name}", "dropped", "only this API has it") for name in said]
-            extra = {}
+            wants_json = self.json_mode is not None and bool(json_mode)
+            for name in said:
+                if not wants_json or name != self.json_mode:
+                    losses.append(option_loss(f"provider_options.{name}", "dropped", "only this API has it"))
+            extra = {**json_mode} if wants_json else {}
         if own:  # answers without a seal count as answers of the model in use
             before, now = f"{provider}:{asked}", f"{provider}:{model}"
             messages = tuple(

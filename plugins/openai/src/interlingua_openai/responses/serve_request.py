@@ -95,6 +95,7 @@ def from_wire_request(request: WireRequest, context: ServeContext) -> InboundReq
         options=RequestOptions(model=model, api=context.api, stream=bool(body.get("stream")), **options),
         extra=extra,
         covered=covered,
+        json_mode="text" if extra.get("text") == {"format": {"type": "json_object"}} else None,
         provider=context.provider,
         losses=tuple(losses),
         echo=_echo(body, tools),
