@@ -54,7 +54,7 @@ def decode_message(data: Any) -> Message:
         DecodeError: with the exact `path`, such as `content[0].text`.
     """
     newer: set[str] = set()
-    message: Message = _load("reading").read_message(data, newer, encode_message)
+    message: Message = _load("reading").read_message(data, newer)
     _load("reading").warn_of_newer(newer)
     return message
 
@@ -74,7 +74,7 @@ def decode_messages(data: Any) -> list[Message]:
         raise DecodeError(f"expected array, got {type(data).__name__}", path="messages")
     newer: set[str] = set()
     read = _load("reading").read_message
-    messages = [read(each, newer, encode_message, index=index) for index, each in enumerate(data)]
+    messages = [read(each, newer, index=index) for index, each in enumerate(data)]
     _load("reading").warn_of_newer(newer)
     return messages
 
@@ -118,7 +118,7 @@ def read_jsonl(lines: Iterable[str | bytes]) -> Iterator[Message]:
                     data = loads(line)
                 except ValueError as error:
                     raise DecodeError(f"line {number}: not JSON: {describe_json_error(error)}") from error
-                yield _load("reading").read_message(data, newer, encode_message, line=number)
+                yield _load("reading").read_message(data, newer, line=number)
     finally:
         _load("reading").warn_of_newer(newer)
 

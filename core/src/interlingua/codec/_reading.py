@@ -19,68 +19,25 @@ from cattrs.errors import AttributeValidationNote, IterableValidationNote
 from cattrs.fns import identity
 from cattrs.gen import make_dict_structure_fn_from_attrs
 
-from interlingua._json import FieldError, dumps, raise_field_error, thaw
-from interlingua.errors import CallerError, DecodeError, UnsupportedSchemaError
-from interlingua.types.blocks import CacheHint, ContentBlock, MediaSource, ToolResultBlock, UnknownBlock
-from interlingua.types.messages import (
-    NO_METADATA,
-    SCHEMA_VERSION,
-    CostParts,
-    ErrorInfo,
-    Message,
-    MessageMetadata,
-    RoutingDecision,
-    Usage,
+from interlingua._json import FieldError, raise_field_error, thaw
+from interlingua.codec._writing import (
+    BLOCKS,
+    UNKNOWN_FIELDS,
+    VALUES,
+    object_fields,
+    place_of,
+    stored_fields,
+    stored_names,
+    stored_objects,
+    write_message,
 )
+from interlingua.errors import CallerError, DecodeError, UnsupportedSchemaError
+from interlingua.types.blocks import ContentBlock, ToolResultBlock, UnknownBlock
+from interlingua.types.messages import NO_METADATA, SCHEMA_VERSION, Message, MessageMetadata, RoutingDecision
 from interlingua.types.tools import ToolDefinition
 
 T = TypeVar("T")
 Hook = Callable[[Any, Any], Any]
-Encode = Callable[[Message], dict[str, Any]]
-
-# -- the fields of the stored form ------------------------------------------------------------------------------------
-
-BLOCKS: dict[str, Any] = {block.type: block for block in get_args(ContentBlock) if block is not UnknownBlock}
-VALUES: frozenset[Any] = frozenset(
-    (*BLOCKS.values(), CacheHint, CostParts, ErrorInfo, MediaSource, Message, MessageMetadata, RoutingDecision,
-     ToolDefinition, Usage)
-)  # fmt: skip
-
-
-@cache
-def stored_fields(cls: type) -> tuple[attrs.Attribute[Any], ...]:
-    """Return the fields that are stored, in order, their types resolved; `extra` is laid out beside them."""
-    attrs.resolve_types(cls, localns={"ContentBlock": ContentBlock})
-    return tuple(field for field in attrs.fields(cls) if field.init and (cls, field.name) != (MessageMetadata, "extra"))
-
-
-@cache
-def stored_names(cls: type) -> frozenset[str]:
-    """Return the keys of the stored form."""
-    names = {field.name for field in stored_fields(cls)}
-    return frozenset(names | {"type"} if cls in BLOCKS.values() else names)
-
-
-@cache
-def _object_fields(cls: type) -> dict[str, Any]:
-    """Return the fields that hold further objects: name -> class, or ContentBlock for an array of blocks."""
-    kinds = [(field.name, kind) for field in stored_fields(cls) for kind in (field.type, *get_args(field.type))]
-    return {name: kind for name, kind in kinds if kind == ContentBlock or kind in VALUES}
-
-
-def stored_objects(data: dict[str, Any], cls: type = Message, path: str = "") -> Iterator[tuple[str, Any, type]]:
-    """Yield (path, object, class) of every object of a known class in a stored value, the innermost first."""
-    for name, kind in _object_fields(cls).items():
-        part, here = data.get(name), f"{path}.{name}".removeprefix(".")
-        if kind in VALUES:
-            if isinstance(part, dict):
-                yield from stored_objects(part, kind, here)
-        elif isinstance(part, (list, tuple)):
-            for index, block in enumerate(part):
-                if isinstance(block, dict) and type(block.get("type")) is str and block["type"] in BLOCKS:
-                    yield from stored_objects(block, BLOCKS[block["type"]], f"{here}[{index}]")
-    yield path, data, cls
-
 
 # -- values -----------------------------------------------------------------------------------------------------------
 
@@ -163,7 +120,7 @@ def _value_hook(cls: type, converter: Converter) -> Hook:
 
 def _is_read(cls: type, field: attrs.Attribute[Any]) -> bool:
     """Say whether a field holds objects, a decimal number or a time: its stored form is another than its value."""
-    return field.name in _object_fields(cls) or bool({field.type, *get_args(field.type)} & {Decimal, datetime})
+    return field.name in object_fields(cls) or bool({field.type, *get_args(field.type)} & {Decimal, datetime})
 
 
 def _sharing(cls: type, read: Hook) -> Hook:
@@ -216,9 +173,6 @@ def _is_array(kind: Any) -> bool:
 
 # -- reading ----------------------------------------------------------------------------------------------------------
 
-UNKNOWN_FIELDS = "_unknown_fields"
-"""The key in `MessageMetadata.extra`: `{place: {field: value}}`, as docs/explanation/decisions/007 describes."""
-
 
 def _newer_blocks(content: Iterable[Any]) -> Iterator[str]:
     for block in content:
@@ -240,18 +194,15 @@ def _warn(text: str, *facts: object) -> None:
     logging.getLogger("interlingua").warning(text, *facts)
 
 
-def read_message(
-    data: Any, newer: set[str], encode: Encode, *, index: int | None = None, line: int | None = None
-) -> Message:
+def read_message(data: Any, newer: set[str], *, index: int | None = None, line: int | None = None) -> Message:
     """Read a message; unknown fields are kept in its `metadata.extra`, and `newer` gets what a newer version wrote.
 
-    `encode` writes a message, to name the places of unknown fields; `index` in an array and `line` of a file are for
-    errors. Raises a DecodeError where the data is not a message.
+    `index` in an array and `line` of a file are for errors. Raises a DecodeError if the data is not a message.
     """
     try:
         message, unknown = _read(data, Message)
         if unknown:
-            message = _with_unknown_fields(message, unknown, encode)
+            message = _with_unknown_fields(message, unknown)
     except FieldError as problem:
         place = problem.path if index is None else f"messages[{index}]{problem.path}"
         text = str(problem) if line is None else f"line {line}: {problem}"
@@ -327,26 +278,17 @@ def _take_unknown_fields(data: dict[Any, Any], cls: type) -> dict[str, dict[Any,
     return found
 
 
-def _with_unknown_fields(message: Message, unknown: dict[str, dict[Any, Any]], encode: Encode) -> Message:
+def _with_unknown_fields(message: Message, unknown: dict[str, dict[Any, Any]]) -> Message:
     """Keep unknown fields in `metadata.extra`, from where they are written back."""
     extra = unknown.pop("metadata", {})
     if unknown:
         earlier = extra.get(UNKNOWN_FIELDS, {})
         if not isinstance(earlier, dict):
             raise FieldError("expected object", f".metadata.{UNKNOWN_FIELDS}")
-        written = {path: part for path, part, _ in stored_objects(encode(message))}
+        written = {path: part for path, part, _ in stored_objects(write_message(message))}
         taken = {place_of(path, written[path]): fields for path, fields in unknown.items()}
         extra[UNKNOWN_FIELDS] = {**earlier, **taken}
     try:
         return attrs.evolve(message, metadata=attrs.evolve(message.metadata, extra=extra))
     except CallerError as error:
         raise FieldError(error.message, ".metadata") from None
-
-
-def place_of(path: str, written: dict[str, Any]) -> str:
-    """Name an object of a message; blocks by their content too, so that fields never go back onto another block."""
-    if not path.startswith("content"):
-        return path
-    from hashlib import blake2b  # noqa: PLC0415  slow to load, and few messages are of a newer version
-
-    return f"{path}#{blake2b(dumps(written), digest_size=6).hexdigest()}"

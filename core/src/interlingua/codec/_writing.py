@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
+from functools import cache
 from operator import attrgetter
 from types import NoneType
 from typing import Any, get_args
@@ -16,41 +17,95 @@ from cattrs import Converter
 from cattrs.fns import identity
 from cattrs.gen import make_dict_unstructure_fn_from_attrs, override
 
-from interlingua._json import FrozenDict, FrozenList
-from interlingua.codec._reading import (
-    BLOCKS,
-    UNKNOWN_FIELDS,
-    VALUES,
-    place_of,
-    stored_fields,
-    stored_names,
-    stored_objects,
-)
+from interlingua._json import FrozenDict, FrozenList, dumps
 from interlingua.types.blocks import (
-    AudioBlock,
     CacheHint,
-    DocumentBlock,
-    ImageBlock,
+    ContentBlock,
+    MediaBlock,
+    MediaSource,
     ThinkingBlock,
     ToolResultBlock,
     ToolUseBlock,
     UnknownBlock,
-    VideoBlock,
 )
-from interlingua.types.messages import NO_METADATA, Message, MessageMetadata, RoutingDecision, Usage
+from interlingua.types.messages import (
+    NO_METADATA,
+    CostParts,
+    ErrorInfo,
+    Message,
+    MessageMetadata,
+    RoutingDecision,
+    Usage,
+)
 from interlingua.types.tools import ToolDefinition
 
 Write = Callable[[Any], Any]
+
+# -- the fields of the stored form ------------------------------------------------------------------------------------
+
+BLOCKS: dict[str, Any] = {block.type: block for block in get_args(ContentBlock) if block is not UnknownBlock}
+VALUES: frozenset[Any] = frozenset(
+    (*BLOCKS.values(), CacheHint, CostParts, ErrorInfo, MediaSource, Message, MessageMetadata, RoutingDecision,
+     ToolDefinition, Usage)
+)  # fmt: skip
+
+
+@cache
+def stored_fields(cls: type) -> tuple[attrs.Attribute[Any], ...]:
+    """Return the fields that are stored, in order, their types resolved; `extra` is laid out beside them."""
+    attrs.resolve_types(cls, localns={"ContentBlock": ContentBlock})
+    return tuple(field for field in attrs.fields(cls) if field.init and (cls, field.name) != (MessageMetadata, "extra"))
+
+
+@cache
+def stored_names(cls: type) -> frozenset[str]:
+    """Return the keys of the stored form."""
+    names = {field.name for field in stored_fields(cls)}
+    return frozenset(names | {"type"} if cls in BLOCKS.values() else names)
+
+
+@cache
+def object_fields(cls: type) -> dict[str, Any]:
+    """Return the fields that hold further objects: name -> class, or ContentBlock for an array of blocks."""
+    kinds = [(field.name, kind) for field in stored_fields(cls) for kind in (field.type, *get_args(field.type))]
+    return {name: kind for name, kind in kinds if kind == ContentBlock or kind in VALUES}
+
+
+def stored_objects(data: dict[str, Any], cls: type = Message, path: str = "") -> Iterator[tuple[str, Any, type]]:
+    """Yield (path, object, class) of every object of a known class in a stored value, the innermost first."""
+    for name, kind in object_fields(cls).items():
+        part, here = data.get(name), f"{path}.{name}".removeprefix(".")
+        if kind in VALUES:
+            if isinstance(part, dict):
+                yield from stored_objects(part, kind, here)
+        elif isinstance(part, (list, tuple)):
+            for index, block in enumerate(part):
+                if isinstance(block, dict) and type(block.get("type")) is str and block["type"] in BLOCKS:
+                    yield from stored_objects(block, BLOCKS[block["type"]], f"{here}[{index}]")
+    yield path, data, cls
+
+
+UNKNOWN_FIELDS = "_unknown_fields"
+"""The key in `MessageMetadata.extra`: `{place: {field: value}}`, as docs/explanation/decisions/007 describes."""
+
+
+def place_of(path: str, written: dict[str, Any]) -> str:
+    """Name an object of a message; blocks by their content too, so that fields never go back onto another block."""
+    if not path.startswith("content"):
+        return path
+    from hashlib import blake2b  # noqa: PLC0415  slow to load, and few messages are of a newer version
+
+    return f"{path}#{blake2b(dumps(written), digest_size=6).hexdigest()}"
+
+
+# -- writing ----------------------------------------------------------------------------------------------------------
 
 # Written even if they have their defaults, as are the fields without one (format.md, Canonical JSON).
 # The media types are among them because their defaults may change one day.
 _ALWAYS_WRITTEN: dict[type, str] = {
     ToolUseBlock: "input",
     ToolResultBlock: "content is_error",
-    ImageBlock: "media_type",
-    AudioBlock: "media_type",
-    VideoBlock: "media_type",
-    DocumentBlock: "media_type",
+    **dict.fromkeys(get_args(MediaBlock), "media_type"),
     ThinkingBlock: "signature",
     CacheHint: "type",
     MessageMetadata: "model provider routing usage parent_tool_use_id status provider_raw user_id team_id",
