@@ -41,9 +41,8 @@ class UlidMinter:
     def mint(self, after: str | None = None) -> str:
         """Return a new ULID, greater than every earlier one of this minter that was minted without `after`.
 
-        Args:
-            after: a stored ULID that the new one must exceed. If its clock was ahead of this machine's, later ULIDs
-                without `after` are smaller again: one session must not push all others into the future.
+        It exceeds `after`, a stored ULID. If the clock of that one was ahead of this machine's, later ULIDs without
+        `after` are smaller again: one session must not push all others into the future.
         """
         stamp = self._clock() // 1_000_000
         with self._lock:

@@ -11,6 +11,7 @@ import pytest
 
 from interlingua.plugins import ConnectionSettings
 from interlingua.types import Message
+from interlingua_cli.replay.exchange import match_host
 from tests.plugins.bedrock.wire import BEDROCK, context, sdk_streamed, sdk_whole
 from tests.support import driving
 from tests.support.corpus import Corpus
@@ -75,4 +76,4 @@ def test_a_recorded_address_names_the_model(corpus: Corpus) -> None:
         found = connection.find_endpoint(path)
         assert found is not None
         assert found.model == unquote(path.split("/")[2])
-        assert connection.claims_host(urlsplit(entry["url"]).hostname or "")
+        assert match_host(connection.hosts, urlsplit(entry["url"]).hostname or "")

@@ -8,6 +8,7 @@ import pytest
 
 from interlingua.errors import CapabilityError
 from interlingua.plugins import ConnectionSettings, WireRequest, WireResponse
+from interlingua_cli.replay.exchange import match_host
 from tests.plugins.cohere.wire import COHERE
 
 REQUEST = WireRequest(path="/v2/chat", body=b"", api="chat-v2")
@@ -46,7 +47,7 @@ def test_endpoints_known_and_read(path: str, read: bool) -> None:
 
     assert found is not None
     assert found.read is read
-    assert connection.claims_host("api.cohere.com")
+    assert match_host(connection.hosts, "api.cohere.com")
     assert connection.find_endpoint("/v1/models") is None
 
 

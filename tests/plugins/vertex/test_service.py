@@ -14,6 +14,7 @@ from interlingua.errors import AuthenticationError, CallerError, CapabilityError
 from interlingua.plugins import Connection, ConnectionSettings, HttpRequest, WireRequest, WireResponse, build_request
 from interlingua.types.factories import user
 from interlingua.types.options import RequestOptions
+from interlingua_cli.replay.exchange import match_host
 from interlingua_vertex import plugin
 from tests.support import driving
 
@@ -66,7 +67,7 @@ def test_each_location_has_its_host(location: str | None, host: str) -> None:
     place = f"projects/p/locations/{location or 'global'}/publishers"
 
     for connection in (by_option, by_environ):
-        assert connection.claims_host(host)
+        assert match_host(connection.hosts, host)
         assert address(connection, asked(GEMINI)) == (
             f"https://{host}/v1beta1/{place}/google/models/{GEMINI}:generateContent"
         )

@@ -153,14 +153,6 @@ class Connection:
                     return Endpoint(api, model and unquote(model), read)
         return None
 
-    def claims_host(self, host: str) -> int:
-        """Return how exactly this service claims a host: the length of the name that matches, 0 for not at all.
-
-        A host may end with the name, after a dot or (as with regions) a hyphen.
-        """
-        patterns = ((name, re.escape(name).replace(r"\*", ".*")) for name in self.hosts)
-        return max((len(name) for name, pattern in patterns if re.fullmatch(f"(.*[.-])?{pattern}", host)), default=0)
-
 
 # -- batches: many requests sent at once and answered later (docs/reference/hooks.md, `auxiliary_request`) ------------
 

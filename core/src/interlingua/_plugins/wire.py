@@ -148,10 +148,6 @@ class RequestContext:
     user_id: str | None = None
     team_id: str | None = None
 
-    def after(self, headers: Mapping[str, str]) -> RequestContext:
-        """Return this context with the headers of an answer."""
-        return attrs.evolve(self, response_headers=headers)
-
     def tool_name(self, wire_name: str) -> str:
         """Return the canonical name of a tool that the model called.
 

@@ -45,11 +45,8 @@ def enforce_media_limits(
 ) -> tuple[Sequence[Message], tuple[Loss, ...]]:
     """Check the media of a conversation; return the same conversation unless images were shrunk (`downscale`).
 
-    Media that the target does not take at all do not count: projection drops them.
-
-    Raises:
-        CapabilityError: a limit is exceeded; `path` is the place of the block.
-        CallerError: an image must be shrunk and Pillow is not installed.
+    Media that the target does not take at all do not count: projection drops them. A limit that is exceeded is a
+    CapabilityError, whose `path` is the place of the block.
     """
     can = target.capabilities
     found = _find_places(messages, media, target)
@@ -161,9 +158,7 @@ def _decoded(text: str) -> bytes:
 def downscale_image(image: ImageBlock, *, side: int | None, max_bytes: int | None) -> ImageBlock:
     """Return the image at most `side` pixels long and `max_bytes` heavy (before base64), in its own format.
 
-    Raises:
-        CallerError: Pillow is not installed.
-        CapabilityError: Pillow cannot read the image, or it cannot be made small enough.
+    Raises a CallerError if Pillow is not installed, and a CapabilityError if the image cannot be made small enough.
     """
     read = to_pil_image(image)
     from PIL import ImageOps  # noqa: PLC0415  optional dependency; `to_pil_image` explains how to install it

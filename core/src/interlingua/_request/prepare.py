@@ -72,11 +72,7 @@ def read_options(
 
 
 def read_messages(given: str | Message | Sequence[Message]) -> Sequence[Message]:
-    """Read a string or one message as a conversation of one message.
-
-    Raises:
-        CallerError: it is empty, or holds something that is not a Message.
-    """
+    """Return a conversation of messages; raise a CallerError if it is empty, or holds something else."""
     if isinstance(given, str):
         if not given.strip():
             raise CallerError("there is nothing to send: the text is empty")

@@ -59,11 +59,7 @@ class WireIds:
 
 
 def wire_name(name: str, target: ProjectionTarget) -> str:
-    """Return the name itself where it fits, else what is left of it with its digest.
-
-    Raises:
-        CapabilityError: the declared pattern takes no name that could be built.
-    """
+    """Return the name itself if it fits the target, else the part of it that does with its digest."""
     limit, fits = target.capabilities.tool_name_max_length, re.compile(target.capabilities.tool_name_pattern).fullmatch
     if len(name) <= limit and fits(name):
         return name
@@ -81,11 +77,7 @@ def wire_name(name: str, target: ProjectionTarget) -> str:
 def wire_tools(
     tools: Sequence[ToolDefinition], target: ProjectionTarget
 ) -> tuple[Sequence[ToolDefinition], Mapping[str, str], tuple[Loss, ...]]:
-    """Return the definitions under their names on the wire, the canonical name of each, and the losses.
-
-    Raises:
-        CapabilityError: the declared pattern takes no name that could be built.
-    """
+    """Return the definitions under their names on the wire, the canonical name of each, and the losses."""
     if not target.capabilities.supports_tools:
         reason = "this target has no tools"
         places = [f"tools[{at}]" for at in range(len(tools))]

@@ -56,14 +56,10 @@ class AnswerFinalizer:
         self._reported, self._registry, self._model_info = False, registry, model_info
 
     def read(self, response: WireResponse) -> Message:
-        """Return the message of a whole answer.
-
-        Raises:
-            ProviderError: the answer is a failure.
-            MalformedResponseError: the answer is not valid in the API.
-        """
+        """Return the message of a whole answer, or raise the error of a failed or malformed one."""
         arrived = time.monotonic()
-        provider, context = self.request.provider, self.request.context.after(response.headers)
+        provider = self.request.provider
+        context = attrs.evolve(self.request.context, response_headers=response.headers)
         if response.status >= FAILED:
             error = provider.from_wire_error(response, context)
             add_response_headers(error, response.headers, self.request_id_headers)

@@ -127,10 +127,7 @@ class SseFramer:
     """Reads an event stream by the WHATWG rules (HTML standard §9.2), with deviations.
 
     `close` returns a last event without a blank line after it (recorded streams often lack that line), and JSON outside
-    of fields is kept (see `read_block`).
-
-    Args:
-        limit: maximum size of one event in bytes; a larger one raises MalformedResponseError.
+    of fields is kept (see `read_block`). An event of more than `limit` bytes raises MalformedResponseError.
     """
 
     __slots__ = ("_after_cr", "_at_start", "_limit", "_odd", "_rest")
@@ -200,11 +197,7 @@ class SseFramer:
 
 
 class NdjsonFramer:
-    """Splits a body at LF or CRLF; skips blank lines; the last line may lack its end.
-
-    Args:
-        limit: maximum size of one line in bytes; a larger one raises MalformedResponseError.
-    """
+    """Splits a body at LF or CRLF; skips blank lines; the last line may lack its end. `limit` is that of one line."""
 
     __slots__ = ("_limit", "_rest")
 
@@ -245,23 +238,15 @@ class Framer(Protocol):
     """An incremental reader of one response body; it holds the incomplete end of the body and is used once.
 
     A framer may have a method `write(chunk: WireChunk) -> bytes`, the reverse of `feed` for one chunk: the contract
-    suite uses it to damage streams of this framing.
+    suite uses it to damage streams of this framing. Both methods raise MalformedResponseError if one event is larger
+    than the limit of the framer.
     """
 
     def feed(self, data: bytes) -> Iterable[WireChunk]:
-        """Take the next bytes of the body.
+        """Take the next bytes of the body, split anywhere, and return the chunks that they complete, in order.
 
         Written as a generator, it delivers the chunks before a broken one; its exceptions become
         MalformedResponseError.
-
-        Args:
-            data: any number of bytes, split anywhere, also inside a line end or a UTF-8 character.
-
-        Returns:
-            The chunks that these bytes completed, in order.
-
-        Raises:
-            MalformedResponseError: one event is larger than the limit of the framer.
         """
         ...
 
@@ -269,12 +254,6 @@ class Framer(Protocol):
         """Return the last chunks after the normal end of the body; not called if the connection broke.
 
         An exception because the body ended within a chunk becomes a StreamInterruptedError.
-
-        Returns:
-            The chunks in the last bytes if the final line end or blank line is missing.
-
-        Raises:
-            MalformedResponseError: one event is larger than the limit of the framer.
         """
         ...
 
@@ -283,11 +262,7 @@ _FRAMERS: dict[str, Callable[[int], Framer]] = {"sse": SseFramer, "ndjson": Ndjs
 
 
 def framer(name: str | Callable[[], Framer], limit: int = EVENT_LIMIT) -> Framer:
-    """Return a framer for one response body: "sse", "ndjson", or a factory, as in `Connection.framing`.
-
-    Raises:
-        PluginError: the name is unknown.
-    """
+    """Return a framer for one response body: "sse", "ndjson", or a factory, as in `Connection.framing`."""
     if callable(name):
         return name()
     factory = _FRAMERS.get(name)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+import attrs
+
 from interlingua._json import loads
 from interlingua._plugins.errors import describe_html
 from interlingua._plugins.wire import EVENT_LIMIT, WireResponse
@@ -82,7 +84,7 @@ class StreamReader:
         self._status = status
         self._headers = headers
         self._limit = limit
-        context = response.request.context.after(headers)
+        context = attrs.evolve(response.request.context, response_headers=headers)
         self._decoder = StreamDecoder(response.request.provider, framer(framing, limit), context)
         self._held = bytearray()
         self._begin = b""  # the first byte that is not whitespace

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from hashlib import sha256
@@ -25,6 +26,15 @@ from interlingua.types import Message, MessageStatus, OpaqueBlock, Origin, Routi
 from interlingua_cli.replay.source import Entry
 
 COMPATIBLE = "compatible"
+
+
+def match_host(names: Sequence[str], host: str) -> int:
+    """Return how exactly a service claims a host: the length of the name that matches, 0 for not at all.
+
+    A host may end with the name, after a dot or (as with regions) a hyphen. `names` are `Connection.hosts`.
+    """
+    patterns = ((name, re.escape(name).replace(r"\*", ".*")) for name in names)
+    return max((len(name) for name, pattern in patterns if re.fullmatch(f"(.*[.-])?{pattern}", host)), default=0)
 
 
 @attrs.frozen(kw_only=True)
@@ -91,7 +101,7 @@ class Matcher:
 
         def rank(candidate: tuple[_Service, Endpoint]) -> tuple[int, bool, bool, bool]:
             service, endpoint = candidate
-            key, near = service.provider.key, max(map(service.connection.claims_host, hosts))
+            key, near = service.provider.key, max([match_host(service.connection.hosts, host) for host in hosts])
             return near, endpoint.read, key == entry.provider, key == COMPATIBLE
 
         service, (api, model, read) = max(candidates, key=rank)  # among equals the first by key
