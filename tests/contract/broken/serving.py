@@ -35,6 +35,10 @@ def _read(change: Callable[[Any], Any]) -> Hooks:
     return {"from_wire_request": lambda inner, **_: change(inner())}
 
 
+def _options(change: Callable[[Any], Any]) -> Hooks:
+    return _read(lambda read: attrs.evolve(read, options=change(read.options)))
+
+
 def _messages(change: Callable[[Message], Message | None]) -> Hooks:
     def changed(read: Any) -> Any:
         made = [new for message in read.messages if (new := change(message)) is not None]
@@ -200,6 +204,38 @@ SERVING = (
         "a served answer of another is written as this API's own",
         "C66",
         _everywhere(origin=lambda context: context.origin._replace(provider=context.provider, api=context.api)),
+    ),
+    Mutant(
+        "a request's limit read as a budget",
+        "C86",
+        _options(lambda options: attrs.evolve(options, thinking_budget=options.max_tokens, max_tokens=None)),
+    ),
+    Mutant(
+        "a request's first stop word only",
+        "C86",
+        _options(lambda options: attrs.evolve(options, stop=options.stop[:1])),
+    ),
+    Mutant(
+        "parallel calls read the other way round",
+        "C86",
+        _options(
+            lambda options: attrs.evolve(
+                options,
+                parallel_tool_calls=None if options.parallel_tool_calls is None else not options.parallel_tool_calls,
+            )
+        ),
+    ),
+    Mutant(
+        "members that no option expresses not read", "C87", _read(lambda read: attrs.evolve(read, extra={}, covered={}))
+    ),
+    Mutant(
+        "half of a request's results not read",
+        "C87",
+        _read(
+            lambda read: attrs.evolve(
+                read, messages=tuple([each for each in read.messages if each.role is not Role.TOOL])
+            )
+        ),
     ),
     Mutant("every served failure is the server's", "C67", _error(lambda error: ServerError(error.message))),
     Mutant("a served failure has no delay", "C67", _error(_bare)),

@@ -62,6 +62,7 @@ _NAMES = {
     "stop": "stop",
     "parallel_tool_calls": "parallel_tool_calls",
     "user": "user_id",
+    "user_id": "user_id",
     "safety_identifier": "user_id",
 }
 

@@ -22,6 +22,7 @@ from interlingua_contract.rules import (
     processes,
     replay_state,
     requests,
+    served_requests,
     serving,
     stream_parity,
     tool_calls,
@@ -32,7 +33,7 @@ __all__ = ["ALL"]
 _MODULES = (  # imported because each registers its rules
     requests, processes, prefix, tool_calls, ordering, content, losses, replay_state, options, stream_parity,
     lossless_response, faults, declared, answer_metadata, errors, evidence, cassettes, installation, serving, facts,
-    auxiliary,
+    served_requests, auxiliary,
 )  # fmt: skip
 
 ALL: tuple[ContractRule, ...] = tuple(RULES[number] for number in sorted(RULES))
