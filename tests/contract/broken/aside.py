@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from tests.contract.broken.machine import Mutant, in_body
+from tests.contract.broken.machine import Mutant, in_body, in_message, in_request
 
 
 def _asked(wanted: str, change: Callable[[Any], Any]) -> dict[str, Any]:
@@ -86,7 +86,30 @@ def _to_the_last_call(inner: Any, response_stream: Any, **_: Any) -> Any:
     return inner(response_stream=source())
 
 
+def _names_of_neighbours(message: Any) -> Any:
+    calls = message.tool_calls
+    names = {one.id: other.name for one, other in zip(calls, reversed(calls), strict=True)}
+    content = [
+        attrs.evolve(block, name=names[block.id]) if block.type == "tool_use" else block for block in message.content
+    ]
+    return attrs.evolve(message, content=tuple(content))
+
+
+def _path(change: Callable[[str], str]) -> dict[str, Any]:
+    return in_request(lambda request, **_: attrs.evolve(request, path=change(request.path)))
+
+
 ASIDE = (
+    Mutant("calls with the names of their neighbours", "C88", in_message(_names_of_neighbours)),
+    Mutant("an older version of the API in the path", "C89", _path(lambda path: path.replace("/v1/", "/v0/"))),
+    Mutant("streams of Gemini not as events", "C89", _path(lambda path: path.partition("?")[0]), key="google"),
+    Mutant(
+        "a content type with a letter too many",
+        "C89",
+        in_request(
+            lambda request, **_: attrs.evolve(request, headers={**request.headers, "content-type": "application/jsons"})
+        ),
+    ),
     Mutant("tokens counted without the tools", "C82", _asked("count_tokens", _without("tools"))),
     Mutant("tokens counted without the system prompt", "C82", _asked("count_tokens", _without("system"))),
     Mutant("tokens counted of the first message only", "C82", _asked("count_tokens", _first_only)),

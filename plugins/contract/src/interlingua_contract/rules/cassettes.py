@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
-from interlingua.errors import CallerError, ProviderError
+from interlingua.errors import CallerError, InterlinguaError, ProviderError
 from interlingua.types import user
-from interlingua_cli.cassettes import read_cassette
-from interlingua_contract.recordings import read_answer
+from interlingua_cli.cassettes import RecordedExchange, read_cassette
+from interlingua_contract.recordings import aim_for, read_answer
 from interlingua_contract.rule import NotApplicable, RuleFinding, rule
 from interlingua_contract.subject import Subject
 
@@ -105,3 +105,41 @@ def cassettes_hold_no_secret(subject: Subject) -> Iterator[RuleFinding]:
     for path in sorted(subject.folder.rglob("*.yaml")):
         if match := _SECRET.search(path.read_text(encoding="utf-8", errors="replace")):
             yield RuleFinding(f"what begins with {match[0][:6]!r} looks like a secret", path.name)
+
+
+@rule(
+    "C89",
+    "A request goes where the recorded one went: the same path and query, and the same values of its headers.",
+    source="hook to_wire; hook connection",
+    fix="""Write the path, the version in it and the query as the recorded exchange has them. If the service has moved,
+    record again.""",
+)
+def requests_go_where_they_went(subject: Subject) -> Iterator[RuleFinding]:
+    """A request for the model of each recorded exchange, streamed if that was streamed."""
+    for exchange in subject.exchanges:
+        wrong = _differing_address(subject, exchange, exchange.streamed) if exchange.good else ""
+        if wrong and (exchange.streamed or _differing_address(subject, exchange, streamed=True)):
+            yield RuleFinding(wrong, exchange.cassette)  # a service may answer whole at its streaming address
+
+
+def _differing_address(subject: Subject, exchange: RecordedExchange, streamed: bool) -> str:
+    """Return what differs between a recorded address and the one of a request that is written now."""
+    try:
+        request = subject.write(aim_for(subject, exchange), [user("q")], stream=streamed)
+    except InterlinguaError:
+        return ""
+    went, written = urlsplit(exchange.uri), urlsplit(request.path)
+    if subject.connection.url is None and not unquote(went.path).endswith(unquote(written.path)):
+        return f"it went to {went.path!r}, ours goes to {written.path!r}"
+    for name, value in request.headers.items():
+        recorded = exchange.request_headers.get(name.lower())
+        dated = "version" in name.lower() or name.lower() in subject.connection.list_headers  # each feature has its own
+        if recorded not in (None, value) and not dated:
+            return f"the header {name} is {value!r}, recorded {recorded!r}"
+    if exchange.streamed and subject.connection.url is None and _terms(went.query) != _terms(written.query):
+        return f"its query was {went.query!r}, ours is {written.query!r}"
+    return ""
+
+
+def _terms(query: str) -> set[tuple[str, str]]:
+    return {(name, value) for name, value in parse_qsl(query) if not _SECRET_NAME.search(name)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from interlingua._request.rules import check_message
@@ -270,3 +270,42 @@ def ids_are_minted_by_core(subject: Subject) -> Iterator[RuleFinding]:
         strange = [call.id for call in calls if call.id not in minted]
         if strange or len({call.id for call in calls}) < len(calls):
             yield RuleFinding(f"core did not mint {strange or [call.id for call in calls]}", exchange.cassette)
+
+
+@rule(
+    "C88",
+    "A call is read with the name that its id has in the answer.",
+    source="format.md, Blocks",
+    fix="""Read id, name and arguments of a call from the same object of the answer. Two lists that are joined by
+    position come apart as soon as one of them has another order or a gap.""",
+)
+def calls_keep_their_parts_together(subject: Subject) -> Iterator[RuleFinding]:
+    """Each recorded whole answer with several calls, their names made different."""
+    for exchange in subject.exchanges:
+        if not exchange.good or exchange.streamed:
+            continue
+        plain = read_whole(subject, exchange).message
+        calls = plain.tool_calls if plain is not None else []
+        if len(calls) < 2 or not all(call.provider_id for call in calls):
+            continue
+        body = _json(exchange.body)
+        numbers = {str(call.provider_id): f"contract_name_{at}" for at, call in enumerate(calls)}
+        names = {call.name for call in calls}
+        for path, leaf in list(strings(body)):
+            if leaf in names and "name" in str(path[-1]):
+                own = _nearest_id(body, path, numbers)
+                body = with_value(body, path, numbers[own]) if own else body
+        read = read_whole(subject, exchange, json.dumps(body).encode()).message
+        for call in read.tool_calls if read is not None else ():
+            if call.name not in names and call.name != numbers.get(str(call.provider_id)):
+                why = f"the call {call.provider_id!r} is read with the name of another"
+                yield RuleFinding(why, exchange.cassette)
+
+
+def _nearest_id(body: Any, path: tuple[str | int, ...], ids: Collection[str]) -> str:
+    """Return the id that is nearest above a place; empty if several are as near."""
+    for depth in range(len(path) - 1, -1, -1):
+        found = {leaf for _, leaf in strings(value_at(body, path[:depth])) if leaf in ids}
+        if found:
+            return found.pop() if len(found) == 1 else ""
+    return ""

@@ -100,7 +100,7 @@ def _says_the_same(name: str, value: Any, inbound: InboundRequest) -> bool:
     "C87",
     "A recorded request, read and written again, still has everything that it had.",
     source="hook from_wire_request",
-    fix="""Read every field of the requests that real clients send. What no option or block expresses belongs into
+    fix="""Read every field of the requests that clients send. A field that no option or block expresses belongs into
     `extra`, unchanged. A field that is read and not written again is lost to the model that answers.""",
 )
 def recorded_requests_lose_nothing(subject: Subject) -> Iterator[RuleFinding]:
