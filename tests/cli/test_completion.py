@@ -8,7 +8,9 @@ from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
+from interlingua_cli.root import Commands, cli
 from tests.cli.conftest import Run
 from tests.cli.local import LocalServer
 from tests.support import interrupt
@@ -20,10 +22,18 @@ def test_completion_prints_the_script_of_a_shell(run: Run, shell: str) -> None:
 
 
 def test_commands_options_and_models_are_completed(server: LocalServer, home: Path) -> None:
+    def asked(words: str, at: int) -> dict[str, str]:
+        return {"_INTERLINGUA_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(at)}
+
     def complete(words: str, at: int) -> list[str]:
-        environ = {**os.environ, "_INTERLINGUA_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(at)}
-        done = subprocess.run([interrupt.PROGRAM], env=environ, capture_output=True, text=True, check=False)
+        done = CliRunner(env=asked(words, at)).invoke(
+            cli, [], prog_name="interlingua", complete_var="_INTERLINGUA_COMPLETE"
+        )
         return [line.partition(",")[2] for line in done.stdout.splitlines() if line]
+
+    environ = {**os.environ, **asked("interlingua send -m here:e", 3)}
+    program = subprocess.run([interrupt.PROGRAM], env=environ, capture_output=True, text=True, check=False)
+    assert program.stdout == "plain,here:echo\n"
 
     assert "send" in complete("interlingua se", 1)
     assert "--no-log" in complete("interlingua send --no-", 2)
@@ -54,8 +64,6 @@ def test_bash_completes_a_word_behind_its_last_colon(server: LocalServer, breaks
 
 
 def test_commands_are_completed_without_being_loaded(server: LocalServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    from interlingua_cli.root import Commands, cli
-
     monkeypatch.setattr(Commands, "get_command", lambda *_: pytest.fail("a command was loaded"))
     found = cli.shell_complete(click.Context(cli), "se")
     assert [item.value for item in found] == ["send", "session"]

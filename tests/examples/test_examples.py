@@ -15,6 +15,7 @@ import pytest
 from interlingua_cli.cassettes import RecordedExchange
 from tests.support import tree
 from tests.support.cassettes import load_exchanges
+from tests.support.counts import FULL
 
 from .player import Player, played
 
@@ -220,7 +221,7 @@ BROKEN = {
 """Exit status and what is printed where the first answer breaks off, as docs/explanation/beside-others.md has it."""
 
 
-@pytest.mark.parametrize("name", sorted(BROKEN))
+@pytest.mark.parametrize("name", sorted(BROKEN) if FULL else ["agent", "chat", "image"])
 def test_the_first_answer_breaks_off(name: str, tmp_path: Path) -> None:
     """A stream that broke says so, for its text was shown; a whole answer is asked for again, and nothing is lost."""
     status, expected = BROKEN[name]

@@ -218,7 +218,7 @@ def read_target(key: str, api: str, model: str) -> tuple[dict[str, list[str]], l
 
 def _conversations(target: str) -> list[Conversation]:
     """Return the conversations that a target is held to: a third, which differs by target, or all in full."""
-    return [one for one in CONVERSATIONS if counts.chosen(f"{target} {one.name}", 3)]
+    return [one for one in CONVERSATIONS if counts.chosen(f"{target} {one.name}", 6)]
 
 
 def law_errors(one: Conversation, body: dict[str, Any]) -> list[str]:

@@ -157,7 +157,7 @@ def _check_stream(api: Api, message: Message, origin: Origin, reads: list[list[S
 @pytest.mark.parametrize("api", APIS, ids=lambda api: f"{api.api}-{api.key}")
 def test_recorded_answers_are_read_by_the_sdk(api: Api) -> None:
     answers: tuple[Answer, ...] = recorded()
-    for answer in (one for one in answers if chosen(f"{api.key} {one.name}", 3)):
+    for answer in (one for one in answers if chosen(f"{api.key} {one.name}", 6)):
         if answer.message.metadata.stop_reason is StopReason.ERROR:
             continue
         _check_whole(api, answer.message, answer.origin)
@@ -168,7 +168,7 @@ def test_recorded_answers_are_read_by_the_sdk(api: Api) -> None:
 
 @pytest.mark.parametrize("api", APIS, ids=lambda api: f"{api.api}-{api.key}")
 @settings(
-    max_examples=examples(400, 60), deadline=None, phases=(Phase.generate,), suppress_health_check=list(HealthCheck)
+    max_examples=examples(400, 25), deadline=None, phases=(Phase.generate,), suppress_health_check=list(HealthCheck)
 )
 @given(history=conversations(ORIGINS, turns=2))
 def test_drawn_answers_are_read_by_the_sdk(api: Api, history: list[Message]) -> None:

@@ -21,6 +21,7 @@ from interlingua_serving import find_serving_plugin
 from tests.serving.answers import Answer, context, recorded
 from tests.serving.compare import REGISTRY, differences
 from tests.serving.test_answers import APIS, MESSAGES, Api
+from tests.support.counts import FULL, chosen
 
 
 @pytest.fixture(autouse=True)
@@ -88,7 +89,7 @@ def _has_media(answer: Answer) -> bool:
 def test_the_maker_gets_its_answer_as_it_made_it(api: Api, streamed: bool) -> None:
     seen: Counter[str] = Counter()
     changed = []
-    for answer in recorded():
+    for answer in (one for one in recorded() if chosen(f"{api.key} {one.name}", 3)):
         own = answer.origin[:2] == (api.key, api.api)
         if answer.message.metadata.stop_reason == "error" or (own and streamed and not answer.streamed):
             continue  # its own events would say what made-up events do not
@@ -103,7 +104,7 @@ def test_the_maker_gets_its_answer_as_it_made_it(api: Api, streamed: bool) -> No
             changed.append(f"{answer.origin.provider} {answer.name}: {found[0]}"[:400])
 
     assert not changed, f"{len(changed)} of {sum(seen.values()) + len(changed)}: " + "\n".join(changed[:12])
-    assert seen["equal"] > 250
+    assert seen["equal"] > (250 if FULL else 40)
 
 
 def _thoughtful(key: str, api: str, number: int) -> Answer:

@@ -70,7 +70,7 @@ def test_memory_holds_one_message_and_the_outlines(large: Path) -> None:
     assert peak_of(read) < 16_000_000  # 4 MB tell the system
 
 
-CROSSINGS = [(name, target) for name in LAZY for target in LINES if chosen(f"{name} to {target}", 3)]
+CROSSINGS = [(name, target) for name in LAZY for target in LINES if chosen(f"{name} to {target}", 6)]
 
 
 @pytest.mark.parametrize(("large", "target"), CROSSINGS, indirect=["large"])
