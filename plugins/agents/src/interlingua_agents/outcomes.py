@@ -64,7 +64,7 @@ async def call_tool(
     try:
         returned = await _invoke(tool, arguments, context, timeout)
         return outcome_of_output(call, returned, limit=limit, at=_now()), None
-    except _TimeoutError as error:
+    except ToolTimeoutError as error:
         why = f"{tool.name} took longer than {timeout:g} s and was cancelled"
         return outcome_of_error(call, why, limit=limit, at=_now()), error
     except asyncio.CancelledError as error:
@@ -77,7 +77,7 @@ async def call_tool(
     return outcome_of_error(call, failure, limit=limit, at=_now()), failure
 
 
-class _TimeoutError(Exception):
+class ToolTimeoutError(Exception):
     """The tool exceeded its time limit."""
 
 
@@ -88,7 +88,7 @@ async def _invoke(tool: Tool, arguments: Mapping[str, Any], context: ToolContext
     becomes True.
 
     Raises:
-        _TimeoutError: `timeout` seconds have passed.
+        ToolTimeoutError: `timeout` seconds have passed.
         Exception: raised by the tool.
     """
     values = dict(arguments)
@@ -101,7 +101,7 @@ async def _invoke(tool: Tool, arguments: Mapping[str, Any], context: ToolContext
             return await _in_thread(lambda: tool.function(**values))
     except TimeoutError:
         if limit.expired():
-            raise _TimeoutError from None
+            raise ToolTimeoutError from None
         raise
     finally:
         context.stop()
