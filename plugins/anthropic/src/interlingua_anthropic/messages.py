@@ -225,7 +225,10 @@ def _result(block: ToolResultBlock, index: int, rows: list[BlockLoss]) -> dict[s
             rows.append(BlockLoss(index, block.type, "rewritten", blank))
         else:
             content.append(part)
-    parts, is_error, reason = fit_error(content, is_error=block.is_error)
+    parts: Sequence[Any] = content
+    is_error, reason = False, None
+    if block.is_error:
+        parts, is_error, reason = fit_error(content, is_error=True)
     if reason is not None:
         rows.append(BlockLoss(index, block.type, "rewritten", reason))
     alone = len(parts) == 1 and type(parts[0]) is TextBlock

@@ -76,9 +76,13 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
         CapabilityError: the model rejects an option or a tool's schema, or the request is too large.
     """
     facts = facts_of(options.model)
-    fitted = fit_tools(tools)
-    losses: list[Loss] = [*fitted.losses]
-    tools, messages = fitted.tools, rename_calls(messages, fitted.names)
+    losses: list[Loss] = []
+    echo: dict[str, Any] = {}
+    if tools:
+        tools, names, rows = fit_tools(tools)
+        losses += rows
+        if names:
+            messages, echo[ECHO] = rename_calls(messages, names), names
     messages = fit_citations(messages, losses, answer_schema=options.response_schema is not None)
     extra: dict[str, Any] = dict(options.provider_options)
     headers = _headers(extra)
@@ -104,7 +108,7 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
         losses=tuple(losses),
         api=API,
         stream=options.stream,
-        echo={**({"prefix": turns.prefix} if turns.prefix else {}), **({ECHO: fitted.names} if fitted.names else {})},
+        echo={**echo, "prefix": turns.prefix} if turns.prefix else echo,
     )
 
 
