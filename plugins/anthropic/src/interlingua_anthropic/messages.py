@@ -6,6 +6,7 @@ import base64
 import binascii
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from interlingua.plugins import (
@@ -101,7 +102,12 @@ class MessageElements(NamedTuple):
 
 
 class MessagesTurns(NamedTuple):
-    """The conversation on this wire; `prefix` is the digest that its answer's thinking will be bound to, or ""."""
+    """The conversation on this wire.
+
+    Attributes:
+        prefix: digest that the answer's thinking will be bound to, or "".
+        unverified: it holds thinking whose prefix is not known, such as that of an imported history.
+    """
 
     system: bytes | None
     messages: Json
@@ -109,6 +115,7 @@ class MessagesTurns(NamedTuple):
     ends_with: str | None
     prefix: str
     betas: tuple[str, ...]
+    unverified: bool = False
 
 
 class SpentMarks(NamedTuple):
@@ -375,7 +382,13 @@ def _cites(part: Any) -> bool:
 
 
 def to_wire_turns(
-    messages: Sequence[Message], head: bytes, spent: SpentMarks, *, bound: bool, bare: Sequence[int] = ()
+    messages: Sequence[Message],
+    head: bytes,
+    spent: SpentMarks,
+    *,
+    bound: bool,
+    bare: Sequence[int] = (),
+    drops_unverified: bool = False,
 ) -> MessagesTurns:
     """Join all messages: neighbours of one role share a turn, so that all results of one answer are in one turn.
 
@@ -385,9 +398,11 @@ def to_wire_turns(
         spent: cache markers already on the tools.
         bound: the model binds thinking to its exact prefix (WIRE.md, Thinking).
         bare: places of the messages to write without thinking.
+        drops_unverified: thinking whose prefix is not known is left out, for models that bind it.
     """
     pieces = encode_messages(messages, bound=bound)
-    prefix = _drop_stale_thinking(messages, pieces, head) if bound else ""
+    drop = partial(_drop_stale_thinking, drops_unverified=drops_unverified)
+    prefix, unverified = drop(messages, pieces, head) if bound else ("", False)
     _write_again(messages, pieces, bare, _without_thinking)
     leading = next((at for at, piece in enumerate(pieces) if piece.role != "system"), len(pieces))
     losses: list[Loss] = []
@@ -429,24 +444,34 @@ def to_wire_turns(
         body += (_NEXT[role] if last else _OPEN[role], joined)
         last = role
     body.append(b"]}]" if last else b"]")
-    return MessagesTurns(b"[" + system + b"]" if system else None, body, tuple(losses), last, prefix, tuple(betas))
+    return MessagesTurns(
+        b"[" + system + b"]" if system else None, body, tuple(losses), last, prefix, tuple(betas), unverified
+    )
 
 
-def _drop_stale_thinking(messages: Sequence[Message], pieces: list[MessageElements], head: bytes) -> str:
-    """Replace messages whose thinking is bound to a prefix that has changed since; return the digest of the prefix."""
+def _drop_stale_thinking(
+    messages: Sequence[Message], pieces: list[MessageElements], head: bytes, *, drops_unverified: bool
+) -> tuple[str, bool]:
+    """Replace messages whose thinking is bound to a prefix that has changed since.
+
+    Returns:
+        The digest of the prefix, and whether thinking is left whose prefix is not known.
+    """
     running = hashlib.blake2b(head, digest_size=16).digest()
     stale = []
-    broken = False
+    broken = unverified = False
     for at, piece in enumerate(pieces):
         if piece.thinks:
             written = replay_state(messages[at]).get("prefix")
             if written is not None:  # one made after the edit is bound to what was sent then, and is good again
                 broken = written != running.hex()
-            if broken:
+            if broken or (written is None and drops_unverified):
                 stale.append(at)
+            else:
+                unverified = unverified or written is None
         running = hashlib.blake2b(running + piece.digest, digest_size=16).digest()
     _write_again(messages, pieces, stale, _without_stale_thinking)
-    return running.hex()
+    return running.hex(), unverified
 
 
 def _write_again(

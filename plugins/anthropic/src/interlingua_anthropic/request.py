@@ -29,7 +29,7 @@ from interlingua.types import (
     ToolDefinition,
     ToolUseBlock,
 )
-from interlingua_anthropic.claude_thinking import is_forced, plan_thinking
+from interlingua_anthropic.claude_thinking import ThinkingPlan, is_forced, plan_thinking
 from interlingua_anthropic.claude_tools import ECHO, fit_citations, fit_tools, rename_calls
 from interlingua_anthropic.messages import (
     MAX_MARKS,
@@ -47,6 +47,9 @@ SAMPLING_VERSION = "2023-06-01"  # the only live one that still takes temperatur
 _UNSTREAMED_DEFAULT = 16_384
 _ANSWER_TOKENS = 4096  # above a thinking budget the caller set
 _USER_ID_LENGTH = 256
+_DROPPING = {"block_binding": {"prefix_mismatch_behavior": "drop_block"}}
+_BINDING_BETA = "thinking-binding-controls-2026-08-01"
+_UNVERIFIED = "it is not known what earlier thinking is bound to; the service is asked to drop what does not fit"
 _SAMPLING = ("temperature", "top_p", "top_k")
 MAX_BODY = 32 * 1024 * 1024
 _HEADERS = {
@@ -90,9 +93,13 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
     fields: dict[str, Json] = {"model": dumps(options.model), "max_tokens": dumps(max_tokens)}
     lost: list[Loss] = []
     plan = plan_thinking(messages, options, facts, max_tokens, lost)
-    turns = _conversation(messages, tools, extra.pop("tools", None) or (), options, fields, losses, bare=plan.bare)
+    turns = _conversation(messages, tools, extra.pop("tools", None) or (), options, fields, losses, plan=plan)
     _add_betas(headers, turns.betas)
     losses += lost
+    if turns.unverified and "thinking" not in extra:  # a setting of the caller has precedence
+        plan = plan._replace(thinking={**(plan.thinking or {"type": "adaptive"}), **_DROPPING})
+        _add_betas(headers, (_BINDING_BETA,))
+        losses.append(option_loss("thinking", "rewritten", _UNVERIFIED))
     _output(plan.thinking, plan.effort, options, fields, losses)
     _sampling(options, facts, fields, headers, losses, thinks=plan.thinks(facts))
     _others(options, fields, losses)
@@ -120,7 +127,7 @@ def _conversation(
     fields: dict[str, Json],
     losses: list[Loss],
     *,
-    bare: Sequence[int],
+    plan: ThinkingPlan,
 ) -> MessagesTurns:
     """Write tools, system, messages and the choice."""
     facts = facts_of(options.model)
@@ -134,7 +141,8 @@ def _conversation(
     head = written.unmarked if written is not None else b""
     bound = bool(facts.get("thinking_bound_to_prefix"))
     spent = written.spent if written is not None else SpentMarks()
-    turns = to_wire_turns(messages, head, spent, bound=bound, bare=bare)
+    fixed = plan.thinking is not None and plan.thinking["type"] != "adaptive"  # no other type takes the setting
+    turns = to_wire_turns(messages, head, spent, bound=bound, bare=plan.bare, drops_unverified=fixed)
     if turns.ends_with is None:
         text = "a request must contain a message in addition to the system prompt: add a user message"
         raise CapabilityError(text, path="messages")
