@@ -49,7 +49,6 @@ _BETAS = {
     "mcp_tool_result": "mcp-client-2025-11-20",
     "mcp_tool_listing": "mcp-client-2026-09-15",
 }
-_FIRST_USER = b'{"type":"text","text":"(The conversation begins with the assistant.)"}'
 _NO_ANSWER = b'{"type":"text","text":"(No answer.)"}'
 _OPEN = {role: b'{"role":"%s","content":[' % role.encode() for role in ("user", "assistant", "system")}
 _NEXT = {role: b"]}," + opened for role, opened in _OPEN.items()}
@@ -432,12 +431,7 @@ def to_wire_turns(
         if role == last:
             body += (b",", joined)
             continue
-        if last is None and role == "assistant":
-            reason = "the first message on this wire must be the user's; a placeholder was inserted before it"
-            losses.append(message_loss(leading, reason))
-            body += (_OPEN["user"], _FIRST_USER)
-            last = "user"
-        elif last == "system" and role == "user":
+        if last == "system" and role == "user":
             reason = "an answer must follow a system message; a placeholder was inserted for an empty answer"
             losses.append(message_loss(at, reason))
             body += (_NEXT["assistant"], _NO_ANSWER)

@@ -27,7 +27,6 @@ from interlingua.types import (
     StopReason,
     ToolChoice,
     ToolDefinition,
-    ToolUseBlock,
 )
 from interlingua_anthropic.claude_thinking import ThinkingPlan, is_forced, plan_thinking
 from interlingua_anthropic.claude_tools import ECHO, fit_citations, fit_tools, rename_calls
@@ -131,11 +130,8 @@ def _conversation(
 ) -> MessagesTurns:
     """Write tools, system, messages and the choice."""
     facts = facts_of(options.model)
-    if tools or service_tools:
-        written = to_wire_tools(tools, losses) if tools else None
-        written = with_service_tools(written, service_tools) if service_tools else written
-    else:
-        written = tools_of_history(messages)
+    written = to_wire_tools(tools, losses) if tools else None
+    written = with_service_tools(written, service_tools) if service_tools else written
     if written is not None:
         fields["tools"] = written.sent
     head = written.unmarked if written is not None else b""
@@ -151,10 +147,10 @@ def _conversation(
         fields["system"] = turns.system
     fields["messages"] = turns.messages
     _prefill(messages, turns.ends_with, facts, losses)
-    if not (tools or service_tools) and is_forced(options):
+    if written is None and is_forced(options):
         raise CapabilityError("a call is demanded and there are no tools", path="options.tool_choice")
     if written is not None:
-        choice = to_wire_tool_choice(options, facts, losses) if tools or service_tools else {"type": "none"}
+        choice = to_wire_tool_choice(options, facts, losses)
         if choice is not None:
             fields["tool_choice"] = dumps(choice)
     return turns
@@ -314,15 +310,6 @@ def with_service_tools(written: MessagesTools | None, service_tools: Sequence[An
     short = before.spent.short or any(mark.get("ttl") != "1h" for mark in marks)
     spent = SpentMarks(before.spent.used + len(marks), short)
     return MessagesTools(json_array_concat(before.sent, more), json_array_concat(before.unmarked, more), spent)
-
-
-def tools_of_history(messages: Sequence[Message]) -> MessagesTools | None:
-    """Write minimal definitions of the tools in the history, for a request without tools."""
-    names = {block.name: None for message in messages for block in message.content if isinstance(block, ToolUseBlock)}
-    if not names:
-        return None
-    bare = json_array(dumps({"name": name, "input_schema": {"type": "object"}}) for name in names)
-    return MessagesTools(bare, bare, SpentMarks())
 
 
 def to_wire_tool_choice(options: RequestOptions, facts: FrozenDict, losses: list[Loss]) -> dict[str, Any] | None:

@@ -81,8 +81,6 @@ class _Zai(ChatProvider):
         losses: list[Loss] = []
         changes = _move_sampling(options, losses)
         extra: dict[str, Any] = {}
-        if options.temperature is not None and options.temperature <= 0:
-            extra["do_sample"] = False  # how the service's SDK writes 0
         if options.stream and tools and options.tool_choice != "none":
             extra["tool_stream"] = True  # without it a call arrives whole
         if options.thinking and facts_of(options.model).get("thinking") == "always":
@@ -99,11 +97,11 @@ class _Zai(ChatProvider):
 
 
 def _move_sampling(options: RequestOptions, losses: list[Loss]) -> dict[str, Any]:
-    """Move values outside the open range (0, 1) inside."""
+    """Move values outside the open range (0, 1) inside; a temperature of 0 is accepted (recorded)."""
     changes: dict[str, Any] = {}
     for name in ("temperature", "top_p"):
         value = getattr(options, name)
-        if value is None or 0 < value < 1:
+        if value is None or 0 < value < 1 or (name == "temperature" and value == 0):
             continue
         moved = changes[name] = _LOWEST if value <= 0 else _HIGHEST
         reason = f"this service takes values between 0 and 1, both excluded, not {value}; {moved} is sent"
