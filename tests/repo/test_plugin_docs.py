@@ -24,8 +24,8 @@ from interlingua.types.factories import system, user
 from interlingua.types.options import RequestOptions
 from interlingua_contract.report import run
 from interlingua_contract.subject import Quirks, Subject
-from tests.repo.test_docs import FENCE
 from tests.support import tree
+from tests.support.tree import FENCE
 
 FOLDER = tree.ROOT / "docs" / "plugins"
 EXAMPLE = FOLDER / "example"

@@ -197,7 +197,7 @@ class SseFramer:
 
 
 class NdjsonFramer:
-    """Splits a body at LF or CRLF; skips blank lines; the last line may lack its end. `limit` is that of one line."""
+    """Splits a body at LF or CRLF into lines of at most `limit` bytes; skips blank lines; the last may lack its end."""
 
     __slots__ = ("_limit", "_rest")
 
