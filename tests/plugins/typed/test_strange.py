@@ -83,7 +83,7 @@ def _pairs(*, with_value: bool = False) -> list[Any]:
         pytest.param(kind, model, id=f"{name}-{model}")
         for name, (kind, value) in zip(NAMES, CHECKED.items(), strict=True)
         for model in MODES
-        if chosen(f"{name} {model}", 6) and (value is not None or not with_value)
+        if chosen(f"{name} {model}", 3) and (value is not None or not with_value)
     ]
 
 
