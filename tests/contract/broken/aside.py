@@ -99,7 +99,39 @@ def _path(change: Callable[[str], str]) -> dict[str, Any]:
     return in_request(lambda request, **_: attrs.evolve(request, path=change(request.path)))
 
 
+def _of_blocks(kind: str, change: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
+    """Change every block of a type, in results too."""
+
+    def changed(value: Any) -> None:
+        if isinstance(value, dict):
+            if value.get("type") == kind:
+                change(value)
+            value = list(value.values())
+        for item in value if isinstance(value, list) else ():
+            changed(item)
+
+    return in_body(changed)
+
+
 ASIDE = (
+    Mutant(
+        "the context of a document left out", "C90", _of_blocks("document", lambda block: block.pop("context", None))
+    ),
+    Mutant(
+        "a document of text said to be of Markdown",
+        "C90",
+        _of_blocks(
+            "text", lambda source: source.update(media_type="text/markdown") if "media_type" in source else None
+        ),
+    ),
+    Mutant(
+        "citations without their place",
+        "C90",
+        _of_blocks("char_location", lambda citation: citation.pop("start_char_index", None)),
+    ),
+    Mutant(
+        "a result's marker of another kind", "C90", _of_blocks("ephemeral", lambda mark: mark.update(type="lasting"))
+    ),
     Mutant("calls with the names of their neighbours", "C88", in_message(_names_of_neighbours)),
     Mutant("an older version of the API in the path", "C89", _path(lambda path: path.replace("/v1/", "/v0/"))),
     Mutant("streams of Gemini not as events", "C89", _path(lambda path: path.partition("?")[0]), key="google"),

@@ -19,6 +19,7 @@ from interlingua.errors import CallerError, CapabilityError, InterlinguaError
 from interlingua.plugins import WireRequest
 from interlingua.types import Effort, Message, ToolChoice, Usage, user
 from interlingua_cli.cassettes import RecordedExchange
+from interlingua_contract.block_facts import block_fact, block_scenes
 from interlingua_contract.json_paths import Path, leaves, with_value
 from interlingua_contract.recordings import Frames, ReadResult, framing_of, read_stream, read_whole
 from interlingua_contract.scenes import offered_tools
@@ -28,7 +29,7 @@ FACTS_FILE = "facts.toml"
 UNUSED = "unused"
 _OTHER = "other"  # a word that the service does not use
 Facts = dict[str, dict[str, dict[str, str]]]
-"""Table (`options`, `usage`, `stops`) -> API -> row -> fact."""
+"""Table (`options`, `blocks`, `usage`, `stops`) -> API -> row -> fact; alternatives of models are joined by ` | `."""
 
 SCHEMA = {
     "type": "object",
@@ -84,12 +85,12 @@ def read_facts(subject: Subject) -> Facts | None:
 
 def observe_facts(subject: Subject) -> Facts:
     """Return the facts as the plugin behaves, to be checked by hand and saved."""
-    found: Facts = {"options": {}, "usage": {}, "stops": {}}
+    found: Facts = {"options": {}, "blocks": {}, "usage": {}, "stops": {}}
     for aim in subject.aims:
-        rows = found["options"].setdefault(aim.api, {})
         for name in _OPTIONS:
-            if (fact := option_fact(subject, aim, name)) and fact not in rows.get(name, "").split(" | "):
-                rows[name] = " | ".join(filter(None, (rows.get(name), fact)))
+            _add(found["options"].setdefault(aim.api, {}), name, option_fact(subject, aim, name))
+        for name, history in block_scenes(subject, aim).items():
+            _add(found["blocks"].setdefault(aim.api, {}), name, block_fact(subject, aim, name, history))
     for exchange in usage_exchanges(subject):
         rows = found["usage"].setdefault(str(subject.api_of(exchange)), {})
         for name, fields in usage_facts(subject, exchange).items():
@@ -97,12 +98,17 @@ def observe_facts(subject: Subject) -> Facts:
     for exchange in word_exchanges(subject):
         rows = found["stops"].setdefault(str(subject.api_of(exchange)), {})
         for word in _WORDS:
-            if (fact := stop_fact(subject, exchange, word)) and fact not in rows.get(word, "").split(" | "):
-                rows[word] = " | ".join(filter(None, (rows.get(word), fact)))  # one, if whole and streamed agree
+            _add(rows, word, stop_fact(subject, exchange, word))  # one, if whole and streamed agree
     for rows in found["stops"].values():
         for word in [word for word, fact in rows.items() if fact == _OTHER]:
             del rows[word]
     return {table: {api: rows for api, rows in apis.items() if rows} for table, apis in found.items()}
+
+
+def _add(rows: dict[str, str], name: str, fact: str) -> None:
+    """Add an alternative to a row; the empty string says nothing."""
+    if fact and fact not in rows.get(name, "").split(" | "):
+        rows[name] = " | ".join(filter(None, (rows.get(name), fact)))
 
 
 def write_facts(facts: Facts) -> str:
@@ -111,8 +117,13 @@ def write_facts(facts: Facts) -> str:
     for table, apis in facts.items():
         for api, rows in apis.items():
             lines += ["", f"[{table}.{api}]"]
-            lines += [f"{json.dumps(name)} = {json.dumps(fact, ensure_ascii=False)}" for name, fact in rows.items()]
+            lines += [f"{json.dumps(name)} = {_quote(fact)}" for name, fact in rows.items()]
     return "\n".join(lines) + "\n"
+
+
+def _quote(fact: str) -> str:
+    """Write a string of TOML; JSON is easier to read without escapes."""
+    return f"'{fact}'" if '"' in fact and "'" not in fact else json.dumps(fact, ensure_ascii=False)
 
 
 def option_fact(subject: Subject, aim: Aim, name: str) -> str:

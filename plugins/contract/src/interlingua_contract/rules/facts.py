@@ -82,3 +82,15 @@ def stop_words_keep_their_meaning(subject: Subject) -> Iterator[RuleFinding]:
     """A recorded answer with its word replaced by others that services use, those for errors and filters included."""
     for api, written, shown in _tables(subject, "stops"):
         yield from _compare(written, shown, api)
+
+
+@rule(
+    "C90",
+    "Each kind of block is written exactly as the table of facts has it: its fields, their names and their words.",
+    source="format.md, Blocks; hook to_wire",
+    fix=_FIX,
+)
+def blocks_are_written_as_known(subject: Subject) -> Iterator[RuleFinding]:
+    """One small request for each kind: media, results, failures, system prompts, cache markers, reasoning."""
+    for api, written, shown in _tables(subject, "blocks"):
+        yield from _compare(written, shown, api)
