@@ -6,7 +6,7 @@ The rules are in docs/reference/format.md, Projection and losses.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from operator import is_
 from typing import Any, TypeVar
 
@@ -59,6 +59,15 @@ class _Call:
     moved: Sequence[ContentBlock] = ()
 
 
+@attrs.define
+class _Turn:
+    """An assistant message with its open calls, and the system messages behind it."""
+
+    message: Message
+    calls: list[_Call]
+    later: list[Message] = attrs.field(factory=list)
+
+
 class Projection:
     """One conversation's projection into one target: a fold over its messages that grows with it."""
 
@@ -76,8 +85,9 @@ class Projection:
         self._losses: list[Loss] = []
         self._ids = WireIds(target)
         self._names: dict[str, str] = {}
-        self._open: list[_Call] = []  # of the last message in `_out`
-        self._later: list[Message] = []  # system messages behind it: results stay right behind their calls
+        # the last message in `_out` if it has open calls, and assistant messages that came before its results: results
+        # stay right behind their calls
+        self._open: list[_Turn] = []
         self._only_system = True
         self._at = 0  # the block of the last source that is being projected
         self._calls: list[_Call] = []  # of that message
@@ -96,18 +106,23 @@ class Projection:
                 self._add_results(message)
             elif role is _SYSTEM:
                 self._add_system(message)
+            elif role is _ASSISTANT and any(self._unanswered()):  # the result may come after further answers
+                made = self._project(message)
+                if made is not None:
+                    self._open.append(_Turn(made, self._calls))
+                    self._calls = []
             else:
                 if self._open:
                     results, losses = self._answer_calls()
                     self._out += results
                     self._losses += losses
-                    self._open, self._later = [], []
+                    self._open = []
                 self._only_system = False
                 made = self._project(message)
                 if made is not None:
                     self._out.append(made)
                     if role is _ASSISTANT and self._calls:
-                        self._open, self._calls = self._calls, []
+                        self._open, self._calls = [_Turn(made, self._calls)], []
                 elif role is _ASSISTANT and self._out:  # a model was asked there (`model_saw`)
                     asked = self._out[-1]
                     extra = {**asked.metadata.extra, ANSWER_WAS_DROPPED: True}
@@ -132,7 +147,7 @@ class Projection:
             self._at = 0
             self._report("text", "rewritten", "this target takes no system message here; sent as tagged user text")
             made = _system_as_user(made)
-        (self._later if self._open else self._out).append(made)
+        (self._open[-1].later if self._open else self._out).append(made)
 
     def _add_results(self, message: Message) -> None:
         content = message.content
@@ -140,12 +155,12 @@ class Projection:
             if type(block) is not ToolResultBlock:
                 self._drop(block, "not a tool result")
                 continue
-            for call in self._open:
-                if call.canonical == block.tool_use_id and call.result is None:
-                    break
-            else:
+            call = next((call for call in self._unanswered() if call.canonical == block.tool_use_id), None)
+            if call is None:
                 self._drop(block, "it answers no open call")
                 continue
+            if call not in self._open[-1].calls:
+                self._report(block.type, "rewritten", "another answer came before it; it is sent right behind its call")
             made = self._project_result(block, call)
             metadata = message.metadata
             if len(content) > 1 and metadata.critical:  # one of several becomes a separate message
@@ -153,20 +168,27 @@ class Projection:
             call.result = self._rebuild(message, content if made is block and len(content) == 1 else (made,), metadata)
             call.moved, self._moved = self._moved, []
 
+    def _unanswered(self) -> Iterator[_Call]:
+        """Yield the open calls without a result."""
+        return (call for turn in self._open for call in turn.calls if call.result is None)
+
     def _answer_calls(self) -> tuple[list[Message], list[Loss]]:
         """Return a result for every open call, in the calls' order; media that results cannot hold follow them."""
-        assistant = self._out[-1]
         out: list[Message] = []
         losses: list[Loss] = []
-        for call in self._open:
-            out.append(call.result or _missing_result(assistant, call))
-            if call.result is None:
-                reason = f"call {call.wire_id} of {call.name} has no result; an error result was filled in"
-                losses.append(message_loss(call.at, reason, assistant.id, block_type="tool_use"))
-        if moved := [block for call in self._open for block in call.moved]:
-            lead = TextBlock(text="Media from the tool results above:")
-            out.append(replace(assistant, role=Role.USER, content=(lead, *moved), metadata=MessageMetadata()))
-        return out + self._later, losses
+        for place, turn in enumerate(self._open):
+            if place:  # the first is in `_out`
+                out.append(turn.message)
+            for call in turn.calls:
+                out.append(call.result or _missing_result(turn.message, call))
+                if call.result is None:
+                    reason = f"call {call.wire_id} of {call.name} has no result; an error result was filled in"
+                    losses.append(message_loss(call.at, reason, turn.message.id, block_type="tool_use"))
+            if moved := [block for call in turn.calls for block in call.moved]:
+                lead = TextBlock(text="Media from the tool results above:")
+                out.append(replace(turn.message, role=Role.USER, content=(lead, *moved), metadata=MessageMetadata()))
+            out += turn.later
+        return out, losses
 
     # -- one message ----------------------------------------------------------------------------------------------
 

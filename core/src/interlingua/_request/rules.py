@@ -330,7 +330,7 @@ def i21_results_answer_earlier_calls(messages: Sequence[Message]) -> _Found:
         open_calls |= dict.fromkeys([call.id for call in message.tool_calls], True)
 
 
-@rule("Repaired: an error result is filled in.", repairable=True)
+@rule("Repaired: a later result is moved to its call, else an error result is filled in.", repairable=True)
 def i22_calls_are_answered(messages: Sequence[Message]) -> _Found:
     """A call is answered before the next user or assistant message, unless the conversation ends first."""
     waiting: dict[str, tuple[int, int]] = {}
