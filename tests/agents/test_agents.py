@@ -8,14 +8,11 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import attrs
 import pytest
-import trio
 
 import interlingua as il
 from interlingua.testing import AsyncMemoryTransport, MemoryTransport
@@ -26,7 +23,6 @@ from interlingua_agents import (
     PendingCall,
     RunResult,
     StopCause,
-    Tool,
     ToolContext,
     approve,
     messages_of,
@@ -592,23 +588,3 @@ def test_plugins_put_scopes_instrument_runs_and_calls(tmp_path: Path, way: str) 
 def test_a_mistake_is_said_with_what_to_do(make: Any, why: str) -> None:
     with pytest.raises(il.CallerError, match=why):
         make()
-
-
-def test_on_trio_an_agent_with_tools_is_refused_before_a_model_is_asked() -> None:
-    theatre = Theatre("Hello.", Say(parts=[call("add", {"a": 1, "b": 2})]), "3.")
-
-    async def run(tools: Sequence[Tool]) -> str:
-        async with async_client(theatre) as used:
-            return (await Agent(MODEL, tools=tools).run("go", client=used)).value
-
-    assert trio.run(run, ()) == "Hello."
-    with pytest.raises(il.CallerError, match="on asyncio only, not on trio: use run_sync"):
-        trio.run(run, (add,))
-    assert len(theatre.asked) == 1
-
-    async def in_a_thread() -> str:
-        with client(theatre) as used:
-            agent = Agent(MODEL, tools=[add])
-            return (await trio.to_thread.run_sync(partial(agent.run_sync, "go", client=used))).value
-
-    assert trio.run(in_a_thread) == "3."

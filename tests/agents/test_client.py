@@ -1,16 +1,19 @@
-"""Facts that both clients keep on an answer for the application: the team, and the kind of a called tool."""
+"""Clients beside agents: the facts that they keep on an answer for the application, and agents on trio."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import pytest
+import trio
 
 import interlingua as il
 from interlingua.testing import AsyncMemoryTransport, MemoryTransport
 from interlingua.types import ToolKind
-from interlingua_agents import tool
+from interlingua_agents import Agent, Tool, tool
 from tests.agents.scripted import MODEL, Say, Theatre, call, registry
 
 READ = il.ToolDefinition(
@@ -68,3 +71,29 @@ def test_a_tool_with_its_function_is_refused_with_the_way_to_offer_or_run_it(way
 
     with pytest.raises(il.CallerError, match=r"'moons' is a tool with its function.*`definition`.*with an agent"):
         ask(way, Theatre(), tools=[moons])
+
+
+@tool(side_effects="none")
+def look() -> str:
+    """Look."""
+    return "seen"
+
+
+def test_on_trio_an_agent_with_tools_is_refused_before_a_model_is_asked() -> None:
+    theatre = Theatre("Hello.", Say(parts=[call("look")]), "Seen.")
+
+    async def run(tools: Sequence[Tool]) -> str:
+        async with il.AsyncClient(registry=registry(), transport=AsyncMemoryTransport(theatre)) as used:
+            return (await Agent(MODEL, tools=tools).run("go", client=used)).value
+
+    assert trio.run(run, ()) == "Hello."
+    with pytest.raises(il.CallerError, match="on asyncio only, not on trio: use run_sync"):
+        trio.run(run, (look,))
+    assert len(theatre.asked) == 1
+
+    async def in_a_thread() -> str:
+        with il.Client(registry=registry(), transport=MemoryTransport(theatre)) as used:
+            agent = Agent(MODEL, tools=[look])
+            return (await trio.to_thread.run_sync(partial(agent.run_sync, "go", client=used))).value
+
+    assert trio.run(in_a_thread) == "Seen."
