@@ -1,4 +1,7 @@
-"""Facts of a wire: the shipped files are what the plugins show, and a wrong, missing or outdated row fails."""
+"""Facts of a wire: a wrong, missing or outdated row fails.
+
+`python -m tests.contract.test_facts` writes the shipped files as the plugins behave.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,10 @@ import pytest
 from click.testing import CliRunner
 
 from interlingua.errors import CallerError
+from interlingua.plugins import Registry
 from interlingua_cli.root import cli
 from interlingua_contract.facts import FACTS_FILE, observe_facts, read_facts, write_facts
+from interlingua_contract.guard import silence_log
 from interlingua_contract.report import check
 from interlingua_contract.rules import ALL
 from interlingua_contract.subject import Subject
@@ -71,3 +76,17 @@ def test_the_command_prints_what_is_in_the_file() -> None:
     assert done.exit_code == 0
     assert tomllib.loads(done.stdout) == tomllib.loads((folder / FACTS_FILE).read_text(encoding="utf-8"))
     assert tomllib.loads(write_facts(observe_facts(Subject("mistral", folder)))) == tomllib.loads(done.stdout)
+
+
+def _write_all() -> None:
+    """Write the files of all shipped providers; read the difference before you commit it."""
+    registry = Registry()
+    for key in registry.found():
+        folder = tree.ROOT / "cassettes" / key
+        with silence_log():
+            text = write_facts(observe_facts(Subject(key, folder, registry=registry)))
+        (folder / FACTS_FILE).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    _write_all()
