@@ -64,6 +64,19 @@ def table(reports: Sequence[Mapping[str, Any]], group: str) -> str:
     return "\n".join(lines)
 
 
+def survivors(reports: Sequence[Mapping[str, Any]]) -> str:
+    """Return a table of the parts with survivors: how many each provider has there."""
+    lost = {
+        name: [report["by_part"].get(name, {}).get("survived", 0) for report in reports]
+        for name in sorted({name for report in reports for name in report["by_part"]})
+    }
+    lines = [f"| | {' | '.join(report['provider'] for report in reports)} |", f"|---|{'---|' * len(reports)}"]
+    for name, counts in lost.items():
+        if any(counts):
+            lines.append(f"| `{name}` | {' | '.join(str(count or '') for count in counts)} |")
+    return "\n".join(lines)
+
+
 def _cell(score: Mapping[str, Any] | None) -> str:
     if score is None or not score["killed"] + score["survived"]:
         return ""
@@ -86,6 +99,7 @@ def page(reports: Sequence[Mapping[str, Any]]) -> str:
         HEAD,
         f"## Scores by hook\n\nChanges noticed, of those tried that are not free.\n\n{table(reports, 'by_hook')}\n",
         f"## Scores by kind of operation\n\n{table(reports, 'by_kind')}\n",
+        f"## Survivors by part of the value\n\n{survivors(reports)}\n",
         f"## Runs\n\n{runs(reports)}\n",
         f"## Operations\n\n{operations()}\n",
         f"## Free changes\n\nNo caller can tell these changes, so no rule needs to notice them.\n\n{free()}\n",

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from interlingua.errors import CallerError
 from interlingua.plugins import Registry
 from interlingua.types import user
 from interlingua_cli.root import cli
@@ -108,6 +109,14 @@ def test_a_rule_that_fails_already_cannot_judge() -> None:
     assert run.mutants() == []
 
 
+def test_a_provider_that_is_loaded_already_is_refused() -> None:
+    registry = Registry()
+    registry.provider("llamacpp")
+
+    with pytest.raises(CallerError, match="already"):
+        MutationRun("llamacpp", CASSETTES / "llamacpp", registry=registry)
+
+
 def test_the_report_counts_by_hook_and_kind() -> None:
     report = measure(_run("llamacpp", "C07"), sample=12, jobs=1)
     counted = report.as_json()
@@ -146,7 +155,7 @@ def test_the_command_measures() -> None:
     assert refused.exit_code == 2
 
 
-MOST_FREE = 5
+MOST_FREE = 6
 
 
 def test_the_list_of_what_is_free_only_shrinks() -> None:

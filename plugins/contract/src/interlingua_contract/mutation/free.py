@@ -39,7 +39,10 @@ _FILLED_IN = "Core fills it in from the answer that the error was read from."
 _OWN_ID = "The serving plugin takes a new id from core for each message that it reads."
 _TRACE = "Details that help to understand an answer: they may be trimmed, and no code reads them."
 
+_DEFAULT = "Core sends `content-type: application/json` with every request that names no other type."
+
 FREE: tuple[Free, ...] = (
+    Free("to_wire", "/headers/content-type", _DEFAULT, ("drop",)),
     Free("from_wire_error", "/status", _FILLED_IN, ("drop",)),
     Free("from_wire_response", "/error/status", _FILLED_IN, ("drop",)),
     Free("from_wire_request", "/messages/*/id", _OWN_ID),

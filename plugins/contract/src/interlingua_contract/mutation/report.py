@@ -176,7 +176,7 @@ def measure(
     Args:
         run: what to judge; `discover` was not called yet.
         sample: only so many mutants, chosen by the seed.
-        seconds: begin no further place after this time.
+        seconds: stop after so many seconds of judging.
         jobs: processes; None for one per core.
         progress: called with each verdict.
     """
@@ -184,7 +184,7 @@ def measure(
     run.discover()
     every = run.mutants()
     chosen = every if sample is None else sample_of(every, sample, run.seed)
-    until = float("inf") if seconds is None else started + seconds
+    until = float("inf") if seconds is None else time.monotonic() + seconds
     verdicts = tuple(judge_all(run, chosen, jobs=jobs or os.cpu_count() or 1, until=until, progress=progress))
     return MutationReport(
         provider=run.key,

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import attrs
 
+from interlingua.errors import CallerError
 from interlingua.plugins import Registry
 from interlingua_cli.cassettes import RecordedExchange
 from interlingua_contract.mutation.free import reason_of
@@ -102,6 +103,11 @@ class MutationRun:
         rules: Sequence[ContractRule] = ALL,
         confirm: bool = True,
     ) -> None:
+        """Add the seam to the registry.
+
+        Raises:
+            CallerError: the registry has loaded the provider already, without the seam.
+        """
         self._confirm = confirm
         self.key = key
         self.seed = seed
@@ -109,6 +115,8 @@ class MutationRun:
         self._registry = registry or Registry()
         self._registry.add_plugin(self.seam, "the seam of interlingua check --mutate")
         self._plain = Subject(key, cassettes, quirks, registry=self._registry, examples=examples, seed=seed, shrink_s=0)
+        if all(each.plugin is not self.seam for each in self._plain.provider._hook.to_wire.get_hookimpls()):
+            raise CallerError(f"the registry has loaded {key!r} already; pass a new one")
         self.not_judging: tuple[str, ...] = ()
         self._rules = {rule.number: rule for rule in rules if rule.number not in OTHER_PROCESSES}
         self._seconds: dict[str, float] = {}
@@ -152,15 +160,12 @@ class MutationRun:
         }
         return tuple(sorted(own - reached - {"wire_rules", "prepare_request", "observe", "instrument"}))
 
-    def values_at(self, mutant: Mutant) -> str:
-        """Return one value of a mutant's place, for messages."""
-        samples = self.seam.crossings[mutant.hook, mutant.place].samples
-        return next((repr(node.value)[:_VALUE] for sample in samples for node in sample), "")
-
     def judge(self, mutant: Mutant) -> Verdict:
         """Run the rules that may notice a mutant, until one does."""
         seen = self.seam.crossings[mutant.hook, mutant.place]
-        verdict = Verdict(mutant=mutant, fate="unapplied", scene=seen.scene, value=self.values_at(mutant))
+        verdict = Verdict(
+            mutant=mutant, fate="unapplied", scene=seen.scene, value=seen.example(mutant.operation)[:_VALUE]
+        )
         if (reason := reason_of(mutant)) is not None:
             return attrs.evolve(verdict, fate="free", reason=reason)
         order = self._order(mutant, seen.rules)

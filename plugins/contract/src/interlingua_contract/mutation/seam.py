@@ -12,7 +12,7 @@ import attrs
 import interlingua_serving
 from interlingua.errors import InterlinguaError
 from interlingua.plugins import Connection, WireRequest, WireResponse, hookimpl, no_auth
-from interlingua.types import StreamEvent
+from interlingua.types import ErrorEvent, StreamEvent
 from interlingua_contract.mutation.operations import OPERATIONS, Changes, Known, changes_of, is_word, operations_at
 from interlingua_contract.mutation.tree import (
     DROP,
@@ -93,6 +93,13 @@ class Crossing:
             if any(self._changes(operation.name, sample) for sample in [*self.samples, self._stream])
         ]
 
+    def example(self, operation: str) -> str:
+        """Return the first value that an operation changes, for messages."""
+        for sample in [*self.samples, self._stream]:
+            if changed := self._changes(operation, sample):
+                return next((repr(node.value) for node in sample if node.path in changed), "")
+        return ""
+
     @property
     def _stream(self) -> list[Node]:
         """The samples as one result: the events of a stream cross one by one."""
@@ -122,6 +129,7 @@ class Seam:
         self.scene = ""
         self._recording = False
         self._recorded: dict[Any, list[Crossing]] = {}
+        self._met: set[Any] = set()
         self._mutant: Mutant | None = None
         self._words: Collection[str] = ()
         self._earlier: tuple[list[Any], list[Any]] = ([], [])
@@ -157,6 +165,9 @@ class Seam:
 
     def _record(self, hook: str, value: Any, where: str, user_json: Sequence[Any]) -> None:
         known = (hook, where, _fingerprint(value))
+        if (self.scene, known) in self._met:
+            return
+        self._met.add((self.scene, known))
         crossed = self._recorded.get(known)
         if crossed is None:
             crossed = self._recorded[known] = self._look(hook, value, where, user_json)
@@ -449,6 +460,12 @@ def _join_frames(data: bytes, frames: Iterable[_Frame]) -> bytes:
 
 def _fingerprint(value: Any) -> Any:
     """Return something equal for equal values, and quick to compare."""
+    if type(value) is tuple and len(value) == 1:  # an event of a stream
+        value = value[0]
+    if isinstance(value, (ErrorEvent, _Raised)):
+        value = value.error
+    if isinstance(value, InterlinguaError):
+        return type(value), value.message, value.status, value.code, value.request_id, value.retry_after
     if isinstance(value, (WireRequest, WireResponse)):
         return type(value), value.body, repr(attrs.evolve(value, body=b""))
     try:
