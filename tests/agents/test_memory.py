@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import pytest
@@ -16,6 +15,7 @@ import interlingua as il
 from interlingua_agents import AgentLoop, AsyncMemoryTurn, MemoryTurn, RunStop, StopCause, ToolContext, ToolLimits, tool
 from interlingua_agents import events as ev
 from tests.agents.scripted import MODEL, Say, Script, Theatre, call, registry
+from tests.support.loopback import loopback, send_bytes
 
 
 @tool(side_effects="none")
@@ -28,28 +28,11 @@ def add(a: int, b: int) -> int:
 def serving(theatre: Theatre) -> Iterator[str]:
     """Serve the script's lines over HTTP on the loopback."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["content-length"]))
-            status, kind, data = theatre.answer(body)
-            self.send_response(status)
-            self.send_header("content-type", kind)
-            self.send_header("content-length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
+    def answer(handler: BaseHTTPRequestHandler, body: bytes) -> None:
+        send_bytes(handler, *theatre.answer(body))
 
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002  the base class's name
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with loopback(answer) as url:
+        yield url
 
 
 class Served(Script):

@@ -8,8 +8,7 @@ import os
 import pty
 import subprocess
 import sys
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from interlingua_cli.template import Template, read_template, write_template
 from tests.cli.conftest import Run
 from tests.cli.local import LocalServer
 from tests.support import interrupt
+from tests.support.loopback import loopback, send_bytes
 from tests.support.terminal import at_terminal
 
 PNG = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYPgPAAEDAQAIicLsAAAAAElFTkSuQmCC")
@@ -172,25 +172,13 @@ def test_an_image_is_piped_in_or_given_a_type(run: Run, server: LocalServer, tmp
 
 
 def test_an_address_is_fetched(run: Run, server: LocalServer) -> None:
-    class Handler(BaseHTTPRequestHandler):
-        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-            pass
+    def answer(handler: BaseHTTPRequestHandler, _body: bytes) -> None:
+        found = {"/a.png": PNG, "/note.txt": b"buy milk"}.get(handler.path)
+        send_bytes(handler, 200 if found else 404, "application/octet-stream", found or b"")
 
-        def do_GET(self) -> None:
-            found = {"/a.png": PNG, "/note.txt": b"buy milk"}.get(self.path)
-            self.send_response(200 if found else 404)
-            self.end_headers()
-            self.wfile.write(found or b"")
-
-    web = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=web.serve_forever, daemon=True).start()
-    base = f"http://127.0.0.1:{web.server_address[1]}"
-    try:
+    with loopback(answer) as base:
         assert run("send", "here:sees", *SEES, "-a", f"{base}/a.png", "-f", f"{base}/note.txt", "what?").exit_code == 0
         missing = run("send", "here:echo", "-a", f"{base}/none", "what?")
-    finally:
-        web.shutdown()
-        web.server_close()
 
     assert [part["type"] for part in asked(server)[0]] == ["text", "image_url", "text"]
     assert (missing.exit_code, len(server.requests)) == (1, 1)

@@ -25,7 +25,8 @@ import attrs
 
 from interlingua.plugins import Registry, hookimpl
 from interlingua_gateway import config_of, create_app
-from tests.gateway.conftest import Upstream, gateway, send_bytes, serving
+from tests.gateway.conftest import Upstream, gateway, serving
+from tests.support.loopback import send_bytes
 from tests.tools.local_server.server import MODEL, LocalServer
 
 PACKAGES = (

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import ExitStack, contextmanager
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import httpx
@@ -15,6 +15,7 @@ import uvicorn
 
 from interlingua.plugins import Registry
 from interlingua_gateway import config_of, create_app
+from tests.support.loopback import loopback, send_bytes
 from tests.support.waiting import until
 
 
@@ -31,28 +32,18 @@ class Upstream:
         self.requests: list[tuple[str, dict[str, Any]]] = []
         self.headers: list[Mapping[str, str]] = []
         self.answers: list[Callable[[BaseHTTPRequestHandler, dict[str, Any]], None]] = [say("Hello.")]
-        upstream = self
+        self._running = ExitStack()
+        self.url = self._running.enter_context(loopback(self._answer))
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-                upstream.requests.append((self.path, body))
-                upstream.headers.append({name.lower(): value for name, value in self.headers.items()})
-                answer = upstream.answers[0] if len(upstream.answers) == 1 else upstream.answers.pop(0)
-                answer(self, body)
-
-            def log_message(self, *_arguments: object) -> None:
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+    def _answer(self, handler: BaseHTTPRequestHandler, data: bytes) -> None:
+        body = json.loads(data)
+        self.requests.append((handler.path, body))
+        self.headers.append({name.lower(): value for name, value in handler.headers.items()})
+        answer = self.answers[0] if len(self.answers) == 1 else self.answers.pop(0)
+        answer(handler, body)
 
     def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+        self._running.close()
 
 
 def chat_chunks(*deltas: Mapping[str, Any], finish: str = "stop") -> Sequence[dict[str, Any]]:
@@ -65,15 +56,6 @@ def chat_chunks(*deltas: Mapping[str, Any], finish: str = "stop") -> Sequence[di
         *({**about, "choices": [part]} for part in [*parts, last]),
         {**about, "choices": [], "usage": usage},
     ]
-
-
-def send_bytes(handler: BaseHTTPRequestHandler, status: int, kind: str, data: bytes, **headers: str) -> None:
-    """Send a whole answer."""
-    handler.send_response(status)
-    for name, value in {"content-type": kind, "content-length": str(len(data)), **headers}.items():
-        handler.send_header(name.replace("_", "-"), value)
-    handler.end_headers()
-    handler.wfile.write(data)
 
 
 def say(*pieces: str) -> Callable[[BaseHTTPRequestHandler, dict[str, Any]], None]:

@@ -12,7 +12,8 @@ import httpx
 import openai
 import pytest
 
-from tests.gateway.conftest import Upstream, chat_chunks, gateway, refuse, say, send_bytes
+from tests.gateway.conftest import Upstream, chat_chunks, gateway, refuse, say
+from tests.support.loopback import send_bytes
 
 QUESTION: Any = [{"role": "user", "content": "Say hello."}]
 

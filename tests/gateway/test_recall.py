@@ -16,7 +16,8 @@ import pytest
 from interlingua_gateway import config_of, create_app
 from interlingua_gateway.recall import Recall
 from interlingua_gateway.store import GatewayStore
-from tests.gateway.conftest import Upstream, gateway, send_bytes
+from tests.gateway.conftest import Upstream, gateway
+from tests.support.loopback import send_bytes
 
 THOUGHT = {"type": "thinking", "thinking": "Look it up.", "signature": "c2lnbmF0dXJlIG9mIHRoZSBzZXJ2aWNl"}
 CALL = {"type": "tool_use", "id": "toolu_01A09q90qw90lq917835lq9", "name": "look", "input": {"moon": "Io"}}

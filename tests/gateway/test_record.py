@@ -24,9 +24,10 @@ from interlingua_gateway.store import GatewayStore
 from interlingua_serving import ServeContext, find_serving_plugin
 from interlingua_sessions import SessionRecord, open_store
 from tests.gateway.apis import last_value
-from tests.gateway.conftest import Upstream, chat_chunks, gateway, say, send_bytes, wait_for_metric
+from tests.gateway.conftest import Upstream, chat_chunks, gateway, say, wait_for_metric
 from tests.gateway.test_faults import Endless
 from tests.gateway.test_recall import think
+from tests.support.loopback import send_bytes
 
 FOLDER = os.environ.get("INTERLINGUA_GATEWAY")
 CAPTURED = (

@@ -15,8 +15,9 @@ import httpx
 import pytest
 
 from interlingua_gateway.store import GatewayStore
-from tests.gateway.conftest import Upstream, gateway, send_bytes
+from tests.gateway.conftest import Upstream, gateway
 from tests.gateway.test_recall import PARAMETERS, THOUGHT, think
+from tests.support.loopback import send_bytes
 
 MARK = base64.urlsafe_b64encode(b"ils1")[:5].decode()  # what every seal begins with
 KEYS = [base64.b64encode(bytes([number]) * 32).decode() for number in (1, 2)]

@@ -29,8 +29,9 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 from interlingua.plugins import Registry
 from tests.gateway.apis import APIS, Api
-from tests.gateway.conftest import Upstream, chat_chunks, gateway, refuse, send_bytes
+from tests.gateway.conftest import Upstream, chat_chunks, gateway, refuse
 from tests.otel.conftest import Telemetry
+from tests.support.loopback import send_bytes
 from tests.support.waiting import until
 
 CALLER = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"  # example of W3C Trace Context

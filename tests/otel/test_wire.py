@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import gzip
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
@@ -26,6 +25,7 @@ import interlingua as il
 from interlingua_otel import OpenTelemetry
 from tests.otel.asking import answer, ask
 from tests.support.fake_provider import Reply, served
+from tests.support.loopback import loopback, send_bytes
 
 _MESSAGES: dict[str, Any] = {
     "/v1/traces": ExportTraceServiceRequest,
@@ -38,26 +38,13 @@ _MESSAGES: dict[str, Any] = {
 def _receiver() -> Iterator[tuple[str, dict[str, list[Any]]]]:
     got: dict[str, list[Any]] = {path: [] for path in _MESSAGES}
 
-    class Handler(BaseHTTPRequestHandler):
-        def log_message(self, *_: object) -> None:
-            pass
+    def answer(handler: BaseHTTPRequestHandler, body: bytes) -> None:
+        data = gzip.decompress(body) if handler.headers.get("content-encoding") == "gzip" else body
+        got[handler.path].append(_MESSAGES[handler.path].FromString(data))
+        send_bytes(handler, 200, "application/x-protobuf", b"")
 
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["content-length"]))
-            if self.headers.get("content-encoding") == "gzip":
-                body = gzip.decompress(body)
-            got[self.path].append(_MESSAGES[self.path].FromString(body))
-            self.send_response(200)
-            self.send_header("content-length", "0")
-            self.end_headers()
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}", got
-    finally:
-        server.shutdown()
-        server.server_close()
+    with loopback(answer) as url:
+        yield url, got
 
 
 def _value(one: Any) -> Any:

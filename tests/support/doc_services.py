@@ -6,11 +6,12 @@ The answers are written from the services' documentation, minimal, and say nothi
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
+
+from tests.support.loopback import loopback, send_bytes
 
 SAID = "Ganymede is the largest."
 _USAGE = {"input_tokens": 12, "output_tokens": 6}
@@ -66,41 +67,24 @@ def _responses(stream: bool, said: str = SAID) -> list[dict[str, Any]]:
     ]
 
 
-class _Handler(BaseHTTPRequestHandler):
-    def log_message(self, *_args: object) -> None:
-        pass
-
-    def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        stream = bool(asked.get("stream"))
-        if not self.path.endswith("/messages"):
-            shaped = asked.get("text", {}).get("format", {}).get("type") == "json_schema"
-            events = _responses(stream, _SHAPED if shaped else SAID)
-        else:
-            events = _messages(stream, _call(asked))
-        if stream:
-            lines = [f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events]
-            body, kind = "".join(lines).encode(), "text/event-stream"
-        else:
-            body, kind = json.dumps(events[0]).encode(), "application/json"
-        self.send_response(200)
-        self.send_header("content-type", kind)
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+def _answer(handler: BaseHTTPRequestHandler, body: bytes) -> None:
+    asked = json.loads(body)
+    stream = bool(asked.get("stream"))
+    if not handler.path.endswith("/messages"):
+        shaped = asked.get("text", {}).get("format", {}).get("type") == "json_schema"
+        events = _responses(stream, _SHAPED if shaped else SAID)
+    else:
+        events = _messages(stream, _call(asked))
+    if stream:
+        lines = [f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events]
+        send_bytes(handler, 200, "text/event-stream", "".join(lines).encode(), connection="close")
+    else:
+        send_bytes(handler, 200, "application/json", json.dumps(events[0]).encode(), connection="close")
 
 
 @contextmanager
 def documented_services() -> Iterator[dict[str, str]]:
     """Run the server; yield the environment that leads the documents' code to it."""
-    http = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
-    thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    url = f"http://127.0.0.1:{http.server_address[1]}"
-    try:
+    with loopback(_answer) as url:
         keys = {"ANTHROPIC_API_KEY": "k", "OPENAI_API_KEY": "k"}
         yield {"ANTHROPIC_BASE_URL": url, "OPENAI_BASE_URL": f"{url}/v1", **keys}
-    finally:
-        http.shutdown()
-        http.server_close()
-        thread.join()

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import base64
 import gc
-import threading
 import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from http.server import BaseHTTPRequestHandler
 
 import attrs
 import pytest
@@ -19,6 +17,7 @@ from interlingua._request.conversation import ConversationCache, ConversationSta
 from interlingua.types import Message, user
 from tests.core.request import scene
 from tests.support.fake_provider import CAPABLE, Fake, registry, served
+from tests.support.loopback import loopback, send_bytes
 
 TARGET = scene.target()
 PIXEL = base64.b64decode(
@@ -104,27 +103,12 @@ def pictures() -> Iterator[tuple[str, list[str]]]:
     """Serve a picture under every path; the second value lists the paths that were asked for."""
     asked: list[str] = []
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            asked.append(self.path)
-            self.send_response(200)
-            self.send_header("content-type", "image/png")
-            self.send_header("content-length", str(len(PIXEL)))
-            self.end_headers()
-            self.wfile.write(PIXEL)
+    def answer(handler: BaseHTTPRequestHandler, _body: bytes) -> None:
+        asked.append(handler.path)
+        send_bytes(handler, 200, "image/png", PIXEL)
 
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}", asked
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with loopback(answer) as url:
+        yield url, asked
 
 
 def test_a_cut_conversation_sends_its_images_again_without_fetching_them() -> None:
