@@ -120,13 +120,13 @@ def test_an_address_that_is_none_does_not_end_the_listing(
     assert "OLLAMA_HOST" in rows["ollama"]["broken"]
 
 
-def test_check_without_recordings_says_so_and_groups_what_it_skipped(run: Run, home: Path) -> None:
-    result = run("check", "compatible", "--examples", "1", "--rule", "C22", "--rule", "C23", "--rule", "C01")
+def test_check_without_recordings_says_so_and_groups_what_it_skipped(run: Run, server: LocalServer) -> None:
+    result = run("check", "here", "--examples", "1", "--rule", "C41", "--rule", "C77", "--rule", "C01")
 
     assert result.exit_code == 0, result.output
-    assert "C22, C23 skipped: no cassette has a stream" in result.stdout
-    assert "no folder cassettes/compatible" in result.stderr
-    assert "no folder" not in run("check", "compatible", "--rule", "C22", "--cassettes", ".").stderr
+    assert "C41, C77 skipped: no cassette holds a failure" in result.stdout
+    assert "no folder cassettes/here" in result.stderr
+    assert "no folder" not in run("check", "here", "--rule", "C41", "--cassettes", ".").stderr
 
 
 def test_providers_calls_no_signer_and_asks_for_no_credentials(
