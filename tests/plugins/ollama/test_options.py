@@ -71,7 +71,7 @@ def test_no_tool_is_said_by_naming_none_and_a_demanded_call_in_words() -> None:
     assert "tool_choice" not in body([user("q")], [READ], tool_choice="auto")
     for choice in ("required", ToolChoice("read_file")):
         request = asked([user("q")], [READ], tool_choice=choice)
-        assert "Answer with a call of" in json.loads(request.body)["messages"][-1]["content"]
+        assert "Answer with a call of" in json.loads(request.body)["tools"][0]["function"]["description"]
         assert [(loss.path, loss.verdict) for loss in request.losses] == [("options.tool_choice", "rewritten")]
         with pytest.raises(CapabilityError, match="there are no tools"):
             asked([user("q")], [], tool_choice=choice)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import attrs
+
 from interlingua.errors import CapabilityError
 from interlingua.plugins import (
     Json,
@@ -40,6 +42,7 @@ _LEVELS = ("low", "medium", "high", "max")
 _ROOT = frozenset(("type", "items", "required", "properties"))
 _PROPERTY = frozenset(("type", "items", "description", "enum", "properties", "required"))
 _UNFORCED = "this wire cannot force a call"
+_DEMAND = "(Answer with a call of this tool, or of another that demands it, without any other text.)"
 _BYTES_PER_TOKEN = 4
 _PER_IMAGE = 1000
 
@@ -47,13 +50,13 @@ _PER_IMAGE = 1000
 def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions) -> WireRequest:
     """Write the request; `stream` is always written, because this wire streams by default.
 
-    A forced call has no field: the model is told to call in a last message, and a forced tool is the only one offered.
+    A forced call has no field: the tools' descriptions demand it, and a forced tool is the only one offered.
 
     Raises:
         CapabilityError: a call is demanded and there are no tools.
     """
     losses: list[Loss] = []
-    tools, demand = _demand(tools, options, losses)
+    tools = _demanded(tools, options, losses)
     others = to_wire_options(options, losses)
     written: list[bytes | memoryview] = []  # joined once, with the request around them
     for at, element in enumerate(to_wire_messages(messages)):
@@ -61,8 +64,6 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
             losses += [row.at(at, messages[at].id) for row in element.rows]
         if element.wire is not None:
             written += (b"," if written else b"[", element.wire)
-    if demand:
-        written += (b"," if written else b"[", dumps({"role": "system", "content": demand}))
     written.append(b"]" if written else b"[]")
     fields: dict[str, Json] = {"model": dumps(options.model), "messages": written}
     if tools and options.tool_choice != "none":  # "none" is expressed by naming no tool
@@ -71,24 +72,24 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
     return WireRequest(path=PATH, body=json_object(fields), losses=tuple(losses), api=API, stream=options.stream)
 
 
-def _demand(
-    tools: Sequence[ToolDefinition], options: RequestOptions, losses: list[Loss]
-) -> tuple[Sequence[ToolDefinition], str]:
-    """Return the tools to offer, and the instruction to call one of them; "" if no call is demanded."""
+def _demanded(tools: Sequence[ToolDefinition], options: RequestOptions, losses: list[Loss]) -> Sequence[ToolDefinition]:
+    """Return the tools to offer; if a call is demanded, their descriptions say so, because settings change no message.
+
+    Raises:
+        CapabilityError: a call is demanded and there are no tools.
+    """
     choice = options.tool_choice
     if choice != "required" and not isinstance(choice, ToolChoice):
-        return tools, ""
+        return tools
     if not tools:
         raise CapabilityError("a call is demanded and there are no tools", path="options.tool_choice")
-    if choice == "required":
-        losses.append(
-            option_loss("tool_choice", "rewritten", f"{_UNFORCED}; the model is told to call one of the tools")
-        )
-        return tools, "Answer with a call of one of the tools, without any other text."
-    alone = [tool for tool in tools if tool.name == choice.name]
-    reason = f"{_UNFORCED}; {choice.name!r} is the only tool sent, and the model is told to call it"
+    if isinstance(choice, ToolChoice):
+        tools = [tool for tool in tools if tool.name == choice.name]
+        reason = f"{_UNFORCED}; {choice.name!r} is the only tool sent, and its description demands the call"
+    else:
+        reason = f"{_UNFORCED}; the descriptions of the tools demand one"
     losses.append(option_loss("tool_choice", "rewritten", reason))
-    return alone, f"Answer with a call of the tool {choice.name}, without any other text."
+    return [attrs.evolve(tool, description=f"{tool.description} {_DEMAND}".strip()) for tool in tools]
 
 
 def to_wire_tools(tools: Sequence[ToolDefinition], losses: list[Loss]) -> bytes:
