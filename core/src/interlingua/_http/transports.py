@@ -31,16 +31,16 @@ def new_io(http_client: Any, transport: Any, *, blocking: bool) -> IO:
     elif transport is not None and not isinstance(transport, str):
         given = _check_transport(transport, blocking=blocking)
     if blocking:
-        return BlockingIO(given or new_transport(transport, blocking=True), owned=given is None)
+        return BlockingIO(new_transport(transport, blocking=True) if given is None else given, owned=given is None)
     from interlingua._http.anyio_io import AnyIO  # noqa: PLC0415  a blocking client needs no event loop
 
     return AnyIO(given, lambda: new_transport(transport, blocking=False))
 
 
 def has_own_timeouts(http_client: Any) -> bool:
-    """Return True if the caller's httpx client was created with timeouts: not all are httpx's default of 5 seconds.
+    """Return True if the caller's httpx client was created with timeouts: some are not httpx's default of 5 seconds.
 
-    Five seconds would cut most answers off, so the client's own limits replace the default.
+    The default would cut most answers off, so a client that has it gets the limits of `Timeout`.
     """
     timeout: Any = getattr(http_client, "timeout", None)
     return hasattr(timeout, "as_dict") and set(timeout.as_dict().values()) != {5.0}
