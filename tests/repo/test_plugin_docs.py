@@ -34,7 +34,7 @@ PAGES = [path for path in tree.tracked() if path.suffix == ".md" and path.is_rel
 
 def shown(page: Path) -> Iterator[tuple[str, str, str]]:
     """Yield language, file and text of each block."""
-    for fence in tree.FENCE.finditer(page.read_text(encoding="utf-8")):
+    for fence in FENCE.finditer(page.read_text(encoding="utf-8")):
         language, _, rest = fence["info"].strip().partition(" ")
         yield language, rest.removeprefix("file=") if rest.startswith("file=") else rest, fence["body"]
 
