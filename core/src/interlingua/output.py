@@ -76,7 +76,6 @@ class PartialReader(Protocol):
 
     def feed(self, event: StreamEvent) -> Partial | None:
         """Return the part received so far if this event extended it, else None."""
-        ...
 
 
 class OutputProblem(NamedTuple):

@@ -95,7 +95,7 @@ class MemoryReply:
 
     async def aclose(self) -> None:
         """End the body."""
-        self._closed = True
+        self.close()
 
 
 class MemoryTransport:

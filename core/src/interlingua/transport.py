@@ -151,16 +151,13 @@ class _BaseReply(Protocol):
     @property
     def status(self) -> int:
         """HTTP status."""
-        ...
 
     @property
     def headers(self) -> Mapping[str, str]:
         """Response headers, with names in lower case."""
-        ...
 
     def abort(self) -> None:
         """Wake a read that waits in another thread or task: it ends or raises APIConnectionError. May do nothing."""
-        ...
 
 
 class Reply(_BaseReply, Protocol):
@@ -174,7 +171,6 @@ class Reply(_BaseReply, Protocol):
 
     def close(self) -> None:
         """Release the connection; close it if the body was not read to its end. May be called twice."""
-        ...
 
 
 class Transport(Protocol):
@@ -192,11 +188,9 @@ class Transport(Protocol):
             APITimeoutError: a limit was exceeded (`limits.timed_out`).
             CallerError: the request cannot be sent (`unsendable`, `bad_header`), or the transport is closed.
         """
-        ...
 
     def close(self) -> None:
         """Close the connections."""
-        ...
 
 
 class AsyncReply(_BaseReply, Protocol):
@@ -206,7 +200,6 @@ class AsyncReply(_BaseReply, Protocol):
 
     async def aclose(self) -> None:
         """Release the connection, as `Reply.close` does."""
-        ...
 
 
 class AsyncTransport(Protocol):
@@ -218,11 +211,9 @@ class AsyncTransport(Protocol):
 
     def open(self, request: HttpRequest, limits: TimeLimits) -> Awaitable[AsyncReply]:
         """Send a request and return its reply as soon as the headers have arrived."""
-        ...
 
     async def aclose(self) -> None:
         """Close the connections."""
-        ...
 
 
 def unsendable(url: str, reason: object) -> CallerError:

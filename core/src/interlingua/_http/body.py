@@ -34,10 +34,8 @@ class _Decompressor:
     def pieces(self, data: bytes) -> Iterator[bytes]:
         """Yield what these bytes hold."""
         if self._encoding not in _COMPRESSED:
-            text = (
-                f"the body has content-encoding {self._encoding!r}, which was not asked for and cannot be decompressed"
-            )
-            raise MalformedResponseError(text)
+            what = f"the body has content-encoding {self._encoding!r}"
+            raise MalformedResponseError(f"{what}, which was not asked for and cannot be decompressed")
         piece = b""
         while data or len(piece) == _PIECE:
             try:

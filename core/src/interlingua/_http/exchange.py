@@ -167,11 +167,7 @@ class Exchange(_SignedExchange):
         return self
 
     def write(self, fetched: Mapping[str, Fetched] | None) -> WireRequest:
-        """Write the request.
-
-        Args:
-            fetched: image URLs and their contents; None builds a preview with the URLs.
-        """
+        """Write the request from image URLs and their contents; None builds a preview with the URLs."""
         state = self._state
         return self.request.build(
             fetched, workspace=state.workspace, watch=state.prefix_watch, model_info=self._model_info

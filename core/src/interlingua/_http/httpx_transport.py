@@ -6,7 +6,7 @@ import socket
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, suppress
 from inspect import iscoroutinefunction
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import httpx
 
@@ -39,10 +39,8 @@ class _Base:
             extensions = {"timeout": {"connect": connect, "pool": connect, "write": first, "read": first}}
         method, url, headers, body = request.method, request.url, request.headers, request.body or None
         if self._direct is None:
-            built: httpx.Request = self._client.build_request(
-                method, url, content=body, headers=headers, extensions=extensions
-            )
-            return built
+            made = self._client.build_request(method, url, content=body, headers=headers, extensions=extensions)
+            return cast("httpx.Request", made)
         # httpx takes eight times as long to build a request, and most have the address and headers of the last one
         address, before, like = self._last
         if url != address or headers != before or like is None:
@@ -76,9 +74,7 @@ class _BaseReply:
         extensions = self._response.extensions
         if extensions.get("http_version") not in (b"HTTP/1.1", b"HTTP/1.0"):
             return
-        stream = extensions.get("network_stream")
-        raw = stream.get_extra_info("socket") if stream is not None else None
-        if raw is not None:
+        if (stream := extensions.get("network_stream")) is not None and (raw := stream.get_extra_info("socket")):
             with suppress(OSError):
                 raw.shutdown(socket.SHUT_RDWR)
 

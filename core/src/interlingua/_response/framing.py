@@ -248,14 +248,12 @@ class Framer(Protocol):
         Written as a generator, it delivers the chunks before a broken one; its exceptions become
         MalformedResponseError.
         """
-        ...
 
     def close(self) -> Iterable[WireChunk]:
         """Return the last chunks after the normal end of the body; not called if the connection broke.
 
         An exception because the body ended within a chunk becomes a StreamInterruptedError.
         """
-        ...
 
 
 _FRAMERS: dict[str, Callable[[int], Framer]] = {"sse": SseFramer, "ndjson": NdjsonFramer}
