@@ -212,8 +212,8 @@ BINARY = (
                 change=equal_calls),
     Mutant("a signature made without the key", "C43", {"connection": _signing(lambda _settings: "fixed")}),
     Mutant("a tool forced by its name, undeclared", "C19", in_capabilities(supports_named_tool_choice=False)),
-    Mutant("forcing a tool by its name declared without a cassette", "C51", in_capabilities(
-        supports_named_tool_choice=True), "ollama"),
+    Mutant("video declared without a cassette on another wire", "C51", in_capabilities(
+        supports_video=True), "ollama"),
     Mutant("citations declared and not sent back", "C59", {"to_wire": _uncited}),
     Mutant("google: the model read wrongly from the path", "C44", {"connection": _first_letter}, "google"),
 )  # fmt: skip
