@@ -103,6 +103,5 @@ def test_the_example_keeps_the_contract(example: ModuleType) -> None:
 
     assert not broken
     not_looked = {result.rule.number for result in report.results} - looked
-    assert not_looked <= {"C48", "C49", "C50"} | {
-        f"C{number}" for number in range(60, 68)
-    }  # not installed; serves nothing
+    not_installed, serves_nothing = {"C48", "C49", "C50"}, {*(f"C{number}" for number in range(60, 68)), "C86", "C87"}
+    assert not_looked <= not_installed | serves_nothing | {"C85"}  # its streams do not number their calls

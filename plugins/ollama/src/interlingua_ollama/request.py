@@ -73,7 +73,7 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
 
 
 def _demanded(tools: Sequence[ToolDefinition], options: RequestOptions, losses: list[Loss]) -> Sequence[ToolDefinition]:
-    """Return the tools to offer; if a call is demanded, their descriptions say so, because settings change no message.
+    """Return the tools to offer; a demanded call is stated in their descriptions, since options change no message.
 
     Raises:
         CapabilityError: a call is demanded and there are no tools.
