@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from interlingua._response.decode import StreamDecoder
+from interlingua._response.framing import SseFramer
 from interlingua.errors import CallerError, PluginError
-from interlingua.plugins import Registry, RequestContext, SseFramer, WireRequest, build_request
+from interlingua.plugins import Registry, RequestContext, WireRequest, build_request
 from interlingua.types import (
     BlockEnd,
     Message,
