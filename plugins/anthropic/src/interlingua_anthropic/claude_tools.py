@@ -233,14 +233,18 @@ def fit_citations(messages: Sequence[Message], losses: list[Loss], *, answer_sch
 
     The service refuses them on some documents only, and beside an answer's schema.
     """
-    cited = {block.cite for message in messages for block in _documents(message)}
+    cited: set[bool] = set()
+    for message in messages:  # plain loops: every request of a conversation comes by here
+        for block in message.content:
+            kind = type(block)
+            if kind is DocumentBlock or kind is ToolResultBlock:
+                cited.update(document.cite for document in _documents(block))
     if True not in cited or (cited == {True} and not answer_schema):
         return messages
     reason = _NOT_BESIDE if answer_schema else _ALL_OR_NONE
     made = []
     for at, message in enumerate(messages):
-        changed = [block for block in _documents(message) if block.cite is answer_schema]
-        if changed:
+        if any(document.cite is answer_schema for block in message.content for document in _documents(block)):
             losses.append(message_loss(at, reason, message.id, block_type="document"))
             content = [_with_cite(block, cite=not answer_schema) for block in message.content]
             made.append(attrs.evolve(message, content=content))
@@ -249,11 +253,11 @@ def fit_citations(messages: Sequence[Message], losses: list[Loss], *, answer_sch
     return made
 
 
-def _documents(message: Message) -> Iterator[DocumentBlock]:
-    for block in message.content:
-        for part in block.content if type(block) is ToolResultBlock else (block,):
-            if type(part) is DocumentBlock:
-                yield part
+def _documents(block: Any) -> Iterator[DocumentBlock]:
+    """Yield the documents of a block: itself, or those in a result."""
+    for part in block.content if type(block) is ToolResultBlock else (block,):
+        if type(part) is DocumentBlock:
+            yield part
 
 
 def _with_cite(block: Any, *, cite: bool) -> Any:
