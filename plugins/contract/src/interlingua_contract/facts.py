@@ -1,7 +1,7 @@
 """Facts about a wire that no code can know: where options go, what counts mean, which words end an answer.
 
-Each is read from a plugin as it behaves (`observe_facts`), checked by its author against the service's documentation,
-and kept in `facts.toml` beside the cassettes. The rules then compare the plugin with that file.
+Each is read from a plugin as it behaves (`observe_facts`) and kept in `facts.toml` beside the cassettes; its author
+checks it against the service's documentation. The rules then compare the plugin with that file.
 """
 
 from __future__ import annotations
@@ -27,6 +27,10 @@ from interlingua_contract.subject import Aim, Subject
 
 FACTS_FILE = "facts.toml"
 UNUSED = "unused"
+_HEADER = (
+    "# How the plugin behaves on this wire; check each row against the service's documentation"
+    " (`interlingua check KEY --facts`)."
+)
 _OTHER = "other"  # a word that the service does not use
 Facts = dict[str, dict[str, dict[str, str]]]
 """Table (`options`, `blocks`, `usage`, `stops`) -> API -> row -> fact; alternatives of models are joined by ` | `."""
@@ -113,7 +117,7 @@ def _add(rows: dict[str, str], name: str, fact: str) -> None:
 
 def write_facts(facts: Facts) -> str:
     """Write facts as TOML."""
-    lines = ["# Facts of this wire, checked against its documentation; `interlingua check KEY --facts` prints them."]
+    lines = [_HEADER]
     for table, apis in facts.items():
         for api, rows in apis.items():
             lines += ["", f"[{table}.{api}]"]
