@@ -264,7 +264,7 @@ class Crossing:
 
 
 def _option_rows(written: WrittenRequest) -> set[tuple[str, str]]:
-    """Return the options that the ledger names; a field may change together with the row that says so."""
+    """Return the options that the ledger names; a field may change together with a row that reports it."""
     return {(loss.path, loss.reason) for loss in written.request.losses if loss.path.startswith("options.")}
 
 
