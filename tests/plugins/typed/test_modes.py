@@ -64,7 +64,7 @@ def test_the_mode_is_the_first_that_the_service_takes(model: str) -> None:
 
 @pytest.mark.parametrize(
     ("model", "mode"),
-    [(model, ASKED[at % 3]) for at, model in enumerate(MODES)] if not FULL else product(MODES, ASKED),
+    [(model, ASKED[at % 3]) for at, model in enumerate(MODES)] if not FULL else list(product(MODES, ASKED)),
 )
 def test_every_request_is_one_that_the_sdk_and_the_linter_take(model: str, mode: Any) -> None:
     key = model.partition(":")[0]
