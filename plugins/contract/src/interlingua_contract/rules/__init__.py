@@ -13,6 +13,7 @@ from interlingua_contract.rules import (
     evidence,
     facts,
     faults,
+    independence,
     installation,
     losses,
     lossless_response,
@@ -33,7 +34,7 @@ __all__ = ["ALL"]
 _MODULES = (  # imported because each registers its rules
     requests, processes, prefix, tool_calls, ordering, content, losses, replay_state, options, stream_parity,
     lossless_response, faults, declared, answer_metadata, errors, evidence, cassettes, installation, serving, facts,
-    served_requests, auxiliary,
+    served_requests, auxiliary, independence,
 )  # fmt: skip
 
 ALL: tuple[ContractRule, ...] = tuple(RULES[number] for number in sorted(RULES))

@@ -21,6 +21,7 @@ from interlingua.errors import InterlinguaError
 from interlingua.plugins import ConnectionSettings, Registry
 from interlingua.types import Message, RequestOptions, system, tool_result, user
 from interlingua_contract.guard import record_warnings
+from interlingua_contract.hook_calls import first_difference, hook_calls, some_exchanges
 from interlingua_contract.rule import NotApplicable, RuleFinding, rule
 from interlingua_contract.scenes import assistant_turn, call, offered_tools
 from interlingua_contract.subject import Aim, Quirks, Subject
@@ -38,19 +39,16 @@ _LOCALE = {"TZ": "Asia/Tokyo", "LANG": "tr_TR.UTF-8", "LC_ALL": "C", "USER": "co
 
 @rule(
     "C58",
-    "Another process writes the same bytes: nothing depends on the interpreter's hash seed.",
+    "Another process writes and reads the same: nothing depends on the interpreter's hash seed.",
     source="format.md, Identity; hook to_wire",
     fix="""Do not iterate over a set, and do not write `hash()` or `id()`: Python orders sets of strings differently
     in each process. Use a dict or a list; `dict.fromkeys` removes duplicates in order. Otherwise a session that
     another process resumes loses its cached prefix.""",
 )
 def other_processes_write_the_same(subject: Subject) -> Iterator[RuleFinding]:
-    """One conversation with tools for each aim, in this interpreter and in two with other seeds."""
-    mine = _digests(subject)
+    """One conversation with tools for each aim, and calls of every hook, in two interpreters with other seeds."""
     for seed in ("1", "2"):
-        for name, digest in _probed(subject)[seed].items():
-            if mine.get(name) != digest:
-                yield RuleFinding(f"with PYTHONHASHSEED={seed} the request is another", name)
+        yield from _differences(subject, seed, f"with PYTHONHASHSEED={seed} it is another")
 
 
 @rule(
@@ -62,22 +60,33 @@ def other_processes_write_the_same(subject: Subject) -> Iterator[RuleFinding]:
     or organisation, and tests and `settings=` of a client cannot change it.""",
 )
 def other_environments_change_nothing(subject: Subject) -> Iterator[RuleFinding]:
-    """Requests, connection and declarations in a process in which each variable that the plugin names has a value."""
+    """The same in a process in which each variable that the plugin names has a value."""
+    why = "with other environment variables, in another folder and time zone, it is another"
+    yield from _differences(subject, "environment", why)
+
+
+def _differences(subject: Subject, process: str, why: str) -> Iterator[RuleFinding]:
+    """Compare the results of another process with those of this one, and show where they differ."""
+    found = _probed(subject)[process]
     mine = _digests(subject)
-    for name, digest in _probed(subject)["environment"].items():
+    for name, digest in found["digests"].items():
         if mine.get(name) != digest:
-            yield RuleFinding("with other environment variables, in another folder and time zone, it is another", name)
+            yield RuleFinding(why, name)
+    results = {one.name: one for one in hook_calls(subject)} if found["results"] else {}
+    for name, text in found["results"].items():
+        expected, got = first_difference(results[name].result(), text)
+        yield RuleFinding(f"{why}: expected …{expected}…, found …{got}…", name)
 
 
-def _probed(subject: Subject) -> dict[str, dict[str, str]]:
-    """Return the digests of three other processes: with two hash seeds, and with another environment; run once."""
-    done: dict[str, dict[str, str]] | None = vars(subject).get("_probed")
+def _probed(subject: Subject) -> dict[str, dict[str, dict[str, str]]]:
+    """Return the results of three other processes: with two hash seeds, and with another environment; run once."""
+    done: dict[str, dict[str, dict[str, str]]] | None = vars(subject).get("_probed")
     if done is None:
         done = vars(subject)["_probed"] = _run_probes(subject)
     return done
 
 
-def _run_probes(subject: Subject) -> dict[str, dict[str, str]]:
+def _run_probes(subject: Subject) -> dict[str, dict[str, dict[str, str]]]:
     work = json.dumps(_work(subject))
     usual = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, map(os.path.abspath, sys.path)))}
     usual.pop("INTERLINGUA_PLUGINS", None)  # the registry has them already
@@ -132,6 +141,8 @@ def _work(subject: Subject) -> dict[str, Any]:
         "installed": bool(registry.entry_points("interlingua.providers")),
         "aims": [[aim.api, aim.model] for aim in subject.aims],
         "connection": dict(subject.quirks.connection),
+        "exchanges": base64.b64encode(pickle.dumps(some_exchanges(subject))).decode(),
+        "results": {one.name: _digest(one.result()) for one in hook_calls(subject)},
     }
 
 
@@ -175,7 +186,12 @@ def run_probe(work: str) -> str:
     for api, model in wanted["aims"]:
         declared = subject.provider.capabilities(model, RequestOptions(model=model, api=api))
         aims.append(subject.aim(api, model, declared))
-    return json.dumps(_digests(subject, aims))
+    vars(subject)["aims"] = tuple(aims)
+    vars(subject)["exchanges"] = tuple(pickle.loads(base64.b64decode(wanted["exchanges"])))  # noqa: S301  our own
+    digests = _digests(subject, aims)  # first, as in the other process
+    calls = [(one.name, one.result()) for one in hook_calls(subject) if one.name in wanted["results"]]
+    different = {name: result for name, result in calls if _digest(result) != wanted["results"][name]}
+    return json.dumps({"digests": digests, "results": different})
 
 
 def _digests(subject: Subject, aims: list[Aim] | None = None) -> dict[str, str]:

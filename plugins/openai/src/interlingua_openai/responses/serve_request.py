@@ -236,7 +236,7 @@ class _Items:
         self._context = context
         self._losses = losses
         self._origin = Origin(context.provider, context.api, model)
-        self._reading = RequestContext(origin=self._origin)
+        self._reading = RequestContext(origin=self._origin, message_id=context.answer_id, clock=context.clock)
         self._time = datetime.fromtimestamp(0, UTC)
         self._calls: dict[str, str] = {}
         self._answer: list[dict[str, Any]] = []

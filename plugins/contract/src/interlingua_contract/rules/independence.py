@@ -1,0 +1,120 @@
+"""Rules that a hook's result depends on its arguments alone: not on earlier calls, on threads, or on other users."""
+
+from __future__ import annotations
+
+import random
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+
+from interlingua_contract.guard import watch_side_effects
+from interlingua_contract.hook_calls import HookCall, describe, first_difference, hook_calls
+from interlingua_contract.rule import RuleFinding, rule
+from interlingua_contract.subject import Subject
+
+_MOST = 5
+"""Findings after which a rule stops."""
+
+
+@rule(
+    "C91",
+    "Every hook returns the same for the same arguments, whatever was written, read or failed before it.",
+    source="hooks to_wire, stream_response and connection",
+    fix="""Keep nothing in the plugin or in a module that one call leaves for another: no buffer of a stream, no last
+    error, no state of thinking, no key or address of a user, no counter. If results are kept for speed, their key
+    needs everything that they depend on, and what is returned must be a new object that nobody changes later.""",
+)
+def results_depend_on_arguments_alone(subject: Subject) -> Iterator[RuleFinding]:
+    """Calls of every hook for two users in four orders; their results, looked at again at the end."""
+    calls = hook_calls(subject)
+    expected: dict[str, str] = {}
+    returned: list[tuple[str, str, object]] = []
+    for one in calls:
+        expected[one.name] = one.result()
+    found = 0
+    for how, order in _orders(calls, subject.seed):
+        for one in order:
+            got = one.result()
+            if got != expected[one.name]:
+                yield _finding(one.name, f"{how} it is another", expected[one.name], got)
+                found += 1
+                if found == _MOST:
+                    return
+    for one in calls:
+        with suppress(Exception):  # failures were compared above
+            value = one.make()
+            returned.append((one.name, describe(value), value))
+    for name, before, value in returned:
+        if (now := describe(value)) != before:
+            yield _finding(name, "after later calls the returned object is another", before, now)
+            return
+
+
+def _finding(name: str, how: str, expected: str, got: str) -> RuleFinding:
+    before, after = first_difference(expected, got)
+    return RuleFinding(f"{how}: expected …{before}…, found …{after}…", name)
+
+
+def _orders(calls: Sequence[HookCall], seed: int) -> Iterator[tuple[str, list[HookCall]]]:
+    yield "called again in the same order", list(calls)
+    yield "called in the reverse order", list(reversed(calls))
+    mixed = list(calls)
+    random.Random(seed).shuffle(mixed)  # noqa: S311  no secret
+    yield "called in another order", mixed
+    yield "called twice in a row", [one for one in mixed for _ in range(2)]
+
+
+@rule(
+    "C92",
+    "Every hook returns the same in two threads at once.",
+    source="hooks to_wire and stream_response",
+    fix="""A client may be used by several threads. Use local variables, not attributes of the plugin or globals, even
+    for a short time, and change no process-wide setting, such as the locale, the decimal context or the seed of
+    `random`.""",
+)
+def threads_do_not_meet(subject: Subject) -> Iterator[RuleFinding]:
+    """Calls of every hook in two threads that change places often."""
+    calls = hook_calls(subject)
+    expected = {one.name: one.result() for one in calls}
+    wrong: list[RuleFinding] = []
+
+    def run(order: Sequence[HookCall]) -> None:
+        for one in order:
+            if (got := one.result()) != expected[one.name]:
+                wrong.append(_finding(one.name, "with another thread at work it is another", expected[one.name], got))
+
+    half = len(calls) // 2
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for other in (list(reversed(calls)), [*calls[half:], *calls[:half]]):
+            threads = [threading.Thread(target=run, args=(order,)) for order in (calls, other)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    yield from wrong[:_MOST]
+
+
+@rule(
+    "C93",
+    "No hook uses the clock, randomness, the environment, files or the process, in errors, signatures and counts too.",
+    source="hooks connection, from_wire_error and auxiliary_request",
+    fix="""Take the time from `RequestContext.clock`, `ServeContext.clock` and `HttpRequest.time`, ids from the context,
+    and the environment from `settings.environ`. An age or an expiry is core's to compute.""",
+)
+def every_hook_is_pure(subject: Subject) -> Iterator[RuleFinding]:
+    """Calls of every hook, watched; each was made before, so that modules are loaded and files are read."""
+    found = 0
+    for one in hook_calls(subject):
+        one.result()
+        with watch_side_effects() as seen:
+            one.result()
+        if seen:
+            yield RuleFinding(f"it uses {', '.join(sorted(seen))}", one.name)
+            found += 1
+            if found == _MOST:
+                return
