@@ -1,7 +1,7 @@
 """Refreshes prices and context sizes of every catalogue file from the package genai-prices.
 
 Run as `python -m tests.tools.refresh_models [--check] [name…]`; aliases, facts and capabilities are kept by hand and
-never touched.
+never touched, and models with a separate `pricing_version` come from another source.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ def catalogues(names: list[str]) -> dict[str, Path]:
     """Return the catalogue files by name: the plugin's folder, or the preset where one plugin serves several."""
     single = {path.parents[2].name: path for path in ROOT.glob("plugins/*/src/*/models.json")}
     found = single | {path.stem: path for path in ROOT.glob("plugins/*/src/*/models/*.json")}
+    found |= {f"{path.parents[2].name}-tuned": path for path in ROOT.glob("plugins/*/src/*/fine_tuned.json")}
     if unknown := set(names) - set(found):
         raise SystemExit(f"no catalogue named {', '.join(sorted(unknown))}; there are {', '.join(sorted(found))}")
     return {name: found[name] for name in sorted(names or found)}
@@ -40,7 +41,7 @@ def refreshed(file: dict[str, Any], today: str) -> tuple[dict[str, Any], list[st
     provider = price_source.provider(file["source_provider"])
     models, changes, listed, repriced = [], [], set(), False
     for old in file["models"]:
-        new, known = _refreshed_model(old, provider)
+        new, known = _refreshed_model(old, provider, file.get("fine_tuned", False))
         listed |= {known}
         models.append(new)
         changed = [key for key in ("prices", "max_context_tokens") if new[key] != old.get(key)]
@@ -48,16 +49,18 @@ def refreshed(file: dict[str, Any], today: str) -> tuple[dict[str, Any], list[st
         repriced |= "prices" in changed
     source = f"{PACKAGE} {version(PACKAGE)} (MIT)"
     changes += [f"source {file.get('source')} -> {source}"] if file.get("source") != source else []
-    pricing_version = today if repriced else file["pricing_version"]
-    new_file = {"pricing_version": pricing_version, "source": source}
+    dated = today if repriced else file["pricing_version"].rpartition(" ")[2]
+    new_file = {"pricing_version": f"{PACKAGE} {version(PACKAGE)}, {dated}", "source": source}
     rest = {key: value for key, value in file.items() if key not in {*new_file, "models"}}
     left = sorted({model.id for model in provider.models} - listed)
     print(f"  in {PACKAGE} but not in this file: {', '.join(left) or 'nothing'}")
     return {**new_file, **rest, "models": models}, changes
 
 
-def _refreshed_model(old: dict[str, Any], provider: Any) -> tuple[dict[str, Any], str]:
-    known = price_source.find(provider, old["id"])
+def _refreshed_model(old: dict[str, Any], provider: Any, fine_tuned: bool) -> tuple[dict[str, Any], str]:
+    if "pricing_version" in old:  # from another source
+        return old, ""
+    known = price_source.find(provider, f"ft:{old['id']}" if fine_tuned else old["id"])
     context = (known.context_window if known else None) or old.get("max_context_tokens")
     new = {key: old[key] for key in HAND_KEPT if key in old}
     new |= {"max_context_tokens": context} | {key: old[key] for key in HAND_KEPT_TOO if key in old}

@@ -112,11 +112,7 @@ class Price(Rates):
 
     def rates(self, input_tokens: int) -> Rates:
         """Return the rates for a request of so many inclusive input tokens: of the highest tier passed, or the base."""
-        passed: Rates = self
-        for tier in self.tiers:
-            if input_tokens > tier.above_input_tokens:
-                passed = tier
-        return passed
+        return next((tier for tier in reversed(self.tiers) if input_tokens > tier.above_input_tokens), self)
 
 
 @validated
@@ -133,7 +129,7 @@ class ModelInfo:
         capabilities: overrides of the provider's default capabilities, by field name.
         facts: further facts that the plugin needs; each plugin documents its own keys.
         prices: dated list prices; empty if no price is known, which does not mean free.
-        pricing_version: version of the price data, stored with every cost computed from it.
+        pricing_version: source and date of the prices, stored with every cost computed from them.
         standard_service_tiers: names under which the provider reports its standard tier.
     """
 
@@ -178,16 +174,13 @@ class LazyPrices(Sequence[Price]):
     def __hash__(self) -> int:
         return hash(self._prices)
 
-    def __repr__(self) -> str:
-        return repr(self._prices)
-
 
 def load_catalogue(text: str | bytes) -> tuple[ModelInfo, ...]:
     """Read a plugin's models.json; the prices in it are read when first used.
 
     Args:
         text: an object with `models`, `pricing_version` and `standard_service_tiers`; each model has the fields of
-            ModelInfo, each price those of Price, with `from` for `since`.
+            ModelInfo, each price those of Price, with `from` for `since`. A model's own fields win.
 
     Raises:
         DecodeError: not JSON, or not of this shape; `path` is the JSON pointer of the fault. Faults inside
@@ -205,7 +198,7 @@ def load_catalogue(text: str | bytes) -> tuple[ModelInfo, ...]:
 
 
 def _read_model(row: Any, shared: dict[str, Any], path: str) -> ModelInfo:
-    fields = _make(dict[str, Any], row, path) | shared
+    fields = shared | _make(dict[str, Any], row, path)
     prices = fields.get("prices", [])
     if not isinstance(prices, list):
         raise DecodeError("prices are an array", path=f"{path}/prices")
@@ -231,7 +224,7 @@ def _make(cls: Callable[..., _T], row: Any, path: str) -> _T:
         raise DecodeError(f"wrong in a catalogue: {problem}", path=path + place) from error
 
 
-_DATED = re.compile(r"[-@](?:\d{8}|\d{4}-\d{2}-\d{2})\Z")
+_DATED = re.compile(r"(?:[-@](?:\d{8}|\d{4}-\d{2}-\d{2})|@default)\Z")
 
 
 def find_model(models: Iterable[ModelInfo], name: str) -> ModelInfo | None:
@@ -239,7 +232,8 @@ def find_model(models: Iterable[ModelInfo], name: str) -> ModelInfo | None:
 
     Args:
         models: a catalogue.
-        name: model name without the provider key; `-YYYYMMDD` and `-YYYY-MM-DD` (or with `@`) date a snapshot.
+        name: model name without the provider key; `-YYYYMMDD` and `-YYYY-MM-DD` (or with `@`) date a snapshot,
+            and `@default` is Vertex AI's undated one.
     """
     known, dated = tuple(models), _DATED.search(name)
     for wanted in (name, name[: dated.start()]) if dated else (name,):

@@ -27,11 +27,7 @@ class _UnknownCostError(Exception):
 def cost_of(usage: Usage, model: ModelInfo | None, at: datetime) -> Usage:
     """Return the usage with its cost, or with the reason why it has none.
 
-    Cached reads and cache writes are parts of the inclusive input and are billed once, at their own price; a part
-    that was not reported is billed with the input it belongs to. A class without its own price is billed at the price
-    of the class around it (one-hour writes as writes, cached parts as plain input), and a tier is chosen by inclusive
-    input and bills the whole request. Audio and extra units are billed at their own prices only; a part without
-    a price is not in the cost, and the note reports it: see format.md, Pricing.
+    The rules are in format.md, Pricing. A part without a price is not in the cost, and the note reports it.
 
     Args:
         usage: counts in tokens; the provider's tier in `service_tier`.

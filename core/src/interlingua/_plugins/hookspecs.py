@@ -123,6 +123,13 @@ class ProviderHooks:
         """Called by listings, aliases and pricing: return the catalogue, read without network access."""
 
     @hookspec(firstresult=True)
+    def model_info(self, model: str) -> ModelInfo | None:
+        """Called by pricing with any name of a model that the service takes: return the catalogue's entry.
+
+        Optional: without it, or if it returns None, core finds ids, aliases and dated snapshots. Pure.
+        """
+
+    @hookspec(firstresult=True)
     def auxiliary_request(self, kind: str, arguments: Mapping[str, Any]) -> WireRequest | None:
         """Called for requests that are not conversations; return None for a kind that is not offered.
 

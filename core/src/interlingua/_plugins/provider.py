@@ -131,8 +131,9 @@ class Provider:
         return self._catalogue
 
     def model(self, name: str) -> ModelInfo | None:
-        """Return the catalogue entry of a model name or alias, or None."""
-        return find_model(self.models(), name)
+        """Return the catalogue entry of a model by any of its names, or None."""
+        found: ModelInfo | None = self.call_hook("model_info", optional=True, model=name)
+        return found or find_model(self.models(), name)
 
     def connection(self, settings: ConnectionSettings) -> Connection:
         """Return how to reach the service; log a warning about options that the plugin did not read."""

@@ -6,6 +6,7 @@ import importlib
 import importlib.metadata
 import logging
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from threading import RLock
@@ -39,6 +40,7 @@ REQUIRED = ("capabilities", "to_wire", "from_wire_response", "stream_response", 
 
 _log = logging.getLogger(PROJECT)
 _PRESET_FORMAT = "chat-completions"
+_OF_THE_SERVICE = re.compile(r"\d|latest").search  # names that services take themselves, and that are sent as given
 _HELP = "install its distribution (pip install interlingua-<provider>), or configure a preset of that name"
 EntryPoints = Iterable[importlib.metadata.EntryPoint]
 
@@ -280,7 +282,7 @@ class Registry:
             model = self._aliases.get(model, model)
         if ":" in model:
             given = parse_model_id(model)
-            known = None if any(map(str.isdigit, given.name)) else self.provider(given.provider).model(given.name)
+            known = None if _OF_THE_SERVICE(given.name) else self.provider(given.provider).model(given.name)
             return ModelId(given.provider, known.id) if known and given.name in known.aliases else given
         for provider in self.providers():
             known = provider.model(model)

@@ -46,6 +46,11 @@ class _Azure:
         return models()
 
     @hookimpl
+    def model_info(self, model: str) -> ModelInfo | None:
+        found: ModelInfo | None = None if _is_claude(model) else _format(_OPENAI).model_info(model=model)
+        return found
+
+    @hookimpl
     def connection(self, settings: ConnectionSettings) -> Connection:
         return connection(settings)
 

@@ -93,6 +93,7 @@ _WITHOUT_SCHEMAS = ("anthropic.claude-3", "anthropic.claude-opus-4-1-", "anthrop
                     "anthropic.claude-sonnet-4-2", "amazon.", "meta.", "writer.", "cohere.", "ai21.")  # fmt: skip
 
 _ARN = re.compile(r"arn:aws[a-z-]*:(?:bedrock|sagemaker):(?P<region>[a-z0-9-]*):[^:]*:(?P<rest>.+)").fullmatch
+_DATE = re.compile(r"-\d{8}\Z")
 _VERSION = re.compile(r"(-v\d+)?(:\d+)*$")
 _GEOGRAPHY = re.compile(r"(?:global|us-gov|us|eu|apac|jp|au|ca|in)\.(?=[a-z0-9-]+\.)").match
 
@@ -125,12 +126,19 @@ def plain_name(name: str) -> str:
 
 @cache
 def model_of(name: str) -> ModelInfo | None:
-    """Return the model of a name, of any geography; None if it is not listed."""
+    """Return the model of a name, of any geography, version and date; None if it is not listed.
+
+    A name of the global endpoint has its own prices, lower than those of a region.
+    """
     found = find_model(models(), name)
     if found is not None:
         return found
-    plain = plain_name(name)
-    return next((model for model in models() if plain_name(model.id) == plain), None)
+    plain, wide = plain_name(name), "global." in name
+    for wanted in (plain, _DATE.sub("", plain)):
+        same = [model for model in models() if plain_name(model.id) == wanted]
+        if same:
+            return next((model for model in same if model.id.startswith("global.") == wide), same[0])
+    return None
 
 
 @cache

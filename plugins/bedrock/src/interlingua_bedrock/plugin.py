@@ -65,6 +65,10 @@ class _Bedrock:
         return models.models()
 
     @hookimpl
+    def model_info(self, model: str) -> ModelInfo | None:
+        return models.model_of(model)
+
+    @hookimpl
     def connection(self, settings: ConnectionSettings) -> Connection:
         return connection(settings)
 

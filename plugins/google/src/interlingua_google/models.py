@@ -54,6 +54,7 @@ DEFAULTS = ModelCapabilities(
 )
 # Limit on media of the models listed (WIRE.md, Parts).
 _MEDIA = {"max_images": 3600}
+_PREVIEW = re.compile(r"-(?:preview(?:-\d{2}-\d{2,4})?|\d{3})\Z")  # `-preview`, `-preview-09-2025`, `-001`
 _generation = re.compile(r"gemini-(\d+)").search
 
 
@@ -65,8 +66,9 @@ def models() -> tuple[ModelInfo, ...]:
 
 @cache
 def model_of(name: str) -> ModelInfo | None:
-    """Return the model of a name, alias or dated snapshot; None if it is not listed."""
-    return find_model(models(), _bare(name))
+    """Return the model of a name, alias, preview or snapshot; None if it is not listed."""
+    bare = name.removeprefix("models/")
+    return find_model(models(), bare) or find_model(models(), _PREVIEW.sub("", bare))
 
 
 @cache
@@ -108,7 +110,3 @@ def facts_of(name: str) -> FrozenDict:
 def is_signed(name: str) -> bool:
     """Return True when a call of the current turn must carry a signature (third generation and later)."""
     return (generation_of(name) or 0) >= 3
-
-
-def _bare(name: str) -> str:
-    return name.removeprefix("models/")

@@ -56,6 +56,10 @@ class _Google:
         return models.models()
 
     @hookimpl
+    def model_info(self, model: str) -> ModelInfo | None:
+        return models.model_of(model)
+
+    @hookimpl
     def connection(self, settings: ConnectionSettings) -> Connection:
         return connection(settings)
 

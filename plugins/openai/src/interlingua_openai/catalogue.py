@@ -94,8 +94,25 @@ def models() -> tuple[ModelInfo, ...]:
 
 @cache
 def model_of(name: str) -> ModelInfo | None:
-    """Return the catalogue's entry for a name, alias or dated snapshot."""
-    return find_model(models(), name)
+    """Return the catalogue's entry for a name, alias or dated snapshot.
+
+    A fine-tuned model (`ft:<model>:<organisation>:…`) is its base model with separate prices, if any are known.
+    """
+    if not name.startswith("ft:"):
+        return find_model(models(), name)
+    tuned = name.split(":")[1]
+    base = find_model(models(), tuned)
+    if base is None:
+        return None
+    own = find_model(_fine_tuned(), tuned)
+    unpriced = attrs.evolve(base, id=f"ft:{base.id}", aliases=(), prices=())
+    return unpriced if own is None else attrs.evolve(unpriced, prices=own.prices, pricing_version=own.pricing_version)
+
+
+@cache
+def _fine_tuned() -> tuple[ModelInfo, ...]:
+    """Return the prices of fine-tuned models, by the model that they were made of."""
+    return load_catalogue(files(__package__).joinpath("fine_tuned.json").read_bytes())
 
 
 def facts_of(name: str) -> FrozenDict:

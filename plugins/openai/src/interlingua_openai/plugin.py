@@ -54,6 +54,12 @@ class _OpenAI:
         return models()
 
     @hookimpl
+    def model_info(self, model: str) -> ModelInfo | None:
+        from interlingua_openai.catalogue import model_of
+
+        return model_of(model)
+
+    @hookimpl
     def connection(self, settings: ConnectionSettings) -> Connection:
         """Options `organization` and `project`, or else OPENAI_ORG_ID and OPENAI_PROJECT_ID, become headers."""
         from interlingua.plugins import BatchLimits, Connection, bearer_auth

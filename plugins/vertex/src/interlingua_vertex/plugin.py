@@ -48,6 +48,11 @@ class _Vertex:
         return models()
 
     @hookimpl
+    def model_info(self, model: str) -> ModelInfo | None:
+        found: ModelInfo | None = None if _is_claude(model) else _format(_GOOGLE).model_info(model=model)
+        return found
+
+    @hookimpl
     def connection(self, settings: ConnectionSettings) -> Connection:
         return connection(settings)
 

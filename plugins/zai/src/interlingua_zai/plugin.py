@@ -22,7 +22,7 @@ from interlingua.plugins import (
 from interlingua.types import Message, ModelCapabilities, RequestOptions, ToolDefinition
 from interlingua_chat_completions.dialect import API, ENDPOINT
 from interlingua_chat_completions.provider import ChatProvider, wire_rules
-from interlingua_zai.dialect import capabilities_for, dialect_of, facts_of, models
+from interlingua_zai.dialect import capabilities_for, dialect_of, facts_of, find_listed, models
 
 _HOSTS = {"international": "https://api.z.ai", "china": "https://open.bigmodel.cn"}
 _PATHS = {"standard": "/api/paas/v4", "coding": "/api/coding/paas/v4"}  # the second one is recorded
@@ -39,6 +39,10 @@ class _Zai(ChatProvider):
     @hookimpl
     def models(self) -> Sequence[ModelInfo]:
         return models()
+
+    @hookimpl
+    def model_info(self, model: str) -> ModelInfo | None:
+        return find_listed(model)
 
     @hookimpl
     def connection(self, settings: ConnectionSettings) -> Connection:

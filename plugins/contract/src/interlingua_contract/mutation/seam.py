@@ -265,6 +265,12 @@ class Seam:
         return found and self._pass("models", tuple(found))
 
     @hookimpl(wrapper=True)
+    def model_info(self) -> Generator[None, Any, Any]:
+        """Wrap the hook."""
+        found = yield
+        return found and self._pass("model_info", found)
+
+    @hookimpl(wrapper=True)
     def estimate_input_tokens(self) -> Generator[None, Any, Any]:
         """Wrap the hook."""
         return self._pass("estimate_input_tokens", (yield))
