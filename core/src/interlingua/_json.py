@@ -56,6 +56,10 @@ def _loads_slow(data: bytes | str) -> Any:
         return json.loads(text, parse_constant=_no_constant, parse_float=_finite)
     except RecursionError as error:
         raise ValueError("JSON nested too deeply") from error
+    except ValueError as error:
+        if "int_max_str_digits" in str(error):  # as Python calls its limit
+            raise ValueError("a number of more than 4,300 digits") from None
+        raise
 
 
 def _no_constant(name: str) -> NoReturn:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import socket
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, suppress
+from functools import partial
 from inspect import iscoroutinefunction
 from typing import Any, NoReturn, cast
 
 import httpx
 
-from interlingua._http.joining import AsyncJoiningBackend, JoiningBackend
+from interlingua._http.joining import AsyncJoiningBackend, JoiningBackend, ReadLimit
 from interlingua.errors import CallerError
 from interlingua.transport import HttpRequest, TimeLimits, bad_header, connection_failed, transport_closed, unsendable
 
@@ -36,7 +38,8 @@ class _Base:
         extensions = None
         if limits.timeout is not None:
             connect, first = limits.connect, limits.first_byte
-            extensions = {"timeout": {"connect": connect, "pool": connect, "write": first, "read": first}}
+            read = None if first is None else ReadLimit.of(partial(_left_until, time.monotonic() + first))
+            extensions = {"timeout": {"connect": connect, "pool": connect, "write": first, "read": read}}
         method, url, headers, body = request.method, request.url, request.headers, request.body or None
         if self._direct is None:
             made = self._client.build_request(method, url, content=body, headers=headers, extensions=extensions)
@@ -65,8 +68,10 @@ class _BaseReply:
 
     def _begin(self) -> Any:
         """Return the body as it was sent; httpx reads the limits again when it begins."""
-        if self._limits.timeout is not None:
-            self._request.extensions["timeout"]["read"] = self._limits.between_chunks
+        limits = self._limits
+        if limits.timeout is not None:
+            shortened = None if limits.timeout.total is None else ReadLimit.of(lambda: limits.between_chunks or 0.0)
+            self._request.extensions["timeout"]["read"] = shortened or limits.between_chunks
         return self._response.stream
 
     def abort(self) -> None:
@@ -194,6 +199,10 @@ def _join_chunks(new_client: Any, backend: Any) -> Any:
         if hasattr(pool, "_network_backend"):
             pool._network_backend = backend
     return client
+
+
+def _left_until(end: float) -> float:
+    return end - time.monotonic()
 
 
 def _raise_typed(error: Exception, limits: TimeLimits, url: str | None = None) -> NoReturn:

@@ -10,7 +10,8 @@ way.
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Self
 
 import httpcore
 
@@ -141,6 +142,31 @@ class _Sizes(dict[bytes, int]):
         return size
 
 
+class ReadLimit(float):
+    """A limit of seconds that is computed when a read begins; httpcore passes the same object to every read.
+
+    Without it a head, or a body of few bytes at a time, might take the whole limit for each byte.
+    """
+
+    seconds: Callable[[], float]
+
+    @classmethod
+    def of(cls, seconds: Callable[[], float]) -> Self:
+        """Make a limit from the function that returns the seconds that are left."""
+        made = cls(seconds())
+        made.seconds = seconds
+        return made
+
+
+def _seconds_of(limit: float | None) -> float | None:
+    if type(limit) is not ReadLimit:
+        return limit
+    left = limit.seconds()
+    if left <= 0:
+        raise httpcore.ReadTimeout("the limit was used up by earlier reads")
+    return left
+
+
 class _Stream:
     """A blocking stream of httpcore whose chunks are joined."""
 
@@ -150,7 +176,7 @@ class _Stream:
         self.write, self.close, self.get_extra_info = inner.write, inner.close, inner.get_extra_info
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        return self._feed(self._inner.read(max_bytes, timeout))
+        return self._feed(self._inner.read(max_bytes, _seconds_of(timeout)))
 
     def start_tls(self, *arguments: Any, **named: Any) -> Any:
         return _Stream(self._inner.start_tls(*arguments, **named))
@@ -170,7 +196,7 @@ class _AsyncStream:
         self.write, self.aclose, self.get_extra_info = inner.write, inner.aclose, inner.get_extra_info
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        return self._feed(await self._inner.read(max_bytes, timeout))
+        return self._feed(await self._inner.read(max_bytes, _seconds_of(timeout)))
 
     async def start_tls(self, *arguments: Any, **named: Any) -> Any:
         return _AsyncStream(await self._inner.start_tls(*arguments, **named))

@@ -66,6 +66,17 @@ def describe_html(response: WireResponse) -> str | None:
     return f"an HTML page{f' ({title})' if title else ''} instead of an answer{hint}"
 
 
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*+"', re.S)
+
+
+def is_cut_off(body: bytes) -> bool:
+    """Return True if a body is empty, or JSON that ends within a string, an array or an object."""
+    rest = _STRING.sub(b"", body.strip())
+    if rest[:1] not in (b"{", b"["):
+        return not rest
+    return b'"' in rest or sum(map(rest.count, b"{[")) > sum(map(rest.count, b"}]"))
+
+
 def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
     """Return `retry-after-ms` or `retry-after` (seconds or an HTTP date) in seconds; None if absent or unreadable."""
     for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):

@@ -10,13 +10,13 @@ from typing import Any
 import attrs
 
 from interlingua._catalogue import ModelInfo
-from interlingua._plugins.errors import retry_after
+from interlingua._plugins.errors import is_cut_off, retry_after
 from interlingua._plugins.registry import InstrumentedWork, Registry
 from interlingua._plugins.wire import WireResponse
 from interlingua._pricing import cost_fields
 from interlingua._request.prepare import RequestDraft
 from interlingua._values import replace
-from interlingua.errors import InterlinguaError, RejectedAnswerError
+from interlingua.errors import InterlinguaError, MalformedResponseError, RejectedAnswerError
 from interlingua.types.blocks import ToolUseBlock
 from interlingua.types.messages import Message, MessageStatus
 
@@ -69,6 +69,8 @@ class AnswerFinalizer:
         try:
             message = provider.from_wire_response(response, context)
         except InterlinguaError as error:
+            # a body that was cut off may be whole the next time, as a stream may
+            error.retryable = error.retryable or (type(error) is MalformedResponseError and is_cut_off(response.body))
             add_response_headers(error, response.headers, self.request_id_headers)
             raise
         message = self.finalize(message, arrived)

@@ -13,10 +13,10 @@ from interlingua_chat_completions.errors import error_in, from_wire_error_body
 from interlingua_chat_completions.response import ChatAnswerReader
 
 
-async def stream_response(  # noqa: C901, PLR0912  the hot path: a call per chunk would be a third of its cost
+async def stream_response(  # noqa: C901, PLR0912, PLR0915  the hot path: a call per chunk would be a third of its cost
     source: AsyncIterator[WireChunk], context: RequestContext, dialect: Dialect
 ) -> AsyncIterator[StreamEvent]:
-    """Translate chunks; without a finish reason or `[DONE]` the message is incomplete.
+    """Translate chunks; without a finish reason, or content and `[DONE]`, the message is incomplete.
 
     Raises:
         MalformedResponseError: a chunk is not JSON.
@@ -81,5 +81,6 @@ async def stream_response(  # noqa: C901, PLR0912  the hot path: a call per chun
                 yield event
             yield ErrorEvent(error=failure)
             return
-    for event in reader.end(complete=done or reader.finish is not None):
+    has_content = bool(reader.has_text or reader.has_refusal or thoughts or reader.calls.calls)
+    for event in reader.end(complete=reader.finish is not None or (done and has_content)):
         yield event

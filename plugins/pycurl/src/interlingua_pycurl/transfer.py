@@ -41,6 +41,7 @@ class Transfer:
         self._sockets: dict[int, int] = {}
         self._due: float | None = None  # when libcurl must run even if no socket is ready
         self._lines: list[bytes] = []
+        self._has_head = False
         self._data: list[bytes] = []
         self._ended = False
         self._failure: Failure | None = None
@@ -60,7 +61,7 @@ class Transfer:
         Raises:
             Failure: an option cannot be set; `number` is the option's.
         """
-        self._lines, self._data, self._ended, self._failure = [], [], False, None
+        self._lines, self._data, self._has_head, self._ended, self._failure = [], [], False, False, None
         easy = self._easy
         easy.reset()
         for number, value in options.items():
@@ -68,7 +69,7 @@ class Transfer:
                 easy.setopt(number, value)
             except (pycurl.error, TypeError, ValueError) as error:
                 raise Failure(number, str(error)) from None
-        easy.setopt(pycurl.HEADERFUNCTION, self._lines.append)
+        easy.setopt(pycurl.HEADERFUNCTION, self._take_line)
         easy.setopt(pycurl.WRITEFUNCTION, self._data.append)
         self._multi.add_handle(easy)
 
@@ -122,6 +123,15 @@ class Transfer:
             await self._wait_async(end)
         return head
 
+    def _take_line(self, line: bytes) -> None:
+        """Take a line of a head, or of the trailers behind a body, which are not kept."""
+        if line.startswith(b"HTTP/"):
+            self._lines, self._has_head = [line], False
+        elif not line.strip():
+            self._has_head = True
+        elif not self._has_head:
+            self._lines.append(line)
+
     def _take(self) -> bytes | None:
         """Return the data that has arrived, b"" if nothing has, None at the end."""
         if not self._data:
@@ -135,10 +145,8 @@ class Transfer:
 
     def _take_head(self) -> list[bytes]:
         """Return the head of the final answer once it is complete; not that of an interim answer or of a proxy."""
-        lines = self._lines
-        if lines and lines[-1] == b"\r\n" and self._easy.getinfo(pycurl.RESPONSE_CODE) >= 200:
-            start = max(at for at, line in enumerate(lines) if line.startswith(b"HTTP/"))
-            return lines[start:-1]
+        if self._has_head and self._easy.getinfo(pycurl.RESPONSE_CODE) >= 200:
+            return self._lines
         if self._ended:
             self._raise_failure()
             raise Failure(pycurl.E_GOT_NOTHING, "the answer has no head")
@@ -158,7 +166,7 @@ class Transfer:
             _, running = self._multi.socket_action(pycurl.SOCKET_TIMEOUT, 0)
         if not running:
             _, _, failed = self._multi.info_read()
-            self._failure = Failure(failed[0][1], failed[0][2]) if failed else None
+            self._failure = Failure(failed[0][1], failed[0][2] or _name_of(failed[0][1])) if failed else None
             self._ended = True
 
     def _left(self, end: float | None) -> float | None:
@@ -216,6 +224,12 @@ class Transfer:
                 if what & _WRITE:
                     loop.remove_writer(number)
         self._run(dict.fromkeys(ready))
+
+
+def _name_of(number: int) -> str:
+    """Return the name of an error for which libcurl has no text."""
+    names = [name for name, value in vars(pycurl).items() if name.startswith("E_") and value == number]
+    return f"libcurl's error {number}" + (f", {names[0]}" if names else "")
 
 
 async def _wait_in_tasks(sockets: Mapping[int, int], seconds: float | None) -> list[int]:
