@@ -123,6 +123,7 @@ class ModelInfo:
     Attributes:
         id: the provider's own id, without the provider key.
         aliases: other names of the same model.
+        maker: key of the provider whose own model this is, if this one hosts it; its bare name means that one.
         api: the API that this model must be called with, or None for the provider's default.
         max_context_tokens: context window in tokens, or None if unknown.
         max_output_tokens: maximum number of tokens of one answer, or None if unknown.
@@ -135,6 +136,7 @@ class ModelInfo:
 
     id: str
     aliases: tuple[str, ...] = ()
+    maker: str | None = None
     api: str | None = None
     max_context_tokens: int | None = None
     max_output_tokens: int | None = None
@@ -233,7 +235,7 @@ def find_model(models: Iterable[ModelInfo], name: str) -> ModelInfo | None:
     Args:
         models: a catalogue.
         name: model name without the provider key; `-YYYYMMDD` and `-YYYY-MM-DD` (or with `@`) date a snapshot,
-            and `@default` is Vertex AI's undated one.
+            and `@default` is the undated one.
     """
     known, dated = tuple(models), _DATED.search(name)
     for wanted in (name, name[: dated.start()]) if dated else (name,):

@@ -15,6 +15,7 @@ from typing import Any
 import attrs
 import pluggy
 
+from interlingua._catalogue import ModelInfo
 from interlingua._ids import ModelId, parse_model_id
 from interlingua._json import EMPTY
 from interlingua._plugins.contract import adapt, check_contract
@@ -269,10 +270,12 @@ class Registry:
     def resolve(self, model: str | ModelId) -> ModelId:
         """Return the canonical id of a model id or alias.
 
-        An alias of the user wins; an exact catalogue id and a full `<provider>:<name>` are returned unchanged.
+        An alias of the user wins; an exact catalogue id and a full `<provider>:<name>` are returned unchanged. A bare
+        name that several providers list is that of its maker's own provider.
 
         Raises:
-            CallerError: the string is neither an id nor a known alias.
+            CallerError: the string is neither an id nor a known alias, or several providers list it and none of them
+                is its maker's.
         """
         if isinstance(model, ModelId):
             return model
@@ -284,11 +287,16 @@ class Registry:
             given = parse_model_id(model)
             known = None if _OF_THE_SERVICE(given.name) else self.provider(given.provider).model(given.name)
             return ModelId(given.provider, known.id) if known and given.name in known.aliases else given
+        listed: dict[str, ModelInfo] = {}
         for provider in self.providers():
             known = provider.model(model)
             if known is not None and (model == known.id or model in known.aliases):
-                return ModelId(provider.key, known.id)
-        return parse_model_id(model)
+                listed[provider.key] = known
+        found = [key for key, info in listed.items() if info.maker in (None, key)] or [*listed]
+        if len(found) > 1:
+            names = ", ".join(f"{key}:{listed[key].id}" for key in found)
+            raise CallerError(f"several installed providers have a model {model!r}: write one of {names}")
+        return ModelId(found[0], listed[found[0]].id) if found else parse_model_id(model)
 
     # -- plugins ------------------------------------------------------------------------------------------------
 

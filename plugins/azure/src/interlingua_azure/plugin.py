@@ -48,7 +48,7 @@ class _Azure:
     @hookimpl
     def model_info(self, model: str) -> ModelInfo | None:
         found: ModelInfo | None = None if _is_claude(model) else _format(_OPENAI).model_info(model=model)
-        return found
+        return found and attrs.evolve(found, maker="openai")
 
     @hookimpl
     def connection(self, settings: ConnectionSettings) -> Connection:
@@ -134,7 +134,12 @@ def _installed() -> list[Any]:
 def models() -> tuple[ModelInfo, ...]:
     """Return the catalogues of the installed formats (WIRE.md, Models); Claude's models name their API."""
     found = [*chain.from_iterable(of.models() for of in _installed())]
-    return tuple(attrs.evolve(info, api=MESSAGES) if _is_claude(info.id) else info for info in found)
+    return tuple(
+        attrs.evolve(info, maker="anthropic", api=MESSAGES)
+        if _is_claude(info.id)
+        else attrs.evolve(info, maker="openai")
+        for info in found
+    )
 
 
 def _is_claude(model: str) -> bool:
