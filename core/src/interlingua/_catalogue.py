@@ -99,16 +99,12 @@ class Price(Rates):
 
     def active(self, at: datetime) -> bool:
         """Say whether these rates apply at a moment; a naive `at` is taken as UTC."""
-        if self.since is None and self.utc_hours is None:
-            return True
         moment = at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
         if self.since is not None and moment.date() < self.since:
             return False
-        if self.utc_hours is None:
-            return True
-        start, end = self.utc_hours
+        start, end = self.utc_hours or (time.min, time.min)
         now = moment.time()
-        return start <= now < end if start <= end else now >= start or now < end
+        return start <= now < end if start < end else now >= start or now < end
 
     def rates(self, input_tokens: int) -> Rates:
         """Return the rates for a request of so many inclusive input tokens: of the highest tier passed, or the base."""

@@ -41,13 +41,18 @@ def cost_of(usage: Usage, model: ModelInfo | None, at: datetime) -> Usage:
     return replace(usage, **cost_fields(usage, model, at))
 
 
-def cost_fields(usage: Usage, model: ModelInfo | None, at: datetime, parts: CostParts | None = None) -> dict[str, Any]:
-    """Return the four fields that `cost_of` sets, for callers that set others with them or know the `parts`."""
+def cost_fields(
+    usage: Usage, model: ModelInfo | None, at: datetime, parts: CostParts | tuple[CostParts, str] | None = None
+) -> dict[str, Any]:
+    """Return the four fields that `cost_of` sets; `parts` is the result of the hook `cost_of`."""
+    name, version = (model.id, model.pricing_version) if model is not None else (None, None)
     if model is not None and model.pricing_version == SELF_HOSTED:
         return {"cost_usd": _NOTHING, "cost": _FREE, "pricing_version": SELF_HOSTED, "cost_note": _FREE_NOTE}
     try:
         missing: Sequence[str] = ()
-        if parts is None:
+        if isinstance(parts, tuple):
+            parts, version = parts
+        elif parts is None:
             if model is None:
                 raise _UnknownCostError("model not in the catalogue")
             parts, missing = _parts(usage, _rates(usage, model, at))
@@ -56,7 +61,6 @@ def cost_fields(usage: Usage, model: ModelInfo | None, at: datetime, parts: Cost
     total = _NOTHING
     for part in (parts.input, parts.cached_read, parts.cache_write, parts.output, parts.other):
         total = _EXACT.add(total, part)
-    name, version = (model.id, model.pricing_version) if model is not None else (None, None)
     note = f"without {', '.join(missing)} of {name}: no price known" if missing else None
     return {"cost_usd": total, "cost": parts, "pricing_version": version, "cost_note": note}
 

@@ -19,7 +19,7 @@ ANSWER = Reply(body=(json.dumps(answer({"content": "Hi"}, usage=USAGE)).encode()
 COST = Reply(body=(b'{"data":{"id":"gen-1","total_cost":3.25}}',))
 
 
-def test_our_cost_is_the_price_tables_and_theirs_stands_beside_it() -> None:
+def test_the_cost_is_the_charge_that_the_service_reports() -> None:
     with served(ANSWER, COST) as server:
         settings = {"openrouter": {"api_key": "k", "base_url": server.url, "options": {"title": "Tests"}}}
         with Client("openrouter:anthropic/claude-opus-5.5", settings=settings) as client:
@@ -31,7 +31,7 @@ def test_our_cost_is_the_price_tables_and_theirs_stands_beside_it() -> None:
     assert (sent.headers["authorization"], sent.headers["x-openrouter-title"]) == ("Bearer k", "Tests")
     assert asked.path.endswith("/generation?id=gen-1")
     assert message.metadata.usage is not None
-    assert message.metadata.usage.cost_usd == Decimal(4)  # list price, claude-opus-5.5: 4 in
+    assert (message.usage.cost_usd, message.usage.pricing_version) == (Decimal("3.5"), "reported")  # list price: 4
     assert reported_cost(message) == Decimal("3.5")
     assert later == Decimal("3.25")
 

@@ -79,3 +79,9 @@ def test_a_cost_that_the_provider_computed_of_billed_units_is_kept() -> None:
     usage = attrs.evolve(COUNTS, extra_units={"billed_input": 44}, cost_usd=Decimal("0.00011"), pricing_version="v1")
     stored = _answer(datetime(2026, 5, 1, tzinfo=UTC), usage)
     assert reprice_message(stored, _lookup) is stored
+
+
+def test_the_charge_that_a_service_reported_is_kept() -> None:
+    charged = attrs.evolve(COUNTS, cost_usd=Decimal(2), pricing_version="reported")
+    stored = _answer(datetime(2026, 7, 1, tzinfo=UTC), charged)
+    assert repriced([stored]) == [stored]

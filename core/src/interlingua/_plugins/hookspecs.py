@@ -100,10 +100,11 @@ class ProviderHooks:
         """
 
     @hookspec(firstresult=True)
-    def cost_of(self, message: Message, model: ModelInfo | None) -> CostParts | None:
+    def cost_of(self, message: Message, model: ModelInfo | None) -> CostParts | tuple[CostParts, str] | None:
         """Called with a complete answer that has usage: return its cost if that is not tokens times rate.
 
-        Optional: without it, or if it returns None, core computes the cost from the prices of the catalogue. Pure.
+        Optional: without it, or if it returns None, core computes the cost from the prices of the catalogue. With a
+        `pricing_version` in a pair if the prices are not the catalogue's: `reported` for the service's charge. Pure.
 
         Args:
             message: the message that the plugin returned; units billed apart from tokens are in `usage.extra_units`.

@@ -16,7 +16,7 @@ from interlingua._plugins.errors import describe_html, error_for_status
 from interlingua._plugins.losses import Loss
 from interlingua._plugins.wire import RequestContext, WireChunk, WireRequest, WireResponse
 from interlingua.errors import CapabilityError, InterlinguaError, MalformedResponseError, PluginError, ProviderError
-from interlingua.types.messages import CostParts, Message, Origin
+from interlingua.types.messages import Message, Origin
 from interlingua.types.options import ModelCapabilities, RequestOptions
 from interlingua.types.tools import ToolDefinition
 
@@ -101,14 +101,12 @@ class Provider:
         self.distribution = distribution or Distribution()
         self._hook = hook
         self._prepare = prepare
-        self.cost_of: Callable[..., CostParts | None] = getattr(hook, "cost_of", lambda **_: None)
+        self.cost_of: Callable[..., Any] = getattr(hook, "cost_of", lambda **_: None)
         self._targets: dict[tuple[str, ModelCapabilities, bool], ProjectionTarget] = {}
         self._catalogue: tuple[ModelInfo, ...] | None = None
 
     def __repr__(self) -> str:
         return f"<Provider {self.key!r} from {self.distribution.name} {self.distribution.version}>"
-
-    # -- before a request ---------------------------------------------------------------------------------------
 
     def capabilities(self, model: str, options: RequestOptions | None = None) -> ModelCapabilities:
         """Return the capabilities of a model, with the values that the caller asserts in the options.
@@ -198,14 +196,10 @@ class Provider:
             text = f"a block marked critical cannot be sent: {blocked.reason}"
             raise CapabilityError(text, path=blocked.path, provider=self.key)
 
-    # -- about a request ----------------------------------------------------------------------------------------
-
     @cached_property
     def wire_rules(self) -> tuple[str, ...]:
         """The rule files of the plugin for the linter: requests that the service is known to reject."""
         return tuple(self.call_hook("wire_rules", optional=True) or ())
-
-    # -- after an answer ----------------------------------------------------------------------------------------
 
     def from_wire_response(self, response: WireResponse, context: RequestContext) -> Message:
         """Read a complete body.
@@ -243,8 +237,6 @@ class Provider:
             _log.debug("from_wire_error of %s could not read the body: %s", self.key, cause)
         return self._annotate_error(error or error_for_status(response), context, response)
 
-    # -- auxiliary requests -----------------------------------------------------------------------------------
-
     def auxiliary_request(self, kind: str, arguments: Mapping[str, Any]) -> WireRequest:
         """Write a request that is not a conversation, such as `models` or `count_tokens`.
 
@@ -267,8 +259,6 @@ class Provider:
         except UNREADABLE as error:
             text = f"the answer to {kind!r} cannot be read: {error}"
             raise MalformedResponseError(text, provider=self.key) from error
-
-    # -- any hook -----------------------------------------------------------------------------------------------
 
     def call_hook(self, name: str, *, optional: bool = False, **arguments: Any) -> Any:
         """Call a hook of the plugin by name.

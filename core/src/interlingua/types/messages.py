@@ -140,8 +140,8 @@ class Usage:
         cost_usd: sum of `cost` in USD; None, never 0, when unknown.
         cost: its parts, exact.
         cost_note: why the cost is unknown, or which part is not in it.
-        pricing_version: which price table was used; `source` if another system computed the cost, `self-hosted` if
-            tokens have no price.
+        pricing_version: source and date of the prices; `reported` if the service reported its charge, `source` if
+            another system computed the cost, `self-hosted` if tokens have no price.
         latency_ms: milliseconds from sending the request to the end of the answer.
     """
 

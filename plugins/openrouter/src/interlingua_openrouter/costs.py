@@ -1,4 +1,4 @@
-"""The cost of an answer as the service reports it; `Usage.cost_usd` is computed from the price table instead."""
+"""The cost of an answer as the service reports it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-from interlingua.types import Message
+from interlingua.types import CostParts, Message
+
+REPORTED = "reported"
+_NOTHING = Decimal(0)
 
 
 def reported_cost(message: Message) -> Decimal | None:
@@ -20,6 +23,25 @@ def reported_cost(message: Message) -> Decimal | None:
         return None
     usage = _trace(message).get("usage")
     return dollars(usage.get("cost")) if isinstance(usage, Mapping) else None
+
+
+def charge_of(message: Message) -> tuple[CostParts, str] | None:
+    """Return the charge in its parts, or None if the answer reports none (WIRE.md, Usage).
+
+    With a key of the caller's at the upstream service, the charge is what that service takes and the router's fee.
+    `other` has the rest, such as the service's tools.
+    """
+    usage = _trace(message).get("usage")
+    if not isinstance(usage, Mapping) or (charged := dollars(usage.get("cost"))) is None:
+        return None
+    details = usage.get("cost_details") or {}
+    if usage.get("is_byok") is True:
+        charged += dollars(details.get("upstream_inference_cost")) or _NOTHING
+    read, written = (dollars(details.get(f"upstream_inference_{part}_cost")) for part in ("prompt", "completions"))
+    if read is None or written is None or read + written > charged:
+        read, written = _NOTHING, _NOTHING
+    other = charged - read - written
+    return CostParts(input=read, output=written, cached_read=_NOTHING, cache_write=_NOTHING, other=other), REPORTED
 
 
 def generation_id(message: Message) -> str | None:

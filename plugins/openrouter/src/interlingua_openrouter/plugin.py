@@ -23,10 +23,10 @@ from interlingua.plugins import (
     hookimpl,
     loads,
 )
-from interlingua.types import Message, ModelCapabilities, RequestOptions, StreamEvent, ToolDefinition
+from interlingua.types import CostParts, Message, ModelCapabilities, RequestOptions, StreamEvent, ToolDefinition
 from interlingua_chat_completions.dialect import API, ENDPOINT
 from interlingua_chat_completions.provider import ChatProvider, from_wire_model_list, list_models_request, wire_rules
-from interlingua_openrouter.costs import dollars, generation_id
+from interlingua_openrouter.costs import charge_of, dollars, generation_id
 from interlingua_openrouter.dialect import DIALECT, capabilities_for, dialect_of, models
 
 _BASE_URL = "https://openrouter.ai/api/v1"
@@ -94,6 +94,10 @@ class _OpenRouter(ChatProvider):
     @hookimpl
     def models(self) -> Sequence[ModelInfo]:
         return models()
+
+    @hookimpl
+    def cost_of(self, message: Message) -> tuple[CostParts, str] | None:
+        return charge_of(message)
 
     @hookimpl
     def connection(self, settings: ConnectionSettings) -> Connection:

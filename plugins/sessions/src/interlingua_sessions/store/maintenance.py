@@ -38,6 +38,7 @@ from interlingua_sessions.store.statements import (
 
 T = TypeVar("T")
 INSERT_PRICE = "INSERT INTO repricings (message_id, repriced_at, old_usage_json, new_usage_json) VALUES (?, ?, ?, ?)"
+_REPORTED = "reported"  # the `pricing_version` of a charge
 _UPDATE = "UPDATE messages SET metadata_json = ? WHERE id = ?"
 
 _HISTORY = """
@@ -155,13 +156,15 @@ def reprice(
 def reprice_message(message: Message, lookup: Callable[[str], ModelInfo | None], at: datetime | None = None) -> Message:
     """Return the message with its cost computed anew; the same object where the cost stays, or there is no usage.
 
+    The charge that a service reported is kept.
+
     Args:
         message: a stored message.
         lookup: finds the catalogue row of a canonical model id (`provider:model`), None when unknown.
         at: price as if requested then; None: the message's `created_at`.
     """
     usage, model_id = message.metadata.usage, message.metadata.model
-    if usage is None or model_id is None:
+    if usage is None or model_id is None or usage.pricing_version == _REPORTED:
         return message
     priced = cost_of(usage, lookup(model_id), at or message.created_at)
     # a cost that is known is not given up for less: the provider may have computed it (hook `cost_of`)
