@@ -1,7 +1,7 @@
 """Holds a request that was written back against the one it was read from: equal, or why not.
 
-A difference has a reason: both sides mean the same in another form (`Form`), the ledger reports it, or the adapter adds
-what its service wants (`Known`). Whatever else differs is unexplained.
+A difference has a reason: both sides mean the same in another form (`Form`), or the ledger reports it. Whatever else
+differs is unexplained. Nothing here is taken from the adapters.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from interlingua.plugins import Loss, Registry, WireRequest
 from interlingua_serving import ServeContext, find_serving_plugin
 
 REGISTRY = Registry()
+LEDGER = "in the ledger: "
 
 
 @attrs.frozen
@@ -27,15 +28,6 @@ class Form:
 
     reason: str
     change: Callable[[dict[str, Any]], bool]
-
-
-@attrs.frozen
-class Known:
-    """A difference that an adapter makes for its service, at a place (`*` for indexes), of a kind."""
-
-    reason: str
-    place: str
-    kind: str = "added"
 
 
 @attrs.frozen
@@ -65,7 +57,6 @@ def reasons(
     after: dict[str, Any],
     losses: Sequence[Loss],
     forms: Sequence[Form],
-    known: Sequence[Known],
     options: dict[str, str],
 ) -> tuple[list[str], list[Difference]]:
     """Return the reasons of all differences, and the differences that have none.
@@ -75,7 +66,6 @@ def reasons(
         after: as it was written.
         losses: the ledger.
         forms: of this API.
-        known: what this API's adapters add.
         options: member of the body -> name of its option, where the ledger calls it otherwise.
     """
     if before == after:
@@ -88,11 +78,11 @@ def reasons(
             found.append(form.reason)
     unexplained = []
     for difference in differences(*sides):
-        reason = _lost(difference, losses, options) or _known(difference, known)
+        reason = _lost(difference, losses, options)
         if reason is None:
             unexplained.append(difference)
         else:
-            found.append(reason)
+            found.append(LEDGER + reason)
     return list(dict.fromkeys(found)), unexplained
 
 
@@ -114,13 +104,6 @@ def differences(before: Any, after: Any, place: str = "") -> Iterator[Difference
         yield Difference(place, "value", before, after)
 
 
-def _known(difference: Difference, known: Sequence[Known]) -> str | None:
-    for each in known:
-        if each.kind == difference.kind and re.fullmatch(each.place.replace("*", r"\*"), difference.place):
-            return each.reason
-    return None
-
-
 def _lost(difference: Difference, losses: Sequence[Loss], options: dict[str, str]) -> str | None:
     top = difference.place.split("/")[1]
     names = dict.fromkeys(("messages", "system", "contents", "systemInstruction", "input"), ("messages[",)) | {
@@ -129,7 +112,7 @@ def _lost(difference: Difference, losses: Sequence[Loss], options: dict[str, str
     wanted = names.get(top, (f"options.{options.get(top, top)}",))
     for loss in losses:
         if loss.path.startswith(wanted):
-            return f"in the ledger: {_general(loss.reason)}"
+            return _general(loss.reason)
     return None
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from tests.serving.compare import Form, Known
+from tests.serving.compare import Form
 
 _FREE = ("args", "response", "responseSchema", "responseJsonSchema", "parameters", "parametersJsonSchema", "labels")
 
@@ -124,5 +124,4 @@ FORMS = (
     Form("functions are declared in one entry or several, and stand before the service's own tools", _tools),
     Form("the results of one turn, and what is said beside them, are one content or several", _results),
 )
-KNOWN: tuple[Known, ...] = ()
 OPTIONS: dict[str, str] = {}

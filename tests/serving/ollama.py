@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.serving.compare import Form, Known
+from tests.serving.compare import Form
 
 
 def _nothing(body: dict[str, Any]) -> bool:
@@ -16,5 +16,4 @@ def _nothing(body: dict[str, Any]) -> bool:
 
 
 FORMS = (Form("null, an empty text, list or object is no value", _nothing),)
-KNOWN: tuple[Known, ...] = ()
 OPTIONS: dict[str, str] = {}

@@ -63,7 +63,7 @@ def test_case_32_zero_is_a_value() -> None:
 
 
 def test_case_32_sampling_steps_back_for_thinking_and_the_answer_has_room() -> None:
-    request = asked(Q, model=OLD, temperature=1, thinking=True, max_tokens=3000)
+    request = asked(Q, model=OLD, temperature=0.5, thinking=True, max_tokens=3000)
     parsed = body_of(request)
 
     assert "temperature" not in parsed

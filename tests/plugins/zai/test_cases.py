@@ -86,12 +86,11 @@ def test_what_cannot_be_said_is_in_the_ledger(model: str, options: dict[str, Any
 @pytest.mark.parametrize(
     ("given", "sent"),
     [
-        ({"temperature": 1.0, "top_p": 1}, {"temperature": 0.99, "top_p": 0.99}),
-        ({"temperature": 2}, {"temperature": 0.99}),
+        ({"top_p": 1}, {"top_p": 0.99}),
         ({"top_p": 0}, {"top_p": 0.01}),
     ],
 )
-def test_case_32_sampling_is_moved_into_the_open_range_as_the_sdk_does(
+def test_case_32_top_p_is_moved_into_the_open_range_as_the_sdk_does(
     given: dict[str, Any], sent: dict[str, Any]
 ) -> None:
     import json
@@ -111,13 +110,21 @@ def test_case_32_sampling_is_moved_into_the_open_range_as_the_sdk_does(
     assert sorted(loss.path for loss in request.losses) == sorted(f"options.{name}" for name in given)
 
 
-def test_case_32_a_temperature_of_0_is_sent_unchanged() -> None:
-    """The SDK writes 0.01 and `do_sample: false`; 55 recorded requests have 0, each answered with 200."""
-    request = asked([user("x")], model="glm-4.5", temperature=0.0)
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_case_32_a_temperature_of_0_or_1_is_sent_unchanged(temperature: float) -> None:
+    """The SDK writes 0.01 with `do_sample: false`, and 0.99; 55 recorded requests have 0 and 15 have 1, each a 200."""
+    request = asked([user("x")], model="glm-4.5", temperature=temperature)
 
-    assert body([user("x")], model="glm-4.5", temperature=0.0)["temperature"] == 0
+    assert body([user("x")], model="glm-4.5", temperature=temperature)["temperature"] == temperature
     assert "do_sample" not in request.body.decode()
     assert request.losses == ()
+
+
+def test_case_32_a_temperature_above_1_is_moved_to_1() -> None:
+    request = asked([user("x")], model="glm-4.5", temperature=2)
+
+    assert body([user("x")], model="glm-4.5", temperature=2)["temperature"] == 1
+    assert [loss.path for loss in request.losses] == ["options.temperature"]
 
 
 def test_case_32_values_inside_and_a_seed_of_0_stay() -> None:

@@ -17,6 +17,7 @@ _BEGUN_WITHOUT = (
 )
 _BEGUN_WITH = "the turn in progress began with thinking and continues with it; thinking=False leaves it out"
 MIN_BUDGET = 1024
+_LEAST_TOP_P = 0.95  # while the model thinks
 EFFORTS = ("low", "medium", "high", "xhigh", "max")
 _BUDGETS = {"low": 2048, "medium": 8192, "high": 16384, "xhigh": 32000, "max": 32000}
 _ANY_THINKING = ("adaptive", "disabled", "enabled")
@@ -41,6 +42,11 @@ class ThinkingPlan(NamedTuple):
         if self.thinking is not None:
             return bool(self.thinking["type"] != "disabled")
         return facts.get("thinking_omitted") in ("always", "on")
+
+
+def is_taken_while_thinking(option: str, value: float) -> bool:
+    """Return whether a sampling parameter is accepted while the model thinks (WIRE.md, Versions)."""
+    return (option == "temperature" and value == 1) or (option == "top_p" and _LEAST_TOP_P <= value <= 1)
 
 
 def is_forced(options: RequestOptions) -> bool:

@@ -28,7 +28,7 @@ from interlingua.types import (
     ToolChoice,
     ToolDefinition,
 )
-from interlingua_anthropic.claude_thinking import ThinkingPlan, is_forced, plan_thinking
+from interlingua_anthropic.claude_thinking import ThinkingPlan, is_forced, is_taken_while_thinking, plan_thinking
 from interlingua_anthropic.claude_tools import ECHO, fit_citations, fit_tools, rename_calls
 from interlingua_anthropic.messages import (
     MAX_MARKS,
@@ -225,7 +225,7 @@ def _sampling(
             losses.append(option_loss(name, "dropped", "this model refuses sampling parameters"))
         elif headers.get("anthropic-version", SAMPLING_VERSION) != SAMPLING_VERSION:
             losses.append(option_loss(name, "dropped", "the version asked for refuses sampling parameters"))
-        elif thinks:
+        elif thinks and not is_taken_while_thinking(name, value):
             losses.append(option_loss(name, "dropped", "sampling parameters are refused while thinking"))
         elif name == "top_p" and "temperature" in fields and facts.get("temperature_with_top_p") is False:
             losses.append(option_loss(name, "dropped", "this model takes temperature or top_p, not both"))

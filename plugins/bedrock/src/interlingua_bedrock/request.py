@@ -228,7 +228,7 @@ def _inference(
         config["maxTokens"] = options.max_tokens
     for option, name in (("temperature", "temperature"), ("top_p", "topP")):
         value = getattr(options, option)
-        if value is None or not _may_sample(option, facts, reasoning, losses):
+        if value is None or not _may_sample(option, options, facts, reasoning, losses):
             continue
         if name == "topP" and "temperature" in config and facts.get("temperature_with_top_p") is False:
             losses.append(option_loss(option, "dropped", "this model takes temperature or top_p, not both"))
@@ -248,11 +248,17 @@ def _inference(
     return config
 
 
-def _may_sample(option: str, facts: FrozenDict, reasoning: ReasoningConfig, losses: list[Loss]) -> bool:
+def _may_sample(
+    option: str, options: RequestOptions, facts: FrozenDict, reasoning: ReasoningConfig, losses: list[Loss]
+) -> bool:
     if not facts.get("sampling", True):
         losses.append(option_loss(option, "dropped", "this model refuses sampling parameters"))
         return False
-    if reasoning.refuses_sampling:
+    if reasoning.refuses_sampling:  # of Claude alone
+        from interlingua_anthropic.claude_thinking import is_taken_while_thinking  # noqa: PLC0415  for Claude alone
+
+        if is_taken_while_thinking(option, getattr(options, option)):
+            return True
         losses.append(option_loss(option, "dropped", "sampling parameters are refused while thinking"))
         return False
     return True
@@ -266,7 +272,7 @@ def _more(
     if options.top_k is not None:
         if not family.top_k:
             losses.append(option_loss("top_k", "dropped", "no field for it is known for this model"))
-        elif _may_sample("top_k", facts, reasoning, losses):
+        elif _may_sample("top_k", options, facts, reasoning, losses):
             value: Any = options.top_k
             for name in reversed(family.top_k):
                 value = {name: value}

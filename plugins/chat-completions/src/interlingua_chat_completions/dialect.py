@@ -42,6 +42,7 @@ class Dialect:
         effort_shape: field `reasoning_effort`, object `reasoning`, or none.
         effort_values: accepted efforts; empty means all. Another becomes the nearest.
         thinking_shape: how thinking is switched: `thinking: {type}`, the effort `none`, the object `reasoning`, or not.
+        thinks_by_default: a model with the shape `type` thinks unless it is switched off.
         thinking_members: further members of the object `thinking`, sent unless thinking is switched off.
         reasoning_fields: message and delta fields that hold reasoning text, in order of preference.
         reasoning_echo: field in which reasoning is sent back to the service; None if it accepts no reasoning.
@@ -105,6 +106,7 @@ class Dialect:
     effort_shape: Literal["field", "object", "none"] = "none"
     effort_values: tuple[str, ...] = ()
     thinking_shape: Literal["type", "effort", "object", "none"] = "none"
+    thinks_by_default: bool = True
     thinking_members: FrozenDict = attrs.field(default=EMPTY, converter=freeze_object)
     reasoning_fields: tuple[str, ...] = ("reasoning_content", "reasoning")
     reasoning_echo: str | None = None

@@ -180,6 +180,8 @@ def _assistant(  # noqa: C901, PLR0912  one pass over the blocks
                 losses.append(BlockLoss(at, block.type, "rewritten", reason))
         elif type(block) is ToolUseBlock:
             calls.append(_call(block, at, replay, call_losses, own=own))
+            if block.cache is not None:
+                losses.append(BlockLoss(at, block.type, "rewritten", "a call takes no cache marker on this wire"))
         else:
             others.append(block)
             if not _is_written_elsewhere(block, replay, dialect):

@@ -114,7 +114,9 @@ def is_to_stop(options: RequestOptions) -> bool:
 
 
 def is_thinking(options: RequestOptions, dialect: Dialect) -> bool:
-    """Return False if the request switches thinking off; True for a model without a switch."""
+    """Return False if the request switches thinking off or leaves it off; True for a model without a switch."""
+    if not dialect.thinks_by_default and not options.thinking and options.effort is None:
+        return False
     return dialect.thinking_shape == "none" or not is_to_stop(options)
 
 

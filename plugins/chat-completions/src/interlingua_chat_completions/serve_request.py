@@ -285,7 +285,11 @@ class _ChatMessages:
             if not isinstance(raw, str | None):
                 raise CallerError(f"{path}.tool_calls[{at}].function.arguments: a string is required")
             value, error = read_tool_input(raw or "")
-            items.append(ToolUseBlock(id=name, name=inner["name"], input=value, raw_input=raw or "", parse_error=error))
+            items.append(
+                ToolUseBlock(
+                    id=name, name=inner["name"], input=value, raw_input=raw or "", parse_error=error, cache=_hint(call)
+                )
+            )
 
     def _result(self, message: Mapping[str, Any], path: str) -> None:
         call = message.get("tool_call_id")

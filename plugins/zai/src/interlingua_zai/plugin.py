@@ -27,7 +27,7 @@ from interlingua_zai.dialect import capabilities_for, dialect_of, facts_of, find
 _HOSTS = {"international": "https://api.z.ai", "china": "https://open.bigmodel.cn"}
 _PATHS = {"standard": "/api/paas/v4", "coding": "/api/coding/paas/v4"}  # the second one is recorded
 _KEYS = {"international": ("ZAI_API_KEY",), "china": ("ZHIPUAI_API_KEY", "ZAI_API_KEY")}
-# The range is open (WIRE.md, Sampling): these are the values nearest to its ends that the service's own SDK sends.
+# The range of top_p is open (WIRE.md, Sampling): these are the values nearest to its ends that the service's SDK sends.
 _LOWEST, _HIGHEST = 0.01, 0.99
 
 
@@ -75,7 +75,7 @@ class _Zai(ChatProvider):
     def to_wire(
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions
     ) -> WireRequest:
-        """Write the request, with sampling moved into the open range and streamed arguments requested.
+        """Write the request, with sampling moved into its range and streamed arguments requested.
 
         Raises:
             CapabilityError: a schema or a forced tool, which the service does not have (WIRE.md, Tools).
@@ -101,14 +101,15 @@ class _Zai(ChatProvider):
 
 
 def _move_sampling(options: RequestOptions, losses: list[Loss]) -> dict[str, Any]:
-    """Move values outside the open range (0, 1) inside; a temperature of 0 is accepted (recorded)."""
+    """Move a temperature into 0 to 1, both of which are accepted (recorded), and top_p into the open range."""
     changes: dict[str, Any] = {}
-    for name in ("temperature", "top_p"):
+    for name, low, high in (("temperature", 0.0, 1.0), ("top_p", _LOWEST, _HIGHEST)):
         value = getattr(options, name)
-        if value is None or 0 < value < 1 or (name == "temperature" and value == 0):
+        if value is None or low <= value <= high or (name == "top_p" and 0 < value < 1):
             continue
-        moved = changes[name] = _LOWEST if value <= 0 else _HIGHEST
-        reason = f"this service takes values between 0 and 1, both excluded, not {value}; {moved} is sent"
+        moved = changes[name] = low if value <= 0 else high
+        ends = "both excluded, " if name == "top_p" else ""
+        reason = f"this service takes values between 0 and 1, {ends}not {value}; {moved} is sent"
         losses.append(option_loss(name, "rewritten", reason))
     return changes
 
