@@ -55,13 +55,16 @@ _MOST_FINDINGS = 30
 @click.option("--minutes", type=click.FloatRange(0, min_open=True), help="With --mutate: stop after so many minutes.")
 @click.option("--jobs", type=click.IntRange(1), show_default="all cores", help="With --mutate: processes.")
 @click.option("--facts", is_flag=True, help="Print the rows of facts.toml as the plugin behaves, and check nothing.")
+@click.option(
+    "--approve", is_flag=True, help="Write approved.jsonl beside the cassettes: the results of every hook, to be read."
+)
 @json_option
 @plugin_option
 @click.pass_obj
 def check(
     context: CommandContext, provider: str, cassettes: Path | None, numbers: tuple[str, ...], examples: int | None,
     seed: int, mutate: bool, sample: int | None, minutes: float | None, jobs: int | None, facts: bool,
-    as_json: bool,
+    approve: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Check a provider plugin against the contract, and show what it supports by evidence."""
     try:
@@ -87,6 +90,9 @@ def check(
     if facts:
         _print_facts(subject)
         return
+    if approve:
+        _approve(subject)
+        return
     report = run(subject, rules, _print_result)
     if as_json:
         print_json(report.as_json())
@@ -106,6 +112,22 @@ def _print_facts(subject: Subject) -> None:
     with no_network(), silence_log():
         text = write_facts(observe_facts(subject))
     click.echo(text, nl=False)
+
+
+def _approve(subject: Subject) -> None:
+    from interlingua_contract.approved.table import APPROVED_FILE, write_approved  # noqa: PLC0415  as above
+    from interlingua_contract.guard import no_network, silence_log  # noqa: PLC0415  as above
+
+    if subject.folder is None:
+        raise click.UsageError("--approve writes beside the cassettes; name their folder with --cassettes")
+    with no_network(), silence_log():
+        text = write_approved(subject)
+    path = subject.folder / APPROVED_FILE
+    before = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    write_file(path, text)
+    path.chmod(0o644)
+    changed = len(set(text.splitlines()) - set(before))
+    click.echo(f"{path}: {changed} of {len(text.splitlines())} lines are new; read them")
 
 
 def _print_mutation(

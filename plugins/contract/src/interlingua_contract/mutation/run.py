@@ -173,8 +173,8 @@ class MutationRun:
         limit = _SLOW * statistics.median(self._seconds.values())
         for near in (True, False):  # first with what the place is in, then with everything
             for number in order:
-                if near and self._seconds[number] > limit:
-                    continue
+                if near and self._confirm and self._seconds[number] > limit:
+                    continue  # it runs in the second round
                 applied, failed = self._try(mutant, number, seen if near else None)
                 changed += applied
                 if failed:

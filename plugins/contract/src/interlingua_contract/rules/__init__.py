@@ -5,6 +5,7 @@ from __future__ import annotations
 from interlingua_contract.rule import RULES, ContractRule
 from interlingua_contract.rules import (
     answer_metadata,
+    approved,
     auxiliary,
     cassettes,
     content,
@@ -34,7 +35,7 @@ __all__ = ["ALL"]
 _MODULES = (  # imported because each registers its rules
     requests, processes, prefix, tool_calls, ordering, content, losses, replay_state, options, stream_parity,
     lossless_response, faults, declared, answer_metadata, errors, evidence, cassettes, installation, serving, facts,
-    served_requests, auxiliary, independence,
+    served_requests, auxiliary, independence, approved,
 )  # fmt: skip
 
 ALL: tuple[ContractRule, ...] = tuple(RULES[number] for number in sorted(RULES))

@@ -1,0 +1,401 @@
+"""Fixed conversations that use two and more of everything, with strings that a careless plugin changes."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import attrs
+
+from interlingua.types import (
+    AudioBlock,
+    CacheHint,
+    ContentBlock,
+    DocumentBlock,
+    ImageBlock,
+    MediaSource,
+    Message,
+    MessageMetadata,
+    MessageStatus,
+    OpaqueBlock,
+    Origin,
+    Provenance,
+    RedactedThinkingBlock,
+    Role,
+    SideEffects,
+    StopReason,
+    TextBlock,
+    ThinkingBlock,
+    ToolChoice,
+    ToolDefinition,
+    ToolResultBlock,
+    ToolUseBlock,
+    UnknownBlock,
+    Usage,
+    VideoBlock,
+)
+from interlingua_contract.facts import SCHEMA
+from interlingua_contract.scenes import FOREIGN, READ
+
+THEN = datetime(2026, 1, 1, tzinfo=UTC)
+_HOUR, _SHORT = CacheHint(ttl="1h"), CacheHint(ttl="5m")
+
+SEARCH = ToolDefinition(
+    name="search_2",
+    description=" Searches e\u0301verything.\r\nTwice. ",
+    input_schema={
+        "type": "object",
+        "properties": {
+            "q": {"type": "string", "description": " Words to find. ", "format": "date-time"},
+            "kinds": {"type": "array", "items": {"type": "string", "enum": ["Alpha", "beta", "gamma7"]}},
+            "where": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+            "deep": {"type": "boolean", "description": "Search deeper."},
+            "share": {"type": "number"},
+        },
+        "required": ["q", "kinds"],
+        "additionalProperties": False,
+    },
+    side_effects=SideEffects.WRITE,
+)
+TOOLS = (READ, SEARCH)
+
+_ARGUMENTS: tuple[Mapping[str, Any], ...] = (
+    {"path": " a b ", "z": 0, "m": False, "e": "", "l": [None, {}], "w": 1.0, "i": 9007199254740993},
+    {"q": "e\u0301\r\n7", "kinds": ["beta", "Alpha"], "share": 0.5, "n": None},
+    {"path": "", "\u05d0": "\u202eright"},
+    {},
+)
+
+
+def _words(name: str) -> str:
+    """Return a string that differs from its trimmed, composed and normalised forms."""
+    return f" Say {name}7,\r\ne\u0301 \u05d0 <b>\x1b\u2028&\U0001f701 "
+
+
+class _Maker:
+    """Writes messages with fixed ids and times, and numbers what is in them."""
+
+    def __init__(self, origin: Origin) -> None:
+        self.origin = origin
+        self._messages = 0
+        self._parts = 0
+
+    def next(self, letter: str) -> str:
+        self._parts += 1
+        return f"{letter}{self._parts}"
+
+    def text(self, **facts: Any) -> TextBlock:
+        return TextBlock(text=_words(self.next("t")), **facts)
+
+    def message(self, role: Role, *content: ContentBlock, metadata: MessageMetadata | None = None) -> Message:
+        self._messages += 1
+        return Message(
+            id=f"01KDVBKF00{self._messages:016d}",
+            session_id="contract",
+            role=role,
+            content=content,
+            metadata=metadata or MessageMetadata(),
+            created_at=THEN + timedelta(seconds=self._messages),
+        )
+
+    def system(self, *content: ContentBlock) -> Message:
+        return self.message(Role.SYSTEM, *(content or (self.text(),)))
+
+    def user(self, *content: ContentBlock) -> Message:
+        return self.message(Role.USER, *(content or (self.text(),)))
+
+    def answer(
+        self,
+        *content: ContentBlock,
+        origin: Origin | None = None,
+        status: MessageStatus = MessageStatus.COMPLETE,
+        stop: StopReason | None = None,
+        **facts: Any,
+    ) -> Message:
+        origin = origin or self.origin
+        calls = any(isinstance(block, ToolUseBlock) for block in content)
+        whole = status is MessageStatus.COMPLETE
+        metadata = MessageMetadata(
+            model=f"{origin.provider}:{origin.model}",
+            provider=origin.provider,
+            api=origin.api,
+            status=status,
+            stop_reason=(stop or (StopReason.TOOL_USE if calls else StopReason.END_TURN)) if whole else None,
+            provenance=Provenance.GENERATED,
+            **({"usage": Usage()} | facts),
+        )
+        return self.message(Role.ASSISTANT, *content, metadata=metadata)
+
+    def call(self, name: str = READ.name, **facts: Any) -> ToolUseBlock:
+        number = self._parts
+        made = f"tu_01KDVBKF00{number:016d}"
+        issued = self.next("Call_")
+        return ToolUseBlock(
+            id=made, name=name, provider_id=issued, **({"input": _ARGUMENTS[number % len(_ARGUMENTS)]} | facts)
+        )
+
+    def result(self, call: ToolUseBlock, *content: ContentBlock, failed: bool = False) -> Message:
+        block = ToolResultBlock(
+            tool_use_id=call.id, content=content or (self.text(),), is_error=failed, tool_name=call.name
+        )
+        return self.message(Role.TOOL, block, metadata=MessageMetadata(parent_tool_use_id=call.id))
+
+    def source(self, head: bytes = b"") -> MediaSource:
+        return MediaSource(kind="base64", data=base64.b64encode(head + self.next("data").encode()).decode())
+
+    def picture(self, media_type: str = "image/png", **facts: Any) -> ImageBlock:
+        return ImageBlock(source=self.source(b"\x89PNG\r\n\x1a\n"), media_type=media_type, **facts)
+
+    def document(self, media_type: str = "application/pdf", **facts: Any) -> DocumentBlock:
+        return DocumentBlock(
+            source=self.source(b"%PDF-1.4\n"), media_type=media_type, title=self.next("File_"), **facts
+        )
+
+    def link(self) -> MediaSource:
+        return MediaSource(kind="url", data=f"https://example.com/{self.next('Pic_')}.png?A=b&c=%20")
+
+    def thought(self, **facts: Any) -> ThinkingBlock:
+        return ThinkingBlock(text=_words(self.next("h")), **({"signature": self.next("Sig7_")} | facts))
+
+    def cited(self) -> TextBlock:
+        first, second = 3 * self._parts, 5 * self._parts
+        where = {"cited_text": _words(self.next("c")), "document_index": 1, "document_title": self.next("Book_")}
+        page = {
+            "url": f"https://example.com/{self.next('Page_')}",
+            "title": self.next("Title_"),
+            "cited_text": " Two7 ",
+        }
+        return self.text(
+            citations=(
+                {"type": "char_location", **where, "start_char_index": first + 1, "end_char_index": second + 9},
+                {"type": "char_location", **where, "start_char_index": first + 2, "end_char_index": second + 8},
+                {"type": "url_citation", **page, "start_index": 1, "end_index": 4},
+            )
+        )
+
+
+def _said(make: _Maker) -> list[Message]:
+    return [
+        make.system(make.text(), make.text()), make.system(), make.user(make.text(), make.text()), make.user(),
+        make.answer(make.text(), make.text()), make.system(), make.user(), make.answer(make.text()), make.user(),
+    ]  # fmt: skip
+
+
+def _seen(make: _Maker) -> list[Message]:
+    return [
+        make.user(make.picture(), make.text(), make.picture("image/jpeg", detail="high"), make.text()),
+        make.answer(make.text()),
+        make.user(make.picture("image/webp", detail="low"), make.picture("image/gif"), make.text()),
+    ]
+
+
+def _linked(make: _Maker) -> list[Message]:
+    first = ImageBlock(source=make.link(), media_type="image/png", detail="auto")
+    second = ImageBlock(source=make.link(), media_type="image/jpeg")
+    return [make.user(make.text(), first, make.picture(), second)]
+
+
+def _heard(make: _Maker) -> list[Message]:
+    sounds = [AudioBlock(source=make.source(), media_type=f"audio/{kind}") for kind in ("wav", "mpeg", "wav")]
+    return [make.user(make.text(), *sounds), make.answer(make.text()), make.user(make.text(), *sounds[:1])]
+
+
+def _watched(make: _Maker) -> list[Message]:
+    films = [VideoBlock(source=make.source(), media_type=f"video/{kind}") for kind in ("mp4", "webm")]
+    return [make.user(make.text(), *films), make.answer(make.text()), make.user(make.text(), *films[:1])]
+
+
+def _attached(make: _Maker) -> list[Message]:
+    notes = make.document("text/plain", context=_words("of7"))
+    return [
+        make.user(make.document(), make.text(), make.document(), notes),
+        make.answer(make.text()),
+        make.user(make.document("text/plain"), make.document(context=" Of today7 "), make.text()),
+    ]
+
+
+def _called(make: _Maker) -> list[Message]:
+    first, second, third = make.call(), make.call(SEARCH.name), make.call()
+    alone = make.call(SEARCH.name)
+    return [
+        make.system(),
+        make.user(),
+        make.answer(make.text(), first, second, third),
+        make.result(third),
+        make.result(first, make.text(), make.text(), failed=True),
+        make.result(second),
+        make.answer(alone),
+        make.result(alone, TextBlock(text="")),
+        make.answer(make.text()),
+        make.user(),
+    ]
+
+
+def _called_by_hand(make: _Maker) -> list[Message]:
+    first, second = (attrs.evolve(make.call(), provider_id=None) for _ in range(2))
+    turn = make.message(Role.ASSISTANT, make.text(), first, second)
+    return [make.user(), turn, make.result(first), make.result(second, failed=True), make.user()]
+
+
+def _repaired(make: _Maker) -> list[Message]:
+    lost, broken = make.call(), make.call(input={}, raw_input='{"path": "a.t', parse_error="arguments are not JSON")
+    orphan = make.call()
+    return [
+        make.user(),
+        make.answer(make.text(), lost, broken),
+        make.result(broken),
+        make.user(),
+        make.answer(make.text(), status=MessageStatus.PARTIAL),
+        make.result(orphan),
+        make.user(),
+        make.user(),
+    ]
+
+
+def _shown(make: _Maker) -> list[Message]:
+    first, second = make.call(), make.call()
+    return [
+        make.user(),
+        make.answer(first, second),
+        make.result(first, make.text(), make.picture(), make.picture("image/jpeg"), make.document()),
+        make.result(second, make.document("text/plain"), make.text(), make.picture(), failed=True),
+    ]
+
+
+def _thought(make: _Maker, origin: Origin | None = None) -> list[Message]:
+    call = make.call(signature=make.next("Sig7_"))
+    later = make.call(signature=make.next("Sig7_"))
+    state = {"replay": {"note": make.next("Note7_"), "n": 1.0}, "trace": {"id": make.next("id7_")}}
+    facts: dict[str, Any] = {"origin": origin}
+    if origin is None:
+        facts["provider_raw"] = {"origin": list(make.origin), **state}
+    hidden = [RedactedThinkingBlock(data=make.next("UmVk7")) for _ in range(3)]
+    return [
+        make.user(),
+        make.answer(make.thought(), hidden[0], make.thought(), make.text(signature=make.next("Sig7_")), call, **facts),
+        make.result(call),
+        make.answer(make.thought(), make.text(), make.thought(), hidden[1], hidden[2], later, **facts),
+        make.result(later),
+        make.answer(make.thought(signature=None), make.text(), **facts),
+        make.user(),
+        make.answer(make.thought(signature=""), make.text(signature=make.next("Sig7_")), **facts),
+        make.user(),
+    ]
+
+
+def _cited(make: _Maker) -> list[Message]:
+    return [make.user(), make.answer(make.cited(), make.text(), make.cited()), make.user(), make.answer(make.cited()),
+            make.user()]  # fmt: skip
+
+
+def _opaque(make: _Maker) -> list[Message]:
+    def found(provider: str) -> OpaqueBlock:
+        data = {"type": "brand_new", "Payload": make.next("Pay7_"), "w": 1.0, "e": ""}
+        return OpaqueBlock(provider=provider, kind="brand_new", data=data)
+
+    own, other = make.origin.provider, FOREIGN.provider
+    newer = UnknownBlock(raw={"type": "hologram", "text": "Seen7"})
+    return [
+        make.user(make.text(), newer),
+        make.answer(found(own), make.text(), found(own)),
+        make.user(),
+        make.answer(make.text(), found(other), origin=FOREIGN),
+        make.user(),
+    ]
+
+
+def _cached(make: _Maker) -> list[Message]:
+    call, other = make.call(), make.call()
+    return [
+        make.system(make.text(), make.text(cache=_HOUR)),
+        make.user(make.text(cache=_SHORT), make.picture(cache=_HOUR), make.text()),
+        make.answer(make.text(cache=_HOUR), call),
+        make.result(call, make.text(), make.text(cache=_SHORT)),
+        make.user(make.text(), make.document(cache=CacheHint())),
+        make.answer(make.text(), other),
+        make.result(other, make.text(cache=_HOUR)),
+        make.user(make.text(cache=CacheHint())),
+    ]
+
+
+def _empty(make: _Maker) -> list[Message]:
+    nothing, blank = TextBlock(text=""), TextBlock(text=" \r\n")
+    return [
+        make.system(nothing), make.user(nothing, make.text()), make.answer(nothing, blank, make.text()),
+        make.user(blank), make.answer(blank), make.user(make.text(), nothing), make.answer(), make.user(),
+    ]  # fmt: skip
+
+
+_WRITERS = {
+    "said": _said, "pictures": _seen, "linked pictures": _linked, "sounds": _heard, "films": _watched,
+    "documents": _attached, "calls": _called, "calls by hand": _called_by_hand, "repairs": _repaired,
+    "media in results": _shown, "reasoning": _thought, "citations": _cited, "opaque": _opaque, "cached": _cached,
+    "empty": _empty,
+}  # fmt: skip
+
+
+def fixed_histories(origin: Origin) -> dict[str, list[Message]]:
+    """Return the conversations by name; answers are of this origin where no other is named."""
+    made = {name: write(_Maker(origin)) for name, write in _WRITERS.items()}
+    made["reasoning of another"] = _thought(_Maker(origin), FOREIGN)
+    return made
+
+
+def fixed_answers(origin: Origin) -> dict[str, Message]:
+    """Return answers of this origin and of another, to be written by a serving plugin."""
+    found: dict[str, Message] = {}
+    for whose, each in (("own", origin), ("foreign", FOREIGN)):
+        make = _Maker(each)
+        calls = [make.call(), make.call(SEARCH.name), make.call()]
+        found |= {
+            f"{whose} text": make.answer(make.text(), make.text(), usage=COUNTED),
+            f"{whose} calls": make.answer(make.text(), *calls, usage=COUNTED),
+            f"{whose} one call": make.answer(make.call(), usage=Usage(input_tokens=7, output_tokens=0)),
+            f"{whose} citations": make.answer(make.cited(), make.cited(), usage=COUNTED),
+        }
+        thoughts = [message for message in _thought(make, each) if message.role is Role.ASSISTANT]
+        found |= {f"{whose} reasoning {at}": message for at, message in enumerate(thoughts)}
+        opaque = [message for message in _opaque(make) if message.role is Role.ASSISTANT]
+        found |= {f"{whose} opaque {at}": message for at, message in enumerate(opaque)}
+        for reason in StopReason:
+            found[f"{whose} {reason}"] = make.answer(make.text(), stop=reason, stop_reason_raw="Raw7_word")
+    return found
+
+
+COUNTED = Usage(
+    input_tokens=120,
+    output_tokens=30,
+    cached_input_tokens=20,
+    cache_creation_input_tokens=11,
+    cache_creation_1h_input_tokens=4,
+    reasoning_tokens=10,
+    extra_units={"web_search": 2},
+    service_tier="priority",
+)
+
+OPTIONS: Mapping[str, Mapping[str, Any]] = {
+    "all at once": {
+        "max_tokens": 4321, "temperature": 0.25, "top_p": 0.5, "top_k": 7, "seed": 11,
+        "stop": (" End7\r\n", "Aa", "bB"), "user_id": "User_7", "stream": True,
+        "parallel_tool_calls": False, "tool_choice": "required",
+    },
+    "other values": {
+        "max_tokens": 1, "temperature": 1.0, "top_p": 1.0, "top_k": 1, "seed": 0, "stop": ("Bb", "End8", "c"),
+        "user_id": "Other_8", "parallel_tool_calls": True, "tool_choice": "auto",
+    },
+    "zeros": {"temperature": 0.0, "top_p": 0.0, "seed": 0},
+    "a named tool": {"tool_choice": ToolChoice(SEARCH.name), "parallel_tool_calls": False},
+    "no tool": {"tool_choice": "none"},
+    "a typed answer": {"response_schema": SEARCH.input_schema, "response_name": "Name_7"},
+    "another typed answer": {"response_schema": SCHEMA, "response_name": "Name_8", "stream": True},
+    "high effort": {"effort": "high", "max_tokens": 9000, "stream": True},
+    "low effort": {"effort": "low", "thinking": True},
+    "no thinking": {"thinking": False, "temperature": 0.5},
+    "a budget": {"thinking_budget": 2345, "max_tokens": 4321, "stop": ("End7",)},
+    "another budget": {"thinking_budget": 3456, "max_tokens": 5432, "top_p": 0.75},
+    "reasoning as text": {"thinking_as_text": True},
+    "headers": {"headers": {"x-contract": "Seven_7"}},
+}  # fmt: skip
+"""Options by name, each with its neighbours."""

@@ -1,0 +1,252 @@
+"""Results of a provider's hooks in fixed scenes, and the table of all sections of `approved.jsonl`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from interlingua.errors import CapabilityError
+from interlingua.plugins import Connection, ConnectionSettings, HttpRequest, WireRequest, WireResponse
+from interlingua.types import RequestOptions, StreamEvent
+from interlingua_cli.cassettes import RecordedExchange
+from interlingua_contract.approved.histories import TOOLS, fixed_answers, fixed_histories
+from interlingua_contract.approved.serving import (
+    observe_served_answers,
+    observe_served_errors,
+    observe_served_requests,
+)
+from interlingua_contract.approved.shown import (
+    Asked,
+    Shown,
+    dated,
+    name_of,
+    read_messages,
+    requests_for,
+    result_of,
+    show,
+    write,
+)
+from interlingua_contract.approved.values import digest, plain
+from interlingua_contract.json_paths import nodes, value_at, with_value
+from interlingua_contract.recordings import aim_for, read_answer, read_whole, replay_history
+from interlingua_contract.scenes import own_origin
+from interlingua_contract.subject import Aim, Subject
+
+_CLOCK = datetime(2026, 11, 21, tzinfo=UTC)
+_STATUSES = (400, 401, 402, 403, 404, 408, 409, 413, 418, 422, 429, 500, 502, 503, 504, 529)
+_ADDRESS = ("URL", "ENDPOINT", "HOST")
+_FILES = ("_FILE", "_PROFILE", "_PATH", "_HOME", "_CREDENTIALS")
+_UNKNOWN = {"type": "contract_new_kind", "Payload": "Pay7", "w": 1.0}
+
+
+def observe_requests(subject: Subject) -> Iterator[Shown]:
+    """Yield the requests for fixed conversations, and for recorded answers sent back."""
+    for aim in subject.aims:
+        for asked in requests_for(subject, aim):
+            yield show(asked.scene, aim.name, write, subject, aim, asked, model=aim.model)
+    for exchange, message in read_messages(subject):
+        near = aim_for(subject, exchange)
+        history = dated(replay_history(message))
+        asked = Asked(f"again {name_of(exchange)}", history, TOOLS)
+        yield show(asked.scene, "", write, subject, near, asked, model=near.model, depth=3)
+
+
+def observe_answers(subject: Subject) -> Iterator[Shown]:
+    """Yield the readings of recorded answers: messages and events, and what they cost."""
+    for exchange in subject.exchanges:
+        if exchange.good:
+            model = subject.model_of(exchange)
+            yield show(name_of(exchange), "", _reading, subject, exchange, model=model, depth=4)
+            if not exchange.streamed:
+                yield show(f"{name_of(exchange)}, more", "", _extended, subject, exchange, model=model, depth=2)
+
+
+def _reading(subject: Subject, exchange: RecordedExchange) -> Any:
+    read = read_answer(subject, exchange)
+    found: dict[str, Any] = {
+        "message": read.message,
+        "events": [f"{each['type']} {digest(each)}" for each in _joined(read.events)],
+        "error": read.error or read.escaped,
+    }
+    if read.message is not None:
+        model = subject.provider.model(subject.model_of(exchange))
+        found["cost"] = subject.provider.cost_of(message=read.message, model=model)
+    return {name: value for name, value in found.items() if value is not None and value != []}
+
+
+def _joined(events: tuple[StreamEvent, ...]) -> Iterator[Any]:
+    """Yield events as JSON, pieces of one text together, with a digest of the pieces."""
+    held: dict[str, Any] | None = None
+    for event in events:
+        made = plain(event)
+        name = next((name for name in ("text", "partial_json") if event.type.endswith("_delta") and name in made), "")
+        if held is not None and (held["type"], held.get("index")) == (made["type"], made.get("index")) and name:
+            held[name] += made[name]
+            held["cuts"] = digest(f"{held['cuts']} {made[name]}")
+            continue
+        if held is not None:
+            yield held
+        held = {**made, "cuts": ""} if name else None
+        if not name:
+            yield made
+    if held is not None:
+        yield held
+
+
+def _extended(subject: Subject, exchange: RecordedExchange) -> Any:
+    """Return an answer with an unknown item in each list of typed ones."""
+    body = json.loads(exchange.body)
+    for path, node in list(nodes(body)):
+        if path and isinstance(node, list) and node and all(isinstance(item, dict) and "type" in item for item in node):
+            body = with_value(body, path, [*value_at(body, path), _UNKNOWN])
+    read = read_whole(subject, exchange, json.dumps(body).encode())
+    return {"content": read.message and read.message.content, "error": read.error}
+
+
+def observe_errors(subject: Subject) -> Iterator[Shown]:
+    """Yield the errors of recorded failures, of every status, and of headers that say more."""
+    read = subject.provider.from_wire_error
+    for exchange in subject.exchanges:
+        for status in (exchange.status, 400, 500) if not exchange.good else ():
+            answer = WireResponse(status=status, headers=exchange.headers, body=exchange.body)
+            yield show(f"{status} {name_of(exchange)}", "", read, answer, subject.context(exchange))
+    for api in subject.apis:
+        for status in _STATUSES:
+            answer = WireResponse(status=status, headers={"retry-after": "7"}, body=b"{}")
+            yield show(f"{status}", api, read, answer, subject.context_for(api, "m"))
+
+
+def observe_declarations(subject: Subject) -> Iterator[Shown]:
+    """Yield the capabilities of models, and the catalogue as digests."""
+    asked: Mapping[str, Mapping[str, Any]] = {
+        "alone": {},
+        "thinking": {"thinking": True},
+        "not thinking": {"thinking": False},
+        "effort": {"effort": "high"},
+    }
+    for aim in subject.aims:
+        for name, options in asked.items():
+            given = (aim.model, aim.options(**options))
+            yield show(f"capabilities {name}", aim.name, subject.provider.capabilities, *given, model=aim.model)
+    models = subject.provider.models()
+    for api in subject.apis:
+        found = {info.id: _declared(subject, api, info.id) for info in models}
+        yield show(f"capabilities of the catalogue at {api}", "", dict, found)
+    yield show("models", "", dict, {info.id: digest(plain(info)) for info in models})
+
+
+def _declared(subject: Subject, api: str, model: str) -> str:
+    try:
+        return digest(plain(subject.provider.capabilities(model, RequestOptions(model=model, api=api))))
+    except CapabilityError:
+        return ""
+
+
+def observe_connections(subject: Subject) -> Iterator[Shown]:
+    """Yield connections in several environments, with what their functions return."""
+    values = {
+        name: f"https://{name.lower()}.example" if any(word in name for word in _ADDRESS) else f"Value7-{name.lower()}"
+        for name in subject.connection.env_vars
+        if not name.endswith(_FILES)
+    }
+    fewer = {name: value for name, value in values.items() if not any(word in name for word in _ADDRESS)}
+    settings: dict[str, dict[str, Any]] = {
+        "bare": {},
+        "a key": {"api_key": "Contract-key-7"},
+        "a key and an address": {"api_key": "Contract-key-8", "base_url": "https://Contract.example/v7"},
+        "all variables": {"environ": values},
+        "all variables but addresses": {"environ": fewer},
+        **{f"all variables but {name}": {"environ": _without(values, name)} for name in values},
+        **{f"only {name}": {"environ": {name: value}} for name, value in values.items()},
+    }
+    options = dict(subject.quirks.connection)
+    for api in subject.apis:
+        for name, given in settings.items():
+            made = ConnectionSettings(api=api, options=options, **given)
+            yield show(f"connection {name}", api, _connect, subject, made, api)
+
+
+def _without(values: Mapping[str, str], name: str) -> dict[str, str]:
+    return {each: value for each, value in values.items() if each != name}
+
+
+def _connect(subject: Subject, settings: ConnectionSettings, api: str) -> Any:
+    made = subject.provider.connection(settings)
+    found = {name: item for name, item in plain(made).items() if not callable(getattr(made, name, None))}
+    found["framing"] = plain(made.framing)
+    found["headers"] = {name: value for name, value in found.get("headers", {}).items() if name != "user-agent"}
+    request = WireRequest(path="/contract", body=b"{}", api=api)
+    found["auth()"] = _hide(result_of(made.auth, request))
+    found["url()"] = result_of(made.url, request) if made.url is not None else None
+    if made.sign is not None and (made.credentials is None or len(settings.environ) > 1):
+        found["sign()"] = _hide(result_of(_sign, made))  # with no secret given, it would be looked for on this machine
+    return found
+
+
+def _hide(headers: Mapping[str, Any]) -> Any:
+    """Return secret headers as their names with digests: a made-up key looks like a true one."""
+    return headers if "error" in headers else [f"{name} {digest(value)}" for name, value in headers.items()]
+
+
+def _sign(made: Connection) -> Any:
+    assert made.sign is not None  # noqa: S101  the caller looked
+    secret = made.credentials(None) if made.credentials is not None else None
+    return made.sign(HttpRequest("POST", f"{made.base_url}/contract", {}, b"{}", _CLOCK), secret)
+
+
+def observe_estimates(subject: Subject) -> Iterator[Shown]:
+    """Yield estimates of input tokens, and what one usage costs with each model."""
+    provider = subject.provider
+    for aim in subject.aims:
+        options = aim.options()
+        histories = fixed_histories(own_origin(subject, aim))
+        found = {
+            name: result_of(provider.estimate_input_tokens, history, TOOLS, options)
+            for name, history in histories.items()
+        }
+        yield show("estimates", aim.name, dict, found)
+    for aim in subject.aims[:1]:
+        message = fixed_answers(own_origin(subject, aim))["own text"]
+        costs = {info.id: result_of(provider.cost_of, message=message, model=info) for info in provider.models()}
+        yield show("costs", "", dict, costs, depth=1)
+
+
+def observe_auxiliary(subject: Subject) -> Iterator[Shown]:
+    """Yield auxiliary requests of every kind."""
+    for aim in subject.aims:
+        tools = TOOLS if aim.capabilities.supports_tools else ()
+        histories = fixed_histories(own_origin(subject, aim))
+        rows: list[tuple[str, WireRequest]] = []
+        for name in ("said", "calls", "pictures", "documents", "reasoning", "citations", "cached"):
+            try:
+                request = subject.write(aim, histories[name], tools, max_tokens=77)
+            except CapabilityError:
+                continue
+            rows.append((f"Row_{len(rows)}", request))
+            yield _ask(subject, f"count {name}", aim, "count_tokens", {"request": request})
+        for kind in ("batch_upload", "batch_create"):
+            yield _ask(subject, kind, aim, kind, {"requests": rows[:3], "name": "Contract_7", "file": "File-7"})
+    named = {"id": "Batch-7", "result": "Result-7", "file": "File-7", "after": "Id_7"}
+    for kind in ("models", "batch_status", "batch_cancel", "batch_list", "batch_results"):
+        yield show(kind, "", subject.provider.auxiliary_request, kind, named)
+
+
+def _ask(subject: Subject, scene: str, aim: Aim, kind: str, given: Mapping[str, Any]) -> Shown:
+    return show(scene, aim.name, subject.provider.auxiliary_request, kind, given, model=aim.model, depth=2)
+
+
+OBSERVERS: Mapping[str, Callable[[Subject], Iterator[Shown]]] = {
+    "requests": observe_requests,
+    "answers": observe_answers,
+    "errors": observe_errors,
+    "declarations": observe_declarations,
+    "connections": observe_connections,
+    "estimates": observe_estimates,
+    "auxiliary": observe_auxiliary,
+    "served requests": observe_served_requests,
+    "served answers": observe_served_answers,
+    "served errors": observe_served_errors,
+}
+"""Section -> what yields its results."""

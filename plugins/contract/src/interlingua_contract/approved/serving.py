@@ -1,0 +1,129 @@
+"""Results of a serving plugin's hooks: requests as they are read, answers and errors as they are written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import attrs
+
+from interlingua import errors
+from interlingua.errors import CapabilityError, InterlinguaError
+from interlingua.plugins import WireRequest, WireResponse
+from interlingua.types import Message, Usage
+from interlingua_contract.approved.histories import COUNTED, fixed_answers
+from interlingua_contract.approved.shown import Shown, name_of, read_messages, requests_for, result_of, show, write
+from interlingua_contract.approved.values import digest, plain
+from interlingua_contract.scenes import own_origin
+from interlingua_contract.served import ASKED, Seals, answer_events, decode_stream, serve_context, served_apis
+from interlingua_contract.subject import Subject
+from interlingua_serving import ServeContext
+
+
+def observe_served_requests(subject: Subject) -> Iterator[Shown]:
+    """Yield readings of the requests that the plugin writes, and of recorded ones."""
+    served = served_apis(subject)
+    done: dict[tuple[str, str, bytes], Shown] = {}
+    for aim in subject.aims:
+        for asked in requests_for(subject, aim) if aim.api in served else ():
+            try:
+                request = write(subject, aim, asked)
+            except CapabilityError:
+                continue
+            key = (asked.scene, request.path.replace(aim.model, ""), request.body.replace(aim.model.encode(), b""))
+            if key not in done:
+                done[key] = show(asked.scene, "", _read, subject, request, model=aim.model, depth=2)
+            yield done[key]._replace(where=aim.name)
+    for exchange in subject.exchanges:
+        api = subject.api_of(exchange)
+        if exchange.good and api in served and isinstance(exchange.request, dict):
+            request = WireRequest(path=exchange.uri, body=json.dumps(exchange.request).encode(), api=str(api))
+            yield show(name_of(exchange), "", _read, subject, request, model=subject.model_of(exchange), depth=2)
+
+
+def _read(subject: Subject, request: WireRequest) -> Any:
+    context = serve_context(subject, request.api, model="", seal=None, unseal=None)
+    arrived = WireRequest(path=request.path, headers=request.headers, body=request.body, api=request.api)
+    found = plain(subject.serving.from_wire_request(arrived, context))
+    for message in found["messages"]:  # ids and times are core's
+        for name in ("id", "created_at"):
+            message.pop(name, None)
+    return found
+
+
+def observe_served_answers(subject: Subject) -> Iterator[Shown]:
+    """Yield answers of this provider and another as they are written, whole and streamed, and read again."""
+    served = served_apis(subject)
+    yield show("apis", "", lambda: subject.serving.apis)
+    aims = {aim.api: aim for aim in reversed(subject.aims) if aim.api in served}
+    for api, aim in aims.items():
+        for name, message in fixed_answers(own_origin(subject, aim)).items():
+            yield from _written(subject, api, name, message, 1 if message.metadata.stop_reason_raw else 3)
+    for exchange, message in read_messages(subject):
+        if (at := subject.api_of(exchange)) in served:
+            yield from _written(subject, str(at), name_of(exchange), message, 1)
+
+
+def _written(subject: Subject, api: str, name: str, message: Message, depth: int) -> Iterator[Shown]:
+    if message.metadata.usage is None or message.metadata.usage == Usage():
+        message = attrs.evolve(message, metadata=attrs.evolve(message.metadata, usage=COUNTED))
+    model = message.metadata.origin.model if message.metadata.origin else ""
+    yield show(f"whole: {name}", api, _write_whole, subject, api, message, model=model, depth=depth)
+    yield show(f"streamed: {name}", api, _write_stream, subject, api, message, model=model, depth=min(depth, 2))
+
+
+def _write_whole(subject: Subject, api: str, message: Message) -> Any:
+    response = subject.serving.to_wire_response(message, _sealing(subject, api, message))
+    return {"response": response, "read": result_of(_read_again, subject, api, response)}
+
+
+def _read_again(subject: Subject, api: str, response: WireResponse) -> Message:
+    return subject.provider.from_wire_response(response, subject.context_for(api, ASKED))
+
+
+def _write_stream(subject: Subject, api: str, message: Message) -> Any:
+    writer = subject.serving.stream_to_wire(_sealing(subject, api, message))
+    body = b"".join([writer.feed([event]) for event in answer_events(message)]) + writer.end()
+    frames = body.split(b"\n\n" if b"\n\n" in body else b"\n")
+    return {
+        "frames": [_frame(plain(each)) for each in frames if each],
+        "read": result_of(_decode, subject, api, body),
+        "losses": list(writer.losses),
+    }
+
+
+def _decode(subject: Subject, api: str, body: bytes) -> Any:
+    return decode_stream(subject, api, body).message()
+
+
+def _frame(data: Any) -> str:
+    """Return a frame as its first line, if that is a name, and a digest."""
+    word = data.split("\n")[0] if isinstance(data, str) and data.startswith("event: ") else ""
+    return f"{word} {digest(data)}".strip()
+
+
+def _sealing(subject: Subject, api: str, message: Message) -> ServeContext:
+    seals = Seals()
+    return serve_context(subject, api, message.metadata.origin, seal=seals.seal, unseal=seals.unseal)
+
+
+def observe_served_errors(subject: Subject) -> Iterator[Shown]:
+    """Yield errors and auxiliary answers as they are written."""
+    for api in served_apis(subject):
+        serving = subject.serving
+        for kind in _kinds():
+            error = kind("Contract words7", retry_after=7.0)
+            yield show(f"error {kind.__name__}", api, serving.to_wire_error, error, serve_context(subject, api))
+        for name, value in (("models", ["Model_1", "model-2", "m3"]), ("count_tokens", 4321)):
+            yield show(name, api, serving.to_wire_auxiliary, name, value, serve_context(subject, api))
+
+
+def _kinds() -> list[Any]:
+    """Return every class of errors."""
+    found = [getattr(errors, name) for name in sorted(dir(errors))]
+    return [
+        each
+        for each in found
+        if isinstance(each, type) and issubclass(each, InterlinguaError) and each.__module__ == errors.__name__
+    ]
