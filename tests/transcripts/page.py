@@ -26,15 +26,15 @@ are written for those marked so.
 _CROSSING = """
 ## From one system to another
 
-A small conversation is written as a file of the first system, read, written for the second, read again, and
-written for the first anew, from what the messages alone hold. The history has a system prompt, signed thinking, two
+A small conversation is written as a file of the first system, read, and written for the second; the values of the
+first file are then searched in the second, anywhere in it. The history has a system prompt, signed thinking, two
 parallel calls and their results (one an error), an image, usage and cost, an answer that was stopped and one that
 failed. Leaves (strings, numbers and so on) of the first file:
 
-- *exact*: the same again; *other form*: the same in other words, such as a time in UTC;
+- *exact*: the value is in the second file; *other form*: a rule turns it into values that are, such as a time in UTC;
 - *kept*: of the first system alone (its own ids); kept beside the messages while they are interlingua's, so that the
   same file is written again, and not in the second system's file;
-- *lost*: the second system's files have no place for it.
+- *lost*: the messages hold it and the second file does not.
 
 `interlingua transcript fidelity FILE --to SYSTEM` says the same of a file of yours.
 

@@ -1,9 +1,10 @@
-"""The part of a session file that canonical messages carry, counted over the leaves of its entries.
+"""The fate of every value of a session file, counted over the leaves of its entries.
 
-A leaf is a string, number, boolean, null, empty list or empty object. It is *exact* when the entry written anew from
-the canonical messages alone has the same value at the same place; in *another form* when the format declares it
-(`SessionFormat.forms`); else it is *kept*: the entry's text holds it and is written back. A leaf that a rewritten file
-lacks is *lost*.
+A leaf is a string, number, boolean, null, empty list or empty object. It is *exact* when its value is in what was
+written: in the canonical messages or, on the way to another system, in that system's entries. It has *another form*
+when a named rule turns it into values that are there. Else it is *kept* if only the entry's text holds it, which is
+written back, and *lost* if the messages hold it and the written file does not. Values are found anywhere:
+the search knows nothing of readers and writers.
 """
 
 from __future__ import annotations
@@ -12,22 +13,28 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from difflib import SequenceMatcher
-from functools import cache, lru_cache
-from itertools import accumulate, islice
+from functools import lru_cache
+from itertools import accumulate
 from typing import Any
 
 import attrs
 
+from interlingua.codec import encode_message
+from interlingua.types import Message, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
 from interlingua_transcripts.entries import KeptMessages, open_messages
-from interlingua_transcripts.files import kind_of
-from interlingua_transcripts.lazy import MessagesInOrder, index_messages, temporary_entries
-from interlingua_transcripts.opened import OpenTranscript, open_entries
+from interlingua_transcripts.files import APP, kind_of, with_app
+from interlingua_transcripts.lazy import MessagesInOrder
+from interlingua_transcripts.opened import OpenTranscript
 from interlingua_transcripts.system import SessionFormat, load_entry, session_format
-from interlingua_transcripts.transcript import Conversation, Note, Transcript
-from interlingua_transcripts.writing import new_conversation, paired, write_entries
+from interlingua_transcripts.transcript import Note, Transcript, TranscriptError
+from interlingua_transcripts.values import EMPTY, ONCE, TAG, Form, Haystack, find_form, leaves
+from interlingua_transcripts.writing import new_conversation, write_entries
+from interlingua_transcripts.written import WrittenEntries
 
-_PIECE = 400  # items of two lists that are compared at a time
+NATIVE = "interlingua"
+"""The system that a report names for a session made here, which has no file."""
+REPEATED = "repeated in each entry of a message"
+
 _INDEX = re.compile(r"\[\d+\]")
 
 
@@ -36,9 +43,9 @@ class Count:
     """Leaves by what became of them.
 
     Attributes:
-        exact: carried unchanged.
-        other: carried in another form.
-        kept: not expressed in canonical messages; the entry's text is kept and written back.
+        exact: the value is there.
+        other: there in another form.
+        kept: not in canonical messages; the entry's text is kept and written back.
         lost: gone.
     """
 
@@ -65,12 +72,14 @@ class Fidelity:
     """The report of one file.
 
     Attributes:
-        system: whose file it is.
+        system: whose file it is; `interlingua` for a session made here.
         version: of the format.
         session_id: the system's id of the session.
         target: the format to write; default: the file's own.
         entries: how many the file has.
         messages: how many messages the conversation has.
+        content: kind of block (`texts`, `thinking`, `calls`, `results`, `media`, `other`) -> how many were read.
+        silent: kind of entry -> how many of them made no message.
         equal: the rewritten file has the same entries, as JSON.
         total: all leaves.
         by_entry: index of an entry -> its leaves.
@@ -87,6 +96,8 @@ class Fidelity:
     target: str
     entries: int
     messages: int
+    content: Counter[str] = attrs.field(factory=Counter)
+    silent: Counter[str] = attrs.field(factory=Counter)
     equal: bool = True
     total: Count = attrs.field(factory=Count)
     by_entry: dict[int, Count] = attrs.field(factory=dict)
@@ -105,6 +116,8 @@ class Fidelity:
             "target": self.target,
             "entries": self.entries,
             "messages": self.messages,
+            "content": dict(self.content),
+            "silent": dict(self.silent.most_common()),
             "leaves": self.total.leaves,
             **attrs.asdict(self.total),
             "equal": self.equal,
@@ -117,192 +130,287 @@ class Fidelity:
         }
 
 
-def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield path and value of every leaf of a JSON value; an entry that is not JSON (None) is one leaf."""
-    if isinstance(value, dict) and value:
-        for name, item in value.items():
-            yield from leaves(item, f"{path}.{name}" if path else name)
-    elif isinstance(value, list) and value:
-        for at, item in enumerate(value):
-            yield from leaves(item, f"{path}[{at}]")
-    else:
-        yield path, value
-
-
 def measure_fidelity(transcript: Transcript | OpenTranscript, target: str | None = None) -> Fidelity:
     """Count what becomes of a session's leaves when it is written back, or for another system.
 
+    Of a session made here (`transcript_of`), its messages' leaves are counted.
+
     Args:
-        transcript: as `read_transcript` or `open_transcript` gave it.
-        target: the other system; what its files cannot hold counts as lost.
+        transcript: as `read_transcript`, `open_transcript` or `transcript_of` gave it.
+        target: the other system; what its files do not get counts as lost.
 
     Raises:
         TranscriptError: there is no such system, or its files are only read.
     """
     read = transcript.transcript() if isinstance(transcript, OpenTranscript) else transcript
+    native = not read.entries and len(read.messages) > 0
     system = session_format(read.system)
     other = system if target is None else session_format(target)
     report = Fidelity(
-        system=system.name,
+        system=NATIVE if native else system.name,
         version=read.version,
         session_id=read.session_id,
         target=other.name,
-        entries=len(read.entries),
+        entries=len(read.messages) if native else len(read.entries),
         messages=len(read.messages),
         notes=read.notes,
     )
-    if other is system:
-        with _rewritten(system, read) as rewritten:
-            _count_entries(report, system, read, rewritten, None)
+    if native or other is not system:
+        if not other.writable:
+            raise TranscriptError(f"files of {other.title} can be read, not written")
+        with WrittenEntries.of(other, new_conversation(read, read.messages)) as written:
+            _count(report, system, _native_groups(read) if native else _groups(read), read, written)
     else:
-        with _crossed(system, other, read) as crossed:
-            _count_entries(report, system, read, iter(read.entries), crossed)
+        _count(report, system, _groups(read), read, None)
+        with _rewritten(system, read) as rewritten:
+            _compare(report, read, rewritten)
     return report
 
 
-def _count_entries(
-    report: Fidelity,
-    system: SessionFormat,
-    read: Transcript,
-    rewritten: Iterator[bytes],
-    crossed: Iterator[dict[str, Any]] | None,
+@attrs.frozen
+class _Group:
+    """Entries and the messages they made: (index, value) of each entry; without messages, entries beside them."""
+
+    entries: Sequence[tuple[int, Any]]
+    messages: Sequence[Message]
+
+
+def _groups(read: Transcript) -> Iterator[_Group]:
+    """Yield the groups of a file in order, and each entry that is of no group."""
+    starts = [0, *accumulate(read.counts)]
+    messages = MessagesInOrder(read.messages)
+    grouped = {at for group in read.groups for at in group.entries}
+    for number, group in enumerate(read.groups):
+        made = messages.take(starts[number], starts[number + 1])
+        yield _Group([(at, load_entry(read.entries[at])) for at in group.entries], made)
+    for at, entry in enumerate(read.entries):
+        if at not in grouped:
+            yield _Group([(at, load_entry(entry))], ())
+
+
+def _native_groups(read: Transcript) -> Iterator[_Group]:
+    for at, message in enumerate(read.messages):
+        yield _Group([(at, _value_of(message))], [message])
+
+
+def _value_of(message: Message) -> Any:
+    """Return a message as JSON, without the entries that are kept beside it."""
+    app = {name: value for name, value in message.metadata.app.items() if name != APP}
+    return encode_message(with_app(message, app) if APP in message.metadata.app else message)
+
+
+def _count(
+    report: Fidelity, system: SessionFormat, groups: Iterator[_Group], read: Transcript, written: WrittenEntries | None
 ) -> None:
     """Count the leaves of each entry.
 
     Args:
         report: gets the counts.
         system: the file's.
+        groups: the entries, with the messages they made.
         read: the session.
-        rewritten: the entries of the file that was written back.
-        crossed: of each entry that has an equal one in `made`, the leaves after the way through another system.
+        written: the entries of the other system's file; None where it is written back for its own.
     """
-    for index, (value, made) in enumerate(_written_anew(system, read)):
-        entry, text = read.entries[index], next(rewritten, None)
-        report.equal = report.equal and text is not None
-        again = value if text == entry else load_entry(text or b"{}")
-        report.equal = report.equal and again == value
-        back = next(crossed) if crossed is not None and made is not None else None
-        count = _counted(system, value, made, again, back, report)
-        report.by_entry[index] = count
-        kind = kind_of(system, value)
-        report.by_kind.setdefault(kind, Count())
-        report.by_kind[kind] += count
-        report.total += count
-    report.equal = report.equal and next(rewritten, None) is None
+    about = {"session": read.session_id, "title": read.title, "cwd": read.cwd, "version": read.version}
+    issued: dict[str, str] = {}
+    for group in groups:
+        for message in group.messages:
+            issued.update((call.id, call.provider_id or call.id) for call in message.tool_calls)
+            report.content.update(_content_of(message))
+        own = [Haystack(_value_of(message), _issued_ids(message, issued)) for message in group.messages]
+        there = own if written is None else written.stacks([message.id for message in group.messages])
+        facts = Haystack(about) if written is None else written.header
+        native = report.system == NATIVE
+        carried = _Search(system, group, there, facts, issued if native else {}).carried()
+        known = carried
+        if written is not None and not native:
+            known = _Search(system, group, own, Haystack(about), {}).carried()
+        for at, value in group.entries:
+            kind = f"message/{value['role']}" if native else kind_of(system, value)
+            count = _judged(report, at, value, carried, None if native else known)
+            report.by_entry[at] = count
+            report.by_kind.setdefault(kind, Count())
+            report.by_kind[kind] += count
+            report.total += count
+            if not group.messages:
+                report.silent[kind] += 1
 
 
-def _counted(
-    system: SessionFormat, value: Any, made: Any, again: Any, crossed: dict[str, Any] | None, report: Fidelity
+def _issued_ids(message: Message, issued: Mapping[str, str]) -> list[str]:
+    return [issued[block.tool_use_id] for block in message.tool_results if block.tool_use_id in issued]
+
+
+def _content_of(message: Message) -> Iterator[str]:
+    """Yield a word for each block."""
+    for block in message.content:
+        if isinstance(block, TextBlock):
+            yield "texts"
+        elif isinstance(block, ThinkingBlock) or block.type == "redacted_thinking":
+            yield "thinking"
+        elif isinstance(block, ToolUseBlock):
+            yield "calls"
+        elif isinstance(block, ToolResultBlock):
+            yield "results"
+            yield from ("media" for inner in block.content if hasattr(inner, "source"))
+        else:
+            yield "media" if hasattr(block, "source") else "other"
+
+
+class _Search:
+    """The search for the leaves of a group's entries in what was written of its messages.
+
+    Args:
+        system: its rules are tried before the general ones.
+        group: the entries.
+        stacks: what was written of the group's messages.
+        facts: what was written of the session.
+        issued: canonical id of a call -> the id a service issued; of a session made here.
+    """
+
+    def __init__(
+        self,
+        system: SessionFormat,
+        group: _Group,
+        stacks: Sequence[Haystack],
+        facts: Haystack,
+        issued: Mapping[str, str],
+    ) -> None:
+        self._system, self._group, self._stacks, self._facts = system, group, stacks, facts
+        self._issued = issued
+        self._seen: dict[tuple[str, Any], int] = {}  # place and value -> the entry
+
+    def carried(self) -> dict[tuple[int, str], str]:
+        """Return the rule that found each leaf that is there; "" for the value itself."""
+        found: dict[tuple[int, str], str] = {}
+        open_: list[tuple[int, str, Any, Any]] = []
+        for at, value in self._group.entries:
+            for path, leaf in leaves(value):
+                own = self._issued.get(leaf, leaf) if isinstance(leaf, str) else leaf
+                if _form_of(self._system, _place(path)) is None and any(stack.take(own) for stack in self._stacks):
+                    found[at, path] = ""
+                    self._note(at, path, leaf)
+                else:
+                    open_.append((at, path, leaf, value))
+        for at, path, leaf, value in open_:
+            rule = _rule(self._system, path, leaf, value, self._stacks)
+            rule = self._rule(at, path, leaf) if rule is None else rule
+            if rule is not None:
+                found[at, path] = rule
+                self._note(at, path, leaf)
+        for at, path, *_ in open_:
+            if (at, path) not in found and _is_tag(path) and _has_values(at, path, found):
+                found[at, path] = TAG
+        return found
+
+    def _note(self, at: int, path: str, leaf: Any) -> None:
+        if not isinstance(leaf, list | dict):
+            self._seen.setdefault((_place(path), leaf), at)
+
+    def _rule(self, at: int, path: str, leaf: Any) -> str | None:
+        if isinstance(leaf, list | dict) or leaf in ("", None, False):
+            return find_form(leaf, self._stacks) if self._stacks else None
+        if path.lower().endswith(("id", "name")) and any(stack.was(leaf) for stack in self._stacks):
+            return ONCE
+        if self._facts.has(leaf):
+            return ""  # a fact of the session, which each entry may repeat
+        if "content" not in path and self._seen.get((_place(path), leaf), at) != at:
+            return REPEATED
+        return find_form(leaf, self._stacks) if self._stacks else None
+
+
+def _rule(system: SessionFormat, path: str, leaf: Any, value: Any, stacks: Sequence[Haystack]) -> str | None:
+    form = _form_of(system, _place(path))
+    if form is None or not stacks:
+        return None
+    if any(stack.take(leaf) for stack in stacks):
+        return ""
+    try:
+        turned = form.turn(leaf, _parent(value, path))
+    except (TypeError, ValueError, LookupError):
+        return None
+    there = turned is not None and all(
+        one == "" or one is False or any(stack.has(one) or stack.was(one) for stack in stacks) for one in turned
+    )
+    return form.reason if there else None
+
+
+def _parent(value: Any, path: str) -> Any:
+    steps = [step for step in re.split(r"\.|(?=\[)", path) if step]
+    for step in steps[:-1]:
+        value = value[int(step[1:-1])] if step.startswith("[") else value[step]
+    return value
+
+
+def _is_tag(path: str) -> bool:
+    return path == "type" or path.endswith(".type")
+
+
+def _has_values(at: int, path: str, found: Mapping[tuple[int, str], str]) -> bool:
+    """Tell whether a value of the object that a tag names was found."""
+    above = path.removesuffix("type")
+    others = ((other, rule) for (own, other), rule in found.items() if own == at and other != path)
+    return any(other.startswith(above) and rule != EMPTY for other, rule in others)
+
+
+def _judged(
+    report: Fidelity,
+    at: int,
+    value: Any,
+    carried: Mapping[tuple[int, str], str],
+    known: Mapping[tuple[int, str], str] | None,
 ) -> Count:
+    """Count one entry's leaves.
+
+    Args:
+        report: gets places and reasons.
+        at: the entry's index.
+        value: its value.
+        carried: what was found in what was written.
+        known: what was found in the messages; None where the messages are the entries.
+    """
     count = Count()
-    fresh = dict(leaves(made)) if made is not None else {}
-    kept = None if again is value else dict(leaves(again))
-    for path, leaf in leaves(value):
-        if kept is not None and not (path in kept and _same(kept[path], leaf)):
-            count.lost += 1
-            report.lost[_place(path)] += 1
-            continue
-        carried = path in fresh and _same(fresh[path], leaf)
-        reason = None if carried else _form_of(system, path)
-        if not carried and reason is None:
+    for path, _ in leaves(value):
+        rule = carried.get((at, path))
+        if rule == "":
+            count.exact += 1
+        elif rule is not None:
+            count.other += 1
+            report.reasons[rule] += 1
+        elif known is not None and (at, path) not in known:
             count.kept += 1
             report.places[_place(path)] += 1
-        elif crossed is not None and carried and not (path in crossed and _same(crossed[path], leaf)):
+        else:
             count.lost += 1
             report.lost[_place(path)] += 1
-        elif carried:
-            count.exact += 1
-        else:
-            count.other += 1
-            report.reasons[str(reason)] += 1
     return count
+
+
+def _compare(report: Fidelity, read: Transcript, rewritten: Iterator[bytes]) -> None:
+    """Compare the rewritten file entry by entry; what it lacks is lost, whatever was found before."""
+    system = session_format(read.system)
+    for at, entry in enumerate(read.entries):
+        text = next(rewritten, None)
+        if text == entry:
+            continue
+        value, again = load_entry(entry), load_entry(text or b"{}")
+        report.equal = report.equal and text is not None and again == value
+        if again == value:
+            continue
+        held = Haystack(again)
+        kind = kind_of(system, value)
+        for path, leaf in leaves(value):
+            if not held.take(leaf):
+                report.lost[_place(path)] += 1
+                for count in (report.total, report.by_kind[kind], report.by_entry[at]):
+                    count.lost += 1
+                    name = next(name for name in ("kept", "other", "exact") if getattr(count, name))
+                    setattr(count, name, getattr(count, name) - 1)
+    report.equal = report.equal and next(rewritten, None) is None
 
 
 @lru_cache(1 << 14)
 def _place(path: str) -> str:
     return _INDEX.sub("[]", path)
-
-
-def _same(left: Any, right: Any) -> bool:
-    return left == right and isinstance(left, bool) is isinstance(right, bool)
-
-
-def _written_anew(system: SessionFormat, read: Transcript) -> Iterator[tuple[Any, Any]]:
-    """Yield, for each entry, its value, and what the system writes for it of the messages alone; None for nothing."""
-    whole = new_conversation(read, read.messages)
-    starts = [0, *accumulate(read.counts)]
-    begin: dict[int, list[int]] = {}  # index of an entry -> the groups that it begins
-    for number, group in enumerate(read.groups if system.writable else ()):
-        begin.setdefault(group.entries[0], []).append(number)
-    messages = MessagesInOrder(read.messages)
-    values: dict[int, Any] = {}
-    found: dict[int, Any] = {}
-    for index, entry in enumerate(read.entries):
-        for number in begin.get(index, ()):
-            part = messages.take(starts[number], starts[number + 1])
-            if not part:
-                continue
-            made = [one.value for one in system.write(attrs.evolve(whole, messages=part)) if one.messages]
-            own = read.groups[number].entries
-            values.update((at, load_entry(read.entries[at])) for at in own)
-            pairs = zip(own, paired(system, [values[at] for at in own], made), strict=True)
-            found.update((at, one) for at, one in pairs if one is not None)
-        value = values.pop(index) if index in values else load_entry(entry)
-        yield value, found.pop(index, None)
-
-
-@contextmanager
-def _crossed(system: SessionFormat, other: SessionFormat, read: Transcript) -> Iterator[Iterator[dict[str, Any]]]:
-    """Yield, for each entry that the system writes anew, the leaves it has after the way through another system.
-
-    Each entry of the rewritten file is compared with the entry of its kind, in order.
-    """
-    with temporary_entries() as entries:
-        for entry in write_entries(read, other):
-            entries.append(entry)
-        back = open_entries(other, entries).transcript()
-        conversation = _conversation_back(read, back)
-        made = [kind_of(system, value) for _, value in _written_anew(system, read) if value is not None]
-        again = [kind_of(system, value) for value in _written_of(system, conversation)]
-        yield _leaves_back(len(made), dict(_equal_pairs(made, again)), _written_of(system, conversation))
-
-
-def _conversation_back(read: Transcript, back: Transcript) -> Conversation:
-    """Return the transcript read back from another format's file, to be written in the first format again."""
-    conversation = new_conversation(attrs.evolve(back, session_id=read.session_id), back.messages)
-    spread = new_conversation(read, ()).spread
-    left, right = index_messages(read.messages), index_messages(back.messages)
-    pairs = _equal_pairs(left.roles, right.roles)
-    same = {right.ids[other]: spread.get(left.ids[own], 1) for own, other in pairs}
-    return attrs.evolve(conversation, spread=same)
-
-
-def _written_of(system: SessionFormat, conversation: Conversation) -> Iterator[Any]:
-    return (one.value for one in system.write(conversation) if one.messages) if system.writable else iter(())
-
-
-def _leaves_back(count: int, places: Mapping[int, int], values: Iterator[Any]) -> Iterator[dict[str, Any]]:
-    """Yield the leaves of the returned entries: those of the value at its place, if it has one."""
-    at = -1
-    for number in range(count):
-        place = places.get(number)
-        if place is None:
-            yield {}
-            continue
-        yield dict(leaves(next(islice(values, place - at - 1, None))))
-        at = place
-
-
-def _equal_pairs(left: Sequence[str], right: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Yield the indexes of equal items of two lists, in order; piece by piece, for the search takes quadratic time."""
-    at = other = 0
-    while at < len(left) and other < len(right):
-        matcher = SequenceMatcher(None, left[at : at + _PIECE], right[other : other + _PIECE], autojunk=False)
-        *blocks, _ = matcher.get_matching_blocks()
-        for start, begin, size in blocks:
-            yield from ((at + start + step, other + begin + step) for step in range(size))
-        start, begin, size = blocks[-1] if blocks else (0, 0, _PIECE)
-        at, other = at + start + size, other + begin + size
 
 
 @contextmanager
@@ -322,16 +430,8 @@ def _split_again(system: SessionFormat, entries: Iterator[bytes]) -> Iterator[by
     return iter(system.split(system.join(list(entries))))
 
 
-@lru_cache(1 << 14)  # the entries of a kind have the same paths
-def _form_of(system: SessionFormat, path: str) -> str | None:
-    plain = _INDEX.sub("", path)
-    for pattern, reason in system.forms.items():
-        if _pattern(pattern).fullmatch(plain):
-            return reason
-    return None
-
-
-@cache
-def _pattern(pattern: str) -> re.Pattern[str]:
-    parts = [".*" if part == "**" else r"[^.]*" if part == "*" else re.escape(part) for part in pattern.split(".")]
-    return re.compile(r"\.".join(parts))
+@lru_cache(1 << 14)  # the entries of a kind have the same places
+def _form_of(system: SessionFormat, place: str) -> Form | None:
+    plain = place.replace("[]", "")
+    ends = (form for end, form in system.forms.items() if plain == end or plain.endswith(f".{end}"))
+    return next(ends, None)

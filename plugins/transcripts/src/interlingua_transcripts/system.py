@@ -17,6 +17,7 @@ from interlingua.plugins import dumps
 from interlingua.types import Message
 from interlingua_transcripts.imported import ImportedIds
 from interlingua_transcripts.transcript import Conversation, MessageGroup, ReadPlan, TranscriptError, Written
+from interlingua_transcripts.values import Form
 
 _log = logging.getLogger("interlingua")
 GROUP = "interlingua.session_formats"
@@ -40,8 +41,8 @@ class SessionFormat:
         writable: False where files are only read.
         several: True if a file holds several conversations, each a separate group.
         links: where entries make a tree, the members that hold an entry's id and its parent's.
-        forms: which leaves of an entry the canonical message holds in another form, and why: pattern of a path, where
-            `*` is one step and `**` any number, such as `message.usage.*` -> reason.
+        forms: rules that turn a value of an entry into the values by which a message says the same: end of its path,
+            without indexes, such as `usage.input` -> rule.
     """
 
     name: ClassVar[str]
@@ -50,7 +51,7 @@ class SessionFormat:
     writable: ClassVar[bool] = True
     several: ClassVar[bool] = False
     links: ClassVar[tuple[str, str] | None] = None
-    forms: ClassVar[Mapping[str, str]] = {}
+    forms: ClassVar[Mapping[str, Form]] = {}
 
     # -- the file and its entries --------------------------------------------------------------------------------
 

@@ -7,13 +7,16 @@ from pathlib import Path
 import click
 
 from interlingua_cli.context import plugin_option
+from interlingua_cli.output import json_option
 from interlingua_transcripts.commands.progress import over_files
 from interlingua_transcripts.commands.shared import (
     opened_session,
     redact_option,
+    report_unwritten,
     session_files,
     source_argument,
     stem_of,
+    strict_option,
     system_option,
     why_unread,
     write_session,
@@ -29,20 +32,38 @@ from interlingua_transcripts.writing import write_pieces
 @click.option("--out", type=click.Path(path_type=Path), help="The file to write, or the folder where SRC is a folder.")
 @click.option("--force", is_flag=True, help="Write over files that are there.")
 @redact_option
+@strict_option
+@json_option
 @plugin_option
 @click.pass_context
 def convert_command(
-    ctx: click.Context, source: Path, target: str, system: str | None, out: Path | None, force: bool, redact: bool
+    ctx: click.Context,
+    source: Path,
+    target: str,
+    system: str | None,
+    out: Path | None,
+    force: bool,
+    redact: bool,
+    strict: bool,
+    as_json: bool,
 ) -> None:
     """Write a session in another system's format, to stdout or into a file.
 
-    `interlingua transcript fidelity SRC --to SYSTEM` says first what it cannot hold.
+    One line on stderr says what the written file does not get; --json prints it as JSON. `interlingua transcript
+    fidelity SRC --to SYSTEM` lists every field.
     """
+
+    def convert(path: Path, place: Path | None) -> None:
+        with opened_session(path, system, redact=redact) as session:
+            how = {"strict": strict, "as_json": as_json, "to_stdout": place is None}
+            report_unwritten(session, target, name=str(path), **how)
+            write_session(place, write_pieces(session, target), force=force)
+
     suffix = session_format(target).suffix
     if not source.is_dir():
         place = out / f"{stem_of(source)}{suffix}" if out is not None and out.is_dir() else out
         with over_files([source], "converting", to_stdout=place is None):
-            _convert(source, system, target, place, force=force, redact=redact)
+            convert(source, place)
         return
     if out is None:
         raise click.UsageError("SRC is a folder: set --out to the folder to write into")
@@ -56,15 +77,10 @@ def convert_command(
                 if place in made:
                     raise click.UsageError(f"{place} is there: {made[place]} became it")
                 made[place] = path
-                _convert(path, system, target, place, force=force, redact=redact)
+                convert(path, place)
             except Exception as error:  # one bad file never stops the others
                 failed += 1
                 click.echo(why_unread(path, error), err=True)
     click.echo(f"{len(paths) - failed:,} written, {failed:,} not", err=True)
     if failed:
         ctx.exit(1)
-
-
-def _convert(source: Path, system: str | None, target: str, place: Path | None, *, force: bool, redact: bool) -> None:
-    with opened_session(source, system, redact=redact) as session:
-        write_session(place, write_pieces(session, target), force=force)

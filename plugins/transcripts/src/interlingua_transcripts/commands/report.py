@@ -23,7 +23,8 @@ from interlingua_transcripts.commands.shared import (
 from interlingua_transcripts.fidelity import Count, Fidelity, measure_fidelity
 from interlingua_transcripts.html import to_html
 
-_COLUMNS = ("file", "system", "version", "entries", "messages", "exact", "other form", "kept", "lost", "equal")
+_CONTENT = ("texts", "thinking", "calls", "results", "media")
+_COLUMNS = ("file", "system", "entries", "messages", *_CONTENT, "exact", "other form", "kept", "lost", "equal")
 _NOTES = 5  # shown of each file
 
 
@@ -34,10 +35,11 @@ _NOTES = 5  # shown of each file
 @plugin_option
 @click.pass_context
 def check_command(ctx: click.Context, sources: tuple[Path, ...], system: str | None, as_json: bool) -> None:
-    """Read session files, write them back, and say what became of every leaf.
+    """Read session files, say what was read, write them back, and say what became of every leaf.
 
-    exact: a message says it; other form: a message says it differently; kept: beside the message, and written back;
-    lost: gone. Exit code 1 where a file cannot be read, is not written back equal, or loses something.
+    exact: a message has the value; other form: a message has it in another form; kept: beside the message, and written
+    back; lost: gone. Exit code 1 if a file cannot be read, makes no message, is not written back equal, or loses
+    something. --json also lists the kinds of entries that made no message.
     """
     paths = session_files(sources)
     rows: list[dict[str, Any]] = []
@@ -48,8 +50,12 @@ def check_command(ctx: click.Context, sources: tuple[Path, ...], system: str | N
     except KeyboardInterrupt:  # what was checked is shown
         pass
     print_json(rows) if as_json else _print_rows(rows)
-    if len(rows) < len(paths) or any(row.get("error") or not row["equal"] or row["lost"] for row in rows):
+    if len(rows) < len(paths) or any(map(_is_bad, rows)):
         ctx.exit(1)
+
+
+def _is_bad(row: dict[str, Any]) -> bool:
+    return "error" in row or not row["equal"] or row["lost"] > 0 or row["messages"] == 0
 
 
 def _checked(path: Path, system: str | None) -> dict[str, Any]:
@@ -63,15 +69,23 @@ def _checked(path: Path, system: str | None) -> dict[str, Any]:
 
 def _print_rows(rows: list[dict[str, Any]]) -> None:
     good = [row for row in rows if "error" not in row]
-    names = ("path", "system", "version", "entries", "messages", "exact", "other", "kept", "lost", "equal")
     if good:
-        print_table(_COLUMNS, [[row[name] for name in names] for row in good], spare=("version", "messages"))
+        print_table(_COLUMNS, [_cells_of(row) for row in good], spare=("entries", "thinking", "media"))
     for row in rows:
         if "error" in row:
             click.echo(row["error"], err=True)
+        elif row["messages"] == 0:
+            kinds = ", ".join([f"{kind} ({number:,})" for kind, number in row["silent"].items()])
+            click.echo(f"{row['path']}: no entry made a message: {kinds}", err=True)
         for note in row.get("notes", ())[:_NOTES]:
             place = "" if note["entry"] is None else f"entry {note['entry'] + 1}: "
             click.echo(f"{row['path']}: {place}{note['text']}", err=True)
+
+
+def _cells_of(row: dict[str, Any]) -> list[Any]:
+    counts = [row["content"].get(name, 0) for name in _CONTENT]
+    ends = [row[name] for name in ("exact", "other", "kept", "lost", "equal")]
+    return [row["path"], row["system"], row["entries"], row["messages"], *counts, *ends]
 
 
 @click.command("fidelity")

@@ -10,6 +10,7 @@ from tempfile import TemporaryFile
 from typing import IO, Any, TypeVar
 
 import click
+import orjson
 
 from interlingua import InterlinguaError
 from interlingua_cli.input import write_file
@@ -18,7 +19,8 @@ from interlingua_transcripts.files import open_source
 from interlingua_transcripts.opened import OpenTranscript, open_transcript
 from interlingua_transcripts.secrets import SecretSearch
 from interlingua_transcripts.system import session_format
-from interlingua_transcripts.transcript import TranscriptError
+from interlingua_transcripts.transcript import Transcript, TranscriptError
+from interlingua_transcripts.unwritten import count_unwritten, describe_unwritten
 
 F = TypeVar("F", bound=Callable[..., Any])
 _PIECE = 1 << 20  # bytes of a file that are searched at a time
@@ -28,6 +30,7 @@ source_argument = click.argument("source", metavar="SRC", type=click.Path(exists
 sources_argument = click.argument(
     "sources", metavar="SRC...", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path)
 )
+strict_option = click.option("--strict", is_flag=True, help="Fail, and write nothing, if the target does not get all.")
 redact_option = click.option("--redact", is_flag=True, help="Replace secrets, found by their form, by their kind.")
 
 
@@ -149,6 +152,32 @@ def write_session(path: Path | None, pieces: Iterable[bytes], *, force: bool) ->
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     write_file(path.resolve(), pieces)  # a link to the file stays one
+
+
+def report_unwritten(
+    transcript: Transcript | OpenTranscript, target: str, *, name: str, strict: bool, as_json: bool, to_stdout: bool
+) -> None:
+    """Say in one line what a file for a system does not get of a session.
+
+    Args:
+        transcript: the session.
+        target: the system.
+        name: of the session, in front of the line.
+        strict: fail if it is anything.
+        as_json: print a JSON object, also if it is nothing.
+        to_stdout: the file itself goes to stdout, the line to stderr.
+
+    Raises:
+        TranscriptError: the target does not get all, and `strict` is given.
+    """
+    found = count_unwritten(transcript, target)
+    line = describe_unwritten(found, target)
+    if as_json:
+        click.echo(orjson.dumps({"session": name, "target": target, "unwritten": dict(found)}).decode(), err=to_stdout)
+    if line and strict:
+        raise TranscriptError(f"{name}: {line}; without --strict it is written nevertheless")
+    if line and not as_json:
+        click.echo(f"{name}: {line}", err=True)
 
 
 def why_unread(path: Path, error: Exception) -> str:

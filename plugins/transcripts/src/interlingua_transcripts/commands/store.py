@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -12,12 +13,13 @@ import click
 import orjson
 
 from interlingua.codec import dumps_message
+from interlingua.plugins import Loss
 from interlingua.types import Message
 from interlingua_cli.arguments import Arguments
 from interlingua_cli.chat import TerminalChat, run_chat
 from interlingua_cli.context import MODEL, CommandContext, plugin_option
 from interlingua_cli.input import option_option, url_option
-from interlingua_cli.output import print_ledger
+from interlingua_cli.output import json_option, losses_to_json, print_ledger
 from interlingua_cli.plan import add_next_message, plan_request
 from interlingua_cli.show import Show
 from interlingua_sessions import EntryKind, SessionExistsError, SessionNotFoundError, Store, build_context
@@ -28,9 +30,11 @@ from interlingua_transcripts.commands.shared import (
     name_secrets,
     opened_session,
     redact_option,
+    report_unwritten,
     session_files,
     sources_argument,
     stem_of,
+    strict_option,
     system_option,
     why_unread,
     write_session,
@@ -163,17 +167,31 @@ def _line(record: str, /, **fields: Any) -> str:
 @click.option("--out", type=click.Path(path_type=Path), help="The file to write; else stdout.")
 @click.option("--force", is_flag=True, help="Write over a file that is there.")
 @redact_option
+@strict_option
+@json_option
 @store_option
 @plugin_option
-def export_command(session: str, target: str, out: Path | None, force: bool, redact: bool, place: str | None) -> None:
+def export_command(
+    session: str,
+    target: str,
+    out: Path | None,
+    force: bool,
+    redact: bool,
+    strict: bool,
+    as_json: bool,
+    place: str | None,
+) -> None:
     """Write a stored session as another agent's session file.
 
-    For the system that it was imported from, entries whose messages are unchanged are written byte for byte.
+    For the system that it was imported from, entries whose messages are unchanged are written byte for byte. One line
+    on stderr says what the written file does not get; --json prints it as JSON.
     """
     if out is not None and out.is_dir():
         out /= f"{session}{session_format(target).suffix}"
     search = SecretSearch(redact=redact)
     with store_at(place) as store, _stored(store, session, target) as transcript:
+        how = {"strict": strict, "as_json": as_json, "to_stdout": out is None}
+        report_unwritten(transcript, target, name=session, **how)
         write_session(out, search.through(write_pieces(transcript, target)), force=force)
     name_secrets(search.found, redact=redact, name=session)
 
@@ -207,6 +225,8 @@ class _StoredMessages(LazyMessages):
 @system_option("--system", text="The format of the file; default: recognised by its content.")
 @_context_option
 @redact_option
+@click.option("--strict", is_flag=True, help="Fail, and ask nothing, if the model cannot take all content.")
+@json_option
 @url_option
 @option_option
 @store_option
@@ -219,6 +239,8 @@ def resume_command(
     system: str | None,
     as_context: bool,
     redact: bool,
+    strict: bool,
+    as_json: bool,
     url: str | None,
     options: Mapping[str, Any],
     place: str | None,
@@ -226,7 +248,7 @@ def resume_command(
     """Continue a session in a chat with another model.
 
     SRC is a session file, which is imported first, or the id of a stored session. Content that the model cannot take is
-    shown before the first question.
+    shown on stderr before the first question; --json shows it as JSON.
     """
     context.ledger_shown = True
     with store_at(place) as store:
@@ -237,7 +259,7 @@ def resume_command(
             planned = plan_request(
                 context, add_next_message(messages), model, exact=False, base_url=url, options=options
             )
-            print_ledger(planned.request.wire.losses, err=True)
+            _report_losses(planned.request.wire.losses, model, strict=strict, as_json=as_json)
             if session.active_model != str(context.registry.resolve(model)):
                 session.switch(model, reason="named when the session was resumed")
             provider = context.registry.resolve(model).provider
@@ -245,6 +267,27 @@ def resume_command(
             run_chat(
                 TerminalChat(context, StoredConversation(context, client, store, session, None, arguments), Show())
             )
+
+
+def _report_losses(losses: Sequence[Loss], model: str, *, strict: bool, as_json: bool) -> None:
+    """Say what a model does not get of a session.
+
+    Raises:
+        TranscriptError: it does not get all, and `strict` is given.
+    """
+    if as_json:
+        click.echo(orjson.dumps({"target": model, "unwritten": losses_to_json(losses)}).decode(), err=True)
+    else:
+        print_ledger(losses, err=True)
+    if losses:
+        kinds = ", ".join(
+            [f"{number:,} x {kind}" for kind, number in Counter(one.block_type for one in losses).items()]
+        )
+        line = f"{model} does not get: {kinds}"
+        if strict:
+            raise TranscriptError(f"{line}; without --strict it is asked nevertheless")
+        if not as_json:
+            click.echo(line, err=True)
 
 
 def _stored_name(store: Store, source: str, system: str | None, *, as_context: bool, redact: bool) -> str:

@@ -22,6 +22,7 @@ from interlingua.types import (
 from interlingua_transcripts.imported import ImportedIds, count_of, time_of, to_iso, usd_of
 from interlingua_transcripts.system import DocumentFormat
 from interlingua_transcripts.transcript import Conversation, MessageGroup, Note, ReadPlan, Written
+from interlingua_transcripts.values import Form
 
 _VERSION = re.compile(r"ATIF-v(\d+\.\d+)")
 _LATEST = "ATIF-v1.7"
@@ -36,11 +37,9 @@ class Atif(DocumentFormat):
     name = "atif"
     title = "ATIF"
     items = "steps"
-    forms: ClassVar[Mapping[str, str]] = {
-        "step_id": "the step's place in the list",
-        "timestamp": "the message's `created_at`, in UTC",
-        "message": "a list of one text part is a string",
-        "metrics.cost_usd": "an exact decimal number of the same value",
+    forms: ClassVar[Mapping[str, Form]] = {
+        "model_name": Form("a service and its model", lambda value, _step: [value.replace("/", ":", 1)]),
+        "step_id": Form("the step's place in the list", lambda _value, _step: []),
     }
 
     def detect(self, head: Sequence[Any]) -> str | None:

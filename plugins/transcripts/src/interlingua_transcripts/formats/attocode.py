@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import attrs
 import orjson
@@ -40,11 +40,6 @@ class Attocode(SessionFormat):
 
     name = "attocode"
     title = "Attocode"
-    forms: ClassVar[Mapping[str, str]] = {
-        "timestamp": "the message's `created_at`",
-        "data.content": "a string is a list of one text block",
-        "data.toolResults.result": "another value than text is text that holds its JSON",
-    }
 
     def detect(self, head: Sequence[Any]) -> str | None:
         """Recognise lines `{timestamp, type, data}`; `flat` for lines that are messages with its own field names."""

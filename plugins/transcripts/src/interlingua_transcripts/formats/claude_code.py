@@ -29,6 +29,7 @@ from interlingua.types import (
 from interlingua_transcripts.imported import ImportedIds, count_of, time_of, to_iso, uuid_of
 from interlingua_transcripts.system import SessionFormat, pick
 from interlingua_transcripts.transcript import Conversation, MessageGroup, Note, ReadPlan, Written
+from interlingua_transcripts.values import Form, sum_form
 
 _USER, _ASSISTANT, _TOOL = Role.USER, Role.ASSISTANT, Role.TOOL
 _KINDS = {
@@ -49,6 +50,8 @@ _STOPS = {
     "pause_turn": StopReason.PAUSE_TURN,
     "refusal": StopReason.REFUSAL,
 }
+_INPUT = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+_WRITTEN = ("ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens")
 _SYNTHETIC = "<synthetic>"  # made by the program; no model was asked
 _RESULTS = "tool_result"
 _LINKED = ("tool_use", _RESULTS)  # blocks of one id belong together
@@ -61,15 +64,9 @@ class ClaudeCode(SessionFormat):
     name = "claude-code"
     title = "Claude Code"
     links = ("uuid", "parentUuid")
-    forms: ClassVar[Mapping[str, str]] = {
-        "message.content": "a string is a list of one text block",
-        "message.content.content": "a string is a list of one text block",
-        "message.content.text": "a list of one text block is a string",
-        "message.content.type": "a list of one text block is a string",
-        "message.content.content.text": "a list of one text block is a string",
-        "message.content.content.type": "a list of one text block is a string",
-        "message.usage.**": "each line of a message repeats its usage; the last line's is kept",
-        "message.stop_reason": "only the last line of a message has its stop reason",
+    forms: ClassVar[Mapping[str, Form]] = {
+        "usage.input_tokens": sum_form("a message counts cached tokens as input, too", *_INPUT),
+        "cache_creation.ephemeral_5m_input_tokens": sum_form("the written tokens without those of an hour", *_WRITTEN),
     }
 
     def detect(self, head: Sequence[Any]) -> str | None:

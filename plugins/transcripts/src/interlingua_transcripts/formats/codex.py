@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import orjson
 
@@ -54,14 +54,6 @@ class Codex(SessionFormat):
 
     name = "codex"
     title = "Codex"
-    forms: ClassVar[Mapping[str, str]] = {
-        "timestamp": "the message's `created_at`; an answer has one",
-        "payload.content.type": "a text",
-        "payload.output": "a string is a list of one text block",
-        "payload.summary.*": "all strings of a reasoning item are one",
-        "payload.content.text": "all strings of a reasoning item are one",
-        "payload.info.last_token_usage.*": "the counts of the answer before it",
-    }
 
     def detect(self, head: Sequence[Any]) -> str | None:
         """Return the program's version; `legacy` for lines without envelopes."""
@@ -235,7 +227,11 @@ class _Planner:
             total = payload["info"].get("total_token_usage")
             if self._last is not None:  # a count may repeat; it is dropped with its answer
                 group = self.plan.groups[self._last]
-                said = {} if total == self._total else {"usage": payload["info"].get("last_token_usage")}
+                said = (
+                    {}
+                    if total is not None and total == self._total
+                    else {"usage": payload["info"].get("last_token_usage")}
+                )
                 self.plan.groups[self._last] = MessageGroup(
                     group.key, (*group.entries, at), {**(group.facts or {}), **said}
                 )

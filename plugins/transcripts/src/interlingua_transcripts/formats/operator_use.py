@@ -30,6 +30,7 @@ from interlingua.types import (
 from interlingua_transcripts.imported import ImportedIds, cost_parts, count_of, short_id, time_of, usd_of, uuid_of
 from interlingua_transcripts.system import SessionFormat
 from interlingua_transcripts.transcript import Conversation, MessageGroup, Note, ReadPlan, Written
+from interlingua_transcripts.values import Form
 
 _ENTRIES = {
     "message", "thinking_level_change", "model_change", "label", "leaf", "custom", "custom_message", "session_info",
@@ -51,16 +52,19 @@ _MEDIA = {"image": ("images",), "audio": ("audio", "audios")}
 _VERSION = 3
 
 
+def _input_total(value: Any, usage: Mapping[str, Any]) -> Sequence[Any] | None:
+    read = 0 if usage.get("input_tokens_include_cache_read") is True else usage.get("cache_read_tokens") or 0
+    return [value + read + (usage.get("cache_write_tokens") or 0)]
+
+
 class OperatorUse(SessionFormat):
     """Operator-Use's and Tau's session files; lines that are messages themselves are read as well."""
 
     name = "operator-use"
     title = "Operator-Use"
     links = ("id", "parent_id")
-    forms: ClassVar[Mapping[str, str]] = {
-        "timestamp": "the message's `created_at`",
-        "message.timestamp": "the message's `created_at`",
-        "message.usage.cost.*": "an exact decimal number of the same value",
+    forms: ClassVar[Mapping[str, Form]] = {
+        "usage.input_tokens": Form("a message counts cached tokens as input, too", _input_total),
     }
 
     def detect(self, head: Sequence[Any]) -> str | None:

@@ -41,6 +41,7 @@ from interlingua_transcripts.imported import (
 )
 from interlingua_transcripts.system import SessionFormat, pick
 from interlingua_transcripts.transcript import Conversation, MessageGroup, Note, ReadPlan, Written
+from interlingua_transcripts.values import Form, sum_form
 
 _USER, _ASSISTANT, _SYSTEM, _TOOL = Role.USER, Role.ASSISTANT, Role.SYSTEM, Role.TOOL
 # The API's name in pi -> ours; another word is kept unchanged.
@@ -71,19 +72,27 @@ _LONG = {"content", "data", "details", "message", "summary", "timestamp", "usage
 _MAKERS = {"openclaw"}  # answers that the gateway put in and no model made
 
 
+def _total(value: Any, usage: Mapping[str, Any]) -> Sequence[Any] | None:
+    """Return nothing to be found if the value is a sum of the other counts: the programs differ in which."""
+    counts = [usage.get(name) or 0 for name in ("input", "output", "cacheRead", "cacheWrite")]
+    return [] if value in (sum(counts), sum(counts[:2])) else None
+
+
+def _item_content(value: Any, _block: Mapping[str, Any]) -> Sequence[Any] | None:
+    signature = _signature(value) if isinstance(value, str) else None
+    return None if signature is None else [signature]
+
+
 class Pi(SessionFormat):
     """pi's own files."""
 
     name = "pi"
     title = "pi"
     links = ("id", "parentId")
-    forms: ClassVar[Mapping[str, str]] = {
-        "timestamp": "the message's time, which the message has as well",
-        "message.timestamp": "the message's `created_at`",
-        "message.content": "a string is a list of one text block",
-        "message.content.thinkingSignature": "a whole reasoning item: its encrypted content is the block's signature",
-        "message.usage.totalTokens": "the sum of the other counts",
-        "message.usage.cost.*": "an exact decimal number of the same value",
+    forms: ClassVar[Mapping[str, Form]] = {
+        "usage.input": sum_form("a message counts cached tokens as input, too", "input", "cacheRead", "cacheWrite"),
+        "usage.totalTokens": Form("the sum of the other counts", _total),
+        "thinkingSignature": Form("the encrypted content of a reasoning item", _item_content),
     }
 
     def detect(self, head: Sequence[Any]) -> str | None:

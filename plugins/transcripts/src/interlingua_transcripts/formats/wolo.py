@@ -32,6 +32,7 @@ from interlingua.types import (
 from interlingua_transcripts.imported import ImportedIds, short_id, time_of
 from interlingua_transcripts.system import DocumentFormat
 from interlingua_transcripts.transcript import Conversation, MessageGroup, ReadPlan, TranscriptError, Written
+from interlingua_transcripts.values import Form
 
 # Parts in these states have an answer: what the call gave, or why it failed.
 ANSWERED = ("completed", "failed", "error", "partial", "interrupted")
@@ -40,15 +41,20 @@ _STOPS = {"stop": StopReason.END_TURN, "length": StopReason.MAX_TOKENS, "tool_ca
 _WORDS = {reason: word for word, reason in _STOPS.items()}
 
 
+def _said(status: Any, part: Mapping[str, Any]) -> Sequence[Any] | None:
+    """Return what a result says that makes a call's part complete or failed; nothing for a call without one."""
+    return [part.get("output") or "", status in _FAILED] if status in ANSWERED else []
+
+
 class Wolo(DocumentFormat):
     """Wolo's sessions as `{"session", "messages", "todos"}`; a list of messages is read as well."""
 
     name = "wolo"
     title = "Wolo"
     items = "messages"
-    forms: ClassVar[Mapping[str, str]] = {
-        "timestamp": "the message's `created_at`",
-        "finished": "the message's status",
+    forms: ClassVar[Mapping[str, Form]] = {
+        "finished": Form("the message's status", lambda value, _: [] if value else None),
+        "status": Form("a call with a result, or without one", _said),
     }
 
     def detect(self, head: Sequence[Any]) -> str | None:
