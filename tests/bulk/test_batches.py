@@ -99,7 +99,7 @@ def _with_run(player: Player, provider: str, out: Path, rows: Path | None, body:
 @pytest.mark.parametrize("provider", sorted(MODELS))
 def test_a_batch_is_submitted_watched_and_fetched(provider: str, tmp_path: Path) -> None:
     rows, out = _rows(tmp_path)
-    player = Player(load_exchanges(f"batches/{provider}.yaml"))
+    player = Player(load_exchanges(f"{provider}/batches.yaml"))
 
     (batch,) = _with_run(player, provider, out, rows, lambda run: run.submit())
     assert (batch.state, batch.rows, batch.ranges, batch.name) == ("submitted", 5, [[0, 4]], f"interlingua-{RUN_ID}-0")
@@ -125,7 +125,7 @@ def test_a_batch_is_submitted_watched_and_fetched(provider: str, tmp_path: Path)
 @pytest.mark.parametrize("provider", sorted(MODELS))
 def test_an_answer_costs_what_the_catalogue_says_for_batches(provider: str, tmp_path: Path) -> None:
     rows, out = _rows(tmp_path)
-    player = Player(load_exchanges(f"batches/{provider}.yaml"))
+    player = Player(load_exchanges(f"{provider}/batches.yaml"))
     _with_run(player, provider, out, rows, lambda run: run.submit())
     for _ in range(2):
         _with_run(player, provider, out, None, lambda run: run.fetch())
@@ -189,7 +189,7 @@ def _sdk_types() -> dict[str, Callable[[str, Any], None]]:
 @pytest.mark.parametrize("provider", sorted(MODELS))
 def test_the_sdk_types_read_what_the_services_answer(provider: str) -> None:
     check = _sdk_types()[provider]
-    for exchange in load_exchanges(f"batches/{provider}.yaml"):
+    for exchange in load_exchanges(f"{provider}/batches.yaml"):
         path = urlsplit(exchange.uri).path
         jsonl = path.endswith(("/results", "/content"))
         for body in exchange.body.splitlines() if jsonl else [exchange.body]:
@@ -204,7 +204,7 @@ def _creating(exchange: RecordedExchange) -> bool:
 @pytest.mark.parametrize("provider", sorted(MODELS))
 def test_a_creation_that_was_cut_off_is_looked_for_and_not_made_again(provider: str, tmp_path: Path) -> None:
     rows, out = _rows(tmp_path)
-    exchanges = load_exchanges(f"batches/{provider}.yaml")
+    exchanges = load_exchanges(f"{provider}/batches.yaml")
     created = next(exchange for exchange in exchanges if _creating(exchange))
     player = Player(exchanges)
     cut: list[RecordedExchange] = []
@@ -235,7 +235,7 @@ def test_a_creation_that_was_cut_off_is_looked_for_and_not_made_again(provider: 
 
 def test_what_the_service_does_not_list_is_looked_for_by_the_next_call(tmp_path: Path) -> None:
     rows, out = _rows(tmp_path)
-    exchanges = load_exchanges("batches/anthropic.yaml")
+    exchanges = load_exchanges("anthropic/batches.yaml")
     player = Player([exchanges[0], exchanges[0]])
     answers: list[Any] = [httpx.ReadError("cut"), httpx.Response(200, json={"data": []})]
     player.fail = lambda _: answers.pop(0)
@@ -253,7 +253,7 @@ def test_what_the_service_does_not_list_is_looked_for_by_the_next_call(tmp_path:
 
 def test_a_refused_creation_leaves_its_rows_free(tmp_path: Path) -> None:
     rows, out = _rows(tmp_path)
-    player = Player(load_exchanges("batches/anthropic.yaml"))
+    player = Player(load_exchanges("anthropic/batches.yaml"))
     refusal = {"type": "error", "error": {"type": "invalid_request_error", "message": "no"}}
     player.fail = lambda _: httpx.Response(400, json=refusal)
     with pytest.raises(BadRequestError):
@@ -264,7 +264,7 @@ def test_a_refused_creation_leaves_its_rows_free(tmp_path: Path) -> None:
 
 def test_answers_without_their_ids_are_not_given_to_rows(tmp_path: Path) -> None:
     rows, out = _rows(tmp_path)
-    player = Player(load_exchanges("batches/google.yaml"))
+    player = Player(load_exchanges("google/batches.yaml"))
     _with_run(player, "google", out, rows, lambda run: run.submit())
     del player.left[0]
 
@@ -289,7 +289,7 @@ def test_rows_are_split_by_model_count_and_size(tmp_path: Path) -> None:
 
     def handle(request: httpx.Request) -> httpx.Response:
         sizes.append(len(json.loads(request.content)["requests"]))
-        body = json.loads(load_exchanges("batches/anthropic.yaml")[0].body)
+        body = json.loads(load_exchanges("anthropic/batches.yaml")[0].body)
         return httpx.Response(200, json={**body, "id": f"b{len(sizes)}"})
 
     player = Player([])

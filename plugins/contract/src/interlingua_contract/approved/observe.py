@@ -10,7 +10,7 @@ from typing import Any
 from interlingua.errors import CapabilityError
 from interlingua.plugins import Connection, ConnectionSettings, HttpRequest, WireRequest, WireResponse
 from interlingua.types import RequestOptions, StreamEvent
-from interlingua_cli.cassettes import RecordedExchange
+from interlingua_cli.cassettes import RecordedExchange, read_cassette
 from interlingua_contract.approved.histories import TOOLS, fixed_answers, fixed_histories
 from interlingua_contract.approved.serving import (
     observe_served_answers,
@@ -38,6 +38,14 @@ _CLOCK = datetime(2026, 11, 21, tzinfo=UTC)
 _STATUSES = (400, 401, 402, 403, 404, 408, 409, 413, 418, 422, 429, 500, 502, 503, 504, 529)
 _ADDRESS = ("URL", "ENDPOINT", "HOST")
 _FILES = ("_FILE", "_PROFILE", "_PATH", "_HOME", "_CREDENTIALS")
+_KINDS = ("batch_upload", "batch_create", "batch_status", "batch_cancel", "batch_list", "batch_results")
+_NAMED = [{"id": f"Model_{at}", "name": f"models/Model_{at}", "model": f"Model_{at}"} for at in (3, 1, 2)]
+_MADE_UP: Mapping[str, Mapping[str, Any]] = {
+    "models": {"data": _NAMED, "models": _NAMED, "modelSummaries": [{"modelId": "Model_7"}, {"modelId": "model-8"}]},
+    "count_tokens": {"input_tokens": 4321, "totalTokens": 4321, "inputTokens": 4321, "tokens": [3, 1, 2]},
+}
+"""Answers with the names that services use, for kinds that are small."""
+
 _UNKNOWN = {"type": "contract_new_kind", "Payload": "Pay7", "w": 1.0}
 
 
@@ -231,6 +239,21 @@ def observe_auxiliary(subject: Subject) -> Iterator[Shown]:
     named = {"id": "Batch-7", "result": "Result-7", "file": "File-7", "after": "Id_7"}
     for kind in ("models", "batch_status", "batch_cancel", "batch_list", "batch_results"):
         yield show(kind, "", subject.provider.auxiliary_request, kind, named)
+    yield from _auxiliary_answers(subject)
+
+
+def _auxiliary_answers(subject: Subject) -> Iterator[Shown]:
+    """Yield each recorded answer that is no conversation, read as each kind; most are of one kind only."""
+    for path in sorted(subject.folder.rglob("*.yaml")) if subject.folder is not None else ():
+        for exchange in read_cassette(path):
+            if exchange.method == "POST" and subject.api_of(exchange) is not None:
+                continue
+            answer = WireResponse(status=exchange.status, headers=exchange.headers, body=exchange.body)
+            for kind in _KINDS:
+                yield show(f"{kind} of {name_of(exchange)}", "", subject.provider.from_wire_auxiliary, kind, answer)
+    for kind, body in _MADE_UP.items():
+        answer = WireResponse(status=200, headers={}, body=json.dumps(body).encode())
+        yield show(f"{kind} made up", "", subject.provider.from_wire_auxiliary, kind, answer)
 
 
 def _ask(subject: Subject, scene: str, aim: Aim, kind: str, given: Mapping[str, Any]) -> Shown:
