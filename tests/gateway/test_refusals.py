@@ -139,3 +139,37 @@ def test_nothing_of_the_databases_library_is_in_an_error(api: Api, tmp_path: Pat
 
     assert answer.status_code in (503, 529)
     assert error_message(api, answer.json()) == "the gateway's database does not respond; try again later"
+
+
+PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
+NEW_PICTURE = {"model": "any", "messages": [{"role": "user", "content": [{"type": "text", "text": "Look."}, PICTURE]}]}
+
+
+def _look(upstream: Upstream, to: list[str], **setting: object) -> httpx.Response:
+    settings = {key: {"base_url": upstream.url, "api_key": "k"} for key in ("anthropic", "groq")}
+    routes: Any = [{"match": "*", "to": to, "retries": 0, **setting}]
+    with gateway(upstream, settings=settings, routes=routes) as url:
+        return httpx.post(f"{url}/v1/chat/completions", json=NEW_PICTURE)
+
+
+def test_a_new_picture_that_the_model_cannot_take_is_refused_without_names_of_other_models(upstream: Upstream) -> None:
+    answer = _look(upstream, ["groq:llama-3.1-8b-instant"])
+
+    assert (answer.status_code, upstream.requests) == (400, [])
+    assert "cannot read the image (image/png) in block 1 of message 0" in answer.text
+    assert "models that can" not in answer.text
+
+
+def test_the_next_model_of_the_route_gets_it(upstream: Upstream) -> None:
+    _look(upstream, ["groq:llama-3.1-8b-instant", "anthropic:claude-haiku-4-5"])
+
+    [(path, body)] = upstream.requests
+    assert path == "/v1/messages"
+    assert "iVBORw0KGgo=" in str(body)
+
+
+def test_a_route_may_allow_the_loss(upstream: Upstream) -> None:
+    answer = _look(upstream, ["groq:llama-3.1-8b-instant"], allow_loss=True)
+
+    assert answer.status_code == 200
+    assert "[image not sent: this target takes no image]" in str(upstream.requests)

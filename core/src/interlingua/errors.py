@@ -106,7 +106,21 @@ class DecodeError(_Located, CallerError):
 
 
 class CapabilityError(_Located, CallerError):
-    """The target cannot do what was requested, and dropping it would change the meaning; `path` is the place."""
+    """The target cannot do what was requested, and dropping it would change the meaning.
+
+    Attributes:
+        path: place in the input.
+        hint: what to do instead, with names of other installed models; shown with the error, and not part of
+            `message`, which a gateway passes to its callers.
+    """
+
+    def __init__(self, message: str, *, hint: str = "", **facts: Any) -> None:
+        super().__init__(message, **facts)
+        self.hint = hint
+
+    def __str__(self) -> str:
+        """Return the message with its facts and the hint in one line."""
+        return f"{super().__str__()}; {self.hint}" if self.hint else super().__str__()
 
 
 class UnknownProviderError(CallerError):

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Protocol, T
 
 import attrs
 
-from interlingua._plugins.losses import Loss
 from interlingua.errors import CallerError, InterlinguaError
-from interlingua.types.messages import Message, Usage
+from interlingua.types.messages import Loss, Message, Usage
 from interlingua.types.options import ModelCapabilities, RequestOptions
 from interlingua.types.tools import ToolDefinition
 

@@ -20,12 +20,13 @@ _NAMES = {
     "_plugins.encoding": "Json encode_each json_array json_array_concat json_object json_object_with model_saw",
     "_plugins.errors": "error_class_for_status error_for_status retry_after",
     "_plugins.hookspecs": "hookimpl",
-    "_plugins.losses": "BlockLoss Loss message_loss nearest_effort option_loss placeholder_text",
+    "_plugins.losses": "BlockLoss message_loss nearest_effort note_for option_loss placeholder_text",
     "_plugins.provider": "Provider",
     "_plugins.registry": "InstrumentedWork Registry format_provider",
     "_plugins.wire": "RequestContext WireChunk WireRequest WireResponse replay_state",
     "_request.prepare": "estimate_tokens build_request",
     "_response.decode": "MessageAssembler",
+    "types.messages": "Loss",
 }
 
 if TYPE_CHECKING:
@@ -56,8 +57,9 @@ if TYPE_CHECKING:
     )
     from interlingua._plugins.hookspecs import hookimpl as hookimpl
     from interlingua._plugins.losses import (
-        BlockLoss as BlockLoss, Loss as Loss, message_loss as message_loss,
-        nearest_effort as nearest_effort, option_loss as option_loss, placeholder_text as placeholder_text
+        BlockLoss as BlockLoss, message_loss as message_loss,
+        nearest_effort as nearest_effort, note_for as note_for, option_loss as option_loss,
+        placeholder_text as placeholder_text
     )
     from interlingua._plugins.provider import Provider as Provider
     from interlingua._plugins.registry import (
@@ -69,6 +71,7 @@ if TYPE_CHECKING:
     )
     from interlingua._request.prepare import estimate_tokens as estimate_tokens, build_request as build_request
     from interlingua._response.decode import MessageAssembler as MessageAssembler
+    from interlingua.types.messages import Loss as Loss
     # fmt: on
 else:
     __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)

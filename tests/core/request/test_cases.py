@@ -212,7 +212,6 @@ FOREIGN = OpaqueBlock(provider="elsewhere", kind="thing", data={"a": 1})
         ([IMAGE], "[image not sent: this target takes no image]"),
         ([TextBlock(text=" \n")], "[empty message]"),
         ([TextBlock(text=""), IMAGE], "[image not sent: this target takes no image]"),
-        ([IMAGE, IMAGE], "\n".join(["[image not sent: this target takes no image]"] * 2)),
         ([FOREIGN], "[opaque not sent: thing content belongs to elsewhere and goes only there]"),
         ([], "[empty message]"),
     ],
@@ -228,11 +227,14 @@ def test_a_users_turn_of_which_nothing_is_left_says_so(content: list[ContentBloc
     assert (again, none) == (projected, ())
 
 
-def test_what_is_left_of_a_users_turn_goes_without_a_stand_in() -> None:
-    projected, losses = project(Message(role=Role.USER, content=[TEXT, IMAGE]), target=BLIND)
+def test_a_note_in_the_place_of_a_users_image_tells_the_model() -> None:
+    projected, losses = project(Message(role=Role.USER, content=[TEXT, IMAGE, TEXT]), target=BLIND)
 
-    assert projected[0].content == (TEXT,)
-    assert [(loss.path, loss.verdict) for loss in losses] == [("messages[0].content[1]", "dropped")]
+    note = TextBlock(text="[image not sent: this target takes no image]")
+    assert projected[0].content == (TEXT, note, TEXT)
+    assert [(loss.path, loss.verdict, loss.severity) for loss in losses] == [
+        ("messages[0].content[1]", "dropped", "content")
+    ]
 
 
 def test_a_critical_image_is_not_replaced_by_a_stand_in() -> None:
@@ -269,9 +271,7 @@ def test_media_without_a_type_get_the_one_their_bytes_show(
     content: Any = projected[-1].content if role is Role.USER else projected[-1].tool_results[0].content
 
     assert [loss.block_type for loss in losses] == [block.type]
-    assert [getattr(part, "media_type", None) for part in content[1:]] == (
-        [media_type] if media_type or role is Role.TOOL else []
-    )
+    assert [getattr(part, "media_type", None) for part in content[1:]] == [media_type]
 
 
 def test_media_by_reference_and_a_models_own_need_no_type() -> None:

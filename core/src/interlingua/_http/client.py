@@ -48,10 +48,12 @@ class BaseClient(Generic[_TransportT]):
         workspace: str | Path | None = None,
         environ: Mapping[str, str] | None = None,
         max_response_bytes: int = EVENT_LIMIT,
+        allow_loss: bool = False,
     ) -> None:
         self._shared = ClientState(
             model, api_key=api_key, base_url=base_url, registry=registry, settings=settings, timeout=timeout,
             retry=retry, headers=headers, workspace=workspace, environ=environ, max_response_bytes=max_response_bytes,
+            allow_loss=allow_loss,
         )  # fmt: skip
         if timeout is None and has_own_timeouts(http_client):
             self._shared.timeout = None
@@ -151,6 +153,7 @@ class Client(BaseClient[Transport]):
         workspace: the folder that `file_ref` media are read from.
         environ: environment variables; None uses the process's.
         max_response_bytes: largest size of a whole body, or of one event of a stream, decompressed.
+        allow_loss: the default of the option `allow_loss` (`RequestOptions`).
 
     Raises:
         CallerError: a setting is unknown, or `api_key` or `base_url` comes without `model`.

@@ -15,14 +15,13 @@ from interlingua._http.state import ClientState, MessagesInput, secret_failure
 from interlingua._http.transports import IO
 from interlingua._json import EMPTY
 from interlingua._plugins.connection import Connection, HttpRequest
-from interlingua._plugins.losses import Loss
 from interlingua._plugins.provider import Provider
 from interlingua._plugins.wire import RequestContext, WireRequest, WireResponse
 from interlingua._request.prepare import RequestDraft, read_messages, read_options
 from interlingua._response.finalize import FAILED, AnswerFinalizer, add_response_headers
 from interlingua.errors import AuthenticationError, CallerError, InterlinguaError
 from interlingua.transport import TimeLimits, unsendable
-from interlingua.types.messages import Message, Origin, RoutingDecision
+from interlingua.types.messages import Loss, Message, Origin, RoutingDecision
 
 if TYPE_CHECKING:
     from interlingua._request.media import Fetched
@@ -105,6 +104,8 @@ class Exchange(_SignedExchange):
         """
         given = dict(options)
         resolved = state.resolve_model(given.pop("model", None))
+        if state.allow_loss and given.get("allow_loss") is None:
+            given["allow_loss"] = True
         self.plan: Any = None
         self.headers: Mapping[str, str] = EMPTY
         losses = tuple[Loss, ...]()
@@ -170,7 +171,11 @@ class Exchange(_SignedExchange):
         """Write the request from image URLs and their contents; None builds a preview with the URLs."""
         state = self._state
         return self.request.build(
-            fetched, workspace=state.workspace, watch=state.prefix_watch, model_info=self._model_info
+            fetched,
+            workspace=state.workspace,
+            watch=state.prefix_watch,
+            model_info=self._model_info,
+            models_for=partial(state.models_for, self._provider),
         )
 
     async def attempt(self, io: IO) -> Message:

@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -27,6 +28,7 @@ from interlingua.errors import AuthenticationError, CallerError, InterlinguaErro
 from interlingua.output import OutputFormat, OutputPlan
 from interlingua.transport import Timeout
 from interlingua.types.messages import Message, RoutingDecision, RoutingMode
+from interlingua.types.options import RequestOptions
 
 _log = logging.getLogger("interlingua")
 _MARGIN = timedelta(minutes=1)  # a secret that expires within this time is replaced
@@ -62,6 +64,7 @@ class ClientState:
         workspace: str | Path | None = None,
         environ: Mapping[str, str] | None = None,
         max_response_bytes: int = EVENT_LIMIT,
+        allow_loss: bool = False,
     ) -> None:
         self.model = model
         self.registry = registry if registry is not None else Registry()
@@ -70,6 +73,7 @@ class ClientState:
         self.headers = dict(headers or {})
         self.workspace = workspace
         self.max_response_bytes = max_response_bytes
+        self.allow_loss = allow_loss
         self.prefix_watch = PrefixWatch(self.registry)
         self.conversations = ConversationCache()  # both are bounded, and `clear` empties them
         self._environ = os.environ if environ is None else environ
@@ -147,6 +151,29 @@ class ClientState:
                 _log.warning("the catalogue does not know %s:%s: default capabilities, no price", *key)
             self._infos[key] = found  # when it is final: other threads look here
         return self._infos[key]
+
+    def models_for(self, first: Provider, block: Any) -> list[str]:
+        """Return up to three installed models that take a media block: of this provider, then of those with a key."""
+        from interlingua._request.media import MEDIA, media_refusal  # noqa: PLC0415  only for an error
+
+        if type(block) not in MEDIA:
+            return []
+        with_key = [one for one in self.registry.providers() if one.key != first.key and self._has_key(one)]
+        rest = [one for one in self.registry.providers() if one.key != first.key and one not in with_key]
+        found = []
+        for provider in (first, *with_key, *rest):
+            names = [model.id for model in provider.models()]
+            taking = (
+                name for name in names if media_refusal(block, provider.target(RequestOptions(model=name))) is None
+            )
+            found += [f"{provider.key}:{name}" for name in islice(taking, 1)]
+        return found[:3]
+
+    def _has_key(self, provider: Provider) -> bool:
+        try:
+            return self.connection(provider, None).has_key
+        except InterlinguaError:
+            return False
 
     def plan_output(self, output: Any, options: Mapping[str, Any], *, stream: bool = False) -> OutputPlan[Any]:
         """Return how a typed answer is asked for; a plan is returned unchanged."""

@@ -3,33 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Literal, NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 
-import attrs
-
+from interlingua.types.messages import Loss, Message, Role, Severity, Verdict
 from interlingua.types.options import Effort
 
-Verdict = Literal["rewritten", "dropped", "blocked"]
 _EFFORTS = get_args(Effort)
-
-
-@attrs.frozen(kw_only=True)
-class Loss:
-    """One row of the loss ledger: something a target did not receive unchanged (format.md, Projection and losses).
-
-    Attributes:
-        path: place in the conversation, `messages[3].content[1]` or `tools[0].input_schema…`.
-        block_type: the block's `type`, or `tool`, `message`, `option`.
-        verdict: rewritten (sent in another form), dropped, or blocked (the request failed because of it).
-        reason: one sentence for people.
-        message_id: id of the message, or None.
-    """
-
-    path: str
-    block_type: str
-    verdict: Verdict
-    reason: str
-    message_id: str | None = None
 
 
 class BlockLoss(NamedTuple):
@@ -40,24 +19,41 @@ class BlockLoss(NamedTuple):
         block_type: the block's `type`.
         verdict: rewritten, dropped or blocked.
         reason: one sentence for people.
+        severity: as in `Loss`; None for its default.
     """
 
     block: int
     block_type: str
     verdict: Verdict
     reason: str
+    severity: Severity | None = None
 
     def at(self, index: int, message_id: str) -> Loss:
         """Return the row, given the index of the message in the conversation and its id."""
-        place, block_type, verdict, reason = self
+        place, block_type, verdict, reason, severity = self
         path = f"messages[{index}].content[{place}]"
-        return Loss(path=path, block_type=block_type, verdict=verdict, reason=reason, message_id=message_id)
+        given: dict[str, Any] = {} if severity is None else {"severity": severity}
+        return Loss(path=path, block_type=block_type, verdict=verdict, reason=reason, message_id=message_id, **given)
 
 
 def placeholder_text(rows: Iterable[BlockLoss | Loss]) -> str:
-    """Return the placeholder for a user message of which no block can be sent: a turn of the user never vanishes."""
+    """Return the note to send for blocks of a user's message that cannot be sent: a user's turn never vanishes."""
     lines = [f"[{row.block_type} not sent: {row.reason}]" for row in rows if row.block_type != "text"]
     return "\n".join(lines) or "[empty message]"
+
+
+def note_for(message: Message, block: int, rows: Sequence[BlockLoss]) -> str | None:
+    """Return the note that replaces a user's block which a plugin drops; None if the block was not dropped.
+
+    Args:
+        message: the message.
+        block: index of the block in it.
+        rows: the rows of the message so far; the last one is about the block if it was dropped.
+    """
+    if message.role is not Role.USER or not rows or rows[-1].block != block:
+        return None
+    row = rows[-1].at(0, message.id)
+    return placeholder_text([row]) if row.verdict == "dropped" and row.severity == "content" else None
 
 
 def option_loss(name: str, verdict: Verdict, reason: str) -> Loss:

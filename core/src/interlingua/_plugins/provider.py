@@ -13,10 +13,9 @@ import attrs
 from interlingua._catalogue import ModelInfo, find_model
 from interlingua._plugins.connection import Connection, ConnectionSettings
 from interlingua._plugins.errors import describe_html, error_for_status
-from interlingua._plugins.losses import Loss
 from interlingua._plugins.wire import RequestContext, WireChunk, WireRequest, WireResponse
 from interlingua.errors import CapabilityError, InterlinguaError, MalformedResponseError, PluginError, ProviderError
-from interlingua.types.messages import Message, Origin
+from interlingua.types.messages import Loss, Message, Origin
 from interlingua.types.options import ModelCapabilities, RequestOptions
 from interlingua.types.tools import ToolDefinition
 
@@ -172,13 +171,23 @@ class Provider:
         found: int = self.call_hook("estimate_input_tokens", messages=messages, tools=tools, options=options)
         return found
 
-    def log_losses(self, losses: Sequence[Loss], session_id: str) -> None:
-        """Log losses, one WARNING each (format.md, Projection and losses).
+    def log_losses(self, losses: Sequence[Loss], session_id: str, logged: set[tuple[str, ...]] | None = None) -> None:
+        """Log losses: lost content as a WARNING, another form as DEBUG (format.md, Projection and losses).
+
+        Args:
+            losses: rows of the ledger.
+            session_id: the session of the conversation.
+            logged: causes that were logged before for this conversation, which are not logged again; extended here.
 
         Raises:
             CapabilityError: a critical block cannot be sent.
         """
         for loss in losses:
+            cause = (self.key, loss.block_type, loss.reason)
+            if logged is not None and cause in logged:
+                continue
+            if logged is not None:
+                logged.add(cause)
             fields = {
                 "session_id": session_id,
                 "message_id": loss.message_id,
@@ -186,11 +195,9 @@ class Provider:
                 "adapter": self.key,
                 "reason": loss.reason,
             }
-            _log.warning(
-                "lossy projection: session_id=%(session_id)s message_id=%(message_id)s block_type=%(block_type)s "
-                "adapter=%(adapter)s reason=%(reason)s",
-                fields,
-                extra=fields,
+            level, what = (logging.WARNING, "not sent") if loss.severity == "content" else (logging.DEBUG, "changed")
+            _log.log(
+                level, f"{what} for {self.key}: {loss.block_type} at {loss.path}: %(reason)s", fields, extra=fields
             )
         if blocked := next((loss for loss in losses if loss.verdict == "blocked"), None):
             text = f"a block marked critical cannot be sent: {blocked.reason}"

@@ -10,11 +10,11 @@ import attrs
 
 from interlingua._ids import new_tool_use_id, new_ulid
 from interlingua._json import EMPTY
-from interlingua._plugins.losses import Loss
 from interlingua.errors import MalformedResponseError
 from interlingua.types.blocks import ContentBlock, TextBlock
 from interlingua.types.messages import (
     DEFAULT_SESSION,
+    Loss,
     Message,
     MessageMetadata,
     MessageStatus,

@@ -41,6 +41,7 @@ class ConversationState:
         self.media: dict[int, MessageMedia] = {}  # of the messages that hold media, by their index
         self.written_bytes = 0  # about what the written pieces of all projections take
         self.key = 0  # in the cache
+        self.logged: set[tuple[str, ...]] = set(earlier.logged) if earlier else set()  # causes of losses (`log_losses`)
         self._known_media = {id(one.message): one for one in list(earlier.media.values())} if earlier else {}
         self._checked = 0
         self._projections: dict[ProjectionTarget, Projection] = {}

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 
 import attrs
 
-from interlingua._plugins.losses import Loss, message_loss
+from interlingua._plugins.losses import message_loss
 from interlingua._plugins.provider import ProjectionTarget
 from interlingua._values import replace
 from interlingua.errors import CallerError
 from interlingua.types.blocks import AudioBlock, DocumentBlock, ImageBlock, MediaSource, ToolResultBlock, VideoBlock
 from interlingua.types.factories import media_type_of
-from interlingua.types.messages import Message
+from interlingua.types.messages import Loss, Message
 
 SIZE_LIMIT = 32 * 1024 * 1024
 """Bytes one file or image may have."""

@@ -10,13 +10,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
-from interlingua._plugins.losses import Loss
 from interlingua._plugins.provider import ProjectionTarget
 from interlingua._request.media import MessageMedia, map_media, media_in, media_refusal
 from interlingua.errors import CapabilityError
 from interlingua.types.blocks import DocumentBlock, ImageBlock, MediaSource
 from interlingua.types.factories import to_pil_image
-from interlingua.types.messages import Message, Role
+from interlingua.types.messages import Loss, Message, Role
 from interlingua.types.options import ModelCapabilities
 
 _HEAD = 256 * 1024  # base64 characters; a JPEG may carry long metadata before its size

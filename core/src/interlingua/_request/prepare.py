@@ -12,18 +12,19 @@ import attrs
 from interlingua._catalogue import ModelInfo
 from interlingua._ids import new_ulid
 from interlingua._json import EMPTY
-from interlingua._plugins.losses import Loss, option_loss
+from interlingua._plugins.losses import option_loss
 from interlingua._plugins.provider import ProjectionTarget, Provider
 from interlingua._plugins.wire import RequestContext, WireRequest
 from interlingua._request.conversation import ConversationCache, ConversationState
 from interlingua._request.media import Fetched, resolve_references, urls_to_fetch
 from interlingua._request.prefix import PrefixWatch
-from interlingua._request.project import locate_losses, project_conversation
+from interlingua._request.project import BLOCK_PATH, NOTED, locate_losses, project_conversation
 from interlingua._request.rules import i23_tool_names_are_unique
 from interlingua._request.wire_names import wire_name, wire_tools
 from interlingua.errors import CallerError, CapabilityError, InvalidConversationError
+from interlingua.types.blocks import UnknownBlock
 from interlingua.types.factories import user
-from interlingua.types.messages import Message, Origin, RoutingDecision
+from interlingua.types.messages import Loss, Message, Origin, Role, RoutingDecision
 from interlingua.types.options import RequestOptions, ToolChoice, option_fields
 from interlingua.types.tools import ToolDefinition
 
@@ -158,11 +159,13 @@ class RequestDraft:
         workspace: str | Path | None = None,
         watch: PrefixWatch | None = None,
         model_info: Callable[[], ModelInfo | None] = lambda: None,
+        models_for: Callable[[Any], Sequence[str]] = lambda _: (),
     ) -> WireRequest:
         """Build the request, once, and set `wire` and `context`.
 
         Without `fetched`, the contents of `urls`, it is a preview in which the URLs appear instead. `watch` reports
-        prompt caches that this request loses.
+        prompt caches that this request loses; `models_for` names models that take a block, for the error that this
+        one does not.
 
         Raises:
             CallerError: a reference cannot be resolved, or the target cannot carry what was asked (CapabilityError).
@@ -170,17 +173,18 @@ class RequestDraft:
         with self._conversation as conversation:
             messages: Sequence[Message] = conversation.messages
             lost = self._losses
-            if lost:
-                self.provider.log_losses(lost, messages[0].session_id)
             if media := conversation.media:
                 from interlingua._request.media_limits import enforce_media_limits  # noqa: PLC0415  only for media
 
                 messages, unfetched = resolve_references(messages, media, self._inlines_urls, workspace, fetched)
                 downscale = self.options.downscale_images
                 messages, smaller = enforce_media_limits(messages, media, self.target, downscale=downscale)
-                self.provider.log_losses(smaller, messages[0].session_id)
                 lost += smaller + unfetched
             self.wire = _build(self.provider, self.target, conversation, messages, self.tools, self.options, lost)
+            if self.wire.losses:
+                if not self.options.allow_loss:
+                    self._refuse_new_losses(self.wire.losses, models_for)
+                self.provider.log_losses(self.wire.losses, messages[0].session_id, conversation.logged)
             conversation.note_written(self.target, len(self.wire.body))
         if watch is not None:
             watch.check(conversation.messages, self.provider, self.tools, self.options, model_info)
@@ -196,6 +200,25 @@ class RequestDraft:
             team_id=self._team_id,
         )
         return self.wire
+
+    def _refuse_new_losses(self, losses: Sequence[Loss], models_for: Callable[[Any], Sequence[str]]) -> None:
+        """Raise a CapabilityError if the model would not read a block of the user's newest turn, not answered yet."""
+        begin = _newest_turn(self.messages)
+        for loss in losses:
+            match = BLOCK_PATH.match(loss.path) if loss.severity == "content" else None
+            if match is None or match[2] is None or int(match[1]) < begin:
+                continue
+            message = self.messages[int(match[1])]
+            block: Any = message.content[int(match[2])]
+            if message.role is not Role.USER or type(block) is UnknownBlock:  # of a newer version, from a file
+                continue
+            reason = loss.reason.removesuffix(NOTED)
+            key, model, kind = self.provider.key, self.options.model, loss.block_type
+            kind += f" ({block.media_type})" if getattr(block, "media_type", None) else ""
+            text = f"{key}:{model} cannot read the {kind} in block {match[2]} of message {match[1]}: {reason}"
+            hint = f"models that can: {', '.join(others)}; " if (others := models_for(block)) else ""
+            hint += "allow_loss=True sends a note instead"
+            raise CapabilityError(text, path=loss.path, provider=key, model=model, hint=hint)
 
     @property
     def _inlines_urls(self) -> bool:
@@ -238,7 +261,10 @@ def build_request(
     """
     target = provider.target(options)
     with ConversationState(messages) if cache is None else cache.claim(messages) as conversation:
-        return _build(provider, target, conversation, conversation.messages, tools, options, ())
+        request = _build(provider, target, conversation, conversation.messages, tools, options, ())
+        if request.losses:
+            provider.log_losses(request.losses, messages[0].session_id if messages else "", conversation.logged)
+        return request
 
 
 def estimate_tokens(
@@ -258,7 +284,7 @@ def _build(
     options: RequestOptions,
     lost: tuple[Loss, ...],
 ) -> WireRequest:
-    """Project the messages, call the plugin, and put the losses of all steps into the request, logged."""
+    """Project the messages, call the plugin, and put the losses of all steps into the request."""
     projected, losses = conversation.project(target, messages).result()
     if messages and not projected:
         why = losses[0].reason if losses else "no message holds anything"
@@ -283,9 +309,17 @@ def _build(
         losses += locate_losses(request.losses, projected, messages, losses)
     if losses or names:
         request = attrs.evolve(request, losses=losses, tool_names=names)
-        if losses:
-            provider.log_losses(losses, messages[0].session_id if messages else "")
     return attrs.evolve(request, losses=(*lost, *request.losses)) if lost else request
+
+
+def _newest_turn(messages: Sequence[Message]) -> int:
+    """Return the index of the first message that no model has answered; a last answer is one to be continued."""
+    at = len(messages)
+    while at and messages[at - 1].role is Role.ASSISTANT:
+        at -= 1
+    while at and messages[at - 1].role is not Role.ASSISTANT:
+        at -= 1
+    return at
 
 
 def _id_after(last: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import attrs
 
 from interlingua._plugins.encoding import ProjectedConversation
-from interlingua._plugins.losses import Loss, Verdict, message_loss, placeholder_text
+from interlingua._plugins.losses import BlockLoss, message_loss, placeholder_text
 from interlingua._plugins.provider import ProjectionTarget
 from interlingua._request.media import MEDIA, media_refusal
 from interlingua._request.wire_names import WireIds, wire_name
@@ -30,12 +30,28 @@ from interlingua.types.blocks import (
     UnknownBlock,
 )
 from interlingua.types.factories import shown_media_type
-from interlingua.types.messages import ANSWER_WAS_DROPPED, Message, MessageMetadata, MessageStatus, Role
+from interlingua.types.messages import (
+    ANSWER_WAS_DROPPED,
+    Loss,
+    Message,
+    MessageMetadata,
+    MessageStatus,
+    Role,
+    Severity,
+    Verdict,
+)
 
 MISSING_RESULT = "No result: the tool call was interrupted before it was answered."
-_ASSISTANT, _SYSTEM, _TOOL = Role.ASSISTANT, Role.SYSTEM, Role.TOOL  # an enum's member is slow before Python 3.12
+_ASSISTANT, _SYSTEM, _TOOL, _USER = (
+    Role.ASSISTANT,
+    Role.SYSTEM,
+    Role.TOOL,
+    Role.USER,
+)  # an enum's member is slow before Python 3.12
 _COMPLETE = MessageStatus.COMPLETE
 B = TypeVar("B", bound=Any)
+NOTED = "; replaced by a note"
+"""The end of the reason of a row about a user's block for which a note is sent."""
 
 
 def project_conversation(
@@ -199,20 +215,18 @@ class Projection:
         self._calls = []
         for self._at, block in enumerate(content):
             made = _PROJECT.get(type(block), Projection._project_unknown)(self, block)
+            if made is None and message.role is _USER and type(block) is not UnknownBlock:
+                made = self._note(block)
             if kept is not None:
                 if made is not None:
                     kept.append(made)
             elif made is not block:
                 kept = [*content[: self._at], *([] if made is None else [made])]
-        if message.role is Role.USER and not (content if kept is None else kept):  # or the model would be asked else
+        if message.role is _USER and not (content if kept is None else kept):  # or the model would be asked else
             if not content:
                 self._at = 0
                 self._report("text", "rewritten", "the message holds nothing")
-            rows = self._losses[before:]
-            reason = "{}; replaced by a placeholder"
-            if content:
-                self._losses[before:] = [attrs.evolve(row, reason=reason.format(row.reason)) for row in rows]
-            kept = [TextBlock(text=placeholder_text(rows))]
+            kept = [TextBlock(text=placeholder_text(self._losses[before:]))]
         return self._rebuild(message, content if kept is None else tuple(kept), message.metadata)
 
     def _rebuild(
@@ -234,21 +248,28 @@ class Projection:
         """Return True when this target's provider made the message, with whatever api or model."""
         return metadata.provider == self.target.provider and metadata.model is not None
 
-    def _report(self, block_type: str, verdict: Verdict, reason: str) -> None:
+    def _report(self, block_type: str, verdict: Verdict, reason: str, severity: Severity | None = None) -> None:
         """Add a row about the block that is being projected; a critical block is blocked instead of dropped."""
         message = self.sources[-1]
         if verdict == "dropped" and self._at in message.metadata.critical:
             verdict = "blocked"
-        path = f"messages[{len(self.sources) - 1}].content[{self._at}]"
         self._losses.append(
-            Loss(path=path, block_type=block_type, verdict=verdict, reason=reason, message_id=message.id)
+            BlockLoss(self._at, block_type, verdict, reason, severity).at(len(self.sources) - 1, message.id)
         )
 
     # -- one block: each returns its replacement, None for nothing ----------------------------------
 
-    def _drop(self, block: Any, reason: str) -> Any:
-        self._report(block.type, "dropped", reason)
+    def _drop(self, block: Any, reason: str, severity: Severity | None = None) -> Any:
+        self._report(block.type, "dropped", reason, severity)
         return None
+
+    def _note(self, block: Any) -> TextBlock | None:
+        """Return the text that tells the model of a user's block which was dropped; None for empty text."""
+        row, cache = self._losses[-1], getattr(block, "cache", None)
+        if row.severity == "form":
+            return None
+        self._losses[-1] = attrs.evolve(row, reason=row.reason + NOTED)
+        return TextBlock(text=placeholder_text([row]), cache=cache if self._can.supports_prompt_caching else None)
 
     def _takes_state(self) -> bool:
         return self.target.takes_state_of(self.sources[-1].metadata.origin)
@@ -268,7 +289,7 @@ class Projection:
     def _project_text(self, block: TextBlock) -> Any:
         blank = not block.text or block.text.isspace()
         if blank and (block.signature is None or not self._takes_state()):
-            return self._drop(block, "empty text, which services reject")
+            return self._drop(block, "empty text, which services reject", "form")
         block = self._without_signature(block)
         if block.citations and not self.target.takes_citations_of(self.sources[-1].metadata.origin):
             self._report(block.type, "rewritten", "citations cannot be sent to this target; the text is kept")
@@ -281,7 +302,7 @@ class Projection:
         if not self._can.supports_tools:
             return self._drop(block, "this target has no tools")
         if block.parse_error is not None and metadata.status is not _COMPLETE:
-            return self._drop(block, "the call was cut off before its arguments were whole")
+            return self._drop(block, "the call was cut off before its arguments were whole", "form")
         name = self._wire_name(block.name)
         self._calls.append(_Call(wire_id, block.id, name, len(self.sources) - 1))
         if wire_id != block.id or name != block.name:
@@ -356,7 +377,7 @@ class Projection:
         if type(part) in MEDIA:
             part, reason = self._type_media(part, in_result=True)
             if reason:
-                self._report(part.type, "rewritten", f"{reason}; replaced by a note in the result")
+                self._report(part.type, "rewritten", f"{reason}; replaced by a note in the result", "content")
                 return TextBlock(text=f"[{part.type} omitted: {reason}]")
             can, document = self._can, type(part) is DocumentBlock
             if not (can.supports_tool_result_documents if document else can.supports_tool_result_images):
@@ -404,7 +425,8 @@ def _system_as_user(message: Message) -> Message:
     return replace(message, role=Role.USER, content=(block,))
 
 
-_PATH = re.compile(r"messages\[(\d+)\](?:\.content\[(\d+)\])?")
+BLOCK_PATH = re.compile(r"messages\[(\d+)\](?:\.content\[(\d+)\])?")
+"""The path of a row about a message: its index, and that of the block, if it is about one."""
 
 
 def locate_losses(
@@ -415,10 +437,10 @@ def locate_losses(
     `before` are the rows of the projection itself, which tell which blocks are gone.
     """
     places = {message.id: index for index, message in enumerate(messages)}
-    gone = {row.path for row in before if row.verdict != "rewritten"}
+    gone = {row.path for row in before if row.verdict != "rewritten" and not row.reason.endswith(NOTED)}
     located: list[Loss] = []
     for row in rows:
-        match = _PATH.match(row.path)
+        match = BLOCK_PATH.match(row.path)
         given = projected[int(match[1])] if match is not None and int(match[1]) < len(projected) else None
         index = None if given is None else places.get(given.id)
         if match is None or given is None or index is None:

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 
 import attrs
 
-from interlingua._plugins.losses import Loss
 from interlingua._plugins.provider import ProjectionTarget
 from interlingua.errors import CapabilityError
 from interlingua.types.blocks import ToolUseBlock
+from interlingua.types.messages import Loss
 from interlingua.types.tools import ToolDefinition
 
 _DIGEST = 8  # letters of a digest that a changed tool name ends in

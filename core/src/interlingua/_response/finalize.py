@@ -90,7 +90,11 @@ class AnswerFinalizer:
                 parts = self.request.provider.cost_of(message=message, model=info)
                 cost = cost_fields(usage, info, message.created_at, parts)
             usage = replace(usage, latency_ms=latency_ms, **cost)
-            message = replace(message, metadata=replace(metadata, usage=usage))
+            metadata = replace(metadata, usage=usage)
+        if losses := self.request.wire.losses:
+            metadata = replace(metadata, losses=losses)
+        if metadata is not message.metadata:
+            message = replace(message, metadata=metadata)
         kinds = {tool.name: tool.kind for tool in self.request.tools if tool.kind is not None} if complete else {}
         if kinds and message.tool_calls:  # for user interfaces
             content = [

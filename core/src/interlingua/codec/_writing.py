@@ -54,7 +54,8 @@ VALUES: frozenset[Any] = frozenset(
 def stored_fields(cls: type) -> tuple[attrs.Attribute[Any], ...]:
     """Return the fields that are stored, in order, their types resolved; `extra` is laid out beside them."""
     attrs.resolve_types(cls, localns={"ContentBlock": ContentBlock})
-    return tuple(field for field in attrs.fields(cls) if field.init and (cls, field.name) != (MessageMetadata, "extra"))
+    left_out = ("extra", "losses") if cls is MessageMetadata else ()
+    return tuple(field for field in attrs.fields(cls) if field.init and field.name not in left_out)
 
 
 @cache

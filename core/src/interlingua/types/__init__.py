@@ -18,7 +18,7 @@ _NAMES = {
     ),
     "types.messages": (
         "Message Role MessageMetadata MessageStatus Provenance StopReason Usage TokenBuckets "
-        "CostParts RoutingDecision RoutingMode ErrorInfo Origin NO_METADATA "
+        "CostParts Loss Severity RoutingDecision RoutingMode ErrorInfo Origin NO_METADATA "
         "DEFAULT_SESSION SCHEMA_VERSION TRACE_LIMIT"
     ),
     "types.events": (
@@ -56,7 +56,8 @@ if TYPE_CHECKING:
     from interlingua.types.messages import (
         Message as Message, Role as Role, MessageMetadata as MessageMetadata, MessageStatus as MessageStatus,
         Provenance as Provenance, StopReason as StopReason, Usage as Usage, TokenBuckets as TokenBuckets,
-        CostParts as CostParts, RoutingDecision as RoutingDecision, RoutingMode as RoutingMode, ErrorInfo as ErrorInfo,
+        CostParts as CostParts, Loss as Loss, Severity as Severity, RoutingDecision as RoutingDecision,
+        RoutingMode as RoutingMode, ErrorInfo as ErrorInfo,
         Origin as Origin, NO_METADATA as NO_METADATA, DEFAULT_SESSION as DEFAULT_SESSION,
         SCHEMA_VERSION as SCHEMA_VERSION, TRACE_LIMIT as TRACE_LIMIT
     )

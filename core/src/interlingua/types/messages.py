@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import attrs
 
@@ -246,6 +246,44 @@ class Origin(NamedTuple):
     model: str
 
 
+Verdict: TypeAlias = Literal["rewritten", "dropped", "blocked"]
+Severity: TypeAlias = Literal["form", "content"]
+
+_READ = frozenset(
+    {"text", "image", "audio", "video", "document", "tool_use", "tool_result", "opaque", "unknown", "message"}
+)
+
+
+@attrs.frozen(kw_only=True)
+class Loss:
+    """One row of the loss ledger: something a target did not receive unchanged (format.md, Projection and losses).
+
+    Attributes:
+        path: place in the conversation, `messages[3].content[1]` or `tools[0].input_schema…`.
+        block_type: the block's `type`, or `tool`, `message`, `option`.
+        verdict: rewritten (sent in another form), dropped, or blocked (the request failed because of it).
+        reason: one sentence for people.
+        message_id: id of the message, or None.
+        severity: `content` if the model does not read something that the conversation holds, such as a dropped
+            document; `form` if it reads the same in another form, or does without an option or another model's
+            thinking. The default follows from verdict and block type.
+    """
+
+    path: str
+    block_type: str
+    verdict: Verdict
+    reason: str
+    message_id: str | None = None
+    severity: Severity = attrs.field()
+
+    @severity.default
+    def _usual(self) -> Severity:
+        if self.verdict == "blocked":
+            return "content"
+        lost = self.block_type in _READ or (self.block_type == "tool" and self.path.endswith("]"))
+        return "content" if lost and self.verdict == "dropped" else "form"
+
+
 def _extra(value: Mapping[str, Any] | None) -> FrozenDict:
     extra = freeze_object(value)
     for name in extra if type(extra) is FrozenDict else ():
@@ -274,6 +312,7 @@ class MessageMetadata:
         critical: indexes of blocks that must not be dropped: a target that cannot take them raises CapabilityError.
         user_id: stable pseudonymous id of the user.
         team_id: stable pseudonymous id of the team.
+        losses: of an answer just received: the ledger rows of its request; not stored, not part of equality or hash.
         app: free JSON of applications, each under its own key, such as the name of its package; never sent.
         provider_raw: `{origin, replay, trace}` of the plugin that wrote it; not part of equality or hash.
         extra: metadata fields written by a newer version, kept on re-save.
@@ -293,6 +332,7 @@ class MessageMetadata:
     critical: tuple[int, ...] = attrs.field(default=(), converter=_indexes)
     user_id: str | None = None
     team_id: str | None = None
+    losses: tuple[Loss, ...] = attrs.field(default=(), eq=False, repr=False)
     app: FrozenDict = attrs.field(default=EMPTY, converter=freeze_object)
     provider_raw: FrozenDict | None = attrs.field(default=None, eq=False, repr=False, converter=freeze_optional)
     extra: FrozenDict = attrs.field(default=EMPTY, converter=_extra, metadata=CONVERT_ALWAYS)

@@ -198,6 +198,8 @@ class RequestOptions:
         thinking_as_text: send the reasoning of other models as text. Off by default, because models imitate it.
         downscale_images: shrink images that are too large for the target (needs Pillow, the extra `images`); off by
             default: an image that is too large is a CapabilityError.
+        allow_loss: send a note instead of a block that the user has just added and the model cannot take; off by
+            default: the block is a CapabilityError.
         user_id: stable pseudonymous end-user id for the provider's abuse control.
         provider_options: extra body fields of the provider's API, merged into the body last.
         headers: extra request headers.
@@ -223,6 +225,7 @@ class RequestOptions:
     thinking_budget: int | None = None
     thinking_as_text: bool = False
     downscale_images: bool = False
+    allow_loss: bool = False
     user_id: str | None = None
     provider_options: FrozenDict = attrs.field(default=EMPTY, converter=freeze_object)
     headers: FrozenDict = attrs.field(default=EMPTY, converter=_headers, metadata=CONVERT_ALWAYS)
@@ -267,6 +270,7 @@ class RequestKwargs(TypedDict, total=False):
     thinking_budget: int | None
     thinking_as_text: bool | None
     downscale_images: bool | None
+    allow_loss: bool | None
     provider_options: Mapping[str, Any] | None
     headers: Mapping[str, str] | None
     capabilities: Mapping[str, Any] | None

@@ -19,6 +19,7 @@ from interlingua.plugins import (
     json_object_with,
     message_loss,
     model_saw,
+    note_for,
     placeholder_text,
     replay_state,
 )
@@ -181,6 +182,7 @@ def _elements(message: Message, *, without: str | None) -> MessageElements:
                 rows.append(BlockLoss(index, block.type, "dropped", without))
         else:
             element, hint = _other(block, index, rows, message, betas), getattr(block, "cache", None)
+        element = element or _note(message, index, rows)
         if element is None:
             continue
         if hint is not None:
@@ -196,6 +198,11 @@ def _elements(message: Message, *, without: str | None) -> MessageElements:
     return MessageElements(role, dumps(elements)[1:-1], notes)
 
 
+def _note(message: Message, index: int, rows: list[BlockLoss]) -> dict[str, Any] | None:
+    note = note_for(message, index, rows)
+    return None if note is None else {"type": "text", "text": note}
+
+
 def _stand_in(message: Message, rows: list[BlockLoss]) -> list[Any]:
     return [{"type": "text", "text": placeholder_text(rows)}] if message.role is Role.USER else []
 
@@ -204,7 +211,7 @@ def _text(block: TextBlock, index: int, rows: list[BlockLoss], *, by_model: bool
     """Write a text block with citations; drop an empty one."""
     if not block.text or block.text.isspace():  # only signed text gets here: core removes other empty text
         reason = "empty text, which this wire refuses; nor has it signed text"
-        rows.append(BlockLoss(index, block.type, "dropped", reason))
+        rows.append(BlockLoss(index, block.type, "dropped", reason, "form"))
         return None
     if by_model:
         return {"type": "text", "text": block.text, "citations": list(block.citations)}
@@ -543,7 +550,7 @@ def _write_marks(
     wanted = [(at, mark) for at, notes in noted for mark in notes.marks]
     first = max(len(wanted) - (MAX_MARKS - spent.used), 0)
     for at, mark in wanted[:first]:
-        row = BlockLoss(mark.block, mark.block_type, "dropped", "more cache hints than the wire takes")
+        row = BlockLoss(mark.block, mark.block_type, "dropped", "more cache hints than the wire takes", "form")
         losses.append(row.at(at, messages[at].id))
     short = spent.short
     for at, mark in wanted[first:]:

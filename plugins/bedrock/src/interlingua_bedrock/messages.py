@@ -14,6 +14,7 @@ from interlingua.plugins import (
     json_array,
     message_loss,
     model_saw,
+    note_for,
     placeholder_text,
 )
 from interlingua.types import (
@@ -128,6 +129,7 @@ def to_wire_parts(
             where = " in an assistant message" if by_model else ""
             rows.append(BlockLoss(index, block.type, "dropped", f"this wire takes no {block.type}{where}"))
             part = None
+        part = part or _note(message, index, rows)
         if part is None:
             continue
         if hint is not None:
@@ -148,6 +150,11 @@ def to_wire_parts(
     )
 
 
+def _note(message: Message, index: int, rows: list[BlockLoss]) -> dict[str, Any] | None:
+    note = note_for(message, index, rows)
+    return None if note is None else {"text": note}
+
+
 def _text(block: TextBlock, index: int, rows: list[BlockLoss], *, by_model: bool) -> dict[str, Any] | None:
     blank = not block.text or block.text.isspace()
     if block.citations and by_model and not blank:
@@ -155,7 +162,7 @@ def _text(block: TextBlock, index: int, rows: list[BlockLoss], *, by_model: bool
     if block.citations and not by_model:
         rows.append(BlockLoss(index, block.type, "rewritten", "this wire takes citations on assistant text only"))
     if blank:
-        rows.append(BlockLoss(index, block.type, "dropped", "blank text, which this wire refuses"))
+        rows.append(BlockLoss(index, block.type, "dropped", "blank text, which this wire refuses", "form"))
         return None
     return {"text": block.text}
 
@@ -346,7 +353,7 @@ def _write_points(
     wanted = [(at, point) for at, piece in enumerate(pieces) for point in piece.points]
     first = max(len(wanted) - (MAX_POINTS - spent.used), 0)
     for at, point in wanted[:first]:
-        row = BlockLoss(point.block, point.block_type, "dropped", "more cache hints than the wire takes")
+        row = BlockLoss(point.block, point.block_type, "dropped", "more cache hints than the wire takes", "form")
         losses.append(row.at(at, messages[at].id))
     short = spent.short
     chosen: dict[int, list[tuple[int, bytes]]] = {}

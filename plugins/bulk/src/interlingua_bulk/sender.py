@@ -360,7 +360,7 @@ def error_line(index: int, row: str, error: InterlinguaError, attempts: int) -> 
     """Return the line of a row that has no answer."""
     facts = {
         "type": type(error).__name__,
-        "message": error.message,
+        "message": "; ".join(filter(None, (error.message, getattr(error, "hint", "")))),
         "status": error.status,
         "code": error.code,
         "request_id": error.request_id,

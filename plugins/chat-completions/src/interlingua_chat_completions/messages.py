@@ -7,7 +7,7 @@ import binascii
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from interlingua.plugins import EMPTY, BlockLoss, dumps, dumps_trimmed, placeholder_text, replay_state
+from interlingua.plugins import EMPTY, BlockLoss, dumps, dumps_trimmed, note_for, placeholder_text, replay_state
 from interlingua.types import (
     AudioBlock,
     ContentBlock,
@@ -82,6 +82,8 @@ def _user(message: Message, profile: MessageProfile, losses: list[BlockLoss]) ->
     hints: list[Hint] = []
     for at, block in enumerate(blocks):
         part = to_wire_part(block, at, dialect, losses)
+        if part is None and (note := note_for(message, at, losses)) is not None:
+            part = {"type": "text", "text": note}
         if part is not None:
             parts.append(_marked(part, at, profile) if profile.marked else part)
         if dialect.cache_breakpoints and (hint := getattr(block, "cache", None)) is not None:

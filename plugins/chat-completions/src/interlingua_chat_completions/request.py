@@ -166,7 +166,7 @@ def _with_markers(
         if why is not None:
             verdict: Literal["dropped", "rewritten"] = "dropped" if why == TOO_MANY else "rewritten"
             block_type = messages[at].content[hint.block].type
-            losses.append(BlockLoss(hint.block, block_type, verdict, why).at(at, messages[at].id))
+            losses.append(BlockLoss(hint.block, block_type, verdict, why, "form").at(at, messages[at].id))
         if why != TOO_MANY:
             chosen[at] = (*chosen.get(at, ()), hint._replace(ttl=markers.spent[-1]))
     out = elements[:]

@@ -6,7 +6,7 @@ import base64
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from interlingua.plugins import BlockLoss, dumps, dumps_trimmed, encode_each, placeholder_text, replay_state
+from interlingua.plugins import BlockLoss, dumps, dumps_trimmed, encode_each, note_for, placeholder_text, replay_state
 from interlingua.types import (
     ContentBlock,
     DocumentBlock,
@@ -60,6 +60,8 @@ def _input(message: Message) -> CohereElement:
             documents.append(dumps(document))
         else:
             rows.append(BlockLoss(at, block.type, "dropped", "this wire has no form for it"))
+            if (note := note_for(message, at, rows)) is not None:
+                parts.append({"type": "text", "text": note})
     if not parts and message.role is _USER:
         parts.append({"type": "text", "text": _name_documents(message, rows) if documents else placeholder_text(rows)})
     if not parts:

@@ -127,12 +127,12 @@ def silence_log() -> Iterator[None]:
 
 
 @contextmanager
-def record_warnings() -> Iterator[list[logging.LogRecord]]:
-    """Yield the WARN records that core writes inside."""
+def record_logs() -> Iterator[list[logging.LogRecord]]:
+    """Yield the records that core logs inside, of every level."""
     logger = logging.getLogger("interlingua")
     handler, level, propagate, handlers = BufferingHandler(sys.maxsize), logger.level, logger.propagate, logger.handlers
     logger.handlers = [handler]  # losses that a rule causes are not warnings for the user
-    logger.setLevel(logging.WARNING)
+    logger.setLevel(logging.DEBUG)
     logger.propagate = False
     try:
         yield handler.buffer

@@ -26,7 +26,7 @@ from interlingua.types import (
 )
 from interlingua_cli.cassettes import RecordedExchange
 from interlingua_contract.facts import SCHEMA
-from interlingua_contract.guard import record_warnings
+from interlingua_contract.guard import record_logs
 from interlingua_contract.recordings import Frames, aim_for, read_stream, read_whole, replay_history
 from interlingua_contract.rule import NotApplicable
 from interlingua_contract.scenes import FOREIGN, READ, assistant_turn, call
@@ -55,7 +55,7 @@ class HookCall:
 
     def result(self) -> str:
         """Return what the hook returns or raises, as a string that is equal for equal results."""
-        with record_warnings():
+        with record_logs():
             try:
                 return describe(self.make())
             except NotApplicable:

@@ -32,6 +32,9 @@ class ModelRoute:
         total: most seconds for a whole answer; None means no limit.
         max_tokens: most output tokens that a caller may request; a larger number is reduced to it, with a row in the
             ledger.
+        allow_loss: True to send a note instead of a block that the caller has just added and the model cannot take.
+            Off by default: callers see an error, but not the ledger, and would take the answer for one about their
+            file.
     """
 
     match: str
@@ -41,6 +44,7 @@ class ModelRoute:
     between_chunks: float = 120.0
     total: float | None = None
     max_tokens: int | None = None
+    allow_loss: bool = False
 
     def targets(self, asked: str) -> tuple[str, ...]:
         """Return the models for a requested name."""

@@ -40,6 +40,7 @@ from interlingua.types import (
     Usage,
 )
 from interlingua_gateway.access import NOBODY, Admission
+from interlingua_gateway.config import ModelRoute
 from interlingua_gateway.services import Services
 from interlingua_serving import InboundRequest, ServeContext, ServedApi, ServedRoute, ServingPlugin
 
@@ -184,19 +185,20 @@ class _Request:
         client = self._services.client(route)
         for place, name in enumerate(targets, 1):
             try:
-                target = self._target(inbound, name, route.max_tokens)
+                target = self._target(inbound, name, route)
                 self._asked = target
                 if self._admission is not None:
                     self._admission.target = target.name
                 await ask(client, target)
             except InterlinguaError as error:
-                if self.status is not None or place == len(targets) or isinstance(error, CallerError):
+                fatal = isinstance(error, CallerError) and not isinstance(error, CapabilityError)  # at every model
+                if self.status is not None or place == len(targets) or fatal:
                     raise self._without_upstreams_key(error) from error
                 self._services.log.warning("request %s: %s did not answer: %s", self.id, name, type(error).__name__)
             else:
                 return
 
-    def _target(self, inbound: InboundRequest, name: str, most: int | None) -> _Target:
+    def _target(self, inbound: InboundRequest, name: str, route: ModelRoute) -> _Target:
         try:
             model = self._services.registry.resolve(name)
             provider = self._services.registry.provider(model.provider)
@@ -209,6 +211,9 @@ class _Request:
         messages, options, losses = inbound.for_upstream(model.provider, can.api, model.name, can.json_mode)
         if not self._services.config.fetch_urls and not can.supports_image_urls:
             _refuse_urls(messages, str(model))
+        if route.allow_loss:
+            options = attrs.evolve(options, allow_loss=True)
+        most = route.max_tokens
         if most is not None and (options.max_tokens or 0) > most:
             reason = f"the gateway allows {most} tokens"
             losses += (Loss(path="options.max_tokens", block_type="option", verdict="rewritten", reason=reason),)

@@ -14,6 +14,7 @@ from interlingua.plugins import (
     dumps,
     encode_each,
     message_loss,
+    note_for,
     placeholder_text,
     replay_state,
 )
@@ -185,6 +186,8 @@ def to_wire_parts(message: Message, model: str) -> MessageParts:
         else:
             rows.append(BlockLoss(index, block.type, "dropped", f"this wire has no {block.type} block"))
             part = None
+        if part is None and (note := note_for(message, index, rows)) is not None:
+            part = {"text": note}
         if part is not None:
             parts.append(part)
     role = "model" if message.role is _ASSISTANT else "user"

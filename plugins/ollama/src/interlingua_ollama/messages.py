@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from interlingua.plugins import EMPTY, BlockLoss, dumps_trimmed, encode_each, placeholder_text, replay_state
+from interlingua.plugins import EMPTY, BlockLoss, dumps_trimmed, encode_each, note_for, placeholder_text, replay_state
 from interlingua.types import (
     ContentBlock,
     ImageBlock,
@@ -79,6 +79,8 @@ def to_wire_message(message: Message, tool_name: str | None = None) -> OllamaEle
             calls.append(block.data)
         else:
             rows.append(BlockLoss(at, block.type, "dropped", _drop_reason(block)))
+            if (note := note_for(message, at, rows)) is not None:
+                texts.append(note)
     texts = texts or ([] if images else _stand_in(message, rows))
     body: dict[str, Any] = {"role": _ROLES[message.role], "content": "\n".join(texts)}
     more = {"thinking": "\n".join(thoughts) if thoughts else None, "images": images, "tool_calls": calls}

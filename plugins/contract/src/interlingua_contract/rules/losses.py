@@ -10,7 +10,7 @@ import attrs
 
 from interlingua.errors import CapabilityError
 from interlingua.types import Message, Origin, TextBlock, ThinkingBlock, user
-from interlingua_contract.guard import record_warnings
+from interlingua_contract.guard import record_logs
 from interlingua_contract.json_paths import MARK, find_path, stands_after
 from interlingua_contract.rule import RuleFinding, rule
 from interlingua_contract.scenes import (
@@ -47,7 +47,7 @@ def _undeclared_scenes(aim: Aim) -> list[Scene]:
 
 @rule(
     "C12",
-    "An undeclared kind is left out, with exactly one ledger row and one warning that has all five fields.",
+    "An undeclared kind is left out, with exactly one ledger row and one log record that has all five fields.",
     source="format.md, Projection and losses",
     fix="""Do nothing: core drops what you do not declare and records the loss. If this rule fails, your `to_wire`
     reads blocks that it did not receive (through `provider_raw`, a cache or the arguments of another hook), or
@@ -57,7 +57,7 @@ def undeclared_kinds_are_dropped_and_logged(subject: Subject) -> Iterator[RuleFi
     """One request per kind that is not declared."""
     for aim in subject.aims:
         for scene in _undeclared_scenes(aim):
-            with record_warnings() as records:
+            with record_logs() as records:
                 request = subject.write(aim, scene.history, scene.tools)
             where = f"{aim.name} {scene.name}"
             if scene.payload.encode() in request.body:
@@ -67,7 +67,7 @@ def undeclared_kinds_are_dropped_and_logged(subject: Subject) -> Iterator[RuleFi
                 yield RuleFinding(f"expected one ledger row, found {len(lines)}: {request.losses}", where)
             logged = [record for record in records if getattr(record, "block_type", None) == scene.block_type]
             if len(logged) != 1 or not all(getattr(logged[0], field, None) for field in LOG_FIELDS):
-                yield RuleFinding(f"expected one WARN with {', '.join(LOG_FIELDS)}; found {len(logged)}", where)
+                yield RuleFinding(f"expected one log record with {', '.join(LOG_FIELDS)}; found {len(logged)}", where)
 
 
 @rule(

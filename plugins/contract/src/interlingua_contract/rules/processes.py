@@ -20,7 +20,7 @@ from interlingua._plugins.registry import PLUGINS
 from interlingua.errors import InterlinguaError
 from interlingua.plugins import ConnectionSettings, Registry
 from interlingua.types import Message, RequestOptions, system, tool_result, user
-from interlingua_contract.guard import record_warnings
+from interlingua_contract.guard import record_logs
 from interlingua_contract.hook_calls import first_difference, hook_calls, some_exchanges
 from interlingua_contract.rule import NotApplicable, RuleFinding, rule
 from interlingua_contract.scenes import assistant_turn, call, offered_tools
@@ -204,7 +204,7 @@ def _digests(subject: Subject, aims: list[Aim] | None = None) -> dict[str, str]:
     for aim in subject.aims if aims is None else aims:
         found[f"{aim.name}, its capabilities"] = _digest(aim.capabilities)
         try:
-            with record_warnings():
+            with record_logs():
                 request = subject.write(aim, _history(aim), offered_tools(aim))
         except InterlinguaError:
             continue

@@ -7,7 +7,17 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache, partial
 from typing import Any, NamedTuple
 
-from interlingua.plugins import EMPTY, BlockLoss, Loss, dumps, encode_each, model_saw, placeholder_text, replay_state
+from interlingua.plugins import (
+    EMPTY,
+    BlockLoss,
+    Loss,
+    dumps,
+    encode_each,
+    model_saw,
+    note_for,
+    placeholder_text,
+    replay_state,
+)
 from interlingua.types import (
     CacheHint,
     ContentBlock,
@@ -148,7 +158,7 @@ def _mark(
     for at, blocks in marked.items():
         elements[at] = to_wire_elements(messages[at], model, blocks, custom)
     return [
-        BlockLoss(block, messages[at].content[block].type, "dropped", "more cache hints than fit").at(
+        BlockLoss(block, messages[at].content[block].type, "dropped", "more cache hints than fit", "form").at(
             at, messages[at].id
         )
         for at, block in hints[:-MAX_MARKERS]
@@ -208,6 +218,8 @@ def _input_message(message: Message, role: str, marked: Sequence[int]) -> Messag
             losses.append(
                 BlockLoss(at, block.type, "dropped", f"a {role} message on this wire cannot hold {block.type}")
             )
+            if (note := note_for(message, at, losses)) is not None:
+                parts.append({"type": "input_text", "text": note})
     if role == "user" and not items and not parts:  # without the turn the model would be asked something else
         parts = [{"type": "input_text", "text": placeholder_text(losses)}]
     items.extend(_message(role, parts, sent))
