@@ -149,3 +149,11 @@ def test_submit_status_fetch_and_cancel(tmp_path: Path, monkeypatch: pytest.Monk
     assert "fetched" in fetched.stdout
     assert [line["error"]["code"] for line in lines(out)] == ["batch_expired"] * 3
     assert "ServerError" in invoke("status", out).stdout
+
+
+def test_m_sets_the_model_of_a_run(tmp_path: Path) -> None:
+    rows, out = write_rows(tmp_path / "in.jsonl", 2), tmp_path / "out.jsonl"
+    with loopback(latency_ms=1) as server:
+        done = invoke("run", rows, "--out", out, "-m", LOCAL, "--url", server.url)
+    assert done.exit_code == 0, done.output
+    assert_every_row_once(out, 2)

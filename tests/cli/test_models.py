@@ -21,8 +21,9 @@ def test_providers_shows_rows_distributions_and_keys(run: Run, server: LocalServ
     assert rows["here"]["env"] == ["HERE_KEY"]
     assert rows["here"]["apis"]
     assert rows["anthropic"]["distribution"] == "interlingua-anthropic"
+    assert rows["here"]["distribution"] == "your configuration"
     table = run("providers").stdout
-    assert "your configuration" in table
+    assert "HERE_KEY" in table
     assert "key-for-tests" not in table
 
 

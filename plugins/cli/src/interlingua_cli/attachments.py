@@ -27,6 +27,12 @@ from interlingua_cli.input import STANDARD
 
 _FETCH_SECONDS = 30.0
 _FETCH_LIMIT = 50 * 1024 * 1024  # bytes
+_DOCUMENTS = {  # that some model reads and whose first bytes tell them
+    "application/pdf", "application/rtf", "application/epub+zip", "application/msword", "application/vnd.ms-excel",
+    "application/vnd.ms-powerpoint", "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+}  # fmt: skip
 _FACTORIES: dict[str, Callable[[Any], ContentBlock]] = {
     "image": image_block,
     "audio": audio_block,
@@ -38,8 +44,16 @@ def _is_address(place: str) -> bool:
     return place.startswith(("http://", "https://"))
 
 
-def _is_place(place: str) -> bool:
+def is_place(place: str) -> bool:
+    """Tell whether something can be read from a place: a file, a URL, or `-` for standard input."""
     return place == STANDARD or _is_address(place) or Path(place).is_file()
+
+
+def describe_missing(place: str) -> str:
+    """Return why nothing can be read from a place."""
+    if Path(place).is_dir():
+        return f"{place} is a folder: attach its files, each with an option"
+    return f"{place} is not a file" if Path(place).exists() else f"no such file: {place}"
 
 
 def _read(place: str) -> bytes:
@@ -91,11 +105,14 @@ def attach(place: str) -> ContentBlock:
         OSError: the file cannot be read.
     """
     data = _read(place)
-    kind = (media_type_of(data) or "").partition("/")[0]
+    found = media_type_of(data) or ""
+    kind = found.partition("/")[0]
     if kind in _FACTORIES:
         return _FACTORIES[kind](data)
-    if kind == "application":
+    if found in _DOCUMENTS:
         return document_block(data, title=_title(place))
+    if kind == "application":
+        raise CallerError(f"{_named(place)} is {found}, which no model reads; --at {place} TYPE sends it as TYPE")
     return _text_block(place, data, "neither an image, audio, a video, a document nor UTF-8 text")
 
 
@@ -130,7 +147,7 @@ def read_fragment(place: str) -> TextBlock:
 
 def read_fragment_text(place: str) -> str:
     """Return the text of a fragment alone; as `read_fragment`."""
-    if not _is_place(place):
+    if not is_place(place):
         return require_fragment(place, os.environ)
     return _decode(place, _read(place), "not UTF-8 text; -a attaches images, audio and documents")
 
@@ -184,14 +201,14 @@ class Attachments:
 
 def _collect(ctx: click.Context, parameter: click.Parameter, places: Sequence[Any]) -> Sequence[Any]:
     for place in (place if isinstance(place, str) else place[0] for place in places):
-        if not _is_place(place):
-            raise click.BadParameter(f"no such file: {place}", ctx, parameter)
+        if not is_place(place):
+            raise click.BadParameter(describe_missing(place), ctx, parameter)
     return places
 
 
 def _collect_fragments(ctx: click.Context, parameter: click.Parameter, places: Sequence[str]) -> Sequence[str]:
     for place in places:
-        if not _is_place(place) and stored_fragment(place, os.environ) is None:
+        if not is_place(place) and stored_fragment(place, os.environ) is None:
             raise click.BadParameter(f"no file and no stored fragment is called {place}", ctx, parameter)
     return places
 

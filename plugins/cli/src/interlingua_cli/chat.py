@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 import attrs
 import click
 
-from interlingua.errors import CallerError, InterlinguaError
+from interlingua.errors import InterlinguaError
 from interlingua.types import ContentBlock, TextBlock
 from interlingua_cli.context import CommandContext
 from interlingua_cli.conversation import OpenConversation
@@ -23,12 +23,13 @@ if TYPE_CHECKING:
     from interlingua_cli.tools import Tools
 
 QUOTES = '"""'
-MULTI, EDIT, FRAGMENT = "!multi", "!edit", "!fragment"
+MULTI, EDIT, FRAGMENT, ATTACH = "!multi", "!edit", "!fragment", "/attach"
 
 HELP = f"""\
 /model MODEL     continue with another model; alone, print the current one
 /save FILE       keep the conversation in this file; alone, print where it is kept
 {FRAGMENT} FILE   put the text of a file before the next message
+{ATTACH} FILE     send an image, audio, a video, a document or text with the next message
 {QUOTES}              start and end a message of several lines, as {MULTI} and !end do; pasted lines are one message
 {EDIT}            write a message in your editor
 /quit            end, as Ctrl-D does; Ctrl-C stops an answer and keeps its beginning"""
@@ -49,6 +50,9 @@ class Chat(Protocol):
 
     def add_fragment(self, place: str) -> None:
         """Put the text of a file before the next message."""
+
+    def attach(self, place: str) -> None:
+        """Send a file with the next message."""
 
 
 def run_chat(chat: Chat) -> None:
@@ -76,6 +80,8 @@ def _do_next(chat: Chat) -> bool:
         chat.save(rest.strip())
     elif word == FRAGMENT:
         chat.add_fragment(rest.strip())
+    elif word == ATTACH:
+        chat.attach(rest.strip())
     elif word in ("/help", "/?"):
         click.echo(HELP, err=True)
     elif word.startswith("/") and "\n" not in text and word[1:].isalpha():
@@ -214,7 +220,20 @@ class TerminalChat:
         """Put the text of a file before the next message."""
         from interlingua_cli.attachments import read_fragment  # noqa: PLC0415  few chats have any
 
+        self._add(read_fragment, place)
+
+    def attach(self, place: str) -> None:
+        """Send a file with the next message."""
+        from interlingua_cli.attachments import attach, describe_missing, is_place  # noqa: PLC0415  few chats have any
+
+        if is_place(place):
+            self._add(attach, place)
+        else:
+            click.echo(f"error: {describe_missing(place) if place else f'{ATTACH} needs a file or a URL'}", err=True)
+
+    def _add(self, read: Callable[[str], ContentBlock], place: str) -> None:
+        """Add what is read from a place to the next message."""
         try:
-            self._fragments.append(read_fragment(place))
-        except (CallerError, InterlinguaError, OSError) as error:
+            self._fragments.append(read(place))
+        except (InterlinguaError, OSError) as error:
             print_error(self._context, error)

@@ -97,10 +97,7 @@ class CommandContext:
         """
         chosen = name or self.config.default_model
         if chosen is None:
-            text = (
-                f"Missing argument 'MODEL'. {self.describe_models()}; `interlingua models default MODEL` sets the model"
-            )
-            raise click.UsageError(f"{text} to use without MODEL.")
+            raise click.UsageError(f"Missing argument 'MODEL'. {self.describe_models()}; {_DEFAULT}.")
         return chosen
 
     def connection(self, key: str) -> Connection:
@@ -140,6 +137,9 @@ def key_state(connection: Connection) -> str:
     return "found" if connection.sign is not None else "not needed"
 
 
+_DEFAULT = "`interlingua models default MODEL` sets the model to use without MODEL"
+
+
 class ModelName(click.ParamType):  # type: ignore[type-arg]  # click 8.1: not generic
     """A model on the command line; a missing or unknown name lists the models that can be used."""
 
@@ -155,7 +155,8 @@ class ModelName(click.ParamType):  # type: ignore[type-arg]  # click 8.1: not ge
                 known = {model.id: each.key for each in context.registry.providers() for model in each.models()}
                 near = get_close_matches(value, known, n=1)
                 meant = f"; did you mean {known[near[0]]}:{near[0]}?" if near else "."
-                self.fail(f"{value!r} is not a model{meant} {context.describe_models()}.", param, ctx)
+                default = "" if context.config.default_model else f"; {_DEFAULT}"
+                self.fail(f"{value!r} is not a model{meant} {context.describe_models()}{default}.", param, ctx)
         return value
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:

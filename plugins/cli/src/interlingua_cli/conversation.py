@@ -93,7 +93,7 @@ class ConversationLog(Protocol):
     """The store of conversations; interlingua-sessions implements it."""
 
     def newest(self) -> str | None:
-        """Return the id of the conversation that was used last; None if the store is empty."""
+        """Return the id of the conversation that was used last and has an answer, or None."""
 
     def messages(self, conversation: str) -> list[Message]:
         """Return the messages of a conversation as they are sent to a model.
@@ -322,13 +322,13 @@ def conversation_id(context: CommandContext, named: str | None, *, last: bool) -
         raise click.UsageError(NO_STORE)
     found = named or log.newest()
     if found is None:
-        raise click.UsageError("there is no conversation to continue yet")
+        raise click.UsageError("no conversation has an answer yet: --cid continues one without an answer")
     return found
 
 
 continue_option = click.option(
     "-c", "--continue", "go_on", is_flag=True,
-    help="Continue the last conversation with its model, tools, options and schema.",
+    help="Continue the last conversation that was answered, with its model, tools, options and schema.",
 )  # fmt: skip
 cid_option = click.option("--cid", "--conversation", "cid", metavar="ID", help="Continue this conversation.")
 plain_option = click.option(

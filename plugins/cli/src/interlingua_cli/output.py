@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import zip_longest
+from shutil import get_terminal_size
 from typing import Any, TextIO
 from urllib.parse import urlsplit, urlunsplit
 
@@ -37,7 +39,7 @@ from interlingua_cli.streams import escape_controls, supports_unicode
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON only.")
 _WIDE = 120  # columns without a terminal
 _GAP = 3  # columns between a table's cells
-_LONG_WORD = 24  # columns; a longer word may be broken
+_PIPED = 80  # columns of a table in a pipe, as long as there are spare columns
 _LEDGER = ("path", "block", "verdict", "reason")
 
 
@@ -76,8 +78,8 @@ def print_table(
 ) -> None:
     """Print a table; a missing value is an empty cell.
 
-    On a terminal that is too narrow, spare columns are omitted, the last first; then each row becomes a block of lines.
-    In a pipe the columns are as wide as their cells. No cell is cut.
+    Spare columns that do not fit are omitted, the last first. On a terminal that is still too narrow, each row
+    becomes a block of lines; in a pipe the columns are as wide as their cells. No cell is cut and no word broken.
 
     Args:
         columns: the headings.
@@ -87,12 +89,17 @@ def print_table(
     """
     out = make_console(err=err)
     lines = [["" if cell is None else _cell_text(cell, out.file) for cell in row] for row in rows]
-    if not out.is_terminal:
-        for text in _plain_rows([columns, *lines]):
-            click.echo(text, err=err)
-        return
     kept = list(range(len(columns)))
     left_out = [columns.index(name) for name in spare]
+    if not out.is_terminal:
+        while True:
+            texts = list(_plain_rows([[line[at] for at in kept] for line in (columns, *lines)]))
+            if not left_out or max(map(len, texts)) <= _PIPED:
+                break
+            kept.remove(left_out.pop())
+        for text in texts:
+            click.echo(text, err=err)
+        return
     while not (fits := _narrowest(columns, lines, kept) <= out.width) and left_out:
         kept.remove(left_out.pop())
     if fits:
@@ -114,9 +121,12 @@ def _plain_rows(rows: Sequence[Sequence[str]]) -> Iterator[str]:
 
 
 def _narrowest(columns: Sequence[str], lines: Sequence[Sequence[str]], kept: Sequence[int]) -> int:
-    """Return the least width of a table whose cells break at spaces and in words longer than `_LONG_WORD`."""
-    words = [max((len(word) for line in (columns, *lines) for word in line[at].split()), default=0) for at in kept]
-    return sum(min(word, _LONG_WORD) + _GAP for word in words)
+    """Return the least width of a table whose cells break at spaces only."""
+    return sum(_longest_word([line[at] for line in (columns, *lines)]) + _GAP for at in kept)
+
+
+def _longest_word(cells: Iterable[str]) -> int:
+    return max((len(word) for cell in cells for word in cell.split()), default=0)
 
 
 def _table(columns: Sequence[str], lines: Iterable[Sequence[str]]) -> Any:
@@ -125,9 +135,10 @@ def _table(columns: Sequence[str], lines: Iterable[Sequence[str]]) -> Any:
     from rich.table import Table  # noqa: PLC0415
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, highlight=False)
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    for line in lines:
+    rows = list(lines)
+    for at, column in enumerate(columns):
+        table.add_column(column, overflow="fold", min_width=_longest_word([column, *(row[at] for row in rows)]))
+    for line in rows:
         table.add_row(*map(escape, line))
     return table
 
@@ -167,6 +178,56 @@ def print_ledger(losses: Sequence[Loss], *, err: bool = False) -> None:
     print_table(_LEDGER, [(loss.path, loss.block_type, loss.verdict, loss.reason) for loss in losses], err=err)
 
 
+class WordWrap:
+    """Breaks the lines of text that arrives in pieces between words; indented and fenced code stays unchanged.
+
+    Args:
+        width: returns the number of columns.
+    """
+
+    def __init__(self, width: Callable[[], int]) -> None:
+        self._width = width
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin another text."""
+        self._fenced = False
+        self._line = self._row = self._word = ""  # the line; its last row on the screen; the unfinished word there
+
+    def feed(self, text: str) -> str:
+        """Return the text to print; a word that grows beyond the last column is moved to the next row."""
+        return "".join(self._place(part) for part in re.split(r"(\s)", text) if part)
+
+    def _place(self, part: str) -> str:
+        if part == "\n":
+            self._fenced ^= self._line.lstrip().startswith(("```", "~~~"))
+            self._line = self._row = self._word = ""
+            return part
+        self._line += part
+        is_code = self._fenced or self._line.startswith(("    ", "\t"))
+        is_over = not is_code and cell_len(self._row) + cell_len(part) >= self._width()
+        if part.isspace():
+            self._row, self._word = "" if is_over else self._row + part, ""
+            return "\n" if is_over else part
+        before, self._word = self._word, self._word + part
+        if is_over and self._row != before:
+            erased = cell_len(before)
+            self._row = self._word
+            return "\b" * erased + " " * erased + f"\n{self._word}"
+        self._row += part
+        return part
+
+
+def cell_len(text: str) -> int:
+    """Return the number of columns that text takes on a terminal."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len as measured  # noqa: PLC0415  not free to import
+
+    return measured(text)
+
+
+_wrap = WordWrap(lambda: get_terminal_size().columns)
 _MS_PER_SECOND = 1000
 _open_lines: list[TextIO] = []  # the stream whose last line has no end yet
 
@@ -181,6 +242,7 @@ def end_lines() -> None:
     """End the line of an unfinished answer."""
     while _open_lines:
         click.echo(file=_open_lines.pop())
+    _wrap.restart()
 
 
 def print_stream(stream: Iterable[StreamEvent], *, thinking: bool = True) -> None:
@@ -199,7 +261,8 @@ def print_delta(text: str, *, thinking: bool = False) -> None:
     """Print a piece of an answer, and reasoning only on a terminal; `end_lines` ends the line."""
     if not thinking:
         _continue_on(sys.stdout)
-        click.echo(escape_controls(text, sys.stdout), nl=False)
+        shown = escape_controls(text, sys.stdout)
+        click.echo(_wrap.feed(shown) if sys.stdout.isatty() else shown, nl=False)
     elif sys.stderr.isatty():
         _continue_on(sys.stderr)
         click.secho(escape_controls(text, sys.stderr), dim=True, nl=False, err=True)

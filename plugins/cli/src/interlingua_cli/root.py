@@ -25,7 +25,25 @@ GROUP = "interlingua.commands"  # entry points: COMMAND = a click command, COMMA
 EXTENSIBLE = ("chat",)  # commands that `register_commands` may change: asking loads every plugin
 
 
-class Commands(click.Group):
+class SuggestingGroup(click.Group):
+    """A group that suggests a command for a mistyped one."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command of the first argument; an unknown one is an error with the nearest name."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            from difflib import get_close_matches  # noqa: PLC0415  for one message
+
+            near = get_close_matches(str(args[0]), self.list_commands(ctx), n=1)
+            if not near or "mean" in error.message:  # newer versions of click suggest
+                raise
+            raise click.UsageError(f"{error.message} Did you mean {near[0]!r}?", ctx) from error
+
+
+class Commands(SuggestingGroup):
     """Commands of installed distributions (group `interlingua.commands`) and of loaded plugins (`register_commands`).
 
     A command's module is imported when the command is run, or its own help is asked for.
@@ -144,7 +162,7 @@ class Commands(click.Group):
             click.echo(f"warning: a plugin could not add its commands: {error}", err=True)
 
 
-class LazyGroup(click.Group):
+class LazyGroup(SuggestingGroup):
     """A group of commands; a command's module is imported when that command runs.
 
     Args:

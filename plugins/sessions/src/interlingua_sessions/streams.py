@@ -24,6 +24,7 @@ import attrs
 from interlingua import AsyncClient, AsyncMessageStream, CallerError, Client, InterlinguaError, MessageStream
 from interlingua.plugins import WireRequest
 from interlingua.types import Message, MessageStatus, StreamEvent, TextDelta, ToolDefinition
+from interlingua_sessions.store import StoreError
 from interlingua_sessions.turn import ClientT, SessionState, TurnBase
 
 StreamT = TypeVar("StreamT", MessageStream, AsyncMessageStream)
@@ -113,12 +114,16 @@ class AnswerWriter:
         if self.stored is None:
             self._saver.stop()
             named, state = self._named(message), self._state
-            if self._partial:
-                rows = [*self._partial[:-1], state.store.finish(named)]
-            elif named.content or named.metadata.status is MessageStatus.COMPLETE:
-                rows = state.store.extend([named], after=state.last_id)
-            else:
-                rows = []
+            try:
+                if self._partial:
+                    rows = [*self._partial[:-1], state.store.finish(named)]
+                elif named.content or named.metadata.status is MessageStatus.COMPLETE:
+                    rows = state.store.extend([named], after=state.last_id)
+                else:
+                    rows = []
+            except StoreError as error:  # the answer was paid for: the error has it
+                error.partial = self.stored = named
+                raise
             state.add_rows(rows)
             self.stored = rows[-1] if rows else named
         return self.stored

@@ -45,6 +45,7 @@ from interlingua_sessions.store import (
     SessionNotFoundError,
     SessionRecord,
     Store,
+    StoreError,
     ToolCallStatus,
 )
 
@@ -414,8 +415,12 @@ class TurnBase(Generic[ClientT]):
         return self._state.router.estimate(self.model, messages, tools, self._options)
 
     def add(self, message: Message) -> Message:
-        """Append a message to the session; returns it as stored."""
-        return self._state.append([message])[-1]
+        """Append a message to the session; returns it as stored. If the store fails, its error has it as `partial`."""
+        try:
+            return self._state.append([message])[-1]
+        except StoreError as error:
+            error.partial = message
+            raise
 
     def start_call(self, call: ToolUseBlock, at: datetime) -> None:
         """Record in the store that a call's tool runs since `at`."""

@@ -45,7 +45,7 @@ def pace_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.command("run")
 @click.argument("rows", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), required=True, help="The output file.")
-@click.option("--model", type=MODEL, help="For rows that name none.")
+@click.option("-m", "--model", type=MODEL, metavar="MODEL", help="For rows that name none.")
 @click.option("--tools", type=click.Path(exists=True, dir_okay=False), help="Tools for rows that bring none, as JSON.")
 @pace_options
 @click.option("--dedupe", is_flag=True, help="Rows that ask the same share one answer.")

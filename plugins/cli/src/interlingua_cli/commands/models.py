@@ -109,7 +109,7 @@ def _model_cells(row: dict[str, Any]) -> list[Any]:
 
 
 _PROVIDER_COLUMNS = ("key", "kind", "distribution", "version", "api key", "variables", "apis")
-_SPARE = ("version", "distribution")
+_SPARE = ("kind", "version", "distribution")
 
 
 @click.command("providers")
@@ -156,7 +156,7 @@ def _provider_row(context: CommandContext, found: ProviderEntry) -> dict[str, An
 def _provider_cells(row: Mapping[str, Any]) -> list[Any]:
     if row.get("broken"):
         return [row["key"], row["kind"], row.get("distribution"), row.get("version"), "broken", None, None]
-    names = (" ".join(row["env"]), " ".join(row["apis"]))
+    names = ("\n".join(row["env"]), "\n".join(row["apis"]))
     return [row["key"], row["kind"], row["distribution"], row["version"], row["key_state"], *names]
 
 

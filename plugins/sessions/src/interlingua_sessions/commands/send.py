@@ -14,7 +14,14 @@ from interlingua_cli.attachments import Attachments, attach_option, attach_type_
 from interlingua_cli.context import MODEL, CommandContext, plugin_option
 from interlingua_cli.input import PairCommand, check_text, option_option, read_text, url_option
 from interlingua_cli.output import json_option, print_calls, print_json, print_stream, print_usage
-from interlingua_sessions.commands.shared import complete_sessions, session_client, session_in, store_at, store_option
+from interlingua_sessions.commands.shared import (
+    complete_sessions,
+    keep_url,
+    session_client,
+    session_in,
+    store_at,
+    store_option,
+)
 from interlingua_sessions.routing.policy import NoRouteError, SwapRefusedError
 from interlingua_sessions.session import Session
 
@@ -50,6 +57,8 @@ def send_command(context: CommandContext, session: str, text: tuple[str, ...], m
     content = None if again else _content(text, attached)
     with store_at(place) as store, session_client(context, store, session, model, url) as client:
         opened = session_in(context, store, session, client, system=instructions)
+        if url is not None and client.model is not None:
+            keep_url(context, store, session, client.model, url)
         known = {message.id for message in opened.messages[-1:]}
         try:
             with opened.stream(content, model=model, **options) as stream:

@@ -14,6 +14,7 @@ import click
 from interlingua.types import Role
 from interlingua_cli.config import data_folder
 from interlingua_cli.context import CommandContext
+from interlingua_cli.output import mask_credentials
 from interlingua_sessions.store import EntryKind, SessionNotFoundError, Store, open_store
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def open_private(place: str | Path) -> Store:
 def session_client(
     context: CommandContext, store: Store, session_id: str, model: str | None, url: str | None
 ) -> Client:
-    """Make the client of a session, for `model`, or else for the session's model, at `url`.
+    """Make the client of a session, for `model`, or else for the session's model, at `url` or the session's last URL.
 
     Raises:
         click.UsageError: a URL is set, but no model whose provider it could belong to.
@@ -79,7 +80,26 @@ def session_client(
             model = model_of(store, session_id)
     if model is None and url is not None:
         raise click.UsageError("--url is the address of a model's provider: set the model, too")
-    return context.client(model or context.config.default_model, url)
+    name = model or context.config.default_model
+    if name is not None:
+        url = url or _url_before(store, session_id, context.registry.resolve(name).provider)
+    return context.client(name, url)
+
+
+def _url_before(store: Store, session_id: str, provider: str) -> str | None:
+    """Return the URL of the session's last question, if it belongs to this provider."""
+    with suppress(SessionNotFoundError):
+        kept = arguments_before(store, session_id)
+        return kept.get("url") if kept.get("provider") == provider else None
+    return None
+
+
+def keep_url(context: CommandContext, store: Store, session_id: str, model: str, url: str) -> None:
+    """Store the URL for the next questions, unless it may hold a password."""
+    kept = arguments_before(store, session_id)
+    changed = {**kept, "url": url, "provider": context.registry.resolve(model).provider}
+    if kept != changed and mask_credentials(url) == url:
+        store.append_entry(session_id, EntryKind.CUSTOM, custom_type=ARGUMENTS, data=changed)
 
 
 def model_of(store: Store, session_id: str) -> str | None:

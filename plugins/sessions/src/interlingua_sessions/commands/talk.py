@@ -13,10 +13,10 @@ import click
 
 from interlingua import Client
 from interlingua.plugins import Loss
-from interlingua.types import ContentBlock, Message, Role, Usage, user
+from interlingua.types import ContentBlock, Message, MessageStatus, Role, Usage, user
 from interlingua_cli.arguments import Arguments
 from interlingua_cli.context import CommandContext
-from interlingua_cli.conversation import SWAP_REASON, LogError, OpenConversation
+from interlingua_cli.conversation import SWAP_REASON, LogError, MemoryConversation, OpenConversation
 from interlingua_cli.input import write_conversation
 from interlingua_cli.plan import losses_at_model
 from interlingua_cli.schema import schema_output
@@ -69,6 +69,27 @@ class StoredConversation:
 
     def ask(self, content: str | Sequence[ContentBlock], show: Show, tools: Tools | None) -> Message:
         """Ask and print the answer as it arrives; an answer that was stopped or failed is kept with its status."""
+        before = len(self._session.messages)
+        try:
+            return self._ask(content, show, tools)
+        except StoreError as error:
+            answer = error.partial
+            if answer is None and len(self._session.messages) == before:
+                return self._in_memory(error).ask(content, show, tools)
+            if not isinstance(answer, Message) or answer.tool_calls or not _is_complete(answer):
+                raise
+            _report_unstored(error)
+            return answer
+
+    def _in_memory(self, error: StoreError) -> MemoryConversation:
+        """Return a conversation that continues without the store, which failed before anything was sent."""
+        if self._model is None and self._session.active_model is None:
+            raise error
+        _report_unstored(error)
+        history = list(self._session.context())
+        return MemoryConversation(self._context, self._client, self.model, history, options=self._options)
+
+    def _ask(self, content: str | Sequence[ContentBlock], show: Show, tools: Tools | None) -> Message:
         self._keep_arguments()
         asked: Any = content if isinstance(content, str) else list(content)
         if tools is not None:
@@ -90,16 +111,23 @@ class StoredConversation:
         self, content: str | Sequence[ContentBlock], schema: Mapping[str, Any], tools: Tools | None
     ) -> tuple[Any, Message, Usage]:
         """As `OpenConversation.ask_for`."""
-        self._keep_arguments()
         session, model = self._session, self._model or self._session.active_model
         question = user(content, session_id=session.id)
+        try:
+            self._keep_arguments()
+            if tools is None:
+                session.add(question)
+        except StoreError as error:
+            return self._in_memory(error).ask_for(content, schema, tools)
         if tools is not None:
             run = tools.ask_for(schema_output(schema), question, model=model, options=self._options, session=session)
             return run.value, run.stop.message, run.usage
-        session.add(question)
         answer = self._client.send(session.context(), output=schema_output(schema), model=model, **self._options)
-        for message in answer.messages:
-            session.add(attrs.evolve(message, session_id=session.id))
+        try:
+            for message in answer.messages:
+                session.add(attrs.evolve(message, session_id=session.id))
+        except StoreError as error:
+            _report_unstored(error)
         return answer.value, answer.message, answer.usage
 
     def _keep_arguments(self) -> None:
@@ -120,6 +148,18 @@ class StoredConversation:
         click.echo(f"{path} holds the conversation so far; session {self._session.id} goes on", err=True)
 
 
+def _is_complete(message: Message) -> bool:
+    return message.metadata.status is MessageStatus.COMPLETE
+
+
+def _has_answer(store: Store, session_id: str) -> bool:
+    return any(message.role is Role.ASSISTANT for message in store.messages(session_id))
+
+
+def _report_unstored(error: StoreError) -> None:
+    click.echo(f"warning: the question and its answer are not stored: {error}", err=True)
+
+
 class StoredConversations:
     """The store as the command line's log; satisfies `interlingua_cli.conversation.ConversationLog`.
 
@@ -135,7 +175,7 @@ class StoredConversations:
     def newest(self) -> str | None:
         """As `ConversationLog.newest`."""
         with self._store() as store:
-            return next((one.id for one in store.sessions() if store.last(one.id) is not None), None)
+            return next((one.id for one in store.sessions() if _has_answer(store, one.id)), None)
 
     def messages(self, conversation: str) -> list[Message]:
         """As `ConversationLog.messages`."""
@@ -168,8 +208,11 @@ class StoredConversations:
         with self._store() as store, context.client(model, arguments.url) as client:
             if conversation is None:
                 context.registry.provider(context.registry.resolve(model).provider)  # or an empty session would stay
-                session = Session.open(store, client=client, system=instructions, workspace=str(Path.cwd()))
-                session.switch(model, reason="named when the conversation began")
+                try:
+                    session = Session.open(store, client=client, system=instructions, workspace=str(Path.cwd()))
+                    session.switch(model, reason="named when the conversation began")
+                except StoreError as error:
+                    raise LogError(str(error)) from error
                 yield StoredConversation(context, client, store, session, None, arguments)
                 return
             if not self._may_begin:

@@ -66,7 +66,10 @@ class SessionExistsError(CallerError):
 
 
 class StoreError(InterlinguaError):
-    """The database failed, or contains data this version cannot read. The message says what to do."""
+    """The database failed, or contains data this version cannot read. The message says what to do.
+
+    `partial` is the received answer that could not be stored, if there is one.
+    """
 
 
 @attrs.frozen(kw_only=True)

@@ -1,0 +1,62 @@
+"""Tables and answers fit the terminal: no name of a table is broken, and no word of an answer."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from interlingua_cli.output import WordWrap
+from tests.cli.conftest import Run
+from tests.support.terminal import at_terminal
+
+ANSI = re.compile(r"\x1b\[[0-9;]*m")
+NAMES = ("AZURE_OPENAI_API_KEY", "ANTHROPIC_FOUNDRY_BASE_URL", "AWS_SHARED_CREDENTIALS_FILE", "OPENROUTER_API_KEY")
+TEXT = "The quick brown fox jumps over a lazy dog named Bartholomew.\n\nA second paragraph: ordinary words again.\n"
+
+
+def test_providers_fit_80_columns_in_a_pipe(run: Run) -> None:
+    shown = run("providers").stdout
+    assert max(map(len, shown.splitlines())) <= 80
+    assert all(name in shown for name in NAMES)
+
+
+def test_providers_fit_80_columns_at_a_terminal(home: object) -> None:
+    shown, code = at_terminal([], "providers", environ={"COLUMNS": "80"})
+    text = ANSI.sub("", shown.decode())
+    assert code == 0
+    assert max(len(line.rstrip()) for line in text.splitlines()) <= 80
+    assert all(name in text for name in NAMES)
+
+
+def _screen(written: str) -> list[str]:
+    """Return the rows that a terminal shows."""
+    rows, column = [""], 0
+    for letter in written:
+        if letter == "\n":
+            rows.append("")
+            column = 0
+        elif letter == "\b":
+            column -= 1
+        else:
+            row = rows[-1].ljust(column)
+            rows[-1] = row[:column] + letter + row[column + 1 :]
+            column += 1
+    return [row.rstrip() for row in rows]
+
+
+@pytest.mark.parametrize("size", [1, 3, 7, 1000])
+@pytest.mark.parametrize("width", [20, 30, 80])
+def test_words_stay_whole_in_any_pieces(size: int, width: int) -> None:
+    wrap = WordWrap(lambda: width)
+    rows = _screen("".join(wrap.feed(TEXT[at : at + size]) for at in range(0, len(TEXT), size)))
+    assert max(map(len, rows)) < width
+    assert " ".join(rows).split() == TEXT.split()
+
+
+def test_code_keeps_its_lines() -> None:
+    code = "Run this:\n\n```sh\n" + "echo a very long line of code that is wider than the screen\n" + "```\n"
+    wrap = WordWrap(lambda: 20)
+    assert "".join(map(wrap.feed, code)) == code
+    assert wrap.feed("    indented code that is wider than the screen\n").count("\n") == 1
+    assert wrap.feed("plain words that are wider than the screen\n").count("\n") > 1
