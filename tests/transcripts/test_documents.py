@@ -213,8 +213,8 @@ def lines(values: Sequence[Any]) -> bytes:
 
 
 FILES = {
-    "openclaw": lines(OPENCLAW),
-    "openclaw, a session": OPENCLAW_FILE,
+    "openclaw-lines": lines(OPENCLAW),
+    "openclaw-lines, a session": OPENCLAW_FILE,
     "operator-use": lines(OPERATOR),
     "attocode": lines(ATTOCODE),
     "wolo": orjson.dumps({"session": {"id": "s1", "title": "T"}, "messages": WOLO, "todos": []}),
@@ -247,11 +247,13 @@ def test_each_example_is_read_alone(name: str) -> None:
     """A message makes one of ours, or one and the results it brings; nothing of it is unknown."""
     if name != "wolo":
         for line in FILES[name].splitlines():
+            if b'"custom"' in line:  # of the session alone
+                continue
             assert read_transcript(line + b"\n", name.partition(",")[0]).messages, line
 
 
 def test_openclaw_messages_say_what_its_page_says() -> None:
-    messages = read("openclaw").messages
+    messages = read("openclaw-lines").messages
 
     assert [one.role for one in messages] == [
         Role.USER,

@@ -203,6 +203,9 @@ class EventWriter:
     def _id(self, call_id: str) -> str:
         return self._ids.get(call_id, call_id)
 
+    def _of_list(self, message: Any) -> Iterator[dict[str, Any]]:
+        yield from self._messages(message) if isinstance(message, Message) else [self._value(message)]
+
     def _value(self, value: Any) -> Any:
         if isinstance(value, Message):
             growing = value.metadata.status is MessageStatus.PARTIAL  # not aborted: that runtime says `stop` meanwhile
@@ -213,7 +216,9 @@ class EventWriter:
         if isinstance(value, ToolUseBlock):
             return self._call(value, _Ledger(self._losses), "toolCall")
         if isinstance(value, tuple):  # of messages
-            return [written for message in value for written in self._messages(message)]
+            return [written for message in value for written in self._of_list(message)]
+        if hasattr(value, "to_json"):  # an application's message, which is no `Message`
+            return dict(value.to_json())
         return self.to_wire_event(value) if isinstance(value, AssistantMessageEvent) else value
 
 

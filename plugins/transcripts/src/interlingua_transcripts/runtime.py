@@ -10,6 +10,7 @@ from typing import Any
 
 import attrs
 
+from interlingua.plugins import dumps
 from interlingua.types import (
     DEFAULT_SESSION,
     Message,
@@ -52,6 +53,10 @@ class CustomMessage:
         """The application's name of the message kind."""
         return str(self.value.get("role"))
 
+    def to_json(self) -> Mapping[str, Any]:
+        """Return the original JSON object; `EventWriter` writes it."""
+        return self.value
+
 
 class RuntimeReader:
     """Reads one conversation's messages and events.
@@ -92,7 +97,7 @@ class RuntimeReader:
             raise TranscriptError(f"not a message of this form: {error!r}") from error
 
     def _ids(self) -> ImportedIds:
-        return ImportedIds("openclaw", self._session_id)
+        return ImportedIds("openclaw-lines", self._session_id)
 
     def read_event(self, value: Mapping[str, Any]) -> events.AgentEvent | events.AssistantMessageEvent:
         """Read an event, of an agent or of one answer.
@@ -150,7 +155,7 @@ class RuntimeReader:
 
     def _end(self, value: Mapping[str, Any]) -> events.ToolExecutionEnd:
         facts, answer, failed = self._call_facts(value), value.get("result"), bool(value.get("isError"))
-        body = answer if isinstance(answer, Mapping) else {"content": "" if answer is None else str(answer)}
+        body = answer if isinstance(answer, Mapping) and "content" in answer else _any_result(answer)
         result = ToolResultBlock(
             tool_use_id=facts["tool_call_id"],
             content=tuple(read_blocks(body, self._ids())),
@@ -178,6 +183,13 @@ _READERS: Mapping[str, Callable[[RuntimeReader, Mapping[str, Any]], Any]] = {
     "tool_execution_update": RuntimeReader._update,
     "tool_execution_end": RuntimeReader._end,
 }
+
+
+def _any_result(answer: Any) -> Mapping[str, Any]:
+    """Return a result of any JSON as the form's own: its text, and the value itself as details."""
+    if isinstance(answer, str) or answer is None:
+        return {"content": answer or ""}
+    return {"content": dumps(answer).decode(), "details": answer}
 
 
 @attrs.frozen

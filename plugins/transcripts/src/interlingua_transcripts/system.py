@@ -40,6 +40,7 @@ class SessionFormat:
         suffix: of the files it writes.
         writable: False where files are only read.
         several: True if a file holds several conversations, each a separate group.
+        results_in_calls: True if a result is a part of its call's entry.
         links: where entries make a tree, the members that hold an entry's id and its parent's.
         forms: rules that turn a value of an entry into the values by which a message says the same: end of its path,
             without indexes, such as `usage.input` -> rule.
@@ -50,6 +51,7 @@ class SessionFormat:
     suffix: ClassVar[str] = ".jsonl"
     writable: ClassVar[bool] = True
     several: ClassVar[bool] = False
+    results_in_calls: ClassVar[bool] = False
     links: ClassVar[tuple[str, str] | None] = None
     forms: ClassVar[Mapping[str, Form]] = {}
 

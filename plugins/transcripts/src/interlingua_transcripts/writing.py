@@ -70,12 +70,14 @@ def _own_entries(transcript: Transcript, system: SessionFormat) -> Iterator[byte
 
 def _changed_entries(transcript: Transcript, before: Transcript, system: SessionFormat) -> Iterator[bytes]:
     """Yield a file's entries with the changes that its messages got: edited, left out, added at the end."""
-    changes = _find_changes(transcript, before, system)
+    known = set(index_messages(before.messages).ids)
+    answers = _answers_to(transcript, before, known) if system.results_in_calls else {}
+    changes = _find_changes(transcript, before, system, answers)
     above = {} if system.links is None else _parents(before.entries, changes, *system.links)
     indexes = array("Q", [at for at in range(len(before.entries)) if changes.get(at, b"") is not None])
     kept = _KeptEntries(before.entries, changes, above, system.links or ("", ""), indexes)
     yield from kept
-    known = set(index_messages(before.messages).ids)
+    known.update(message.id for found in answers.values() for message in found)
     added = [at for at, own in enumerate(index_messages(transcript.messages).ids) if own not in known]
     if added:
         conversation = attrs.evolve(
@@ -86,8 +88,31 @@ def _changed_entries(transcript: Transcript, before: Transcript, system: Session
         yield from (dumps(one.value) for one in system.write(conversation))
 
 
-def _find_changes(transcript: Transcript, before: Transcript, system: SessionFormat) -> dict[int, bytes | None]:
-    """Return the entries that changed: index -> the new string; None for an omitted entry."""
+def _answers_to(transcript: Transcript, before: Transcript, known: set[str]) -> dict[str, list[Message]]:
+    """Return the new results of calls that the file has: id of the call's message -> the results' messages."""
+    callers = {call: before.messages[at].id for call, at in index_messages(before.messages).calls.items()}
+    found: dict[str, list[Message]] = {}
+    for at, own in enumerate(index_messages(transcript.messages).ids):
+        if own in known:
+            continue
+        message = transcript.messages[at]
+        caller = next((callers[one.tool_use_id] for one in message.tool_results if one.tool_use_id in callers), None)
+        if caller is not None:
+            found.setdefault(caller, []).append(message)
+    return found
+
+
+def _find_changes(
+    transcript: Transcript, before: Transcript, system: SessionFormat, answers: Mapping[str, list[Message]]
+) -> dict[int, bytes | None]:
+    """Return the entries that changed: index -> the new string; None for an omitted entry.
+
+    Args:
+        transcript: the session as it is now.
+        before: as its file has it.
+        system: the file's.
+        answers: id of a message -> new messages that are written in its entry.
+    """
     ids = index_messages(before.messages).ids
     now = {own: at for at, own in enumerate(index_messages(transcript.messages).ids)}
     different = _different(transcript.messages, before.messages, ids)
@@ -97,10 +122,11 @@ def _find_changes(transcript: Transcript, before: Transcript, system: SessionFor
     for group, count in zip(before.groups, before.counts, strict=True):
         own = range(at, at + count)
         at += count
-        if all(ids[number] in now and ids[number] not in different for number in own):
+        answered = [message for number in own for message in answers.get(ids[number], ())]
+        if not answered and all(ids[number] in now and ids[number] not in different for number in own):
             continue
         old = [before.messages[number] for number in own]
-        new = [transcript.messages[now[message.id]] for message in old if message.id in now]
+        new = [transcript.messages[now[message.id]] for message in old if message.id in now] + answered
         one_line = len(group.entries) == 1 and all(message.role is Role.TOOL for message in old)
         was, becomes = (_written_entries(system, whole, messages, one_line) for messages in (old, new))
         values = [load_entry(before.entries[index]) for index in group.entries]

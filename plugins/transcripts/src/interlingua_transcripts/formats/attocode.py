@@ -25,6 +25,7 @@ from interlingua.types import (
     ToolResultBlock,
     ToolUseBlock,
     Usage,
+    read_tool_input,
 )
 from interlingua_transcripts.imported import ImportedIds, count_of, time_of, to_iso, usd_of
 from interlingua_transcripts.system import SessionFormat
@@ -92,12 +93,17 @@ class Attocode(SessionFormat):
                 call = ids.call(str(data["toolCallId"]))
                 result = ToolResultBlock(tool_use_id=call, content=tuple(blocks))
                 made.append(message(Role.TOOL, [result], parent_tool_use_id=call))
+            elif blocks and not data.get("toolResults"):  # it answers no call
+                made.append(message(Role.USER, blocks))
         else:
             blocks += [_call(raw, ids) for raw in data.get("toolCalls") or ()]
             if blocks:
                 made.append(message(role, blocks))
+        beside = blocks if role is Role.TOOL and data.get("toolCallId") is None else []
         for raw in data.get("toolResults") or ():
             block = _result(raw, ids)
+            if beside:  # said of all results: the first has it
+                block, beside = attrs.evolve(block, content=(*beside, *block.content)), []
             made.append(message(Role.TOOL, [block], parent_tool_use_id=block.tool_use_id))
         return made
 
@@ -133,26 +139,33 @@ def _block(part: Mapping[str, Any]) -> ContentBlock:
 def _call(raw: Mapping[str, Any], ids: ImportedIds) -> ToolUseBlock:
     issued = str(raw["id"])
     given = raw.get("arguments")
+    value, error = (
+        read_tool_input(given) if isinstance(given, str) else (given if isinstance(given, dict) else {}, None)
+    )
     return ToolUseBlock(
         id=ids.call(issued),
         provider_id=issued,
         name=str(raw["name"]),
-        input=given if isinstance(given, dict) else {},
+        input=value,
         raw_input=given if isinstance(given, str) else None,
-        parse_error=raw.get("parseError"),
+        parse_error=raw.get("parseError") or error,
     )
 
 
 def _result(raw: Mapping[str, Any], ids: ImportedIds) -> ToolResultBlock:
     found, error = raw.get("result"), raw.get("error")
-    text = error if error is not None else found if isinstance(found, str) else orjson.dumps(found).decode()
-    details = found if not isinstance(found, str) else None
+    texts = [] if found is None and error is not None else [found if isinstance(found, str) else _json(found)]
+    texts += [] if error is None else [str(error)]
     return ToolResultBlock(
         tool_use_id=ids.call(str(raw["callId"])),
-        content=(TextBlock(text=str(text)),),
+        content=tuple([TextBlock(text=text) for text in texts]),
         is_error=error is not None,
-        details=details,
+        details=None if isinstance(found, str) else found,
     )
+
+
+def _json(value: Any) -> str:
+    return orjson.dumps(value).decode()
 
 
 def _bodies(message: Message, conversation: Conversation) -> Iterator[dict[str, Any]]:
@@ -160,12 +173,19 @@ def _bodies(message: Message, conversation: Conversation) -> Iterator[dict[str, 
         for block in message.content:
             if isinstance(block, ToolResultBlock):
                 own = conversation.issued_id(block.tool_use_id)
-                text = "\n".join([part.text for part in block.content if isinstance(part, TextBlock)])
+                texts = [part.text for part in block.content if isinstance(part, TextBlock)]
+                others = _content([part for part in block.content if not isinstance(part, TextBlock)])
                 if block.is_error:
-                    failed = {"callId": own, "result": None, "error": text}
-                    yield {"role": "tool", "content": "", "toolResults": [failed]}
+                    *found, error = texts or [""]
+                    value: Any = "\n".join(found) if found else None
+                    if block.details is not None and found == [_json(block.details)]:
+                        value = block.details
+                    failed = {"callId": own, "result": value, "error": error}
+                    yield {"role": "tool", "content": others, "toolResults": [failed]}
+                elif block.details is not None and texts == [_json(block.details)] and not others:
+                    yield {"role": "tool", "content": "", "toolResults": [{"callId": own, "result": block.details}]}
                 else:
-                    yield {"role": "tool", "content": text, "toolCallId": own}
+                    yield {"role": "tool", "content": _content(block.content), "toolCallId": own}
         return
     body: dict[str, Any] = {"role": message.role.value, "content": _content(message.content)}
     calls = [_written_call(block) for block in message.content if isinstance(block, ToolUseBlock)]
@@ -192,7 +212,8 @@ def _part(block: ContentBlock) -> dict[str, Any] | None:
 
 
 def _written_call(block: ToolUseBlock) -> dict[str, Any]:
-    made: dict[str, Any] = {"id": block.provider_id or block.id, "name": block.name, "arguments": block.input}
+    given = block.input if block.raw_input is None else block.raw_input
+    made: dict[str, Any] = {"id": block.provider_id or block.id, "name": block.name, "arguments": given}
     return {**made, "parseError": block.parse_error} if block.parse_error is not None else made
 
 
@@ -201,6 +222,7 @@ attocode = Attocode()
 
 # -- an answer as Attocode has it --------------------------------------------------------------------------------------
 
+_UNKNOWN = "unknown:"
 ChatStop = Literal["end_turn", "tool_use", "max_tokens", "stop_sequence"]
 
 _STOPS: dict[StopReason, ChatStop] = {
@@ -253,8 +275,9 @@ class ChatResponse:
 
     @property
     def model(self) -> str | None:
-        """Canonical model id."""
-        return self.message.metadata.model
+        """The model's name as the answer has it, else the canonical model id."""
+        model = self.message.metadata.model
+        return model if model is None else model.removeprefix(_UNKNOWN)
 
     @property
     def stop_reason(self) -> ChatStop | None:
@@ -292,7 +315,7 @@ def read_chat_response(value: Mapping[str, Any], session_id: str = DEFAULT_SESSI
     calls = [_call(raw, ids) for raw in value.get("toolCalls") or ()]
     facts: dict[str, Any] = {}
     if isinstance(model, str) and model:
-        known = model if ":" in model else f"unknown:{model}"
+        known = model if ":" in model else f"{_UNKNOWN}{model}"
         facts |= {"model": known, "provider": known.partition(":")[0]}
     if word is not None:
         facts |= {"stop_reason": _REASONS.get(word, StopReason.OTHER), "stop_reason_raw": word}

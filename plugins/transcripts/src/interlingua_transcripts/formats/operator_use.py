@@ -40,6 +40,7 @@ _ROLES = {
     "system", "user", "assistant", "tool", "custom", "branch_summary", "compaction_summary", "skill_invocation",
     "template_invocation", "terminal_execution",
 }  # fmt: skip
+_UNSENT = {"custom", "skill_invocation", "template_invocation"}
 _STOPS = {
     "stop": StopReason.END_TURN,
     "length": StopReason.MAX_TOKENS,
@@ -111,7 +112,9 @@ class OperatorUse(SessionFormat):
             if kind == "compaction":
                 boundary = (len(plan.groups), str(entry.get("first_kept_entry_id")))
             body = entry.get("message", entry) if kind == "message" else entry
-            if kind in ("message", "compaction", "branch_summary", "custom_message") and isinstance(body, dict):
+            if kind == "message" and isinstance(body, dict) and body.get("role") == "compaction_summary":
+                boundary = (len(plan.groups), str(entry.get("first_kept_entry_id")))
+            if kind in ("message", "compaction", "branch_summary") and isinstance(body, dict) and _is_sent(body):
                 plan.groups.append(MessageGroup(str(entry.get("id", at)), (at,), {"model": model}))
             elif kind == "session_info":
                 plan.title = entry.get("name")
@@ -191,6 +194,11 @@ class OperatorUse(SessionFormat):
     def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
         """Yield Tau's sessions."""
         return (home / ".tau" / "sessions").glob("*/*.jsonl")
+
+
+def _is_sent(body: Mapping[str, Any]) -> bool:
+    """Tell whether a model sees a message: those of extensions and of the screen are a session's own."""
+    return body.get("role") not in _UNSENT and not (body.get("role") == "terminal_execution" and body.get("exclude"))
 
 
 def _path(entries: Mapping[int, Mapping[str, Any]], plan: ReadPlan) -> list[int]:

@@ -68,6 +68,9 @@ _COMPACTION = "The conversation history before this point was compacted into the
 _BRANCH = "The following is a summary of a branch that this conversation came back from:\n\n<summary>\n"
 _END = "\n</summary>"
 _IN_CONTEXT = {"message", "custom_message", "branch_summary", "compaction"}
+_SUMMARIES = {"compactionSummary": "compaction", "branchSummary": "branch_summary"}  # role -> the type of an entry
+_ROLES = {"user", "assistant", "toolResult", "bashExecution", "system", *_SUMMARIES}  # others no model sees
+_TREE = {*_ROLES, "custom", ""}  # pi sends its custom messages; an outline may have no role
 _LONG = {"content", "data", "details", "message", "summary", "timestamp", "usage"}  # what a plan needs nothing of
 _MAKERS = {"openclaw"}  # answers that the gateway put in and no model made
 
@@ -88,7 +91,8 @@ class Pi(SessionFormat):
 
     name = "pi"
     title = "pi"
-    links = ("id", "parentId")
+    links: ClassVar[tuple[str, str] | None] = ("id", "parentId")
+    flat: ClassVar[bool] = False  # True if a new file's lines are messages themselves
     forms: ClassVar[Mapping[str, Form]] = {
         "usage.input": sum_form("a message counts cached tokens as input, too", "input", "cacheRead", "cacheWrite"),
         "usage.totalTokens": Form("the sum of the other counts", _total),
@@ -116,7 +120,7 @@ class Pi(SessionFormat):
             return value
         small = {name: item for name, item in value.items() if name not in _LONG}
         if isinstance(message := value.get("message"), dict):
-            small["message"] = pick(message, "excludeFromContext")
+            small["message"] = pick(message, "excludeFromContext", "role")
         return {**small, "content": bool(value.get("summary") or value.get("content"))}
 
     def plan(self, values: Sequence[Any]) -> ReadPlan:
@@ -163,11 +167,11 @@ class Pi(SessionFormat):
                 tree = tree or "parentId" in value
                 if isinstance(value.get("id"), str):
                     taken.add(value["id"])
-        flat = head is not None and head.get("type") != "session"
+        flat = self.flat if head is None else head.get("type") != "session"
         tree = tree or head is None
         branch = (value for value in reversed(conversation.branch) if isinstance(value, dict) and _in_tree(value))
         parent = next((value["id"] for value in branch if "id" in value), None)
-        if head is None:
+        if head is None and not flat:
             yield Written(
                 {
                     "type": "session",
@@ -194,16 +198,13 @@ class Pi(SessionFormat):
 
 
 class OpenClaw(Pi):
-    """OpenClaw's files: pi's entries and additional ones; the flat form of its documentation is read as well."""
+    """OpenClaw's files: pi's entries and additional ones."""
 
     name = "openclaw"
     title = "OpenClaw"
 
     def detect(self, head: Sequence[Any]) -> str | None:
-        """Return the header's version, or `flat` for lines that are messages themselves."""
-        first = head[0]
-        if isinstance(first, dict) and "type" not in first and first.get("role") in ("user", "assistant", "toolResult"):
-            return "flat" if any(_is_flat(value) for value in head) else None
+        """Return the header's version."""
         version = _version(head)
         return version if version is not None and _is_openclaw(head) else None
 
@@ -228,6 +229,26 @@ class OpenClaw(Pi):
             for path in (home / name / "agents").glob("*/sessions/*.jsonl"):
                 if ".checkpoint." not in path.name and ".trajectory" not in path.name:
                     yield path
+
+
+class OpenClawLines(Pi):
+    """The flat form of OpenClaw's documentation: each line is a message."""
+
+    name = "openclaw-lines"
+    title = "OpenClaw's lines of messages"
+    links = None
+    flat = True
+
+    def detect(self, head: Sequence[Any]) -> str | None:
+        """Return `flat` for lines that are messages themselves."""
+        first = next((value for value in head if isinstance(value, dict) and value.get("role") in _ROLES), None)
+        if first is None or any(isinstance(value, dict) and "type" in value for value in head):
+            return None
+        return "flat" if any(_is_flat(value) for value in head) else None
+
+    def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
+        """Yield nothing: OpenClaw's own folder holds files of the other form."""
+        return iter(())
 
 
 # -- recognition ------------------------------------------------------------------------------------------------------
@@ -299,7 +320,7 @@ def _group(path: Sequence[int], entries: Mapping[int, Mapping[str, Any]], plan: 
     groups = plan.groups
     for at in path:
         entry = entries[at]
-        if entry.get("type") in ("compaction", "reset"):
+        if entry.get("type") in ("compaction", "reset") or entry.get("role") == "compactionSummary":
             boundary = (len(groups), entry.get("firstKeptEntryId"))
         own = str(entry.get("id", at))
         if "id" in entry:
@@ -315,10 +336,10 @@ def _group(path: Sequence[int], entries: Mapping[int, Mapping[str, Any]], plan: 
 def _is_message(entry: Mapping[str, Any]) -> bool:
     kind = entry.get("type")
     if kind is None:
-        return "role" in entry
+        return entry.get("role") in _ROLES and not entry.get("excludeFromContext")
     if kind == "message":
         message = entry.get("message")
-        return isinstance(message, dict) and not message.get("excludeFromContext")
+        return isinstance(message, dict) and not message.get("excludeFromContext") and message.get("role", "") in _TREE
     return kind in _IN_CONTEXT and bool(entry.get("summary") or entry.get("content"))
 
 
@@ -334,6 +355,7 @@ def read_message_parts(
         ids: source of canonical ids for calls.
     """
     role = body.get("role")
+    kind = _SUMMARIES.get(str(role), kind)
     if kind == "compaction":
         return _USER, [TextBlock(text=f"{_COMPACTION}{body['summary']}{_END}")], {}
     if kind == "branch_summary":
@@ -570,3 +592,4 @@ def _with(made: dict[str, Any], name: str, value: str | None) -> dict[str, Any]:
 
 pi = Pi()
 openclaw = OpenClaw()
+openclaw_lines = OpenClawLines()

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 
 import orjson
 
+from interlingua.plugins import dumps
 from interlingua.types import (
     ContentBlock,
     ErrorEvent,
@@ -52,6 +53,7 @@ class Wolo(DocumentFormat):
     name = "wolo"
     title = "Wolo"
     items = "messages"
+    results_in_calls = True
     forms: ClassVar[Mapping[str, Form]] = {
         "finished": Form("the message's status", lambda value, _: [] if value else None),
         "status": Form("a call with a result, or without one", _said),
@@ -60,11 +62,25 @@ class Wolo(DocumentFormat):
     def detect(self, head: Sequence[Any]) -> str | None:
         """Recognise messages that hold parts."""
         document = head[0]
-        messages = document.get("messages") if isinstance(document, dict) else None
-        if not isinstance(messages, list) or not messages or "info" in document:
+        messages = document.get("messages") if isinstance(document, dict) else document
+        if not isinstance(messages, list) or not messages or (isinstance(document, dict) and "info" in document):
             return None
-        own = [one for one in messages if isinstance(one, dict) and "role" in one and "parts" in one]
-        return "" if len(own) == len(messages) else None
+        return "" if all(map(_is_message, messages)) else None
+
+    def parse(self, data: bytes, document: Any = None) -> tuple[list[bytes], list[Any]]:
+        """Return the entries; of a plain list of messages, the first is null."""
+        document = orjson.loads(data) if document is None else document
+        if isinstance(document, list):
+            values = [None, *document]
+            return list(map(dumps, values)), values
+        return super().parse(data, document)
+
+    def join(self, entries: Iterable[bytes]) -> bytes:
+        """Return the document, or the plain list that it was."""
+        first, *items = entries
+        if first == b"null":
+            return orjson.dumps(list(map(orjson.loads, items)), option=orjson.OPT_INDENT_2) + b"\n"
+        return super().join([first, *items])
 
     def kind_of(self, value: Any) -> str:
         """Return `message/` with the role, or `session`."""
@@ -76,10 +92,13 @@ class Wolo(DocumentFormat):
         session = root.get("session") if isinstance(root.get("session"), dict) else {}
         session = session or {}
         places = [at for at, value in enumerate(values) if at and isinstance(value, dict)]
-        places.sort(key=lambda at: _number(values[at].get("timestamp")))
+        times: dict[int, float] = {}
+        for at in places:  # a message without a time has the time of the message before it
+            times[at] = _number(values[at].get("timestamp"), times.get(at - 1, _number(session.get("created_at"))))
+        places.sort(key=times.__getitem__)
         return ReadPlan(
             session_id=str(session.get("id") or ""),
-            groups=[MessageGroup(str(values[at].get("id", at)), (at,)) for at in places],
+            groups=[MessageGroup(str(values[at].get("id", at)), (at,), times[at]) for at in places],
             title=session.get("title"),
             cwd=session.get("workdir"),
         )
@@ -89,19 +108,16 @@ class Wolo(DocumentFormat):
     ) -> list[Message]:
         """Return a message, and one for each part whose call was answered."""
         raw = values[0]
-        at = time_of(raw.get("timestamp"))
+        at = time_of(group.facts)
         parts = [part for part in raw["parts"] if isinstance(part, dict)]
         blocks: list[ContentBlock] = []
         if raw.get("reasoning_content"):
             blocks.append(ThinkingBlock(text=raw["reasoning_content"]))
         blocks += [_block(part, ids) for part in parts]
 
-        def message(role: Role, content: Sequence[ContentBlock], **facts: Any) -> Message:
-            return ids.make_message(role, content, at, facts)
-
         made = []
         if blocks:
-            made.append(message(Role(raw["role"]), blocks, **_facts(raw)))
+            made.append(ids.make_message(Role(raw["role"]), blocks, at, _facts(raw)))
         for part in parts:
             if part.get("type") == "tool" and part.get("status") in ANSWERED:
                 call = ids.call(str(part["id"]))
@@ -111,7 +127,8 @@ class Wolo(DocumentFormat):
                     is_error=part["status"] in _FAILED,
                     tool_name=part.get("tool"),
                 )
-                made.append(message(Role.TOOL, [result], parent_tool_use_id=call))
+                ended = time_of(part["end_time"]) if _number(part.get("end_time")) else at
+                made.append(ids.make_message(Role.TOOL, [result], ended, {"parent_tool_use_id": call}))
         return made
 
     def write(self, conversation: Conversation) -> Iterator[Written]:
@@ -124,12 +141,10 @@ class Wolo(DocumentFormat):
                 "workdir": conversation.cwd,
             }
             yield Written({"session": session, "messages": [], "todos": []})
-        results = {
-            block.tool_use_id: (message.id, block)
-            for message in conversation.messages
-            for block in message.content
-            if isinstance(block, ToolResultBlock)
-        }
+        results: dict[str, list[tuple[Message, ToolResultBlock]]] = {}
+        for message in conversation.messages:
+            for block in message.tool_results:
+                results.setdefault(block.tool_use_id, []).append((message, block))
         last = 0.0
         for message in conversation.messages:
             if message.role is Role.TOOL:
@@ -159,8 +174,15 @@ def _loaded(path: Path) -> Any:
         raise TranscriptError(f"not JSON: {error}", path=str(path)) from error
 
 
-def _number(value: Any) -> float:
-    return float(value) if isinstance(value, int | float) else 0.0
+def _number(value: Any, otherwise: float = 0.0) -> float:
+    return float(value) if isinstance(value, int | float) else otherwise
+
+
+def _is_message(value: Any) -> bool:
+    """Tell whether a value is a message: its parts say by a type what they are."""
+    if not isinstance(value, dict) or "role" not in value or not isinstance(value.get("parts"), list):
+        return False
+    return all(isinstance(part, dict) and "type" in part for part in value["parts"])
 
 
 # -- reading ----------------------------------------------------------------------------------------------------------
@@ -180,6 +202,8 @@ def _facts(raw: Mapping[str, Any]) -> dict[str, Any]:
         return {}
     word = raw.get("finish_reason")
     facts: dict[str, Any] = {}
+    if raw.get("reasoning_content"):  # only GLM's thinking mode makes it, and takes it back
+        facts |= {"provider": "zai", "api": "chat", "model": "zai:glm"}
     if raw.get("finished") is False:
         facts["status"] = MessageStatus.PARTIAL
     elif isinstance(word, str) and word:
@@ -188,16 +212,16 @@ def _facts(raw: Mapping[str, Any]) -> dict[str, Any]:
 
 
 # -- writing ----------------------------------------------------------------------------------------------------------
-def _written(message: Message, results: Mapping[str, tuple[str, ToolResultBlock]], at: float) -> Written:
+def _written(message: Message, results: Mapping[str, Sequence[tuple[Message, ToolResultBlock]]], at: float) -> Written:
     parts: list[dict[str, Any]] = []
     said = [message.id]
     for number, block in enumerate(message.content):
         if isinstance(block, TextBlock):
             parts.append({"id": short_id(f"{message.id}\0{number}"), "type": "text", "text": block.text})
         elif isinstance(block, ToolUseBlock):
-            result = results.get(block.id)
-            parts.append(_tool_part(block, None if result is None else result[1]))
-            said += [result[0]] if result is not None else []
+            answers = results.get(block.id, ())
+            parts.append(_tool_part(message, block, answers))
+            said += [answer.id for answer, _ in answers]
         elif isinstance(block, OpaqueBlock) and block.provider == "wolo":
             parts.append(dict(block.data))
     metadata = message.metadata
@@ -215,18 +239,20 @@ def _written(message: Message, results: Mapping[str, tuple[str, ToolResultBlock]
     return Written(made, tuple(said))
 
 
-def _tool_part(block: ToolUseBlock, result: ToolResultBlock | None) -> dict[str, Any]:
-    output = "" if result is None else "\n".join([one.text for one in result.content if isinstance(one, TextBlock)])
-    status = "pending" if result is None else "error" if result.is_error else "completed"
+def _tool_part(
+    message: Message, block: ToolUseBlock, answers: Sequence[tuple[Message, ToolResultBlock]]
+) -> dict[str, Any]:
+    """Return the part of a call and its results; two results of one call, which Wolo never has, share its output."""
+    texts = [one.text for _, result in answers for one in result.content if isinstance(one, TextBlock)]
     return {
         "id": block.provider_id or block.id,
         "type": "tool",
         "tool": block.name,
         "input": block.input,
-        "output": output,
-        "status": status,
-        "start_time": 0.0,
-        "end_time": 0.0,
+        "output": "\n".join(texts),
+        "status": part_status(answers[-1][1] if answers else None),
+        "start_time": message.created_at.timestamp() if answers else 0.0,
+        "end_time": answers[-1][0].created_at.timestamp() if answers else 0.0,
     }
 
 
