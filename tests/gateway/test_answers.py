@@ -153,12 +153,14 @@ def test_small_requests_agents_make(upstream: Upstream) -> None:
     assert tokens > 0
 
 
-def test_images_by_address_are_not_fetched(upstream: Upstream) -> None:
+@pytest.mark.parametrize("fetch_urls", [False, True])
+def test_images_by_address_are_not_fetched(upstream: Upstream, fetch_urls: bool) -> None:
+    """The address is of this machine, so that it is not fetched even by a gateway that fetches public ones."""
     image = {"type": "image", "source": {"type": "url", "url": f"{upstream.url}/secret.png"}}
     body = {"model": "ollama:m", "max_tokens": 5, "messages": [{"role": "user", "content": [image]}]}
-    with gateway(upstream, routes=[]) as url:
+    with gateway(upstream, routes=[], fetch_urls=fetch_urls) as url:
         answer = httpx.post(f"{url}/v1/messages", json=body)
 
-    assert answer.status_code == 400
-    assert "send the data itself" in answer.json()["error"]["message"]
+    assert answer.status_code == 400, answer.text
+    assert ("not public" if fetch_urls else "send the data itself") in answer.json()["error"]["message"]
     assert upstream.requests == []

@@ -74,7 +74,7 @@ def sent_images(server: Server) -> list[list[str]]:
 def test_an_image_url_is_fetched_once_where_the_target_cannot_take_it() -> None:
     with served(choose=answer) as server:
         message = image("url", server.url + "/a.png")
-        with il.Client("fake:known", registry=registry(), api_key="k", base_url=server.url) as c:
+        with il.Client("fake:known", registry=registry(), api_key="k", base_url=server.url, fetch="any") as c:
             c.send([message])
             c.send([message, il.assistant("nice"), il.user("more")])
             assert images(c.build_request([message])) == [EMBEDDED]  # it is here already
@@ -85,7 +85,7 @@ def test_an_image_url_is_fetched_once_where_the_target_cannot_take_it() -> None:
 
 def test_the_asynchronous_client_fetches_too() -> None:
     async def main(url: str) -> None:
-        async with il.AsyncClient("fake:known", registry=registry(), api_key="k", base_url=url) as c:
+        async with il.AsyncClient("fake:known", registry=registry(), api_key="k", base_url=url, fetch="any") as c:
             await c.send([image("url", url + "/a.png")])
 
     with served(choose=answer) as server:
@@ -98,7 +98,7 @@ def test_to_wire_fetches_nothing_and_names_what_would_be(kind: str) -> None:
     with served(choose=answer) as server:
         url = server.url + "/a.png"
         messages = [image("url", url)]
-        made = getattr(il, kind)("fake:known", registry=registry(), api_key="k", base_url=server.url)
+        made = getattr(il, kind)("fake:known", registry=registry(), api_key="k", base_url=server.url, fetch="any")
 
         async def look() -> tuple[il.plugins.WireRequest, int]:
             async with made:
@@ -129,6 +129,9 @@ def test_an_image_url_goes_as_it_is_where_the_target_takes_it() -> None:
 
 
 def test_a_url_that_gives_no_image_is_the_callers_mistake() -> None:
-    with served(Reply(status=404)) as server, il.Client("fake:known", registry=registry(), environ={}) as c:
+    with (
+        served(Reply(status=404)) as server,
+        il.Client("fake:known", registry=registry(), environ={}, fetch="any") as c,
+    ):
         with pytest.raises(il.CallerError, match="404"):
             c.send([image("url", server.url)])

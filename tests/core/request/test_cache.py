@@ -114,7 +114,7 @@ def pictures() -> Iterator[tuple[str, list[str]]]:
 def test_a_cut_conversation_sends_its_images_again_without_fetching_them() -> None:
     inlining = Fake(attrs.evolve(CAPABLE, supports_images=True, supports_image_urls=False))
     with pictures() as (url, asked), served() as server:
-        client = il.Client("fake:known", api_key="k", base_url=server.url, registry=registry(inlining))
+        client = il.Client("fake:known", api_key="k", base_url=server.url, registry=registry(inlining), fetch="any")
         with client:
             seen = user([il.image_block(f"{url}/a.png"), il.TextBlock(text="what is it?")])
             first = client.send([seen])

@@ -1,20 +1,13 @@
-"""The body of a reply: decompressed piece by piece, within the limits of size and time, over any transport.
-
-Images by URL are fetched here too, for services that take images but no URLs.
-"""
+"""The body of a reply: decompressed piece by piece, within the limits of size and time, over any transport."""
 
 from __future__ import annotations
 
 import zlib
 from collections.abc import Awaitable, Callable, Iterator
-from datetime import UTC, datetime
 
-from interlingua._http.transports import IO
 from interlingua._plugins.wire import WireResponse
-from interlingua._request.media import SIZE_LIMIT, Fetched
-from interlingua._response.finalize import FAILED
-from interlingua.errors import APIConnectionError, CallerError, MalformedResponseError
-from interlingua.transport import AsyncReply, HttpRequest, TimeLimits, Timeout
+from interlingua.errors import APIConnectionError, MalformedResponseError
+from interlingua.transport import AsyncReply, TimeLimits
 
 ACCEPTED = "gzip, deflate"
 """Content encodings that `ReplyBody` can decompress piece by piece."""
@@ -108,20 +101,3 @@ class ReplyBody:
     def abort(self) -> None:
         """Wake a read that waits in another thread or task."""
         self._reply.abort()
-
-
-async def fetch_image(url: str, io: IO, timeout: Timeout | None, max_bytes: int) -> Fetched:
-    """Return the bytes of an image and the media type that its server claims.
-
-    Raises:
-        CallerError: the server refuses it, or it is too large.
-        APIConnectionError: it cannot be reached.
-    """
-    limits = TimeLimits(timeout)
-    request = HttpRequest("GET", url, {"accept-encoding": ACCEPTED}, b"", datetime.now(UTC))
-    response = await ReplyBody(await io.open(request, limits), limits, max_bytes).read()
-    if response.status >= FAILED:
-        raise CallerError(f"the image {url} cannot be fetched: HTTP {response.status}")
-    if len(response.body) > SIZE_LIMIT:
-        raise CallerError(f"the image {url} is larger than {SIZE_LIMIT} bytes")
-    return Fetched(response.body, response.headers.get("content-type", "").partition(";")[0])

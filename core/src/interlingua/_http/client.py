@@ -10,7 +10,7 @@ from interlingua._catalogue import ModelInfo
 from interlingua._http.exchange import AuxiliaryExchange, Exchange
 from interlingua._http.io import run_without_waiting
 from interlingua._http.retry import Retry
-from interlingua._http.state import ClientState, MessagesInput
+from interlingua._http.state import ClientState, FetchPolicy, MessagesInput
 from interlingua._http.transports import has_own_timeouts, new_io
 from interlingua._plugins.registry import Registry
 from interlingua._plugins.wire import EVENT_LIMIT, WireRequest
@@ -49,11 +49,12 @@ class BaseClient(Generic[_TransportT]):
         environ: Mapping[str, str] | None = None,
         max_response_bytes: int = EVENT_LIMIT,
         allow_loss: bool = False,
+        fetch: FetchPolicy = "public",
     ) -> None:
         self._shared = ClientState(
             model, api_key=api_key, base_url=base_url, registry=registry, settings=settings, timeout=timeout,
             retry=retry, headers=headers, workspace=workspace, environ=environ, max_response_bytes=max_response_bytes,
-            allow_loss=allow_loss,
+            allow_loss=allow_loss, fetch=fetch,
         )  # fmt: skip
         if timeout is None and has_own_timeouts(http_client):
             self._shared.timeout = None
@@ -154,6 +155,8 @@ class Client(BaseClient[Transport]):
         environ: environment variables; None uses the process's.
         max_response_bytes: largest size of a whole body, or of one event of a stream, decompressed.
         allow_loss: the default of the option `allow_loss` (`RequestOptions`).
+        fetch: which image URLs are fetched for services that take none: those of public addresses (`public`), all
+            (`any`) or none (`none`).
 
     Raises:
         CallerError: a setting is unknown, or `api_key` or `base_url` comes without `model`.

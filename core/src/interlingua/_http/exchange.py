@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from interlingua._http.body import ACCEPTED, ReplyBody, fetch_image
+from interlingua._http.body import ACCEPTED, ReplyBody
 from interlingua._http.state import ClientState, MessagesInput, secret_failure
 from interlingua._http.transports import IO
 from interlingua._json import EMPTY
@@ -162,8 +162,12 @@ class Exchange(_SignedExchange):
         """Fetch images by URL and write the bytes of the request."""
         await io.prepare()
         fetched: dict[str, Fetched] = {}
-        for url in self.request.urls:
-            fetched[url] = await fetch_image(url, io, self._state.timeout, self._state.max_response_bytes)
+        if urls := self.request.urls:
+            from interlingua._http.fetching import fetch_image  # noqa: PLC0415  few requests fetch
+
+            state = self._state
+            for url in urls:
+                fetched[url] = await fetch_image(url, io, state.timeout, state.max_response_bytes, state.fetch)
         await self._load(io, self.write, fetched)
         return self
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from interlingua._catalogue import ModelInfo
 from interlingua._http.retry import Retry
@@ -34,6 +34,9 @@ _log = logging.getLogger("interlingua")
 _MARGIN = timedelta(minutes=1)  # a secret that expires within this time is replaced
 _SETTINGS = frozenset({"api", "api_key", "base_url", "options"})
 _ARGUMENTS = ("model", "tools", "routing", "user_id", "team_id")  # what is no option of `read_options`
+
+FetchPolicy = Literal["public", "any", "none"]
+"""Which image URLs a client fetches for services that take none: those of public addresses, all, or none."""
 
 MessagesInput: TypeAlias = str | Message | Sequence[Message]
 """A conversation, one message, or a string, which becomes a user message."""
@@ -65,6 +68,7 @@ class ClientState:
         environ: Mapping[str, str] | None = None,
         max_response_bytes: int = EVENT_LIMIT,
         allow_loss: bool = False,
+        fetch: FetchPolicy = "public",
     ) -> None:
         self.model = model
         self.registry = registry if registry is not None else Registry()
@@ -74,6 +78,9 @@ class ClientState:
         self.workspace = workspace
         self.max_response_bytes = max_response_bytes
         self.allow_loss = allow_loss
+        if fetch not in ("public", "any", "none"):
+            raise CallerError(f"fetch must be 'public', 'any' or 'none', not {fetch!r}")
+        self.fetch = fetch
         self.prefix_watch = PrefixWatch(self.registry)
         self.conversations = ConversationCache()  # both are bounded, and `clear` empties them
         self._environ = os.environ if environ is None else environ

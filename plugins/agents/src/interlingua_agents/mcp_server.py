@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
+import difflib
 import hashlib
 import inspect
+import json
 import logging
 import re
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar
 
 import attrs
@@ -88,6 +91,8 @@ class McpServer:
         side_effects: side effects by the server's tool names, overriding the server's statements.
         elicit: answers questions that the server asks during a call; without it a call with a question fails. A plain
             function is called in a thread.
+        pin: a file with the tools as they were approved. The first start writes it; a later one fails if a tool has
+            been added or removed, or its description, schema or hints have changed.
 
     Raises:
         CallerError: `env` is set without a command, or the package `mcp` is missing.
@@ -104,6 +109,7 @@ class McpServer:
         trust: bool = False,
         side_effects: Mapping[str, SideEffects | str] | None = None,
         elicit: Elicit | None = None,
+        pin: str | Path | None = None,
     ) -> None:
         self._target = server
         self._is_command = isinstance(server, Sequence) and not isinstance(server, str)
@@ -119,6 +125,7 @@ class McpServer:
         self._trust = trust
         self._side_effects = {name: SideEffects(effects) for name, effects in (side_effects or {}).items()}
         self._elicit = elicit
+        self._pin = None if pin is None else Path(pin)
         self._tools: tuple[Tool, ...] | None = None
         self._client: McpClient | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -282,6 +289,8 @@ class McpServer:
             raise CallerError(f"the MCP server {self.name} lists more than {_MAX_PAGES} pages of tools")
         if unknown := self._side_effects.keys() - {tool.name for tool in listed}:
             raise CallerError(f"side_effects= names tools that {self.name} does not have: {', '.join(sorted(unknown))}")
+        if self._pin is not None:
+            _check_pin(self._pin, listed, self.name)
         named: dict[str, Any] = {}
         for tool in listed:
             name = mcp_tool_name(tool.name, self._prefix)
@@ -467,3 +476,27 @@ def _fail_with(ready: asyncio.Future[None], owner: asyncio.Task[None]) -> None:
         else:
             ready.set_exception(error)
             ready.exception()  # marks it as retrieved: the caller may be gone
+
+
+def _check_pin(file: Path, listed: Iterable[Any], server: str) -> None:
+    """Compare the tools of a server with those in a file; write the file if it is missing.
+
+    Raises:
+        CallerError: they differ, with the difference; or the file cannot be read or written.
+    """
+    kept = {"title", "description", "input_schema", "annotations"}
+    tools = {tool.name: tool.model_dump(mode="json", include=kept, exclude_none=True) for tool in listed}
+    now = json.dumps(tools, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+    try:
+        if not file.exists():
+            file.write_text(now, encoding="utf-8")
+            return
+        before = file.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise CallerError(f"the pinned tools of the MCP server {server} cannot be kept in {file}: {error}") from error
+    if before != now:
+        changed = difflib.unified_diff(before.splitlines(), now.splitlines(), str(file), "now", lineterm="", n=2)
+        advice = "models read these texts; delete the file to approve them"
+        raise CallerError(
+            f"the tools of the MCP server {server} have changed since they were pinned: {advice}\n" + "\n".join(changed)
+        )

@@ -69,8 +69,7 @@ class GatewayConfig:
             `record`); empty records no conversations.
         body_limit: most bytes of a request.
         drain: seconds that open answers have to finish when the gateway stops.
-        fetch_urls: True to fetch images from URLs in requests if a model accepts no URLs. Off by default, because a
-            caller could make the gateway read addresses of its private network.
+        fetch_urls: True to fetch images from URLs of public addresses in requests, if a model accepts no URLs.
     """
 
     routes: tuple[ModelRoute, ...] = ()
