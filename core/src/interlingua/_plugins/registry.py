@@ -271,11 +271,11 @@ class Registry:
         """Return the canonical id of a model id or alias.
 
         An alias of the user wins; an exact catalogue id and a full `<provider>:<name>` are returned unchanged. A bare
-        name that several providers list is that of its maker's own provider.
+        name that several providers list means its maker's own provider.
 
         Raises:
-            CallerError: the string is neither an id nor a known alias, or several providers list it and none of them
-                is its maker's.
+            CallerError: the string is neither an id nor a known alias, or several providers list it, but not its
+                maker's.
         """
         if isinstance(model, ModelId):
             return model

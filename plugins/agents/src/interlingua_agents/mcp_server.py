@@ -496,7 +496,7 @@ def _check_pin(file: Path, listed: Iterable[Any], server: str) -> None:
         raise CallerError(f"the pinned tools of the MCP server {server} cannot be kept in {file}: {error}") from error
     if before != now:
         changed = difflib.unified_diff(before.splitlines(), now.splitlines(), str(file), "now", lineterm="", n=2)
-        advice = "models read these texts; delete the file to approve them"
+        advice = "models read them; delete the file to approve the change"
         raise CallerError(
             f"the tools of the MCP server {server} have changed since they were pinned: {advice}\n" + "\n".join(changed)
         )
