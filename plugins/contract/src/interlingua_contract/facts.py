@@ -137,7 +137,7 @@ def option_fact(subject: Subject, aim: Aim, name: str) -> str:
     """
     offered = offered_tools(aim)
     asked = _OPTIONS[name]
-    if ("tool" in name and not offered) or name not in _OPTIONS:
+    if "tool" in name and not offered:
         return ""
     plain = subject.write(aim, [user("q")], offered)
     try:
