@@ -172,6 +172,7 @@ class _Maker:
                 {"type": "char_location", **where, "start_char_index": first + 1, "end_char_index": second + 9},
                 {"type": "char_location", **where, "start_char_index": first + 2, "end_char_index": second + 8},
                 {"type": "url_citation", **page, "start_index": 1, "end_index": 4},
+                {"type": "contract", "cited_text": self.next("Cited7_")},
             )
         )
 
@@ -310,13 +311,49 @@ def _cached(make: _Maker) -> list[Message]:
     call, other = make.call(), make.call()
     return [
         make.system(make.text(), make.text(cache=_HOUR)),
-        make.user(make.text(cache=_SHORT), make.picture(cache=_HOUR), make.text()),
-        make.answer(make.text(cache=_HOUR), call),
+        make.user(make.text(cache=_HOUR), make.text()),
+        make.answer(make.text(cache=_SHORT), call),
         make.result(call, make.text(), make.text(cache=_SHORT)),
-        make.user(make.text(), make.document(cache=CacheHint())),
         make.answer(make.text(), other),
-        make.result(other, make.text(cache=_HOUR)),
-        make.user(make.text(cache=CacheHint())),
+        make.result(other, make.text(cache=CacheHint())),
+        make.user(),
+    ]
+
+
+def _cached_answers(make: _Maker) -> list[Message]:
+    return [
+        make.user(),
+        make.answer(make.text(cache=_SHORT), make.text(cache=_HOUR)),
+        make.user(),
+        make.answer(make.text(), make.text(cache=CacheHint())),
+        make.user(make.text(cache=_SHORT), make.text()),
+    ]
+
+
+def _cached_pictures(make: _Maker) -> list[Message]:
+    return [
+        make.user(make.picture(cache=_HOUR), make.text(), make.picture("image/jpeg", cache=_SHORT)),
+        make.answer(make.text(cache=_SHORT)),
+        make.user(make.text(), make.picture(cache=CacheHint())),
+    ]
+
+
+def _cached_documents(make: _Maker) -> list[Message]:
+    return [
+        make.user(make.document(cache=_HOUR), make.text(), make.document("text/plain", cache=_SHORT)),
+        make.answer(make.text()),
+        make.user(make.document(cache=_SHORT), make.text(), make.document(cache=CacheHint())),
+    ]
+
+
+def _cached_results(make: _Maker) -> list[Message]:
+    first, second, third = make.call(), make.call(), make.call()
+    return [
+        make.user(),
+        make.answer(first, second, third),
+        make.result(first, make.text(cache=_HOUR), make.picture(cache=_HOUR)),
+        make.result(second, make.text(), make.document(cache=_SHORT), failed=True),
+        make.result(third, make.picture(cache=CacheHint())),
     ]
 
 
@@ -332,6 +369,8 @@ _WRITERS = {
     "said": _said, "pictures": _seen, "linked pictures": _linked, "sounds": _heard, "films": _watched,
     "documents": _attached, "calls": _called, "calls by hand": _called_by_hand, "repairs": _repaired,
     "media in results": _shown, "reasoning": _thought, "citations": _cited, "opaque": _opaque, "cached": _cached,
+    "cached answers": _cached_answers,
+    "cached pictures": _cached_pictures, "cached documents": _cached_documents, "cached results": _cached_results,
     "empty": _empty,
 }  # fmt: skip
 
@@ -352,6 +391,12 @@ def fixed_answers(origin: Origin) -> dict[str, Message]:
         found |= {
             f"{whose} text": make.answer(make.text(), make.text(), usage=COUNTED),
             f"{whose} calls": make.answer(make.text(), *calls, usage=COUNTED),
+            f"{whose} broken call": make.answer(
+                make.text(),
+                make.call(input={}, raw_input='{"Path7": "a.t', parse_error="arguments are not JSON"),
+                make.call(input={}, raw_input='{"Path8": "b.t', parse_error="arguments are not JSON: cut"),
+                usage=COUNTED,
+            ),
             f"{whose} one call": make.answer(make.call(), usage=Usage(input_tokens=7, output_tokens=0)),
             f"{whose} citations": make.answer(make.cited(), make.cited(), usage=COUNTED),
         }

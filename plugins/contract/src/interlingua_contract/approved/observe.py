@@ -30,7 +30,7 @@ from interlingua_contract.approved.shown import (
 )
 from interlingua_contract.approved.values import digest, plain
 from interlingua_contract.json_paths import nodes, value_at, with_value
-from interlingua_contract.recordings import aim_for, read_answer, read_whole, replay_history
+from interlingua_contract.recordings import Frames, aim_for, read_answer, read_stream, read_whole, replay_history
 from interlingua_contract.scenes import own_origin
 from interlingua_contract.subject import Aim, Subject
 
@@ -64,11 +64,10 @@ def observe_requests(subject: Subject) -> Iterator[Shown]:
 def observe_answers(subject: Subject) -> Iterator[Shown]:
     """Yield the readings of recorded answers: messages and events, and what they cost."""
     for exchange in subject.exchanges:
-        if exchange.good:
-            model = subject.model_of(exchange)
-            yield show(name_of(exchange), "", _reading, subject, exchange, model=model, depth=4)
-            if not exchange.streamed:
-                yield show(f"{name_of(exchange)}, more", "", _extended, subject, exchange, model=model, depth=2)
+        model = subject.model_of(exchange)
+        yield show(name_of(exchange), "", _reading, subject, exchange, model=model, depth=4)
+        if exchange.good and not exchange.streamed:
+            yield show(f"{name_of(exchange)}, more", "", _extended, subject, exchange, model=model, depth=2)
 
 
 def _reading(subject: Subject, exchange: RecordedExchange) -> Any:
@@ -120,10 +119,26 @@ def observe_errors(subject: Subject) -> Iterator[Shown]:
         for status in (exchange.status, 400, 500) if not exchange.good else ():
             answer = WireResponse(status=status, headers=exchange.headers, body=exchange.body)
             yield show(f"{status} {name_of(exchange)}", "", read, answer, subject.context(exchange))
+        stream = None if exchange.good else next(iter(_streams_like(subject, exchange)), None)
+        if stream is not None:
+            yield show(f"{name_of(exchange)} in a stream", "", _fail, subject, exchange, stream)
     for api in subject.apis:
         for status in _STATUSES:
             answer = WireResponse(status=status, headers={"retry-after": "7"}, body=b"{}")
             yield show(f"{status}", api, read, answer, subject.context_for(api, "m"))
+
+
+def _streams_like(subject: Subject, exchange: RecordedExchange) -> Iterator[RecordedExchange]:
+    api = subject.api_of(exchange)
+    return (each for each in subject.exchanges if each.good and each.streamed and subject.api_of(each) == api)
+
+
+def _fail(subject: Subject, exchange: RecordedExchange, stream: RecordedExchange) -> Any:
+    """Return a reading of a stream in whose middle a failure's body arrives as an event."""
+    frames = Frames(subject, stream)
+    event = frames.event(exchange.body.strip(), "error")
+    read = read_stream(subject, stream, frames.join([*frames.events[: len(frames.events) // 2], event]))
+    return {"events": [each.type for each in read.events], "error": read.error or read.escaped}
 
 
 def observe_declarations(subject: Subject) -> Iterator[Shown]:

@@ -20,6 +20,8 @@ from interlingua_contract.served import ASKED, Seals, answer_events, decode_stre
 from interlingua_contract.subject import Subject
 from interlingua_serving import ServeContext
 
+_RECENT = "2026-01-01"
+
 
 def observe_served_requests(subject: Subject) -> Iterator[Shown]:
     """Yield readings of the requests that the plugin writes, and of recorded ones."""
@@ -46,9 +48,10 @@ def _read(subject: Subject, request: WireRequest) -> Any:
     context = serve_context(subject, request.api, model="", seal=None, unseal=None)
     arrived = WireRequest(path=request.path, headers=request.headers, body=request.body, api=request.api)
     found = plain(subject.serving.from_wire_request(arrived, context))
-    for message in found["messages"]:  # ids and times are core's
-        for name in ("id", "created_at"):
-            message.pop(name, None)
+    for message in found["messages"]:
+        message.pop("id")  # core's
+        if str(message.get("created_at", "")) > _RECENT:  # when it was read
+            del message["created_at"]
     return found
 
 
@@ -86,8 +89,10 @@ def _write_stream(subject: Subject, api: str, message: Message) -> Any:
     writer = subject.serving.stream_to_wire(_sealing(subject, api, message))
     body = b"".join([writer.feed([event]) for event in answer_events(message)]) + writer.end()
     frames = body.split(b"\n\n" if b"\n\n" in body else b"\n")
+    other = subject.serving.stream_to_wire(_sealing(subject, api, message))
     return {
         "frames": [_frame(plain(each)) for each in frames if each],
+        "at once": digest((other.feed(answer_events(message)) + other.end()).hex()),
         "read": result_of(_decode, subject, api, body),
         "losses": list(writer.losses),
     }

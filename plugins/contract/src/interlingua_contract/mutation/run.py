@@ -31,6 +31,9 @@ Fate = Literal["killed", "survived", "free", "unapplied"]
 OTHER_PROCESSES = frozenset({"C48", "C49", "C50", "C58"})
 """Rules that check the distribution or start processes: a mutant of this process is not there."""
 
+_COMPARING = frozenset({"C94", "C95", "C96", "C97", "C98", "C99"})
+"""Rules that compare whole results: the likeliest to notice."""
+
 _DERIVED = {
     "connection": frozenset({"aims", "exchanges", "apis", "connection"}),
     "capabilities": frozenset({"aims"}),
@@ -207,7 +210,7 @@ class MutationRun:
         totals = [(weight / sum(kills.values()), kills) for weight, kills in histories if kills]
 
         def rank(number: str) -> float:
-            likely = 0.02 + sum(weight * kills[number] for weight, kills in totals)
+            likely = (0.5 if number in _COMPARING else 0.02) + sum(weight * kills[number] for weight, kills in totals)
             return -likely / (self._seconds[number] + 0.005)
 
         return sorted((number for number in rules if number in self._rules), key=rank)

@@ -357,12 +357,12 @@ class Seam:
                 with suppress(RuntimeError):  # it is being closed already
                     await events.aclose()
 
-    def frames(self, data: bytes, api: str) -> bytes:
+    def frames(self, data: bytes, api: str, user_json: Sequence[Any]) -> bytes:
         """Pass on the frames of a served stream."""
         found = _split_frames(data)
         if found is None:
             return data
-        made: Sequence[_Frame] = self._pass("stream_to_wire", found, api)
+        made: Sequence[_Frame] = self._pass("stream_to_wire", found, api, user_json)
         return data if made is found else _join_frames(data, made)
 
 
@@ -422,15 +422,19 @@ class _Writer:
 
     def __init__(self, seam: Seam, inner: Any, api: str) -> None:
         self._seam, self._inner, self._api = seam, inner, api
+        self._given: list[Any] = []
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
 
     def feed(self, events: Iterable[StreamEvent]) -> bytes:
-        return self._seam.frames(self._inner.feed(events), self._api)
+        given = list(events)
+        blocks = [block for event in given if (block := getattr(event, "block", None)) is not None]
+        self._given += _json_of_blocks(blocks)
+        return self._seam.frames(self._inner.feed(given), self._api, self._given)
 
     def end(self) -> bytes:
-        return self._seam.frames(self._inner.end(), self._api)
+        return self._seam.frames(self._inner.end(), self._api, self._given)
 
 
 class _Frame(NamedTuple):
@@ -483,11 +487,14 @@ def _fingerprint(value: Any) -> Any:
 
 def _json_of_users(messages: Any, tools: Any, options: Any) -> list[Mapping[str, Any]]:
     """Return the JSON objects of a request that are the user's: arguments, schemas, opaque data."""
-    found: list[Any] = []
-    for message in messages:
-        for block in message.content:
-            found += [getattr(block, name, None) for name in ("input", "data", "raw")]
+    found: list[Any] = [each for message in messages for each in _json_of_blocks(message.content)]
     found += [getattr(tool, "input_schema", None) for tool in tools]
     if options is not None:
         found += [options.response_schema, *dict(options.provider_options or {}).values()]
+    return [value for value in found if isinstance(value, Mapping) and value]
+
+
+def _json_of_blocks(blocks: Iterable[Any]) -> list[Any]:
+    """Return arguments and opaque data of blocks."""
+    found = [getattr(block, name, None) for block in blocks for name in ("input", "data", "raw")]
     return [value for value in found if isinstance(value, Mapping) and value]
