@@ -38,9 +38,17 @@ def real_serving(key: str) -> Any:
 class Handed:
     """The real provider's hooks under their full signatures; a subclass or `replace` breaks some."""
 
+    defect = ""
+
     def __init__(self, inner: Any, serving: Any = None, **replaced: Callable[..., Any]) -> None:
         self._inner, self._serving = inner, serving
         self._replaced = replaced
+
+    def __reduce__(self) -> Any:
+        """Let another process make the broken provider by the name of its defect."""
+        if not self.defect:
+            raise TypeError("a provider without the name of a defect cannot be made in another process")
+        return _made_again, (self.defect,)
 
     def _call(self, name: str, **arguments: Any) -> Any:
         def inner(**changed: Any) -> Any:
@@ -144,9 +152,19 @@ class Mutant:
 
     def subject(self, seed: int = 0, examples: int = 40) -> Subject:
         """Return the broken provider under test."""
-        return subject_of(
-            self.key, Handed(real(self.key), real_serving(self.key), **self.replaced), self.api, seed, examples
-        )
+        return subject_of(self.key, self.plugin(), self.api, seed, examples)
+
+    def plugin(self) -> Handed:
+        """Return the broken provider."""
+        made = Handed(real(self.key), real_serving(self.key), **self.replaced)
+        made.defect = self.name
+        return made
+
+
+def _made_again(defect: str) -> Handed:
+    from tests.contract.broken import SHELF
+
+    return next(mutant.plugin() for mutant in SHELF if isinstance(mutant, Mutant) and mutant.name == defect)
 
 
 class OneWire(Subject):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import decimal
+import locale
 import logging
 import os
 import random
@@ -9,7 +11,8 @@ import socket
 import sys
 import time
 import uuid
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import date, datetime
 from logging.handlers import BufferingHandler
@@ -25,6 +28,8 @@ _CALLS: dict[Any, str] = {
     **{getattr(time, name): f"the clock (time.{name})" for name in _CLOCK},
     os.urandom: "randomness (os.urandom)",
     os.getpid: "the process (os.getpid)",
+    os.getcwd: "the working directory (os.getcwd)",
+    os.uname: "the machine (os.uname)",
     socket.gethostname: "the machine (socket.gethostname)",
     open: "files (open)",
 }
@@ -112,6 +117,56 @@ def _caused_elsewhere(frame: Any) -> bool:
             return False  # what runs the rule is not the adapter
         frame = frame.f_back
     return False
+
+
+def _set_environment(value: dict[str, str]) -> None:
+    os.environ.clear()
+    os.environ.update(value)
+
+
+_SETTINGS: dict[str, tuple[Callable[[], Any], Callable[[Any], object]]] = {
+    "the environment": (lambda: dict(os.environ), _set_environment),
+    "the locale": (lambda: locale.setlocale(locale.LC_ALL), lambda value: locale.setlocale(locale.LC_ALL, value)),
+    "the random numbers of `random`": (random.getstate, random.setstate),
+    "the decimal context": (lambda: decimal.getcontext().copy(), decimal.setcontext),
+    "the recursion limit": (sys.getrecursionlimit, sys.setrecursionlimit),
+    "the time limit of sockets": (socket.getdefaulttimeout, socket.setdefaulttimeout),
+    "the filters of warnings": (lambda: list(warnings.filters), lambda value: setattr(warnings, "filters", value)),
+    "the working directory": (os.getcwd, os.chdir),
+    "the import path": (lambda: list(sys.path), lambda value: sys.path.__setitem__(slice(None), value)),
+    "the level of the root logger": (lambda: logging.root.level, logging.root.setLevel),
+}
+
+
+def read_settings() -> dict[str, Any]:
+    """Return the settings of this process that other code depends on."""
+    return {name: read() for name, (read, _) in _SETTINGS.items()}
+
+
+def restore_settings(before: dict[str, Any]) -> list[str]:
+    """Set what differs from `before` back, and return its names."""
+    changed = []
+    for name, (read, write) in _SETTINGS.items():
+        if repr(read()) != repr(before[name]):
+            write(before[name])
+            changed.append(name)
+    return changed
+
+
+@contextmanager
+def odd_settings() -> Iterator[None]:
+    """Give the settings values that nobody would set, so that setting them shows; restore them at the end."""
+    before = read_settings()
+    random.seed("contract")
+    decimal.getcontext().prec = 31
+    socket.setdefaulttimeout(54321.0)
+    sys.setrecursionlimit(sys.getrecursionlimit() + 37)
+    warnings.filters = [("default", None, DeprecationWarning, None, 54321)]
+    os.environ["TZ"] = "Pacific/Chatham"  # not in force: `time.tzset` was not called
+    try:
+        yield
+    finally:
+        restore_settings(before)
 
 
 @contextmanager

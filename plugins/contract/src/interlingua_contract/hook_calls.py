@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from contextlib import suppress
 from functools import partial
 from itertools import count
 from typing import Any
@@ -12,7 +14,7 @@ from typing import Any
 import attrs
 
 from interlingua.errors import CapabilityError, InterlinguaError
-from interlingua.plugins import ConnectionSettings, HttpRequest, RequestContext, WireRequest, WireResponse
+from interlingua.plugins import ConnectionSettings, RequestContext, WireRequest, WireResponse
 from interlingua.types import (
     CacheHint,
     ImageBlock,
@@ -27,17 +29,34 @@ from interlingua.types import (
 from interlingua_cli.cassettes import RecordedExchange
 from interlingua_contract.facts import SCHEMA
 from interlingua_contract.guard import record_logs
-from interlingua_contract.recordings import Frames, aim_for, read_stream, read_whole, replay_history
+from interlingua_contract.json_paths import leaves
+from interlingua_contract.recordings import (
+    Frames,
+    aim_for,
+    json_payloads,
+    make_decoder,
+    read_stream,
+    read_whole,
+    replay_history,
+)
 from interlingua_contract.rule import NotApplicable
 from interlingua_contract.scenes import FOREIGN, READ, assistant_turn, call
 from interlingua_contract.served import COUNTED, answer_events, serve_context, served_apis
+from interlingua_contract.signing import read_credentials, secret_headers
 from interlingua_contract.subject import Aim, Subject
 
 _AIMS_PER_API = 2
 _EXCHANGES_PER_FORM = 3
-_SIGNED_AT = datetime(2026, 11, 21, 23, 59, 59, tzinfo=UTC)
+_MEMBERS = 16
 
 _SAME_NAME = attrs.evolve(READ, description="Read one file of this project.", input_schema={"type": "object"})
+_APART = {
+    **dict.fromkeys(("a question", "another question of the same length", "a long question"), "questions"),
+    **dict.fromkeys(("a tool", "another tool of the same name"), "tools"),
+    **dict.fromkeys(("a schema", "another schema of the same name"), "schemas"),
+    **dict.fromkeys(("a picture one", "a picture two"), "pictures"),
+}
+"""Name of a conversation -> group in which no two are written alike."""
 _OTHER_SCHEMA = {**SCHEMA, "properties": {"mkq1q": {"type": "integer"}}}
 
 
@@ -48,10 +67,14 @@ class HookCall:
     Attributes:
         name: what is called with what, for messages.
         make: calls it.
+        apart: calls with the same word here ask for different things, so that no two of them have one result.
+        alike: calls with the same word here ask for the same thing, so that all have one result.
     """
 
     name: str
     make: Callable[[], Any]
+    apart: str = ""
+    alike: str = ""
 
     def result(self) -> str:
         """Return what the hook returns or raises, as a string that is equal for equal results."""
@@ -70,6 +93,9 @@ def describe(value: Any) -> str:
         rows = [(loss.path, loss.block_type, loss.verdict, loss.reason) for loss in value.losses]
         parts = (value.method, value.path, dict(value.headers), value.body, value.stream, dict(value.echo), rows)
         return f"request {parts!r}"
+    if isinstance(value, Message):
+        raw = describe(value.metadata.provider_raw)
+        return f"{value!r} {value.id} {value.session_id} {value.created_at.isoformat()} {raw}"
     if isinstance(value, InterlinguaError):
         return f"{type(value).__name__}({value.args!r}, {_fields_of(value)})"
     if isinstance(value, BaseException):
@@ -98,6 +124,7 @@ def hook_calls(
         *_connections(subject),
         *(one for aim in aims for one in _writings(subject, aim)),
         *(one for exchange in exchanges for one in _readings(subject, exchange)),
+        *(one for exchange in _longest(subject, exchanges) for one in _incomplete(subject, exchange)),
         *_failures(subject, exchanges),
         *(one for aim in aims for one in _asides(subject, aim)),
         *_servings(subject, aims),
@@ -116,10 +143,14 @@ def some_exchanges(subject: Subject) -> list[RecordedExchange]:
     """Return a few recorded exchanges of each form, those with the longest answers."""
     forms: dict[tuple[Any, ...], list[RecordedExchange]] = {}
     for exchange in subject.exchanges:
-        calls = exchange.good and (b"tool" in exchange.body or b"unction" in exchange.body)
-        forms.setdefault((subject.api_of(exchange), exchange.good, exchange.streamed, calls), []).append(exchange)
+        form = (subject.api_of(exchange), exchange.good, exchange.streamed, _has_calls(exchange))
+        forms.setdefault(form, []).append(exchange)
     longest = [sorted(some, key=lambda one: len(one.body), reverse=True) for some in forms.values()]
     return [exchange for some in longest for exchange in some[:_EXCHANGES_PER_FORM]]
+
+
+def _has_calls(exchange: RecordedExchange) -> bool:
+    return exchange.good and (b"tool" in exchange.body or b"unction" in exchange.body)
 
 
 def _connections(subject: Subject) -> Iterator[HookCall]:
@@ -132,8 +163,14 @@ def _connections(subject: Subject) -> Iterator[HookCall]:
             ("key", ConnectionSettings(api_key=f"key-of-{who}")),
             ("address", ConnectionSettings(api_key=f"key-of-{who}", base_url=f"https://{who}.example/v1")),
             ("environment", ConnectionSettings(environ=environ)),
+            ("pair of keys", ConnectionSettings(environ={name: environ[name] for name in variables if "_KEY" in name})),
         ):
-            yield HookCall(f"connection, {what} of user {who}", partial(_reach, subject, settings, request))
+            apart = f"connection by {what}" if subject.connection.has_key is False or what == "address" else ""
+            yield HookCall(
+                f"connection, {what} of user {who}",
+                partial(_reach, subject, settings, request, _secret(subject, settings)),
+                apart,
+            )
 
 
 def _written(subject: Subject, aim: Aim, history: Sequence[Message], *tools: ToolDefinition, **options: Any) -> Any:
@@ -144,15 +181,21 @@ def _written(subject: Subject, aim: Aim, history: Sequence[Message], *tools: Too
         return None
 
 
-def _reach(subject: Subject, settings: ConnectionSettings, request: WireRequest | None) -> Any:
+def _secret(subject: Subject, settings: ConnectionSettings) -> Any:
+    """Return what `sign` needs; None if only the service or a file has it. `credentials` may use files and clocks."""
+    with suppress(Exception):
+        return read_credentials(subject.provider.connection(settings))
+    return None
+
+
+def _reach(subject: Subject, settings: ConnectionSettings, request: WireRequest | None, secret: Any) -> Any:
     made = subject.provider.connection(settings)
     if request is None:
         return made.base_url, dict(made.headers)
-    headers = dict(made.auth(request))
     url = made.base_url + request.path if made.url is None else made.url(request)
-    if made.sign is not None and made.credentials is None:
-        outgoing = HttpRequest(request.method, url, dict(request.headers), request.body, _SIGNED_AT)
-        headers |= made.sign(outgoing, None)
+    headers, again = secret_headers(made, request, secret), secret_headers(made, request, secret)
+    if again != headers:
+        raise ValueError(f"the second attempt has other headers: {sorted(again or ())}, not {sorted(headers or ())}")
     return made.base_url, dict(made.headers), url, headers, made.env_vars, made.has_key
 
 
@@ -161,10 +204,13 @@ def _writings(subject: Subject, aim: Aim) -> Iterator[HookCall]:
     tools = [READ] if aim.capabilities.supports_tools else []
     for name, history, offered, options in _conversations(aim, tools):
         where = f"to_wire, {aim.name}, {name}"
-        yield HookCall(where, partial(subject.write, aim, history, offered, **{"user_id": "u", **options}))
+        apart = f"{aim.name}, {_APART[name]}" if name in _APART else ""
+        asked = {"user_id": "u" if apart else f"user of {name}", **options}
+        yield HookCall(where, partial(subject.write, aim, history, offered, **asked), apart)
         yield HookCall(
             where.replace("to_wire", "estimate_input_tokens"),
             partial(subject.provider.estimate_input_tokens, history, offered, aim.options()),
+            f"{aim.name}, estimates" if name in ("a question", "a long question") else "",
         )
     yield HookCall(f"capabilities, {aim.name}", lambda: subject.provider.capabilities(aim.model, aim.options()))
 
@@ -180,8 +226,9 @@ def _conversations(
     yield "it, answered", [*begin, assistant_turn([TextBlock(text="The first.")], None), user("Why?")], [], {}
     hint = user([TextBlock(text="Which of the two files is longer?", cache=CacheHint())])
     yield "it, with a cache hint", [*begin[:-1], hint], [], {}
-    other = [system("Be polite."), first] if len(begin) > 1 else [user("Which of the two files is older?")]
-    yield "another question", other, [], {}
+    other = [system("Be clear."), first] if len(begin) > 1 else [user("Which of the two files is shorter?")]
+    yield "another question of the same length", other, [], {"max_tokens": 77}
+    yield "a long question", [*begin[:-1], user("Which of the two files is longer, and why? " * 50)], [], {}
     yield "a stop word", begin, [], {"stop": ("mkstop",)}
     if tools:
         calls = [call(1, "a.txt"), call(2, "b.txt")]
@@ -214,6 +261,7 @@ def _readings(subject: Subject, exchange: RecordedExchange) -> Iterator[HookCall
         yield HookCall(
             f"stream_response, {name}, cut", lambda: _said(read_stream(subject, exchange, half, broken=True))
         )
+        yield HookCall(f"stream_response, {name}, left", lambda: _left(subject, exchange, half))
     else:
         yield HookCall(f"from_wire_response, {name}", lambda: _said(read_whole(subject, exchange)))
         yield HookCall(
@@ -223,6 +271,48 @@ def _readings(subject: Subject, exchange: RecordedExchange) -> Iterator[HookCall
     if message is not None:
         aim, history = aim_for(subject, exchange), replay_history(message)
         yield HookCall(f"to_wire, {name} sent back", lambda: subject.write(aim, history, [READ]))
+
+
+def _longest(subject: Subject, exchanges: Sequence[RecordedExchange]) -> list[RecordedExchange]:
+    """Return the longest good answers of each API, whole and streamed, with calls and without."""
+    found: dict[tuple[Any, ...], RecordedExchange] = {}
+    for exchange in sorted(exchanges, key=lambda one: len(one.body)):
+        if exchange.good:
+            found[subject.api_of(exchange), exchange.streamed, _has_calls(exchange)] = exchange
+    return list(found.values())
+
+
+def _incomplete(subject: Subject, exchange: RecordedExchange) -> Iterator[HookCall]:
+    """One answer without one of its members: what is missing must not come from another answer."""
+    frames = Frames(subject, exchange) if exchange.streamed else None
+    for name in _member_names(json_payloads(subject, exchange))[:_MEMBERS]:
+        change = partial(_without_member, name=name)
+        body = frames.changed(change) if frames else json.dumps(change(json.loads(exchange.body))).encode()
+        read = partial(_read_said, read_stream if frames else read_whole, subject, exchange, body)
+        yield HookCall(f"{exchange.cassette} without {name}", read)
+
+
+def _read_said(reader: Callable[..., Any], *arguments: Any) -> Any:
+    return _said(reader(*arguments))
+
+
+def _left(subject: Subject, exchange: RecordedExchange, body: bytes) -> Any:
+    """Read the beginning of a stream and leave it, as a caller who has seen enough."""
+    return make_decoder(subject, exchange).feed(body)
+
+
+def _member_names(payloads: Sequence[Any]) -> list[str]:
+    """Return the names of members: those of the outermost objects, then the others, the rarest first."""
+    tops = dict.fromkeys(key for payload in payloads if isinstance(payload, dict) for key in payload)
+    counts = Counter(key for payload in payloads for path, _ in leaves(payload) for key in path if isinstance(key, str))
+    rarest = sorted(counts, key=lambda name: (counts[name], name))
+    return [*tops, *[name for name in rarest if name not in tops]]
+
+
+def _without_member(value: Any, name: str) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_member(item, name) for key, item in value.items() if key != name}
+    return [_without_member(item, name) for item in value] if isinstance(value, list) else value
 
 
 def _said(read: Any) -> Any:
@@ -256,6 +346,7 @@ def _failures(subject: Subject, exchanges: Sequence[RecordedExchange]) -> Iterat
         (500, {"x-request-id": "req-one", "request-id": "req-one"}, b'{"error": {"message": "One."}}'),
         (500, {}, b""),
         (401, {}, b'{"error": {"message": "Two.", "code": "two"}}'),
+        (401, {}, b'{"error": {"message": "Three."}}'),
     ):
         for api in subject.apis:
             yield HookCall(
@@ -275,11 +366,13 @@ def _asides(subject: Subject, aim: Aim) -> Iterator[HookCall]:
         yield HookCall(
             f"auxiliary_request, {aim.name}, count of {words}",
             partial(subject.provider.auxiliary_request, "count_tokens", {"request": request}),
+            f"{aim.name}, counts",
         )
     pairs = [("x", asked["Row x."]), ("y", asked["Row y, and more."])]
     for rows in (pairs, pairs[::-1], pairs[:1]):
         names = " ".join(name for name, _ in rows)
-        yield HookCall(f"auxiliary_request, {aim.name}, batch of {names}", partial(_batch, subject, rows))
+        asked_for = f"auxiliary_request, {aim.name}, batch of {names}"
+        yield HookCall(asked_for, partial(_batch, subject, rows), f"{aim.name}, batches")
 
 
 def _batch(subject: Subject, pairs: Sequence[tuple[str, WireRequest]]) -> Any:
@@ -315,8 +408,15 @@ def _servings(subject: Subject, aims: Sequence[Aim]) -> Iterator[HookCall]:
                 f"to_wire_response, {api}, caller {who}",
                 partial(_respond, subject, api, who, answer),
             )
-            yield HookCall(f"stream_to_wire, {api}, caller {who}", partial(_streamed, subject, api, {who: answer}))
-        yield HookCall(f"stream_to_wire, {api}, two callers in turn", partial(_streamed, subject, api, answers))
+            alone = partial(_streamed, subject, api, {who: answer}, who)
+            yield HookCall(f"stream_to_wire, {api}, caller {who}", alone, alike=f"{api} {who}")
+            in_turn = partial(_streamed, subject, api, answers, who)
+            yield HookCall(f"stream_to_wire, {api}, caller {who} in turn", in_turn, alike=f"{api} {who}")
+            same = answers["one"]
+            respond = partial(_respond, subject, api, who, same, model="m")
+            yield HookCall(f"to_wire_response, {api}, the same for {who}", respond, f"{api}, answers")
+            stream = partial(_streamed, subject, api, {who: same}, who, model="m")
+            yield HookCall(f"stream_to_wire, {api}, the same for {who}", stream, f"{api}, streams")
 
 
 def _read_request(subject: Subject, request: WireRequest | None) -> Any:
@@ -332,25 +432,24 @@ def _answer(who: str) -> Message:
     return attrs.evolve(made, metadata=attrs.evolve(made.metadata, usage=counted))
 
 
-def _context(subject: Subject, api: str, who: str) -> Any:
-    return serve_context(
-        subject, api, FOREIGN, model=f"contract-model-{who}", answer_id=f"01KAKDPZ000000000000000{who.upper()}"
-    )
+def _context(subject: Subject, api: str, who: str, **facts: Any) -> Any:
+    own = {"model": f"contract-model-{who}", "answer_id": f"01KAKDPZ000000000000000{who.upper()}"}
+    return serve_context(subject, api, FOREIGN, **(own | facts))
 
 
-def _respond(subject: Subject, api: str, who: str, message: Message) -> Any:
-    return subject.serving.to_wire_response(message, _context(subject, api, who))
+def _respond(subject: Subject, api: str, who: str, message: Message, **facts: Any) -> Any:
+    return subject.serving.to_wire_response(message, _context(subject, api, who, **facts))
 
 
-def _streamed(subject: Subject, api: str, answers: Mapping[str, Message]) -> dict[str, bytes]:
-    """Write the streams of callers in turn, event by event."""
-    writers = {who: subject.serving.stream_to_wire(_context(subject, api, who)) for who in answers}
+def _streamed(subject: Subject, api: str, answers: Mapping[str, Message], wanted: str, **facts: Any) -> bytes:
+    """Write the streams of callers in turn, event by event, and return one of them."""
+    writers = {who: subject.serving.stream_to_wire(_context(subject, api, who, **facts)) for who in answers}
     events = {who: answer_events(message) for who, message in answers.items()}
     out = dict.fromkeys(answers, b"")
     for at in range(max(map(len, events.values()))):
         for who, writer in writers.items():
             out[who] += writer.feed(events[who][at : at + 1])
-    return {who: out[who] + writers[who].end() for who in answers}
+    return {who: out[who] + writers[who].end() for who in answers}[wanted]
 
 
 def first_difference(one: str, other: str, around: int = 60) -> tuple[str, str]:

@@ -6,6 +6,7 @@ from interlingua_contract.rule import RULES, ContractRule
 from interlingua_contract.rules import (
     answer_metadata,
     approved,
+    arrival,
     auxiliary,
     cassettes,
     content,
@@ -35,8 +36,8 @@ __all__ = ["ALL"]
 _MODULES = (  # imported because each registers its rules
     requests, processes, prefix, tool_calls, ordering, content, losses, replay_state, options, stream_parity,
     lossless_response, faults, declared, answer_metadata, errors, evidence, cassettes, installation, serving, facts,
-    served_requests, auxiliary, independence, approved,
+    served_requests, auxiliary, independence, approved, arrival,
 )  # fmt: skip
 
-ALL: tuple[ContractRule, ...] = tuple(RULES[number] for number in sorted(RULES))
+ALL: tuple[ContractRule, ...] = tuple(RULES[number] for number in sorted(RULES, key=lambda number: int(number[1:])))
 """Every rule, by number."""

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from interlingua.plugins import Connection, ConnectionSettings, HttpRequest, WireRequest
 from interlingua_contract.rule import RuleFinding, rule
-from interlingua_contract.rules.installation import CLOCK, is_key
+from interlingua_contract.rules.installation import is_key
+from interlingua_contract.signing import CLOCK
 from interlingua_contract.subject import Subject
 
 _RATES = ("input_per_mtok_usd", "output_per_mtok_usd", "cached_read_per_mtok_usd", "cache_write_per_mtok_usd")

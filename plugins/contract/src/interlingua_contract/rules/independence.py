@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
-from interlingua_contract.guard import watch_side_effects
+from interlingua_contract.guard import odd_settings, read_settings, restore_settings, watch_side_effects
 from interlingua_contract.hook_calls import HookCall, describe, first_difference, hook_calls
 from interlingua_contract.rule import RuleFinding, rule
 from interlingua_contract.subject import Subject
@@ -32,6 +32,7 @@ def results_depend_on_arguments_alone(subject: Subject) -> Iterator[RuleFinding]
     returned: list[tuple[str, str, object]] = []
     for one in calls:
         expected[one.name] = one.result()
+    yield from _unlike(calls, expected)
     found = 0
     for how, order in _orders(calls, subject.seed):
         for one in order:
@@ -49,6 +50,21 @@ def results_depend_on_arguments_alone(subject: Subject) -> Iterator[RuleFinding]
         if (now := describe(value)) != before:
             yield _finding(name, "after later calls the returned object is another", before, now)
             return
+
+
+def _unlike(calls: Sequence[HookCall], results: dict[str, str]) -> Iterator[RuleFinding]:
+    """Compare calls that ask for different things: equal results are those of whoever came first."""
+    seen: dict[tuple[str, str], str] = {}
+    alike: dict[str, str] = {}
+    for one in calls:
+        result = results[one.name]
+        if one.alike and (first := alike.setdefault(one.alike, result)) != result:
+            yield _finding(one.name, "beside another caller's it is another", first, result)
+        if not one.apart or result.startswith(("CapabilityError", "nothing")):
+            continue
+        other = seen.setdefault((one.apart, result), one.name)
+        if other != one.name:
+            yield RuleFinding(f"the result is that of another call, {other}: {result[:120]}", one.name)
 
 
 def _finding(name: str, how: str, expected: str, got: str) -> RuleFinding:
@@ -97,6 +113,26 @@ def threads_do_not_meet(subject: Subject) -> Iterator[RuleFinding]:
     finally:
         sys.setswitchinterval(before)
     yield from wrong[:_MOST]
+
+
+@rule(
+    "C100",
+    "No hook changes settings of the process: the environment, the locale, the time zone, chance, limits, warnings.",
+    source="hooks to_wire and connection",
+    fix="""Leave process-wide settings as they are; other code of the application depends on them. Use a
+    `random.Random` or a `decimal.Context` of your own, parse dates with `email.utils`, and pass limits as
+    arguments.""",
+)
+def settings_are_left_alone(subject: Subject) -> Iterator[RuleFinding]:
+    """The settings of the process before and after each call of every hook; changed ones are restored."""
+    calls = hook_calls(subject)
+    with odd_settings():
+        for one in calls:
+            before = read_settings()
+            one.result()
+            if changed := restore_settings(before):
+                yield RuleFinding(f"it changes {', '.join(changed)}", one.name)
+                return
 
 
 @rule(

@@ -2,37 +2,29 @@
 
 from __future__ import annotations
 
-import asyncio
 import importlib.metadata
 import json
 import re
 import subprocess
 import sys
 import types
-from collections.abc import Awaitable, Iterator
-from datetime import UTC, datetime
+from collections.abc import Iterator
 from importlib.resources import files
-from inspect import isawaitable
-from typing import Any
 from urllib.parse import urlsplit
 
 import attrs
 
 from interlingua._plugins.hookspecs import PROJECT
 from interlingua._plugins.registry import PRESETS, PROVIDERS
-from interlingua.plugins import CONTRACT_VERSION, Connection, ConnectionSettings, HttpRequest, WireRequest
+from interlingua.plugins import CONTRACT_VERSION, ConnectionSettings
 from interlingua.types import user
-from interlingua_contract.guard import NetworkUsed
 from interlingua_contract.rule import NotApplicable, RuleFinding, rule
 from interlingua_contract.scenes import offered_tools
+from interlingua_contract.signing import read_credentials, secret_headers
 from interlingua_contract.subject import UNKNOWN_MODEL, UNKNOWN_OF_VENDOR, Subject
 
 _KEY = "contract-made-up-key-0123456789"
 _OTHER_KEY = "contract-other-key-9876543210"
-CLOCK = datetime(2026, 11, 21, tzinfo=UTC)
-"""The time at which requests are signed here."""
-
-
 UNWRITTEN = "C00"
 """Number of the rule that lists the unwritten functions; other rules that need one of them are skipped."""
 
@@ -83,46 +75,14 @@ def requests_hold_no_secret(subject: Subject) -> Iterator[RuleFinding]:
                 api_key=settings.api_key and _OTHER_KEY,
                 environ=dict.fromkeys(settings.environ, _OTHER_KEY),
             )
-            both = [_sign(one, request) for one in (made, subject.provider.connection(other))]
+            both = [
+                secret_headers(one, request, read_credentials(one))
+                for one in (made, subject.provider.connection(other))
+            ]
             if given and not plain.has_key and None not in both and both[0] == both[1]:
                 yield RuleFinding(
                     f"the signer ignores the key from {how}: another key produces the same headers", "connection"
                 )
-
-
-def _sign(made: Connection, request: WireRequest) -> dict[str, str] | None:
-    """Return the secret headers of a request at a fixed time; a signature shows no key, and changes with it.
-
-    None if the key is exchanged for another secret at the service: `credentials` may ask it, and no one answers here.
-    """
-    headers = dict(made.auth(request))
-    if made.sign is None:
-        return headers
-    try:
-        secret = made.credentials(None) if made.credentials is not None else None
-        if isawaitable(secret):
-            secret = asyncio.run(_wait_for(secret))
-    except Exception as error:
-        if _asked_the_network(error):
-            return None
-        raise
-    url = made.base_url + request.path if made.url is None else made.url(request)
-    return headers | dict(
-        made.sign(HttpRequest(request.method, url, dict(request.headers), request.body, CLOCK), secret)
-    )
-
-
-def _asked_the_network(error: BaseException | None) -> bool:
-    """Return True where an error, or one that led to it, is the closed network's."""
-    while error is not None:
-        if isinstance(error, NetworkUsed):
-            return True
-        error = error.__cause__ or error.__context__
-    return False
-
-
-async def _wait_for(secret: Awaitable[Any]) -> Any:
-    return await secret
 
 
 def is_key(name: str) -> bool:

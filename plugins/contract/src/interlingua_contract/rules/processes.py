@@ -188,19 +188,21 @@ def run_probe(work: str) -> str:
         aims.append(subject.aim(api, model, declared))
     vars(subject)["aims"] = tuple(aims)
     vars(subject)["exchanges"] = tuple(pickle.loads(base64.b64decode(wanted["exchanges"])))  # noqa: S301  our own
-    digests = _digests(subject, aims)  # first, as in the other process
-    calls = [(one.name, one.result()) for one in hook_calls(subject) if one.name in wanted["results"]]
+    digests = _digests(subject, aims, backwards=True)
+    calls = [(one.name, one.result()) for one in reversed(hook_calls(subject)) if one.name in wanted["results"]]
     different = {name: result for name, result in calls if _digest(result) != wanted["results"][name]}
     return json.dumps({"digests": digests, "results": different})
 
 
-def _digests(subject: Subject, aims: list[Aim] | None = None) -> dict[str, str]:
-    """Return digests of the connection, the catalogue, and of each aim's declaration and request."""
+def _digests(subject: Subject, aims: list[Aim] | None = None, *, backwards: bool = False) -> dict[str, str]:
+    """Return digests of the connection, the catalogue, and of each model's declaration and each aim's request."""
     made = subject.provider.connection(ConnectionSettings())
     found = {
         "the connection": _digest(made.base_url, dict(made.headers), made.env_vars, made.hosts, dict(made.endpoints)),
         "the catalogue": _digest(subject.provider.models()),
     }
+    for info in subject.provider.models()[:: -1 if backwards else 1]:
+        found[f"{info.id}, its capabilities"] = _digest(subject.provider.capabilities(info.id))
     for aim in subject.aims if aims is None else aims:
         found[f"{aim.name}, its capabilities"] = _digest(aim.capabilities)
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator, Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import Any
@@ -176,7 +177,12 @@ def line_ends_do_not_matter(subject: Subject) -> Iterator[RuleFinding]:
         disguises = {"no last newline": body.rstrip(b"\n")}
         if frames.framing != "own":
             disguises["CRLF"] = body.replace(b"\n", b"\r\n")
-        if frames.framing == "sse":
+        if frames.framing == "sse" or "event-stream" in exchange.headers.get("content-type", ""):
+            disguises["CRLF"] = body.replace(b"\n", b"\r\n")
+            disguises["no space behind the colon"] = body.replace(b"\ndata: ", b"\ndata:").replace(
+                b"data: ", b"data:", 1
+            )
+            disguises["data on two lines"] = _on_two_lines(body)
             disguises["comments"] = b": hello\n\n" + body.replace(b"\n\n", b"\n\n: keep-alive\n\n")
             disguises["a byte-order mark"] = b"\xef\xbb\xbf" + body
         for name, changed in disguises.items():
@@ -185,6 +191,11 @@ def line_ends_do_not_matter(subject: Subject) -> Iterator[RuleFinding]:
                 if (found.message, type(found.error)) != (plain.message, type(plain.error)):
                     yield RuleFinding(f"another message with {name}", exchange.cassette)
                     break
+
+
+def _on_two_lines(body: bytes) -> bytes:
+    """Break the JSON of each event behind its first comma, where a line break means nothing."""
+    return re.sub(rb'(?m)^(data: \{"[^",\\]*":(?:"[^"\\]*"|[0-9a-z.]+),)"', rb'\1\ndata: "', body)
 
 
 @rule(
