@@ -195,4 +195,4 @@ def test_the_command_fails_with_its_provider() -> None:
 
 
 def test_an_unknown_rule_is_refused() -> None:
-    assert _run("--rule", "C99")[0] == 2
+    assert _run("--rule", "C999")[0] == 2
