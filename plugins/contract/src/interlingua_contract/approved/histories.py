@@ -60,6 +60,15 @@ SEARCH = ToolDefinition(
     side_effects=SideEffects.WRITE,
 )
 TOOLS = (READ, SEARCH)
+OTHER_TOOLS = {
+    "a tool of another": (SEARCH,),
+    "tools with other words": (
+        attrs.evolve(READ, name="zz_first", description="", input_schema={"type": "object", "properties": {}}),
+        attrs.evolve(READ, name="aa_last_7", description="Last."),
+        attrs.evolve(SEARCH, name="read_file", description="Read again."),
+    ),
+}
+"""Tools by scene."""
 
 _ARGUMENTS: tuple[Mapping[str, Any], ...] = (
     {"path": " a b ", "z": 0, "m": False, "e": "", "l": [None, {}], "w": 1.0, "i": 9007199254740993},

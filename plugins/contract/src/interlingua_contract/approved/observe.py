@@ -29,7 +29,6 @@ from interlingua_contract.approved.shown import (
     write,
 )
 from interlingua_contract.approved.values import digest, plain
-from interlingua_contract.json_paths import nodes, value_at, with_value
 from interlingua_contract.recordings import Frames, aim_for, read_answer, read_stream, read_whole, replay_history
 from interlingua_contract.scenes import own_origin
 from interlingua_contract.subject import Aim, Subject
@@ -46,6 +45,7 @@ _MADE_UP: Mapping[str, Mapping[str, Any]] = {
 }
 """Answers with the names that services use, for kinds that are small."""
 
+_ARGUMENTS = ("input", "arguments", "args")
 _UNKNOWN = {"type": "contract_new_kind", "Payload": "Pay7", "w": 1.0}
 
 
@@ -68,6 +68,24 @@ def observe_answers(subject: Subject) -> Iterator[Shown]:
         yield show(name_of(exchange), "", _reading, subject, exchange, model=model, depth=4)
         if exchange.good and not exchange.streamed:
             yield show(f"{name_of(exchange)}, more", "", _extended, subject, exchange, model=model, depth=2)
+        if exchange.good and exchange.streamed:
+            yield show(f"{name_of(exchange)}, broken", "", _broken, subject, exchange, model=model, depth=2)
+
+
+def _broken(subject: Subject, exchange: RecordedExchange) -> Any:
+    """Return readings of a stream with every event twice, with neighbours exchanged, and cut in the middle."""
+    frames = Frames(subject, exchange)
+    events = frames.events
+    turned = [event for at in range(0, len(events), 2) for event in reversed(events[at : at + 2])]
+    found = {
+        "twice": read_stream(subject, exchange, frames.join([event for event in events for _ in range(2)])),
+        "turned": read_stream(subject, exchange, frames.join(turned)),
+        "cut": read_stream(subject, exchange, frames.join(events[: len(events) // 2]), broken=True),
+    }
+    return {
+        name: {"events": list(_joined(read.events)), "message": read.message, "error": read.error or read.escaped}
+        for name, read in found.items()
+    }
 
 
 def _reading(subject: Subject, exchange: RecordedExchange) -> Any:
@@ -103,13 +121,31 @@ def _joined(events: tuple[StreamEvent, ...]) -> Iterator[Any]:
 
 
 def _extended(subject: Subject, exchange: RecordedExchange) -> Any:
-    """Return an answer with an unknown item in each list of typed ones."""
+    """Return an answer with an unknown item in each list of typed ones, and one with an unknown member everywhere."""
     body = json.loads(exchange.body)
-    for path, node in list(nodes(body)):
-        if path and isinstance(node, list) and node and all(isinstance(item, dict) and "type" in item for item in node):
-            body = with_value(body, path, [*value_at(body, path), _UNKNOWN])
-    read = read_whole(subject, exchange, json.dumps(body).encode())
-    return {"content": read.message and read.message.content, "error": read.error}
+    found = {}
+    for name, made in (("items", _with_items(body)), ("members", _with_members(body))):
+        read = read_whole(subject, exchange, json.dumps(made).encode())
+        found[name] = {"content": read.message and read.message.content, "error": read.error or read.escaped}
+    return found
+
+
+def _with_items(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _with_items(item) for name, item in value.items()}
+    if not isinstance(value, list):
+        return value
+    typed = value and all(isinstance(item, dict) and "type" in item for item in value)
+    return [*(_with_items(item) for item in value), *([_UNKNOWN] if typed else [])]
+
+
+def _with_members(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_with_members(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    kept = {name: item if name in _ARGUMENTS else _with_members(item) for name, item in value.items()}
+    return {**kept, "contract_new_field": {"a": [1]}}
 
 
 def observe_errors(subject: Subject) -> Iterator[Shown]:
@@ -122,9 +158,10 @@ def observe_errors(subject: Subject) -> Iterator[Shown]:
         stream = None if exchange.good else next(iter(_streams_like(subject, exchange)), None)
         if stream is not None:
             yield show(f"{name_of(exchange)} in a stream", "", _fail, subject, exchange, stream)
+    ids = {name: f"Req_7 {name}" for name in ("x-request-id", "request-id", *subject.connection.request_id_headers)}
     for api in subject.apis:
         for status in _STATUSES:
-            answer = WireResponse(status=status, headers={"retry-after": "7"}, body=b"{}")
+            answer = WireResponse(status=status, headers={"retry-after": "7", **ids}, body=b"{}")
             yield show(f"{status}", api, read, answer, subject.context_for(api, "m"))
 
 
@@ -153,6 +190,9 @@ def observe_declarations(subject: Subject) -> Iterator[Shown]:
         for name, options in asked.items():
             given = (aim.model, aim.options(**options))
             yield show(f"capabilities {name}", aim.name, subject.provider.capabilities, *given, model=aim.model)
+    names = {aim.model: None for aim in subject.aims} | {subject.model_of(each): None for each in subject.exchanges}
+    for name in names:
+        yield show(f"model {name}", "", subject.provider.model, name, depth=1)
     models = subject.provider.models()
     for api in subject.apis:
         found = {info.id: _declared(subject, api, info.id) for info in models}

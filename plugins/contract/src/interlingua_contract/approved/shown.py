@@ -12,7 +12,7 @@ import attrs
 from interlingua.plugins import WireRequest
 from interlingua.types import Message, ToolDefinition
 from interlingua_cli.cassettes import RecordedExchange
-from interlingua_contract.approved.histories import OPTIONS, THEN, TOOLS, fixed_histories
+from interlingua_contract.approved.histories import OPTIONS, OTHER_TOOLS, THEN, TOOLS, fixed_histories
 from interlingua_contract.approved.values import digest, plain, shorten
 from interlingua_contract.block_facts import block_scenes
 from interlingua_contract.recordings import read_answer
@@ -86,9 +86,11 @@ def requests_for(subject: Subject, aim: Aim) -> Iterator[Asked]:
         yield Asked(name, history, tools if name in _WITH_TOOLS else ())
     for name, history in block_scenes(subject, aim).items():
         yield Asked(f"small: {name}", dated(history), tools[:1])
+    for name, offered in OTHER_TOOLS.items() if tools else ():
+        yield Asked(name, histories["said"][-1:], offered)
     for name, options in OPTIONS.items():
-        offered = tools if options.keys() & {"tool_choice", "parallel_tool_calls"} else ()
-        yield Asked(f"option: {name}", histories["said"][-1:], offered, options)
+        needed = tools if options.keys() & {"tool_choice", "parallel_tool_calls"} else ()
+        yield Asked(f"option: {name}", histories["said"][-1:], needed, options)
 
 
 def write(subject: Subject, aim: Aim, asked: Asked) -> WireRequest:

@@ -177,7 +177,8 @@ class Seam:
     def _look(self, hook: str, value: Any, where: str, user_json: Sequence[Any]) -> list[Crossing]:
         found: dict[Place, list[Node]] = {}
         for node in walk(value, user_json):
-            found.setdefault(node.place, []).append(node)
+            if hook != "stream_response" or node.place[1:3] != ("error", "partial"):  # which core sets
+                found.setdefault(node.place, []).append(node)
         crossed = []
         for place, nodes in found.items():
             seen = self.crossings.get((hook, place))
@@ -220,7 +221,7 @@ class Seam:
         if found not in self._declared:
             self._declared[found] = self._pass("capabilities", found, model)
         else:
-            self.applied += self._declared[found] is not found
+            self.applied += self._declared[found] != found
         return self._declared[found]
 
     @hookimpl(wrapper=True)
