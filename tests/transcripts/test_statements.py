@@ -237,3 +237,53 @@ def test_a_list_of_wolos_messages_is_imported(run: Run) -> None:
     assert imported.exit_code == 0, imported.output
     exported = run("transcript", "export", imported.stdout.strip(), "--to", "wolo")
     assert orjson.loads(exported.stdout_bytes) == list(WOLO)
+
+
+# -- found by second readers -------------------------------------------------------------------------------------------
+def test_lines_of_claude_code_without_links_are_read_in_order() -> None:
+    values = [
+        {
+            "type": role,
+            "uuid": f"u{at}",
+            "parentUuid": None,
+            "sessionId": "s",
+            "message": {"role": role, "content": "Hi"},
+        }
+        for at, role in enumerate(("user", "assistant", "user"))
+    ]
+    assert [message.role.value for message in read_transcript(lines(values)).messages] == ["user", "assistant", "user"]
+
+
+def test_an_answer_with_a_call_without_an_id_is_read() -> None:
+    content = [{"type": "text", "text": "Ok."}, {"type": "tool_use", "name": "bash", "input": {"command": "ls"}}]
+    message = {"role": "assistant", "content": content}
+    read = read_transcript(lines([{"type": "assistant", "uuid": "u", "sessionId": "s", "message": message}]))
+    assert read.messages[0].text == "Ok."
+    assert read.messages[0].tool_calls[0].input == {"command": "ls"}
+
+
+def test_a_parent_that_is_the_header_is_the_root() -> None:
+    header = {"type": "session", "version": 3, "id": "s1", "timestamp": "2026-02-01T10:00:00.000Z", "cwd": "/"}
+    first, second = (
+        {"type": "message", "id": f"m{at}", "parentId": "s1", "message": {"role": "user", "content": f"{at}"}}
+        for at in range(2)
+    )
+    read = read_transcript(lines([header, first, second]))
+    assert ([message.text for message in read.messages], read.notes) == (["1"], ())
+
+
+def test_a_compaction_of_codex_without_a_text_has_no_summary() -> None:
+    meta = {"type": "session_meta", "payload": {"id": "s", "cli_version": "0.150.0"}}
+    asked = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "where is it?"}]}
+    sealed = {"type": "compaction", "encrypted_content": "c2VhbGVk"}
+    replaced = {"message": "", "replacement_history": [sealed, asked]}
+    read = read_transcript(lines([meta, {"type": "compacted", "payload": replaced}]))
+    (message,) = read.messages
+    assert [block.type for block in message.content] == ["opaque"]
+
+
+def test_an_object_that_codex_has_as_output_is_json() -> None:
+    meta = {"type": "session_meta", "payload": {"id": "s", "cli_version": "0.150.0"}}
+    output = {"type": "function_call_output", "call_id": "c", "output": {"matches": ["a"]}}
+    read = read_transcript(lines([meta, {"type": "response_item", "payload": output}]))
+    assert read.messages[0].tool_results[0].content == (TextBlock(text='{"matches":["a"]}'),)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+from interlingua.plugins import dumps
 from interlingua.types import (
     ContentBlock,
     DocumentBlock,
@@ -52,6 +53,7 @@ _STOPS = {
 }
 _INPUT = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 _WRITTEN = ("ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens")
+_PAIR = 2  # lines, of which one would name the other
 _SYNTHETIC = "<synthetic>"  # made by the program; no model was asked
 _RESULTS = "tool_result"
 _LINKED = ("tool_use", _RESULTS)  # blocks of one id belong together
@@ -144,7 +146,8 @@ class ClaudeCode(SessionFormat):
     def write(self, conversation: Conversation) -> Iterator[Written]:
         """Yield the lines: one for each block of an answer, one for its calls' results, one for a user's message."""
         last = _last_line(conversation.branch)
-        parent = last.get("uuid")
+        linked = _is_linked(conversation.branch)
+        parent = last.get("uuid") if linked else None
         for value in conversation.branch:  # the program's own lines below it
             if parent is None or not isinstance(value, dict):
                 continue
@@ -159,18 +162,18 @@ class ClaudeCode(SessionFormat):
             if results:
                 line = _line(results[0], parent, conversation, _results_content(results, conversation)) | beside
                 yield Written(line, tuple(one.id for one in results))
-                parent, results = line["uuid"], []
+                parent, results = (line["uuid"] if linked else None), []
             for number, body in enumerate(_bodies(message, conversation)):
                 line = _line(message, parent, conversation, body, number) | beside
                 yield Written(line, (message.id,))
-                parent = line["uuid"]
+                parent = line["uuid"] if linked else None
         if results:
             line = _line(results[0], parent, conversation, _results_content(results, conversation)) | beside
             yield Written(line, tuple(one.id for one in results))
-            parent = line["uuid"]
+            parent = line["uuid"] if linked else None
         lines = (value for value in reversed(conversation.before) if isinstance(value, dict))
         prompt = next((value for value in lines if value.get("type") == "last-prompt" and "leafUuid" in value), None)
-        if prompt is not None:  # the program continues from the line that the last of these refers to
+        if prompt is not None and linked:  # the program continues from the line that the last of these refers to
             yield Written({**prompt, "leafUuid": parent})
 
     def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
@@ -200,7 +203,7 @@ class _Chain:
         if not self.lines:
             return set()
         wanted = set(self.lines)
-        if not any("parentUuid" in self._entries[at] for at in self.lines):
+        if not any(_parent(self._entries[at]) for at in self.lines):  # no line is linked to another
             return wanted
         found = self._path(notes) & wanted
         return found | self._relatives(found, wanted - found)
@@ -349,10 +352,11 @@ def _block(raw: Mapping[str, Any], ids: ImportedIds) -> ContentBlock:
     if kind == "redacted_thinking":
         return RedactedThinkingBlock(data=raw["data"])
     if kind == "tool_use":
-        issued = str(raw["id"])
         given = raw.get("input")
         value = given if isinstance(given, dict) else {}
-        return ToolUseBlock(id=ids.call(issued), provider_id=issued, name=str(raw["name"]), input=value)
+        issued = None if raw.get("id") is None else str(raw["id"])
+        own = ids.call(f"{raw['name']} {dumps(value).decode()}" if issued is None else issued)
+        return ToolUseBlock(id=own, provider_id=issued, name=str(raw["name"]), input=value)
     if kind in ("image", "document") and isinstance(raw.get("source"), dict):
         source = raw["source"]
         made = DocumentBlock if kind == "document" else ImageBlock
@@ -401,6 +405,12 @@ def _last_line(branch: Sequence[Any]) -> Mapping[str, Any]:
                 return value
             last = last or value
     return last
+
+
+def _is_linked(branch: Sequence[Any]) -> bool:
+    """Tell whether lines name their parents; in some programs' files they do not, and the order counts."""
+    talk = [value for value in branch if isinstance(value, dict) and _is_talk(value)]
+    return len(talk) < _PAIR or any(_parent(value) for value in talk)
 
 
 def _line(

@@ -286,11 +286,11 @@ def _of_settings(value: Mapping[str, Any]) -> tuple[Role, list[ContentBlock]]:
     payload = value.get("payload") or {}
     if value.get("type") == "session_meta":
         return Role.SYSTEM, [TextBlock(text=_instructions(payload) or "")]
-    text = payload.get("message")
-    if not text:
-        texts = [part for item in payload.get("replacement_history") or () for part in _texts(item.get("content"))]
-        text = texts[-1] if texts else ""
-    return Role.USER, [TextBlock(text=f"{_SUMMARY}{text}")] if text else []
+    if text := payload.get("message"):
+        return Role.USER, [TextBlock(text=f"{_SUMMARY}{text}")]
+    items = [item for item in payload.get("replacement_history") or () if isinstance(item, dict)]
+    summaries = [item for item in items if item.get("type") in _OPAQUE]  # encrypted: no text says what was left out
+    return _ASSISTANT, [OpaqueBlock(provider="openai", kind=item["type"], data=item) for item in summaries]
 
 
 def _texts(content: Any) -> list[str]:
@@ -370,7 +370,11 @@ def _result(item: Mapping[str, Any], ids: ImportedIds) -> ToolResultBlock:
     output = item.get("output")
     if isinstance(output, dict) and "content" in output:
         output = output["content"]
-    blocks = [_part(part) for part in output] if isinstance(output, list) else [TextBlock(text=str(output or ""))]
+    if isinstance(output, list):
+        blocks = [_part(part) for part in output]
+    else:
+        text = output if isinstance(output, str) else "" if output is None else orjson.dumps(output).decode()
+        blocks = [TextBlock(text=text)]
     return ToolResultBlock(tool_use_id=ids.call(str(item["call_id"])), content=tuple(blocks))
 
 

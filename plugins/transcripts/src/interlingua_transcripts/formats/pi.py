@@ -136,7 +136,7 @@ class Pi(SessionFormat):
             at: value for at, value in enumerate(values) if isinstance(value, dict) and (flat or value is not header)
         }
         tree = {at: entry for at, entry in entries.items() if _in_tree(entry)}
-        path = _path(tree, entries, plan)
+        path = _path(tree, entries, plan, None if flat else header.get("id"))
         plan.branches = dict.fromkeys(sorted(tree.keys() - path), "off the active branch")
         for entry in entries.values():
             if entry.get("type") == "session_info" and isinstance(entry.get("name"), str):
@@ -288,8 +288,8 @@ def _in_tree(entry: Mapping[str, Any]) -> bool:
     return entry.get("type") not in ("session", "leaf") and entry.get("appendMode") != "side"
 
 
-def _path(tree: Mapping[int, Any], entries: dict[int, Any], plan: ReadPlan) -> list[int]:
-    """Return the indexes from the root to the leaf."""
+def _path(tree: Mapping[int, Any], entries: dict[int, Any], plan: ReadPlan, root: Any) -> list[int]:
+    """Return the indexes from the root to the leaf; `root` is the header's id, which some programs use as a parent."""
     leaf = next((at for at in reversed(tree) if "parentId" in tree[at]), None)
     if leaf is None:
         return list(tree)
@@ -305,6 +305,7 @@ def _path(tree: Mapping[int, Any], entries: dict[int, Any], plan: ReadPlan) -> l
     while leaf is not None and leaf not in found:
         found[leaf] = None
         parent = tree[leaf].get("parentId")
+        parent = None if parent == root else parent
         above = None if parent is None else places.get(str(parent))
         if parent is not None and above is None:
             above = max((at for at in tree if at < leaf), default=None)
