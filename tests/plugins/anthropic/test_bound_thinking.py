@@ -41,7 +41,17 @@ def test_thinking_with_an_unknown_prefix_asks_the_service_to_drop_what_does_not_
     assert body["thinking"] == {"type": "adaptive", "block_binding": ASKED}
     assert request.headers["anthropic-beta"] == BETA
     assert "c2ln" in request.body.decode()
-    assert [(loss.path, loss.verdict) for loss in request.losses] == [("options.thinking", "rewritten")]
+    assert request.losses == ()
+
+
+@pytest.mark.parametrize("key", ["anthropic", "vertex", "azure"])
+@pytest.mark.parametrize("model", BOUND)
+def test_the_setting_is_the_same_in_each_request_of_a_conversation(key: str, model: str) -> None:
+    whole = history(key, model)
+    bodies = [json.loads(write(key, model, whole[:length]).body) for length in (1, 3)]
+
+    assert bodies[0].pop("messages") == bodies[1].pop("messages")[:1]
+    assert bodies[0] == bodies[1]
 
 
 def test_other_settings_of_thinking_stay_beside_it() -> None:

@@ -281,11 +281,16 @@ def rename_calls(messages: Sequence[Message], names: Mapping[str, Mapping[str, s
 
 def restore_message(message: Message, context: RequestContext) -> Message:
     """Return an answer with the arguments of its calls under the tools' own names."""
-    return _with_calls(message, _names_in(context))
+    return _with_calls(message, _names_in(context)) if ECHO in context.echo else message
 
 
-async def restore_events(events: AsyncIterator[StreamEvent], context: RequestContext) -> AsyncIterator[StreamEvent]:
-    """Yield the events of an answer with arguments under the tools' own names.
+def restore_events(events: AsyncIterator[StreamEvent], context: RequestContext) -> AsyncIterator[StreamEvent]:
+    """Return the events of an answer with arguments under the tools' own names."""
+    return _restored(events, context) if ECHO in context.echo else events
+
+
+async def _restored(events: AsyncIterator[StreamEvent], context: RequestContext) -> AsyncIterator[StreamEvent]:
+    """Yield the events with the names restored.
 
     The arguments of a call with renamed properties are one piece, at its end.
     """

@@ -106,7 +106,6 @@ class MessagesTurns(NamedTuple):
 
     Attributes:
         prefix: digest that the answer's thinking will be bound to, or "".
-        unverified: it holds thinking whose prefix is not known, such as that of an imported history.
     """
 
     system: bytes | None
@@ -115,7 +114,6 @@ class MessagesTurns(NamedTuple):
     ends_with: str | None
     prefix: str
     betas: tuple[str, ...]
-    unverified: bool = False
 
 
 class SpentMarks(NamedTuple):
@@ -408,7 +406,7 @@ def to_wire_turns(
     """
     pieces = encode_messages(messages, bound=bound)
     drop = partial(_drop_stale_thinking, drops_unverified=drops_unverified)
-    prefix, unverified = drop(messages, pieces, head) if bound else ("", False)
+    prefix = drop(messages, pieces, head) if bound else ""
     _write_again(messages, pieces, bare, _without_thinking)
     leading = next((at for at, piece in enumerate(pieces) if piece.role != "system"), len(pieces))
     losses: list[Loss] = []
@@ -445,22 +443,16 @@ def to_wire_turns(
         body += (_NEXT[role] if last else _OPEN[role], joined)
         last = role
     body.append(b"]}]" if last else b"]")
-    return MessagesTurns(
-        b"[" + system + b"]" if system else None, body, tuple(losses), last, prefix, tuple(betas), unverified
-    )
+    return MessagesTurns(b"[" + system + b"]" if system else None, body, tuple(losses), last, prefix, tuple(betas))
 
 
 def _drop_stale_thinking(
     messages: Sequence[Message], pieces: list[MessageElements], head: bytes, *, drops_unverified: bool
-) -> tuple[str, bool]:
-    """Replace messages whose thinking is bound to a prefix that has changed since.
-
-    Returns:
-        The digest of the prefix, and whether thinking is left whose prefix is not known.
-    """
+) -> str:
+    """Replace messages whose thinking is bound to a prefix that has changed since; return the digest of the prefix."""
     running = hashlib.blake2b(head, digest_size=16).digest()
     stale = []
-    broken = unverified = False
+    broken = False
     for at, piece in enumerate(pieces):
         if piece.thinks:
             written = replay_state(messages[at]).get("prefix")
@@ -468,11 +460,9 @@ def _drop_stale_thinking(
                 broken = written != running.hex()
             if broken or (written is None and drops_unverified):
                 stale.append(at)
-            else:
-                unverified = unverified or written is None
         running = hashlib.blake2b(running + piece.digest, digest_size=16).digest()
     _write_again(messages, pieces, stale, _without_stale_thinking)
-    return running.hex(), unverified
+    return running.hex()
 
 
 def _write_again(

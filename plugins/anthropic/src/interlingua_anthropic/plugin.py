@@ -23,7 +23,7 @@ from interlingua.plugins import (
 )
 from interlingua.types import Message, ModelCapabilities, RequestOptions, ToolDefinition
 from interlingua_anthropic import errors, models, request
-from interlingua_anthropic.claude_tools import ECHO, restore_events, restore_message
+from interlingua_anthropic.claude_tools import restore_events, restore_message
 from interlingua_anthropic.response import from_wire_response
 
 if TYPE_CHECKING:
@@ -64,8 +64,7 @@ class _Anthropic:
 
     @hookimpl
     def from_wire_response(self, response: WireResponse, context: RequestContext) -> Message:
-        message = from_wire_response(response, context)
-        return restore_message(message, context) if ECHO in context.echo else message
+        return restore_message(from_wire_response(response, context), context)
 
     @hookimpl
     def stream_response(
@@ -73,8 +72,7 @@ class _Anthropic:
     ) -> AsyncIterator[StreamEvent]:
         from interlingua_anthropic.stream import stream_response
 
-        events = stream_response(response_stream, context)
-        return restore_events(events, context) if ECHO in context.echo else events
+        return restore_events(stream_response(response_stream, context), context)
 
     @hookimpl
     def from_wire_error(self, response: WireResponse, context: RequestContext) -> ProviderError:

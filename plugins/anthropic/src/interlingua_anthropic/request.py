@@ -48,7 +48,6 @@ _ANSWER_TOKENS = 4096  # above a thinking budget the caller set
 _USER_ID_LENGTH = 256
 _DROPPING = {"block_binding": {"prefix_mismatch_behavior": "drop_block"}}
 _BINDING_BETA = "thinking-binding-controls-2026-08-01"
-_UNVERIFIED = "it is not known what earlier thinking is bound to; the service is asked to drop what does not fit"
 _SAMPLING = ("temperature", "top_p", "top_k")
 MAX_BODY = 32 * 1024 * 1024
 _HEADERS = {
@@ -95,10 +94,9 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
     turns = _conversation(messages, tools, extra.pop("tools", None) or (), options, fields, losses, plan=plan)
     _add_betas(headers, turns.betas)
     losses += lost
-    if turns.unverified and "thinking" not in extra:  # a setting of the caller has precedence
+    if facts.get("thinking_bound_to_prefix") and "thinking" not in extra and not _has_fixed_thinking(plan):
         plan = plan._replace(thinking={**(plan.thinking or {"type": "adaptive"}), **_DROPPING})
         _add_betas(headers, (_BINDING_BETA,))
-        losses.append(option_loss("thinking", "rewritten", _UNVERIFIED))
     _output(plan.thinking, plan.effort, options, fields, losses)
     _sampling(options, facts, fields, headers, losses, thinks=plan.thinks(facts))
     _others(options, fields, losses)
@@ -137,7 +135,7 @@ def _conversation(
     head = written.unmarked if written is not None else b""
     bound = bool(facts.get("thinking_bound_to_prefix"))
     spent = written.spent if written is not None else SpentMarks()
-    fixed = plan.thinking is not None and plan.thinking["type"] != "adaptive"  # no other type takes the setting
+    fixed = _has_fixed_thinking(plan)
     turns = to_wire_turns(messages, head, spent, bound=bound, bare=plan.bare, drops_unverified=fixed)
     if turns.ends_with is None:
         text = "a request must contain a message in addition to the system prompt: add a user message"
@@ -154,6 +152,11 @@ def _conversation(
         if choice is not None:
             fields["tool_choice"] = dumps(choice)
     return turns
+
+
+def _has_fixed_thinking(plan: ThinkingPlan) -> bool:
+    """Return whether the request has thinking of a type that takes no `block_binding`."""
+    return plan.thinking is not None and plan.thinking["type"] != "adaptive"
 
 
 def _headers(extra: dict[str, Any]) -> dict[str, str]:

@@ -29,6 +29,7 @@ from interlingua.types import (
     ToolResultBlock,
     ToolUseBlock,
 )
+from interlingua_anthropic.claude_tools import fit_error
 from interlingua_bedrock.media import MEDIA, Media, to_wire_media
 from interlingua_bedrock.models import Family
 
@@ -191,8 +192,6 @@ def _result(
     content: list[Any] = []
     given, is_error = block.content, block.is_error
     if is_error and family.reasoning == "claude":
-        from interlingua_anthropic.claude_tools import fit_error  # noqa: PLC0415  for Claude alone
-
         said = [part for part in given if not isinstance(part, TextBlock) or part.text.strip()]
         fitted, is_error, why = fit_error(said, is_error=True)
         if why is not None:

@@ -23,6 +23,7 @@ from interlingua.plugins import (
     loads,
 )
 from interlingua.types import Message, ModelCapabilities, RequestOptions, StreamEvent, ToolDefinition
+from interlingua_anthropic.claude_tools import restore_events, restore_message
 from interlingua_bedrock import models
 from interlingua_bedrock.credentials import (
     BEARER,
@@ -34,7 +35,7 @@ from interlingua_bedrock.credentials import (
 )
 from interlingua_bedrock.errors import REQUEST_ID, from_wire_error
 from interlingua_bedrock.event_stream import EventStreamFramer
-from interlingua_bedrock.request import PROPERTIES, estimate_input_tokens, to_wire
+from interlingua_bedrock.request import estimate_input_tokens, to_wire
 from interlingua_bedrock.response import from_wire_response
 from interlingua_bedrock.signature import AwsKey, region_of, sign
 from interlingua_bedrock.stream import stream_response
@@ -86,23 +87,13 @@ class _Bedrock:
 
     @hookimpl
     def from_wire_response(self, response: WireResponse, context: RequestContext) -> Message:
-        message = from_wire_response(response, context)
-        if PROPERTIES not in context.echo:
-            return message
-        from interlingua_anthropic.claude_tools import restore_message  # noqa: PLC0415  for Claude alone
-
-        return restore_message(message, context)
+        return restore_message(from_wire_response(response, context), context)
 
     @hookimpl
     def stream_response(
         self, response_stream: AsyncIterator[WireChunk], context: RequestContext
     ) -> AsyncIterator[StreamEvent]:
-        events = stream_response(response_stream, context)
-        if PROPERTIES not in context.echo:
-            return events
-        from interlingua_anthropic.claude_tools import restore_events  # noqa: PLC0415  for Claude alone
-
-        return restore_events(events, context)
+        return restore_events(stream_response(response_stream, context), context)
 
     @hookimpl
     def from_wire_error(self, response: WireResponse, context: RequestContext) -> ProviderError:

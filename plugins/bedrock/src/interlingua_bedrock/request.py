@@ -28,6 +28,7 @@ from interlingua.types import (
     ToolDefinition,
     ToolUseBlock,
 )
+from interlingua_anthropic.claude_tools import ECHO, fit_citations, fit_tools, rename_calls
 from interlingua_bedrock.messages import (
     MAX_POINTS,
     ConverseParts,
@@ -41,7 +42,6 @@ from interlingua_bedrock.models import API, Family, capabilities_of, facts_of, f
 from interlingua_bedrock.reasoning import ReasoningConfig, to_wire_reasoning
 from interlingua_bedrock.schema import complete_schema, to_wire_schema
 
-PROPERTIES = "properties"  # of the echo, as Claude's rules read it
 _SECTIONS = ("inferenceConfig", "additionalModelRequestFields", "outputConfig")
 _BYTES_PER_TOKEN = 3.6
 _PER_MESSAGE = 8
@@ -63,14 +63,10 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
     losses: list[Loss] = []
     names: Mapping[str, Mapping[str, str]] = {}
     if tools and family.reasoning == "claude":
-        from interlingua_anthropic.claude_tools import fit_tools, rename_calls  # noqa: PLC0415  for Claude alone
-
         tools, names, rows = fit_tools(tools)
         messages = rename_calls(messages, names)
         losses += rows
     if family.reasoning == "claude":
-        from interlingua_anthropic.claude_tools import fit_citations  # noqa: PLC0415  for Claude alone
-
         messages = fit_citations(messages, losses, answer_schema=options.response_schema is not None)
     extra: dict[str, Any] = thaw(options.provider_options)
     reasoning = to_wire_reasoning(messages, options, facts, family, losses)
@@ -106,7 +102,7 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
         losses=tuple(losses),
         api=API,
         stream=options.stream,
-        echo={PROPERTIES: names} if names else {},
+        echo={ECHO: names} if names else {},
     )
 
 

@@ -24,6 +24,7 @@ from interlingua.plugins import (
     loads,
 )
 from interlingua.types import CostParts, Message, ModelCapabilities, RequestOptions, StreamEvent, ToolDefinition
+from interlingua_anthropic.claude_tools import ECHO, fit_tools, rename_calls, restore_events, restore_message
 from interlingua_chat_completions.dialect import API, ENDPOINT
 from interlingua_chat_completions.provider import ChatProvider, from_wire_model_list, list_models_request, wire_rules
 from interlingua_openrouter.costs import charge_of, dollars, generation_id
@@ -36,7 +37,6 @@ _HEADERS = {
     "categories": "x-openrouter-categories",
     "metadata": "x-openrouter-metadata",
 }
-_PROPERTIES = "properties"  # of the echo, as Claude's rules read it
 
 
 def _is_claude(model: str) -> bool:
@@ -58,8 +58,6 @@ class _OpenRouter(ChatProvider):
         if not tools or not _is_claude(options.model):
             plain: WireRequest = super().to_wire(messages, tools, options)
             return plain
-        from interlingua_anthropic.claude_tools import ECHO, fit_tools, rename_calls  # noqa: PLC0415  for Claude alone
-
         fitted = fit_tools(tools)
         written: WireRequest = super().to_wire(rename_calls(messages, fitted.names), fitted.tools, options)
         echo = {**written.echo, ECHO: fitted.names} if fitted.names else written.echo
@@ -69,10 +67,6 @@ class _OpenRouter(ChatProvider):
     def from_wire_response(self, response: WireResponse, context: RequestContext) -> Message:
         """Read a whole answer; Claude's calls have the tools' own property names again."""
         message: Message = super().from_wire_response(response, context)
-        if _PROPERTIES not in context.echo:
-            return message
-        from interlingua_anthropic.claude_tools import restore_message  # noqa: PLC0415  for Claude alone
-
         return restore_message(message, context)
 
     @hookimpl
@@ -81,10 +75,6 @@ class _OpenRouter(ChatProvider):
     ) -> AsyncIterator[StreamEvent]:
         """Read a stream; Claude's calls have the tools' own property names again."""
         events: AsyncIterator[StreamEvent] = super().stream_response(response_stream, context)
-        if _PROPERTIES not in context.echo:
-            return events
-        from interlingua_anthropic.claude_tools import restore_events  # noqa: PLC0415  for Claude alone
-
         return restore_events(events, context)
 
     @hookimpl

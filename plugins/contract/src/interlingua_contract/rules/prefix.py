@@ -32,9 +32,8 @@ from interlingua_contract.subject import Aim, Subject
     source="format.md, Projection and losses (stable prefixes)",
     fix="""Write each message from that message alone: no field that depends on being last or first, no renumbering,
     no merging into an element that was sent before, nothing hoisted from the middle of a conversation. Fields
-    beside the message array (system, tools, settings) must not depend on the length of the conversation; one change
-    is allowed if a Loss on `options.<name>` announces it. If the rule does not find the array that grows, set
-    quirks.elements.""",
+    beside the message array (system, tools, settings) must not depend on the length of the conversation. If the
+    rule does not find the array that grows, set quirks.elements.""",
     needs=("elements",),
 )
 def prefix_is_stable(subject: Subject) -> Iterator[RuleFinding]:
@@ -49,11 +48,8 @@ def prefix_is_stable(subject: Subject) -> Iterator[RuleFinding]:
         lists: dict[Path, list[Any]] = {other: [] for other in paths_beside(subject, aim)}
         earlier: list[Any] = []
         frame: str | None = None
-        rows: set[tuple[str, str]] = set()
-        announced = False
         for point in request_points(history) if path is not None else ():
-            request = subject.write(aim, point, [READ])
-            body = json.loads(request.body)
+            body = subject.body(aim, point, [READ])
             now = value_at(body, path or ())
             rest = _without_lists(without(body, path or ()), lists)
             kept = json.dumps(rest, sort_keys=True)
@@ -62,15 +58,12 @@ def prefix_is_stable(subject: Subject) -> Iterator[RuleFinding]:
                     f"element {_first_change(earlier, now)} of {format_path(path or ())} changed when the history grew:"
                     " `to_wire` must write a message alike whatever follows it"
                 )
-            named = {(loss.path, loss.reason) for loss in request.losses if loss.path.startswith("options.")}
-            changed = frame is not None and kept != frame
-            if frame and changed and (announced or named == rows):
+            if frame is not None and kept != frame:
                 raise LawBroken(
                     f"{_first_difference(frame, kept)} changed when the history grew: only"
                     f" {format_path(path or ())} may grow with the conversation, or what quirks.elements names"
                 )
-            announced = announced or changed
-            earlier, frame, rows = now, kept, named
+            earlier, frame = now, kept
 
     yield from check_law(subject, law, mixed_histories(subject, marked=True, cached=False))
     for aim in subject.aims:
