@@ -102,12 +102,15 @@ def test_documents_and_citations_that_the_new_version_refuses_are_sent_under_nei
 # -- thinking families -------------------------------------------------------------------------------------------------
 
 
+BOUND = {"type": "adaptive", "block_binding": {"prefix_mismatch_behavior": "drop_block"}}
+
+
 @pytest.mark.parametrize(
     ("model", "options", "thinking", "effort"),
     [
-        (NEW, {"thinking": True}, {"type": "adaptive", "display": "summarized"}, None),
-        (NEW, {"thinking": False}, None, "low"),
-        (NEW, {"thinking_budget": 5000}, {"type": "adaptive", "display": "summarized"}, None),
+        (NEW, {"thinking": True}, {**BOUND, "display": "summarized"}, None),
+        (NEW, {"thinking": False}, BOUND, "low"),
+        (NEW, {"thinking_budget": 5000}, {**BOUND, "display": "summarized"}, None),
         ("claude-sonnet-5-5", {"thinking": False}, {"type": "between_tools"}, None),
         ("claude-opus-5", {"thinking": False, "effort": "max"}, {"type": "disabled"}, "high"),
         ("claude-opus-5", {"thinking": False, "effort": "low"}, {"type": "disabled"}, "low"),
@@ -116,7 +119,7 @@ def test_documents_and_citations_that_the_new_version_refuses_are_sent_under_nei
         (OLD, {"thinking": False}, {"type": "disabled"}, None),
         (OLD, {"thinking_budget": 10}, {"type": "enabled", "budget_tokens": 1024}, None),
         (OLD, {}, None, None),
-        (NEW, {"effort": "minimal"}, None, "low"),
+        (NEW, {"effort": "minimal"}, BOUND, "low"),
     ],
 )
 def test_each_family_is_asked_in_its_words(
@@ -279,13 +282,13 @@ def test_blocks_of_a_beta_feature_go_back_with_its_header(
     data: list[dict[str, Any]], named: Any, sent: str | None
 ) -> None:
     history = [user("q"), answer(*map(_opaque, data), TextBlock(text="x")), user("n")]
-    for model in (NEW, OLD):
+    for model, own in ((NEW, "thinking-binding-controls-2026-08-01"), (OLD, "")):
         request = asked(history, model=model, provider_options={} if named is None else {"betas": named})
 
-        assert request.headers.get("anthropic-beta") == sent
+        assert request.headers.get("anthropic-beta", "") == ",".join(filter(None, (sent, own)))
         assert [element for element in elements(body_of(request)) if element["type"] != "text"] == data
         assert not request.losses
-    assert "anthropic-beta" not in asked([user("q")], model=NEW).headers
+    assert "anthropic-beta" not in asked([user("q")], model=OLD).headers
 
 
 # -- thinking bound to its prefix --------------------------------------------------------------------------------------
