@@ -450,10 +450,3 @@ def _streamed(subject: Subject, api: str, answers: Mapping[str, Message], wanted
         for who, writer in writers.items():
             out[who] += writer.feed(events[who][at : at + 1])
     return {who: out[who] + writers[who].end() for who in answers}[wanted]
-
-
-def first_difference(one: str, other: str, around: int = 60) -> tuple[str, str]:
-    """Return both strings around their first difference."""
-    at = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
-    start = max(at - around // 2, 0)
-    return one[start : start + around], other[start : start + around]

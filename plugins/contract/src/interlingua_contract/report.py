@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, Literal
 
@@ -12,7 +13,7 @@ import attrs
 from interlingua.errors import InterlinguaError
 from interlingua.plugins import CONTRACT_VERSION
 from interlingua_contract.guard import no_network, silence_log
-from interlingua_contract.rule import ContractRule, NotApplicable, RuleFinding
+from interlingua_contract.rule import RULES, ContractRule, NotApplicable, RuleFinding
 from interlingua_contract.rules import ALL
 from interlingua_contract.rules.evidence import Support, support_table
 from interlingua_contract.rules.installation import UNWRITTEN
@@ -129,19 +130,54 @@ def _find_met(subject: Subject, findings: list[RuleFinding]) -> list[str]:
         return []
 
 
+_SLOWEST_FIRST = (
+    "C58",
+    "C01",
+    "C62",
+    "C02",
+    "C52",
+    "C05",
+    "C04",
+    "C60",
+    "C08",
+    "C14",
+    "C33",
+    "C65",
+    "C61",
+    "C03",
+    "C66",
+)
+"""Numbers of the rules that take longest, for a run on several processors."""
+
+_shared: Subject  # of a worker process, which inherits it
+
+
 def run(
-    subject: Subject, rules: Iterable[ContractRule] = ALL, progress: Callable[[RuleResult], None] = lambda _result: None
+    subject: Subject,
+    rules: Iterable[ContractRule] = ALL,
+    progress: Callable[[RuleResult], None] = lambda _result: None,
+    *,
+    jobs: int = 1,
+    quick_first: bool = False,
 ) -> ContractReport:
-    """Run rules and return the report; `progress` is called with each result as soon as it is known.
+    """Run rules and return the report.
+
+    Args:
+        subject: the provider.
+        rules: those to run.
+        progress: called with each result as soon as it is known.
+        jobs: processes; without `fork` there is one.
+        quick_first: begin with the rules that take little time.
 
     Raises:
         InterlinguaError: the provider is not installed, or cannot be loaded.
     """
     shipped = subject.provider.distribution
-    results = []
-    for rule in rules:
-        results.append(check(subject, rule))
-        progress(results[-1])
+    rules = list(rules)
+    found = {}
+    for result in _results(subject, _groups(rules, quick_first=quick_first, in_turn=jobs == 1), jobs):
+        found[result.rule.number] = result
+        progress(result)
     try:
         with no_network(), silence_log():
             support = tuple(support_table(subject))
@@ -151,6 +187,33 @@ def run(
         provider=subject.key,
         distribution=shipped.name,
         version=shipped.version,
-        results=tuple(results),
+        results=tuple(found[rule.number] for rule in rules),
         support=support,
     )
+
+
+def _groups(rules: list[ContractRule], *, quick_first: bool, in_turn: bool) -> list[list[str]]:
+    """Return the numbers of the rules in the order to run them; those that share other processes are together."""
+    numbers = [rule.number for rule in rules]
+    if quick_first or not in_turn:
+        ranks = {number: rank for rank, number in enumerate(_SLOWEST_FIRST)}
+        numbers.sort(key=lambda number: -ranks.get(number, 99) if quick_first else ranks.get(number, 99))
+    shared = [number for number in numbers if number in ("C58", "C68")]
+    return [shared if number in shared else [number] for number in numbers if number not in shared[1:]]
+
+
+def _results(subject: Subject, groups: list[list[str]], jobs: int) -> Iterator[RuleResult]:
+    global _shared  # noqa: PLW0603  a forked process finds it there
+    _shared = subject
+    if jobs > 1 and "fork" in multiprocessing.get_all_start_methods():
+        _ = subject.aims, subject.exchanges  # read once, before the processes part
+        with multiprocessing.get_context("fork").Pool(jobs) as pool:
+            for results in pool.imap_unordered(_check_group, groups):
+                yield from results
+    else:
+        for group in groups:
+            yield from _check_group(group)
+
+
+def _check_group(numbers: list[str]) -> list[RuleResult]:
+    return [check(_shared, RULES[number]) for number in numbers]

@@ -18,13 +18,38 @@ class RuleFinding:
     Attributes:
         why: what was expected and what was found, for the plugin's author.
         where: cassette, option, capability or conversation in which it was found; empty if it is everywhere.
+        scene: the smallest conversation that was found to show it.
+        expected: what was expected, around the first difference.
+        found: what was found there.
     """
 
     why: str
     where: str = ""
+    scene: str = ""
+    expected: str = ""
+    found: str = ""
 
     def __str__(self) -> str:
         return f"{self.where}: {self.why}" if self.where else self.why
+
+    def lines(self) -> list[str]:
+        """Return the violation for a person, with what was expected below what was found."""
+        rows = {"scene": self.scene, "expected": self.expected, "found": self.found}
+        return [str(self), *[f"    {name:<9} {text}" for name, text in rows.items() if text]]
+
+
+def around_difference(expected: str | bytes, found: str | bytes, around: int = 80) -> dict[str, str]:
+    """Return `expected` and `found` of a finding: both values near the first place where they differ."""
+    one, other = (value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else value
+                  for value in (expected, found))  # fmt: skip
+    at = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    start = max(at - around // 2, 0)
+
+    def shown(text: str) -> str:
+        cut = text[start : start + around]
+        return f"{'…' if start else ''}{cut}{'…' if start + around < len(text) else ''}" or "(nothing)"
+
+    return {"expected": shown(one), "found": shown(other)}
 
 
 class NotApplicable(Exception):
@@ -60,6 +85,11 @@ class ContractRule:
     def test_name(self) -> str:
         """Name of the rule's test."""
         return f"test_{self.number.lower()}_{self.name}"
+
+    @property
+    def page(self) -> str:
+        """Where the documentation explains the rule."""
+        return f"docs/reference/contract.md#{self.number.lower()}-{self.name}"
 
 
 RULES: dict[str, ContractRule] = {}

@@ -41,7 +41,7 @@ from interlingua.types import (
     tool_result,
     user,
 )
-from interlingua_contract.rule import RuleFinding
+from interlingua_contract.rule import RuleFinding, around_difference
 from interlingua_contract.strategies import conversations
 from interlingua_contract.subject import Aim, Subject
 
@@ -244,7 +244,14 @@ _ENOUGH_FAILURES = 3
 
 
 class LawBroken(AssertionError):
-    """Raised inside a law when it does not hold; the message says what was expected."""
+    """Raised inside a law when it does not hold; the message says what was expected.
+
+    `compared` are the two values that differ, the expected one first.
+    """
+
+    def __init__(self, why: str, compared: tuple[str | bytes, str | bytes] | None = None) -> None:
+        super().__init__(why)
+        self.compared = compared
 
 
 Law = Callable[[Aim, Any], None]
@@ -275,7 +282,9 @@ def check_law(
             continue
         value, error = failed if found else _shrink(law, aim, *failed, subject.shrink_s)
         why = str(error) if isinstance(error, LawBroken) else f"{type(error).__name__}: {error}"
-        yield RuleFinding(f"{why}; seen with {_sketch_history(value)}", aim.name)
+        compared = error.compared if isinstance(error, LawBroken) else None
+        values = around_difference(*compared) if compared is not None else {}
+        yield RuleFinding(why, aim.name, scene=_sketch_history(value), **values)
         found += 1
         if found == _ENOUGH_FAILURES:
             return
@@ -330,7 +339,7 @@ def _run_law(law: Law, aim: Aim, value: Any) -> Exception | None:
 def _shrink(law: Law, aim: Aim, value: Any, error: Exception, seconds: float) -> tuple[Any, Exception]:
     """Remove messages and blocks while the law fails in the same way."""
     until = time.monotonic() + seconds
-    going = isinstance(value, list)
+    going = True
     while going:
         going = False
         for candidate in _candidates(value):
@@ -349,7 +358,17 @@ def _cause(error: Exception) -> tuple[type, tuple[str, ...]]:
     return type(error), tuple(words[:6])
 
 
-def _candidates(value: list[Any]) -> Iterator[list[Any]]:
+_SHORT = 12
+"""Characters of a text that is short enough for a person."""
+
+
+def _candidates(value: Any) -> Iterator[Any]:
+    """Yield smaller values: without a message, a block, the second half of a text, or a tool."""
+    if isinstance(value, tuple):
+        for at, part in enumerate(value):
+            yield from ((*value[:at], smaller, *value[at + 1 :]) for smaller in _candidates(part))
+    if not isinstance(value, list):
+        return
     for at in range(len(value)):
         yield value[:at] + value[at + 1 :]
     for at, message in enumerate(value):
@@ -357,15 +376,31 @@ def _candidates(value: list[Any]) -> Iterator[list[Any]]:
             for place in range(len(message.content)):
                 kept = message.content[:place] + message.content[place + 1 :]
                 yield [*value[:at], attrs.evolve(message, content=kept), *value[at + 1 :]]
+    for at, message in enumerate(value):
+        for place, block in enumerate(message.content if isinstance(message, Message) else ()):
+            if isinstance(block, TextBlock) and len(block.text) > _SHORT:
+                short = attrs.evolve(block, text=block.text[: len(block.text) // 2])
+                kept = (*message.content[:place], short, *message.content[place + 1 :])
+                yield [*value[:at], attrs.evolve(message, content=kept), *value[at + 1 :]]
 
 
 def _sketch_history(value: Any) -> str:
-    """Describe a conversation in one line: roles with the types of their blocks."""
+    """Describe a conversation in one line: roles with their blocks, and the beginning of each text."""
+    if isinstance(value, tuple):
+        return " with ".join(map(_sketch_history, value))
     if not (isinstance(value, list) and value and all(isinstance(item, Message) for item in value)):
         return repr(value)[:300]
     lines = []
     for message in value:
         who = message.metadata.provider
-        kinds = " ".join(block.type for block in message.content)
+        kinds = " ".join(map(_sketch_block, message.content))
         lines.append(f"{message.role}{f'@{who}' if who else ''}[{kinds}]")
     return " ".join(lines)
+
+
+def _sketch_block(block: ContentBlock) -> str:
+    if isinstance(block, (TextBlock, ThinkingBlock)):
+        return f"{block.type} {block.text[:24]!r}"
+    if isinstance(block, ToolUseBlock):
+        return f"{block.type} {block.name}({block.input_json[:40]})"
+    return block.type

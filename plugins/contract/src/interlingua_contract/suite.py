@@ -112,9 +112,10 @@ def _make_test(rule: ContractRule) -> Callable[[ProviderContract], None]:
         if result.outcome == "deviates":
             pytest.xfail(f"{rule.number}: {result.reason}")
         if result.outcome == "fail":
-            lines = "\n".join(f"- {finding}" for finding in result.findings)
+            lines = "\n".join("- " + "\n  ".join(finding.lines()) for finding in result.findings)
             pytest.fail(
-                f"{rule.number} {rule.statement}\n{lines}\n\nHow to fix: {rule.fix}\nSource: {rule.source}",
+                f"{rule.number} {rule.statement}\n{lines}\n\nHow to fix: {rule.fix}\n"
+                f"Source: {rule.source}\nPage: {rule.page}",
                 pytrace=False,
             )
 

@@ -169,8 +169,9 @@ def _print_report(report: ContractReport, *, whole: bool) -> None:
         if result.outcome == "fail":
             click.echo(f"\n{result.rule.number} {result.rule.statement}")
             for finding in result.findings:
-                click.echo(f"  - {finding}")
+                click.echo("  - " + "\n  ".join(finding.lines()))
             click.echo(f"  How to fix: {result.rule.fix}")
+            click.echo(f"  Page: {result.rule.page}")
         elif result.reason:
             excused.setdefault(f"{_MARKS[result.outcome]}: {result.reason}", []).append(result.rule.number)
     for reason, numbers in excused.items():

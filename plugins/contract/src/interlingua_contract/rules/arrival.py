@@ -10,7 +10,7 @@ from interlingua.types import Message, system, tool_result, user
 from interlingua_cli.cassettes import RecordedExchange
 from interlingua_contract.json_paths import leaves, texts, with_value
 from interlingua_contract.recordings import Frames, read_answer, read_stream, recorded_streams
-from interlingua_contract.rule import NotApplicable, RuleFinding, rule
+from interlingua_contract.rule import NotApplicable, RuleFinding, around_difference, rule
 from interlingua_contract.scenes import READ, assistant_turn, call
 from interlingua_contract.subject import Subject
 
@@ -93,9 +93,8 @@ def events_may_arrive_as_one(subject: Subject) -> Iterator[RuleFinding]:
             event = frames.with_data(frames.events[at], both)
             read = read_stream(subject, exchange, frames.join([*frames.events[:at], event, *frames.events[at + 2 :]]))
             if (got := _facts(read.message)) != (wanted := _facts(plain.message)):
-                yield RuleFinding(
-                    f"events {at + 1} and {at + 2} in one: expected {wanted}, found {got}", exchange.cassette
-                )
+                values = around_difference(f"{wanted}", f"{got}")
+                yield RuleFinding(f"events {at + 1} and {at + 2} in one", exchange.cassette, **values)
                 break
     if not tried:
         raise NotApplicable("the events of this wire are of several kinds, so no two of them are one")

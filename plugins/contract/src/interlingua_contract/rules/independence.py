@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from interlingua_contract.guard import odd_settings, read_settings, restore_settings, watch_side_effects
-from interlingua_contract.hook_calls import HookCall, describe, first_difference, hook_calls
-from interlingua_contract.rule import RuleFinding, rule
+from interlingua_contract.hook_calls import HookCall, describe, hook_calls
+from interlingua_contract.rule import RuleFinding, around_difference, rule
 from interlingua_contract.subject import Subject
 
 _MOST = 5
@@ -67,9 +67,8 @@ def _unlike(calls: Sequence[HookCall], results: dict[str, str]) -> Iterator[Rule
             yield RuleFinding(f"the result is that of another call, {other}: {result[:120]}", one.name)
 
 
-def _finding(name: str, how: str, expected: str, got: str) -> RuleFinding:
-    before, after = first_difference(expected, got)
-    return RuleFinding(f"{how}: expected …{before}…, found …{after}…", name)
+def _finding(name: str, why: str, expected: str, got: str) -> RuleFinding:
+    return RuleFinding(why, name, **around_difference(expected, got))
 
 
 def _orders(calls: Sequence[HookCall], seed: int) -> Iterator[tuple[str, list[HookCall]]]:

@@ -16,13 +16,15 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import attrs
+
 from interlingua._plugins.registry import PLUGINS
 from interlingua.errors import InterlinguaError
 from interlingua.plugins import ConnectionSettings, Registry
 from interlingua.types import Message, RequestOptions, system, tool_result, user
 from interlingua_contract.guard import record_logs
-from interlingua_contract.hook_calls import first_difference, hook_calls, some_exchanges
-from interlingua_contract.rule import NotApplicable, RuleFinding, rule
+from interlingua_contract.hook_calls import hook_calls, some_exchanges
+from interlingua_contract.rule import NotApplicable, RuleFinding, around_difference, rule
 from interlingua_contract.scenes import assistant_turn, call, offered_tools
 from interlingua_contract.subject import Aim, Quirks, Subject
 
@@ -74,8 +76,7 @@ def _differences(subject: Subject, process: str, why: str) -> Iterator[RuleFindi
             yield RuleFinding(why, name)
     results = {one.name: one for one in hook_calls(subject)} if found["results"] else {}
     for name, text in found["results"].items():
-        expected, got = first_difference(results[name].result(), text)
-        yield RuleFinding(f"{why}: expected …{expected}…, found …{got}…", name)
+        yield RuleFinding(why, name, **around_difference(results[name].result(), text))
 
 
 def _probed(subject: Subject) -> dict[str, dict[str, dict[str, str]]]:
@@ -199,7 +200,7 @@ def _digests(subject: Subject, aims: list[Aim] | None = None, *, backwards: bool
     made = subject.provider.connection(ConnectionSettings())
     found = {
         "the connection": _digest(made.base_url, dict(made.headers), made.env_vars, made.hosts, dict(made.endpoints)),
-        "the catalogue": _digest(subject.provider.models()),
+        "the catalogue": _digest([(attrs.evolve(info, prices=()), *info.prices) for info in subject.provider.models()]),
     }
     for info in subject.provider.models()[:: -1 if backwards else 1]:
         found[f"{info.id}, its capabilities"] = _digest(subject.provider.capabilities(info.id))

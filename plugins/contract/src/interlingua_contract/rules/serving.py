@@ -104,7 +104,8 @@ def _check_request(subject: Subject, request: WireRequest, model: str) -> None:
     if first != second:
         different = [name for name in {*first, *second} if first.get(name) != second.get(name)]
         before, after = [{name: body.get(name) for name in different} for body in (first, second)]
-        raise LawBroken(f"{before!r:.300} is read and written again as {after!r:.300}")
+        why = f"{', '.join(sorted(different))} is read and written again as something else"
+        raise LawBroken(why, (json.dumps(before, ensure_ascii=False), json.dumps(after, ensure_ascii=False)))
 
 
 def _said(value: Any) -> Any:

@@ -28,7 +28,7 @@ from interlingua_contract.recordings import (
     replay_history,
     spread_places,
 )
-from interlingua_contract.rule import NotApplicable, RuleFinding, rule
+from interlingua_contract.rule import NotApplicable, RuleFinding, around_difference, rule
 from interlingua_contract.scenes import READ
 from interlingua_contract.subject import Subject
 
@@ -57,14 +57,14 @@ def stream_equals_whole_body(subject: Subject) -> Iterator[RuleFinding]:
             continue
         for what, left, right in zip(_FACTS, _facts_of(one.message), _facts_of(other.message), strict=True):
             if left != right:
-                yield RuleFinding(f"{what} differ: whole {left!r}, streamed {right!r}", where)
+                yield RuleFinding(f"{what} differ", where, **around_difference(f"{left!r}", f"{right!r}"))
         aim = aim_for(subject, whole)
         bodies = [
             _without_ids(subject.write(aim, replay_history(message), [READ]).body, message)
             for message in (one.message, other.message)
         ]
         if json.loads(bodies[0]) != json.loads(bodies[1]):
-            yield RuleFinding("the next request differs", where)
+            yield RuleFinding("the next request differs", where, **around_difference(bodies[0], bodies[1]))
 
 
 def _pairs(subject: Subject) -> Iterator[tuple[RecordedExchange, RecordedExchange]]:
