@@ -20,8 +20,10 @@ def read_credentials(made: Connection) -> Any:
 
     `credentials` may ask the service for it, and no one answers here.
     """
+    if made.sign is None or made.credentials is None:
+        return None
     try:
-        secret = made.credentials(None) if made.credentials is not None else None
+        secret = made.credentials(None)
         return asyncio.run(_wait_for(secret)) if isawaitable(secret) else secret
     except Exception as error:
         if _asked_the_network(error):
