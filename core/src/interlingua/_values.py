@@ -143,6 +143,8 @@ def _write_init(cls: type, attrs_init: Any) -> None:
         names["_store_hash"] = vars(cls)["_attrs_cached_hash"].__set__
         stored.append("    _store_hash(self, None)")
         copied.append("    self._attrs_cached_hash = None")
+    if hasattr(cls, "__attrs_post_init__"):  # attrs calls it in subclasses
+        stored.append("    self.__attrs_post_init__()")
     given = ", ".join(f"{field.name}={field.name}" for field in fields if field.init)
     star = "*, " if parameters and all(field.kw_only for field in fields) else ""
     lines = (

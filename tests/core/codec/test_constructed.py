@@ -231,7 +231,7 @@ def test_events_options_and_tools_hold_what_their_fields_say(cls: type, data: st
 @pytest.mark.parametrize(
     ("cls", "field", "given", "kept"),
     [
-        (messages.RoutingDecision, "mode", "rule", RoutingMode.RULE),
+        (messages.RoutingDecision, "mode", "manual", RoutingMode.MANUAL),
         (MessageMetadata, "stop_reason", "pause_turn", messages.StopReason.PAUSE_TURN),
         (MessageMetadata, "provenance", "generated", Provenance.GENERATED),
         (MessageMetadata, "status", "partial", MessageStatus.PARTIAL),
@@ -258,7 +258,7 @@ def test_what_can_mean_one_thing_only_is_converted(cls: type, field: str, given:
     [
         (messages.RoutingDecision, "mode", "bogus", "expected one of override, manual, rule"),
         (MessageMetadata, "stop_reason", "bogus", "expected one of end_turn, stop_sequence"),
-        (MessageMetadata, "provenance", "bogus", "expected one of generated, authored, imported; got 'bogus'"),
+        (MessageMetadata, "provenance", "bogus", "expected one of generated, authored, imported, other; got 'bogus'"),
         (MessageMetadata, "user_id", 7, "expected str, got int"),
         (MessageMetadata, "critical", "01", "expected array, got str"),
         (MessageMetadata, "extra", {"model": "m"}, "'model' is a field, not an extra"),

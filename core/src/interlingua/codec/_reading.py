@@ -22,8 +22,11 @@ from cattrs.gen import make_dict_structure_fn_from_attrs
 from interlingua._json import FieldError, raise_field_error, thaw
 from interlingua.codec._writing import (
     BLOCKS,
+    NEWER_WORDS,
     UNKNOWN_FIELDS,
     VALUES,
+    WORDS,
+    holder_of,
     object_fields,
     place_of,
     stored_fields,
@@ -210,6 +213,7 @@ def read_message(data: Any, newer: set[str], *, index: int | None = None, line: 
     if message.schema_version > SCHEMA_VERSION:
         newer.add(f"schema_version {message.schema_version}")
     newer.update(_newer_blocks(message.content))
+    newer.update(f"{field} {word!r}" for field, word in message.metadata.extra.get(NEWER_WORDS, {}).items())
     return message
 
 
@@ -236,6 +240,9 @@ def _read(data: Any, cls: type[T]) -> tuple[T, dict[str, dict[Any, Any]]]:
                 raise
             known = thaw(data)
             unknown = _take_unknown_fields(known, cls)
+            unknown.get("metadata", {}).pop(NEWER_WORDS, None)
+            if cls is Message and (words := _take_newer_words(known.get("metadata"))):
+                unknown.setdefault("metadata", {})[NEWER_WORDS] = words
             if not unknown:
                 raise
             return structure(known, cls), unknown
@@ -275,6 +282,17 @@ def _take_unknown_fields(data: dict[Any, Any], cls: type) -> dict[str, dict[Any,
         unknown = part.keys() - stored_names(part_cls)
         if unknown:
             found[path] = {name: part.pop(name) for name in [*part] if name in unknown}
+    return found
+
+
+def _take_newer_words(metadata: Any) -> dict[str, str]:
+    """Replace words of the metadata that no enum here has by `other`, and return them by their field."""
+    found: dict[str, str] = {}
+    for path, kind in WORDS.items():
+        holder, name = holder_of(metadata, path)
+        word = holder.get(name)
+        if type(word) is str and word not in [*kind]:
+            found[path], holder[name] = word, "other"
     return found
 
 

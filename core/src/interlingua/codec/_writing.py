@@ -34,7 +34,10 @@ from interlingua.types.messages import (
     ErrorInfo,
     Message,
     MessageMetadata,
+    Provenance,
     RoutingDecision,
+    RoutingMode,
+    StopReason,
     Usage,
 )
 from interlingua.types.tools import ToolDefinition
@@ -88,6 +91,23 @@ def stored_objects(data: dict[str, Any], cls: type = Message, path: str = "") ->
 
 UNKNOWN_FIELDS = "_unknown_fields"
 """The key in `MessageMetadata.extra`: `{place: {field: value}}`, as docs/explanation/decisions/007 describes."""
+
+
+NEWER_WORDS = "_newer_words"
+"""The key in `MessageMetadata.extra` of words that no enum here has, by their field: `{"routing.mode": "auction"}`.
+
+Such a word is read as `other`, and written back as long as the value is `other`.
+"""
+
+WORDS: dict[str, type[StrEnum]] = {"stop_reason": StopReason, "provenance": Provenance, "routing.mode": RoutingMode}
+"""Fields of the metadata that a newer version may have further words for."""
+
+
+def holder_of(metadata: Any, path: str) -> tuple[Any, str]:
+    """Return the object of stored metadata that holds a field of `WORDS`, and the field's name."""
+    outer, _, name = path.rpartition(".")
+    found = metadata.get(outer) if outer and isinstance(metadata, dict) else metadata
+    return (found if isinstance(found, dict) else {}), name
 
 
 def place_of(path: str, written: dict[str, Any]) -> str:
@@ -221,6 +241,11 @@ def _metadata_writer() -> Write:
             return dict(nothing)
         data: dict[str, Any] = write(metadata)
         data |= metadata.extra
+        words = data.pop(NEWER_WORDS, None)
+        for path, word in (words if isinstance(words, dict) else {}).items():
+            holder, name = holder_of(data, path)
+            if path in WORDS and holder.get(name) == "other":
+                holder[name] = word
         return data
 
     return write_metadata

@@ -22,6 +22,7 @@ from interlingua._json import (
     raise_field_error,
 )
 from interlingua._values import CONVERT_ALWAYS, replace, validated
+from interlingua.errors import CallerError
 from interlingua.types.blocks import ContentBlock, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
 
 
@@ -49,6 +50,7 @@ class Provenance(StrEnum):
     GENERATED = "generated"
     AUTHORED = "authored"
     IMPORTED = "imported"
+    OTHER = "other"
 
 
 class StopReason(StrEnum):
@@ -74,6 +76,7 @@ class RoutingMode(StrEnum):
     PATTERN = "pattern"
     DELEGATE = "delegate"
     DEFAULT = "default"
+    OTHER = "other"
 
 
 class TokenBuckets(NamedTuple):
@@ -192,6 +195,12 @@ def _names(value: Iterable[str]) -> tuple[str, ...]:
     return as_tuple(value)
 
 
+def _share(value: Any) -> Any:
+    if isinstance(value, (int, float)) and not 0 <= value <= 1:
+        raise FieldError("expected a number from 0 to 1")
+    return value
+
+
 def _indexes(value: Iterable[int]) -> tuple[int, ...]:
     return as_tuple(value)
 
@@ -208,14 +217,24 @@ class RoutingDecision:
         rule_name: in mode RULE, which rule.
         confidence: in mode PATTERN, 0 to 1.
         alternatives_considered: canonical model ids.
+
+    Raises:
+        CallerError: a confidence outside 0 to 1, or a rule without its name.
     """
 
     mode: RoutingMode
     chosen_model: str
     reason: str
     rule_name: str | None = None
-    confidence: float | None = None
+    confidence: float | None = attrs.field(default=None, converter=_share, metadata=CONVERT_ALWAYS)
     alternatives_considered: tuple[str, ...] = attrs.field(default=(), converter=_names)
+
+    def __attrs_post_init__(self) -> None:
+        if self.mode is RoutingMode.RULE and not self.rule_name:
+            try:
+                raise FieldError("a decision by a rule needs its name", ".rule_name")
+            except FieldError as problem:  # the codec reads it from the context
+                raise CallerError(f"RoutingDecision{problem.path}: {problem}") from None
 
 
 @validated
