@@ -47,7 +47,7 @@ _WORDS: dict[type[ProviderError], tuple[str, ...]] = {
     ),
     QuotaExceededError: (
         "insufficient_quota", "credit_balance_exhausted", "billing_hard_limit_reached", "billing_not_active",
-        "insufficient_balance", "payment_required",
+        "insufficient_balance", "payment_required", "exceeded_current_quota_error",
     ),
     RateLimitError: ("slow_down", "rate_limit_exceeded", "rate_limit_error", "ratelimitreached", "too_many_requests"),
     OverloadedError: (

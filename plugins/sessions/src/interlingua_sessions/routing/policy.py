@@ -90,9 +90,14 @@ class RoutingRule:
         when: its conditions.
     """
 
-    name: str
+    name: str = attrs.field()
     model: str
     when: RouteCondition = RouteCondition()
+
+    @name.validator
+    def _needs_name(self, _field: object, value: object) -> None:
+        if not isinstance(value, str) or not value:
+            raise DecodeError("a rule needs a name", path="name")
 
 
 def _rules(value: Iterable[RoutingRule]) -> tuple[RoutingRule, ...]:
