@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
 from typing import Any
 
 import attrs
 import orjson
 
 from interlingua.codec import dumps_message
-from interlingua.types import user
+from interlingua.types import Message, Role, TextBlock, ToolResultBlock, ToolUseBlock, user
+from interlingua_transcripts.contract_history import HISTORY
 from interlingua_transcripts.entries import from_messages, with_entries
-from interlingua_transcripts.fidelity import measure_fidelity
+from interlingua_transcripts.fidelity import find_uncarried, measure_fidelity
 from interlingua_transcripts.files import detect_format, read_transcript
 from interlingua_transcripts.opened import open_transcript
 from interlingua_transcripts.system import DocumentFormat, SessionFormat, load_entry
 from interlingua_transcripts.transcript import Transcript, TranscriptError
-from interlingua_transcripts.writing import write_transcript
+from interlingua_transcripts.unwritten import count_missing, count_unwritten
+from interlingua_transcripts.writing import transcript_of, write_transcript
 
 _GROWTH = 4  # JSON of messages to JSON of the file, without the fields of every message
 _UNKNOWN = {"type": "entry-of-a-later-version", "payload": {"new": [1, None]}}
 
 
 def check_format(system: SessionFormat, files: Iterable[bytes]) -> None:
-    """Try every law with every file: recognition, writing back, going on, a cut end, an entry of a newer version, size.
+    """Try every law with every file: recognition, writing back, continuing, a cut end, an unknown entry, size.
+
+    A format that is written also gets a new conversation, which is written and read again.
 
     Args:
         system: reads and writes the files.
@@ -32,7 +37,8 @@ def check_format(system: SessionFormat, files: Iterable[bytes]) -> None:
     Raises:
         AssertionError: a law does not hold; the message lists each that does not, with the number of the file.
     """
-    wrong = [f"file {number}: {fault}" for number, data in enumerate(files, 1) for fault in _faults(system, data)]
+    wrong = list(_own_faults(system)) if system.writable else []
+    wrong += [f"file {number}: {fault}" for number, data in enumerate(files, 1) for fault in _faults(system, data)]
     if wrong:
         raise AssertionError("\n".join(wrong))
 
@@ -46,6 +52,7 @@ def _faults(system: SessionFormat, data: bytes) -> Iterator[str]:
         yield "no message was found in it"
         return
     yield from _reading_faults(system, data, read)
+    yield from _uncarried_faults(system, read)
     yield from _writing_faults(system, data, read)
     if system.writable:
         yield from _added_faults(system, read)
@@ -72,6 +79,17 @@ def _reading_faults(system: SessionFormat, data: bytes, read: Transcript) -> Ite
         yield "the context holds messages that the conversation does not"
 
 
+def _uncarried_faults(system: SessionFormat, read: Transcript) -> Iterator[str]:
+    """Yield the places of sentences and of true flags, in entries of messages, that no message has."""
+    found: dict[str, int] = {}
+    for at, place, leaf in find_uncarried(read):
+        said = leaf is True or (isinstance(leaf, str) and len(leaf.split()) > 1)
+        if said and not place.replace("[]", "").startswith(tuple(system.beside)):
+            found.setdefault(place, at)
+    for place, at in found.items():
+        yield f"entry {at + 1}: no message has the value of {place}; `beside` names places that belong to none"
+
+
 def _writing_faults(system: SessionFormat, data: bytes, read: Transcript) -> Iterator[str]:
     if not _is_whole(data, system.join(system.split(data))):
         yield "its entries put together are another file"
@@ -83,6 +101,74 @@ def _writing_faults(system: SessionFormat, data: bytes, read: Transcript) -> Ite
     report = measure_fidelity(read)
     if report.total.lost:
         yield f"leaves are lost: {', '.join(report.lost)}"
+
+
+def _own_faults(system: SessionFormat) -> Iterator[str]:
+    """Yield what is lost of a conversation that is written for the system and read again."""
+    history = HISTORY if not {"call", "result"} & system.lacks else _without_calls(HISTORY)
+    transcript = transcript_of(history, system.name, "11111111-2222-4333-8444-555555555555")
+    try:
+        data = write_transcript(transcript, system)
+        read = read_transcript(data, system)
+    except TranscriptError as error:
+        yield f"a new conversation is not written and read: {error}"
+        return
+    for number, (wanted, found) in enumerate(
+        zip_longest(_said(history, system, written=True), _said(read.messages, system)), 1
+    ):
+        if wanted != found:
+            yield f"a new conversation, item {number}: {_shown(wanted)} was written, {_shown(found)} is read"
+            break
+    for word, count in count_unwritten(transcript, system).items():
+        if word not in system.lacks:
+            yield f"a new conversation: {count} {word} not in the file; list it in `lacks` if it has no place"
+    for word, count in count_missing(history, read.messages).items():
+        if word not in system.lacks:
+            yield f"a new conversation: {count} {word} is in the file and is not read again"
+    if system.links is not None:
+        entries = [load_entry(entry) for entry in system.split(data)]
+        ids = [str(value[system.links[0]]) for value in entries if isinstance(value, dict) and system.links[0] in value]
+        if len(set(ids)) < len(ids):
+            yield "a new conversation: two entries have one id"
+
+
+def _without_calls(messages: Sequence[Message]) -> list[Message]:
+    """Return the conversation for a format that has no calls."""
+    return [
+        attrs.evolve(message, content=[block for block in message.content if not isinstance(block, ToolUseBlock)])
+        for message in messages
+        if message.role is not Role.TOOL
+    ]
+
+
+def _said(messages: Sequence[Message], system: SessionFormat, *, written: bool = False) -> Iterator[tuple[str, ...]]:
+    """Yield role and text, call or result, and an answer's tokens; a result with the issued id of its call.
+
+    Args:
+        messages: the conversation.
+        system: what it lacks is not expected.
+        written: the messages are those that were written.
+    """
+    calls: dict[str, str] = {}
+    for message in messages:
+        own = "user" if message.role is Role.SYSTEM and "system prompt" in system.lacks else message.role.value
+        for block in message.content:
+            if isinstance(block, TextBlock):
+                yield (own, "text", block.text)
+            elif isinstance(block, ToolUseBlock):
+                calls[block.id] = block.provider_id or ""
+                yield (message.role.value, "call", block.provider_id or "", block.name, str(dict(block.input)))
+            elif isinstance(block, ToolResultBlock):
+                texts = [part.text for part in block.content if isinstance(part, TextBlock)]
+                failed = block.is_error and not (written and "mark of a failed result" in system.lacks)
+                yield (own, "result", calls.get(block.tool_use_id, ""), str(failed), "\n".join(texts))
+        usage = message.metadata.usage
+        if usage is not None and "token count" not in system.lacks:
+            yield (own, "tokens", str(usage.input_tokens), str(usage.output_tokens))
+
+
+def _shown(item: tuple[str, ...] | None) -> str:
+    return "nothing" if item is None else " ".join(item)
 
 
 def _added_faults(system: SessionFormat, read: Transcript) -> Iterator[str]:
@@ -111,6 +197,8 @@ def _later_faults(system: SessionFormat, data: bytes, read: Transcript) -> Itera
         except TranscriptError as error:
             yield f"with {what} at its end it is not read: {error}"
             continue
+        if not _is_whole(longer, system.join(system.split(longer))):
+            yield f"with {what} at its end its entries put together are another file"
         if again.messages != read.messages:
             yield f"with {what} at its end the file produces another conversation"
         if _values(system, write_transcript(again, system)) != _values(system, longer):

@@ -167,6 +167,22 @@ def measure_fidelity(transcript: Transcript | OpenTranscript, target: str | None
     return report
 
 
+def find_uncarried(read: Transcript) -> Iterator[tuple[int, str, Any]]:
+    """Yield the leaves of the conversation's entries that no message has: index of the entry, place, value."""
+    system = session_format(read.system)
+    about = {"session": read.session_id, "title": read.title, "cwd": read.cwd, "version": read.version}
+    issued: dict[str, str] = {}
+    for group in _groups(read):
+        for message in group.messages:
+            issued.update((call.id, call.provider_id or call.id) for call in message.tool_calls)
+        own = [Haystack(_value_of(message), _issued_ids(message, issued)) for message in group.messages]
+        carried = _Search(system, group, own, Haystack(about), {}).carried() if own else {}
+        for at, value in group.entries:
+            for path, leaf in leaves(value) if own else ():
+                if (at, path) not in carried:
+                    yield at, _place(path), leaf
+
+
 @attrs.frozen
 class _Group:
     """Entries and the messages they made: (index, value) of each entry; without messages, entries beside them."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from codecs import BOM_UTF8
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -44,6 +44,10 @@ class SessionFormat:
         links: where entries make a tree, the members that hold an entry's id and its parent's.
         forms: rules that turn a value of an entry into the values by which a message says the same: end of its path,
             without indexes, such as `usage.input` -> rule.
+        beside: beginnings of places, without indexes, whose values belong to no message although their entry makes one,
+            such as a copy of a result for the screen.
+        lacks: what a file of this system has no place for, in the words of `transcript convert`: `image`,
+            `mark of a failed result`, `call`; also `system prompt`, which is written as a user's text.
     """
 
     name: ClassVar[str]
@@ -54,6 +58,8 @@ class SessionFormat:
     results_in_calls: ClassVar[bool] = False
     links: ClassVar[tuple[str, str] | None] = None
     forms: ClassVar[Mapping[str, Form]] = {}
+    beside: ClassVar[Sequence[str]] = ()
+    lacks: ClassVar[Set[str]] = frozenset()
 
     # -- the file and its entries --------------------------------------------------------------------------------
 

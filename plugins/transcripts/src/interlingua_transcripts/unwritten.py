@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import Any
 
+from interlingua.codec import encode_message
 from interlingua.types import (
     ContentBlock,
     Message,
@@ -28,7 +29,7 @@ from interlingua_transcripts.writing import new_conversation, write_entries
 from interlingua_transcripts.written import WrittenEntries
 
 
-def count_unwritten(transcript: Transcript | OpenTranscript, target: str) -> Counter[str]:
+def count_unwritten(transcript: Transcript | OpenTranscript, target: str | SessionFormat) -> Counter[str]:
     """Count what a file written for a system does not get of a session's messages: words such as `images` -> how many.
 
     For the session's own system, messages that are unchanged are not read: their entries are written unchanged.
@@ -40,7 +41,7 @@ def count_unwritten(transcript: Transcript | OpenTranscript, target: str) -> Cou
     Raises:
         TranscriptError: the system's files are only read, or cannot hold this conversation.
     """
-    system = session_format(target)
+    system = target if isinstance(target, SessionFormat) else session_format(target)
     found: Counter[str] = Counter()
     if isinstance(transcript, OpenTranscript):
         if system.name == transcript.system.name:
@@ -54,6 +55,16 @@ def count_unwritten(transcript: Transcript | OpenTranscript, target: str) -> Cou
         for message in transcript.messages:
             _count_message(found, message, [*written.stacks([message.id]), written.header], issued)
     return found
+
+
+def count_missing(messages: Sequence[Message], found: Sequence[Message]) -> Counter[str]:
+    """Count what other messages lack of a conversation, by value; their calls have other ids, and the issued ones."""
+    stack = Haystack(*[encode_message(message) for message in found])
+    missing: Counter[str] = Counter()
+    issued: dict[str, str] = {}
+    for message in messages:
+        _count_message(missing, message, [stack], issued)
+    return missing
 
 
 def describe_unwritten(found: Counter[str], target: str) -> str:

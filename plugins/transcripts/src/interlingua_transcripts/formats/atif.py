@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any, ClassVar
 
 from interlingua.types import (
@@ -36,6 +36,9 @@ class Atif(DocumentFormat):
 
     name = "atif"
     title = "ATIF"
+    lacks: ClassVar[Set[str]] = frozenset(
+        {"signature of thinking", "mark of a failed result", "image", "mark of a stopped answer", "error message"}
+    )
     items = "steps"
     forms: ClassVar[Mapping[str, Form]] = {
         "model_name": Form("a service and its model", lambda value, _step: [value.replace("/", ":", 1)]),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import attrs
 import orjson
@@ -41,6 +41,9 @@ class Attocode(SessionFormat):
 
     name = "attocode"
     title = "Attocode"
+    lacks: ClassVar[Set[str]] = frozenset(
+        {"thinking block", "model name", "token count", "mark of a stopped answer", "error message", "cost"}
+    )
 
     def detect(self, head: Sequence[Any]) -> str | None:
         """Recognise lines `{timestamp, type, data}`; `flat` for lines that are messages with its own field names."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -65,6 +65,17 @@ class ClaudeCode(SessionFormat):
 
     name = "claude-code"
     title = "Claude Code"
+    lacks: ClassVar[Set[str]] = frozenset({
+        "system prompt", "mark of a stopped answer", "error message", "cost",
+    })  # fmt: skip
+    beside: ClassVar[Sequence[str]] = (
+        "toolUseResult",
+        "planContent",
+        "isMeta",
+        "isSidechain",
+        "isCompactSummary",
+        "isVisibleInTranscriptOnly",
+    )
     links = ("uuid", "parentUuid")
     forms: ClassVar[Mapping[str, Form]] = {
         "usage.input_tokens": sum_form("a message counts cached tokens as input, too", *_INPUT),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import orjson
 
@@ -54,6 +54,9 @@ class Codex(SessionFormat):
 
     name = "codex"
     title = "Codex"
+    lacks: ClassVar[Set[str]] = frozenset(
+        {"model name", "mark of a failed result", "mark of a stopped answer", "error message", "cost"}
+    )
 
     def detect(self, head: Sequence[Any]) -> str | None:
         """Return the program's version; `legacy` for lines without envelopes."""

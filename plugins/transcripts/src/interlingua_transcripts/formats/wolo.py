@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -52,6 +52,17 @@ class Wolo(DocumentFormat):
 
     name = "wolo"
     title = "Wolo"
+    lacks: ClassVar[Set[str]] = frozenset(
+        {
+            "signature of thinking",
+            "model name",
+            "token count",
+            "image",
+            "mark of a stopped answer",
+            "error message",
+            "cost",
+        }
+    )
     items = "messages"
     results_in_calls = True
     forms: ClassVar[Mapping[str, Form]] = {
