@@ -35,7 +35,19 @@ by part, and every survivor.
 
 A place is a pointer without indexes. `*[image]` is an element of the type `image`, `**` an object of the user, such
 as the arguments of a call. A hook that no rule calls has no places: the report lists such hooks.
+
+Approved results (rules C94 to C99) notice most of the changes, because they compare whole results of fixed scenes. A
+change that survives is in a value that only conversations drawn by another rule have.
 """
+
+_UNSEEN = "No fixed scene has such a value there; the rule that met it compares other parts."
+REASONS: tuple[tuple[str, str], ...] = (
+    (
+        "stream_response /*[tool_use_end]",
+        "The plugin ends a call itself only in a broken stream; core ends the others.",
+    ),
+)
+"""Part of a place, and why a change there was not noticed."""
 
 
 def operations() -> str:
@@ -65,22 +77,46 @@ def table(reports: Sequence[Mapping[str, Any]], group: str) -> str:
 
 
 def survivors(reports: Sequence[Mapping[str, Any]]) -> str:
-    """Return a table of the parts with survivors: how many each provider has there."""
-    lost = {
-        name: [report["by_part"].get(name, {}).get("survived", 0) for report in reports]
-        for name in sorted({name for report in reports for name in report["by_part"]})
-    }
-    lines = [f"| | {' | '.join(report['provider'] for report in reports)} |", f"|---|{'---|' * len(reports)}"]
-    for name, counts in lost.items():
-        if any(counts):
-            lines.append(f"| `{name}` | {' | '.join(str(count or '') for count in counts)} |")
+    """Return a table of the survivors, each with the rule in which its place was met and why no rule noticed it."""
+    found: dict[tuple[str, str, str], list[str]] = {}
+    for report in reports:
+        for each in report["survivors"]:
+            why = next((reason for words, reason in REASONS if words in f"{each['hook']} {each['place']}"), _UNSEEN)
+            place = f"`{each['hook']} {each['place']}` {each['operation']}".replace("|", "\\|")
+            found.setdefault((place, each["scene"].split()[0], why), []).append(report["provider"])
+    lines = ["| change | met in | provider | reason |", "|---|---|---|---|"]
+    for (place, scene, why), keys in sorted(found.items()):
+        lines.append(f"| {place} | {scene} | {' '.join(dict.fromkeys(keys))} | {why} |")
     return "\n".join(lines)
+
+
+def merged(reports: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return one report for each provider: the sums of its runs."""
+    found: dict[str, dict[str, Any]] = {}
+    for report in reports:
+        whole = found.setdefault(report["provider"], {"provider": report["provider"], "seeds": [], "survivors": []})
+        whole["seeds"].append(report["seed"])
+        whole["survivors"] += report["survivors"]
+        whole |= {name: report[name] for name in ("planned", "unreached_hooks")}
+        whole["tried"] = whole.get("tried", 0) + report["tried"]
+        _add(whole, report)
+        for group in ("by_hook", "by_kind"):
+            for name, score in report[group].items():
+                _add(whole.setdefault(group, {}).setdefault(name, {}), score)
+    return list(found.values())
+
+
+def _add(whole: dict[str, Any], score: Mapping[str, Any]) -> None:
+    for name in ("killed", "survived", "free"):
+        whole[name] = whole.get(name, 0) + score[name]
+    judged = whole["killed"] + whole["survived"]
+    whole["score"] = whole["killed"] / judged if judged else 1.0
 
 
 def _cell(score: Mapping[str, Any] | None) -> str:
     if score is None or not score["killed"] + score["survived"]:
         return ""
-    return f"{score['killed']} of {score['killed'] + score['survived']}, {score['score']:.0%}"
+    return f"{score['killed']} of {score['killed'] + score['survived']}, {score['score']:.1%}"
 
 
 def runs(reports: Iterable[Mapping[str, Any]]) -> str:
@@ -88,18 +124,20 @@ def runs(reports: Iterable[Mapping[str, Any]]) -> str:
     lines = []
     for report in reports:
         unreached = ", ".join(f"`{name}`" for name in report["unreached_hooks"])
-        tried = f"{report['tried']} of {report['planned']} changes, seed {report['seed']}"
+        seeds = ", ".join(map(str, report["seeds"]))
+        tried = f"{report['tried']} of {report['planned']} changes, seeds {seeds}"
         lines.append(f"- {report['provider']}: {tried}" + (f"; no rule calls {unreached}" if unreached else ""))
     return "\n".join(lines)
 
 
 def page(reports: Sequence[Mapping[str, Any]]) -> str:
     """Return the whole page."""
+    reports = merged(reports)
     sections = [
         HEAD,
         f"## Scores by hook\n\nChanges noticed, of those tried that are not free.\n\n{table(reports, 'by_hook')}\n",
         f"## Scores by kind of operation\n\n{table(reports, 'by_kind')}\n",
-        f"## Survivors by part of the value\n\n{survivors(reports)}\n",
+        f"## Survivors\n\n{survivors(reports)}\n",
         f"## Runs\n\n{runs(reports)}\n",
         f"## Operations\n\n{operations()}\n",
         f"## Free changes\n\nNo caller can tell these changes, so no rule needs to notice them.\n\n{free()}\n",

@@ -64,7 +64,7 @@ OTHER_TOOLS = {
     "a tool of another": (SEARCH,),
     "tools with other words": (
         attrs.evolve(READ, name="zz_first", description="", input_schema={"type": "object", "properties": {}}),
-        attrs.evolve(READ, name="aa_last_7", description="Last."),
+        attrs.evolve(READ, name="aa_last_7", description="Last.", input_schema={"type": "object"}),
         attrs.evolve(SEARCH, name="read_file", description="Read again."),
     ),
 }
@@ -339,6 +339,14 @@ def _cached_answers(make: _Maker) -> list[Message]:
     ]
 
 
+def _cached_words(make: _Maker) -> list[Message]:
+    return [
+        make.user(make.text(cache=_HOUR), make.text(cache=_SHORT)),
+        make.answer(make.text()),
+        make.user(make.text(), make.text(cache=CacheHint())),
+    ]
+
+
 def _cached_pictures(make: _Maker) -> list[Message]:
     return [
         make.user(make.picture(cache=_HOUR), make.text(), make.picture("image/jpeg", cache=_SHORT)),
@@ -378,7 +386,7 @@ _WRITERS = {
     "said": _said, "pictures": _seen, "linked pictures": _linked, "sounds": _heard, "films": _watched,
     "documents": _attached, "calls": _called, "calls by hand": _called_by_hand, "repairs": _repaired,
     "media in results": _shown, "reasoning": _thought, "citations": _cited, "opaque": _opaque, "cached": _cached,
-    "cached answers": _cached_answers,
+    "cached answers": _cached_answers, "cached words": _cached_words,
     "cached pictures": _cached_pictures, "cached documents": _cached_documents, "cached results": _cached_results,
     "empty": _empty,
 }  # fmt: skip
@@ -388,6 +396,8 @@ def fixed_histories(origin: Origin) -> dict[str, list[Message]]:
     """Return the conversations by name; answers are of this origin where no other is named."""
     made = {name: write(_Maker(origin)) for name, write in _WRITERS.items()}
     made["reasoning of another"] = _thought(_Maker(origin), FOREIGN)
+    make = _Maker(origin)
+    made["everything"] = [message for write in _WRITERS.values() for message in write(make)]
     return made
 
 

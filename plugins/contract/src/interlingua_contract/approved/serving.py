@@ -9,13 +9,13 @@ from typing import Any
 import attrs
 
 from interlingua import errors
-from interlingua.errors import CapabilityError, InterlinguaError
+from interlingua.errors import CapabilityError, InterlinguaError, OverloadedError, ServerError
 from interlingua.plugins import WireRequest, WireResponse
-from interlingua.types import Message, Usage
+from interlingua.types import ErrorEvent, Message, Usage
 from interlingua_contract.approved.histories import COUNTED, fixed_answers
 from interlingua_contract.approved.shown import Shown, name_of, read_messages, requests_for, result_of, show, write
 from interlingua_contract.approved.values import digest, plain
-from interlingua_contract.scenes import own_origin
+from interlingua_contract.scenes import FOREIGN, own_origin
 from interlingua_contract.served import ASKED, Seals, answer_events, decode_stream, serve_context, served_apis
 from interlingua_contract.subject import Subject
 from interlingua_serving import ServeContext
@@ -63,6 +63,8 @@ def observe_served_answers(subject: Subject) -> Iterator[Shown]:
     for api, aim in aims.items():
         for name, message in fixed_answers(own_origin(subject, aim)).items():
             yield from _written(subject, api, name, message, 1 if message.metadata.stop_reason_raw else 3)
+            bare = serve_context(subject, api, message.metadata.origin, seal=None, unseal=None)
+            yield show(f"unsealed: {name}", api, subject.serving.to_wire_response, message, bare, depth=2)
     for exchange, message in read_messages(subject):
         if (at := subject.api_of(exchange)) in served:
             yield from _written(subject, str(at), name_of(exchange), message, 1)
@@ -120,8 +122,20 @@ def observe_served_errors(subject: Subject) -> Iterator[Shown]:
         for kind in _kinds():
             error = kind("Contract words7", retry_after=7.0)
             yield show(f"error {kind.__name__}", api, serving.to_wire_error, error, serve_context(subject, api))
+        message = fixed_answers(FOREIGN)["foreign calls"]
+        for at in (0, 2, 6, -1):
+            for failed in (OverloadedError("Contract words7"), ServerError("Contract words8"), None):
+                scene = f"stream cut at {at} with {type(failed).__name__}"
+                yield show(scene, api, _cut, subject, api, message, at, failed)
         for name, value in (("models", ["Model_1", "model-2", "m3"]), ("count_tokens", 4321)):
             yield show(name, api, serving.to_wire_auxiliary, name, value, serve_context(subject, api))
+
+
+def _cut(subject: Subject, api: str, message: Message, at: int, error: InterlinguaError | None) -> list[str]:
+    """Return the frames of a stream that fails after some events, or that only ends."""
+    writer = subject.serving.stream_to_wire(_sealing(subject, api, message))
+    given = [*answer_events(message)[:at], *([ErrorEvent(error=error)] if error is not None else [])]
+    return [plain(each) for each in (writer.feed(given) + writer.end()).split(b"\n\n")[-3:]]
 
 
 def _kinds() -> list[Any]:

@@ -24,7 +24,7 @@ _ALL = 99
 _NAME = 4
 """Letters of a model's name that occurs nowhere by accident."""
 
-_WITH_TOOLS = ("calls", "media in results", "reasoning", "cached", "cached results")
+_WITH_TOOLS = ("calls", "media in results", "reasoning", "cached", "cached results", "everything")
 
 
 class Shown(NamedTuple):

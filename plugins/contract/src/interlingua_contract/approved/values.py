@@ -44,7 +44,7 @@ def plain(value: Any) -> Any:
         return {"error": type(value).__name__, **facts}
     if attrs.has(type(value)):
         return _of_fields(value)
-    if isinstance(value, (Mapping, list, tuple, set, frozenset)):
+    if isinstance(value, (Mapping, Sequence, set, frozenset)):
         return _of_items(value)
     if isinstance(value, Exception):
         return {"error": type(value).__name__, "message": str(value)}
