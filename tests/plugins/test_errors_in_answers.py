@@ -1,0 +1,154 @@
+"""Failures that a service reports inside an answer with status 200: an error on every wire, with the text kept.
+
+The shapes are those of each service's SDK types and of recordings: an error object beside or inside the choices, an
+error event, a status of the answer, and a finish reason.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from interlingua import Registry
+from interlingua._response.decode import StreamDecoder
+from interlingua._response.framing import framer
+from interlingua.errors import ContentRefusedError, InterlinguaError, OverloadedError, ProviderError, ServerError
+from interlingua.plugins import RequestContext, WireResponse
+from interlingua.types import Message, MessageStatus, Origin, StopReason
+
+REGISTRY = Registry()
+UPSTREAM = {"message": "upstream failed", "code": 502}
+
+
+def chunk(**choice: Any) -> dict[str, Any]:
+    return {"id": "c", "object": "chat.completion.chunk", "choices": [{"index": 0, **choice}]}
+
+
+HALF = chunk(delta={"content": "Half"}, finish_reason=None)
+TEXT = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Half", "annotations": []}]}
+FAILED = {"code": "server_error", "message": "upstream failed"}
+RESPONSE = {"id": "r", "object": "response", "model": "m", "output": [TEXT], "status": "failed", "error": FAILED}
+BEGUN = {"type": "message_start", "message": {"type": "message", "role": "assistant", "content": [], "model": "m",
+         "usage": {"input_tokens": 1, "output_tokens": 1}}}  # fmt: skip
+BLOCK = {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}
+HALF_BLOCK = {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Half"}}
+PART = {"candidates": [{"index": 0, "content": {"role": "model", "parts": [{"text": "Half"}]}}]}
+GOOGLE_ERROR = {"error": {"code": 503, "message": "upstream failed", "status": "UNAVAILABLE"}}
+ITEM = {"type": "response.output_item.added", "output_index": 0, "item": {**TEXT, "id": "i", "content": []}}
+ITEM_PART = {"type": "response.content_part.added", "output_index": 0, "content_index": 0, "item_id": "i",
+             "part": {"type": "output_text", "text": "", "annotations": []}}  # fmt: skip
+ITEM_DELTA = {"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "item_id": "i",
+              "delta": "Half"}  # fmt: skip
+COHERE = [
+    {"type": "message-start", "id": "c", "delta": {"message": {"role": "assistant", "content": []}}},
+    {"type": "content-start", "index": 0, "delta": {"message": {"content": {"type": "text", "text": ""}}}},
+    {"type": "content-delta", "index": 0, "delta": {"message": {"content": {"text": "Half"}}}},
+]
+
+SPOKEN = [ITEM, ITEM_PART, ITEM_DELTA]
+STREAMS: list[tuple[str, str, list[dict[str, Any]], type[InterlinguaError]]] = [
+    *(
+        (key, "chat", [HALF, chunk(delta={"content": ""}, finish_reason="error", error=UPSTREAM)], ServerError)
+        for key in ("openrouter", "openai", "zai", "groq")
+    ),
+    *((key, "chat", [HALF, {"error": UPSTREAM}], ServerError) for key in ("openrouter", "openai", "mistral", "zai")),
+    ("mistral", "chat", [HALF, {"object": "error", "message": "upstream failed", "type": "server_error"}], ServerError),
+    ("openai", "responses", [*SPOKEN, {"type": "response.failed", "response": RESPONSE}], ServerError),
+    ("openai", "responses", [*SPOKEN, {"type": "error", **FAILED}], ServerError),
+    ("azure", "responses", [*SPOKEN, {"type": "response.failed", "response": RESPONSE}], ServerError),
+    *(
+        (key, "messages", [BEGUN, BLOCK, HALF_BLOCK,
+         {"type": "error", "error": {"type": "overloaded_error", "message": "upstream failed"}}], OverloadedError)
+        for key in ("anthropic", "vertex", "azure")
+    ),
+    ("google", "generate", [PART, GOOGLE_ERROR], OverloadedError),
+    ("vertex", "generate", [PART, GOOGLE_ERROR], OverloadedError),
+    ("cohere", "chat",
+     [*COHERE, {"type": "message-end", "delta": {"finish_reason": "ERROR", "error": "upstream failed"}}], ServerError),
+    ("ollama", "native", [{"message": {"role": "assistant", "content": "Half"}, "done": False},
+                          {"error": "upstream failed"}], ServerError),
+]  # fmt: skip
+
+SAID = {"content": "Half"}
+ANSWERS: list[tuple[str, str, dict[str, Any], type[InterlinguaError], str]] = [
+    *(
+        (key, "chat", {"choices": [{"index": 0, "message": SAID, "finish_reason": None, "error": UPSTREAM}]},
+         ServerError, "Half")
+        for key in ("openrouter", "openai", "zai", "groq")
+    ),
+    *((key, "chat", {"error": UPSTREAM}, ServerError, "")
+      for key in ("openrouter", "openai", "mistral", "zai", "groq")),
+    ("openai", "responses", RESPONSE, ServerError, "Half"),
+    ("azure", "responses", RESPONSE, ServerError, "Half"),
+    ("anthropic", "messages", {"type": "error", "error": {"type": "overloaded_error", "message": "upstream failed"}},
+     OverloadedError, ""),
+    ("google", "generate", GOOGLE_ERROR, OverloadedError, ""),
+    ("google", "generate", {"promptFeedback": {"blockReason": "SAFETY"}}, ContentRefusedError, ""),
+    ("ollama", "native", {"error": "upstream failed"}, ServerError, ""),
+]  # fmt: skip
+
+
+def context_of(key: str, api: str) -> RequestContext:
+    model = "claude-haiku-4-5" if api == "messages" else "gemini-2.5-flash" if api == "generate" else "a-model"
+    return RequestContext(origin=Origin(key, api, model), message_id="01K000000000000000000000AA")
+
+
+def framed(key: str, events: list[dict[str, Any]]) -> tuple[str, bytes]:
+    if key == "ollama":
+        return "ndjson", b"".join(json.dumps(event).encode() + b"\n" for event in events)
+    lines = [f"event: {event.get('type', 'message')}\ndata: {json.dumps(event)}\n\n" for event in events]
+    return "sse", "".join(lines).encode()
+
+
+@pytest.mark.parametrize(
+    ("key", "api", "events", "kind"), STREAMS, ids=[f"{row[0]} {row[1]} {at}" for at, row in enumerate(STREAMS)]
+)
+def test_a_failure_within_a_stream_keeps_its_text(
+    key: str, api: str, events: list[dict[str, Any]], kind: type[InterlinguaError]
+) -> None:
+    framing, body = framed(key, events)
+    decoder = StreamDecoder(REGISTRY.provider(key), framer(framing), context_of(key, api))
+    decoder.feed(body)
+    decoder.end()
+    with pytest.raises(ProviderError, match="upstream failed") as caught:
+        decoder.message()
+
+    assert type(caught.value) is kind
+    assert caught.value.partial.text == "Half"
+    assert caught.value.partial.metadata.status is MessageStatus.ERROR
+
+
+@pytest.mark.parametrize(
+    ("key", "api", "body", "kind", "kept"), ANSWERS, ids=[f"{row[0]} {row[1]} {at}" for at, row in enumerate(ANSWERS)]
+)
+def test_a_failure_within_a_whole_answer_is_an_error(
+    key: str, api: str, body: dict[str, Any], kind: type[InterlinguaError], kept: str
+) -> None:
+    with pytest.raises(ProviderError) as caught:
+        REGISTRY.provider(key).from_wire_response(WireResponse(body=json.dumps(body).encode()), context_of(key, api))
+
+    assert type(caught.value) is kind
+    partial: Message | None = caught.value.partial
+    assert (partial.text if partial is not None else "") == kept
+    assert partial is None or partial.metadata.status is MessageStatus.ERROR
+
+
+@pytest.mark.parametrize(
+    ("key", "api", "body"),
+    [
+        ("openai", "responses", {**RESPONSE, "status": "incomplete", "error": None,
+                                 "incomplete_details": {"reason": "max_output_tokens"}}),
+        ("google", "generate", {"candidates": [{**PART["candidates"][0], "finishReason": "MAX_TOKENS"}]}),
+        ("cohere", "chat", {"message": {"role": "assistant", "content": [{"type": "text", "text": "Half"}]},
+                            "finish_reason": "MAX_TOKENS"}),
+    ],
+    ids=["responses", "google", "cohere"],
+)  # fmt: skip
+def test_an_answer_that_was_cut_short_says_why(key: str, api: str, body: dict[str, Any]) -> None:
+    message = REGISTRY.provider(key).from_wire_response(
+        WireResponse(body=json.dumps(body).encode()), context_of(key, api)
+    )
+
+    assert (message.text, message.metadata.stop_reason) == ("Half", StopReason.MAX_TOKENS)
