@@ -172,6 +172,9 @@ class LazyPrices(Sequence[Price]):
     def __hash__(self) -> int:
         return hash(self._prices)
 
+    def __repr__(self) -> str:
+        return repr(self._prices)
+
 
 def load_catalogue(text: str | bytes) -> tuple[ModelInfo, ...]:
     """Read a plugin's models.json; the prices in it are read when first used.
