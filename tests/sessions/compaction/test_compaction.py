@@ -247,11 +247,42 @@ def test_asynchronous_sessions_compact_as_well(tmp_path: Path) -> None:
     assert asyncio.run(play()) == ["Summary."]
 
 
-def test_without_a_limit_and_a_known_window_nothing_is_done() -> None:
-    class Facts:
-        window = 0
+def _facts(reported: int | None, *entries: Any, window: int = 0, provider: str = "ollama") -> Any:
+    """Return the facts of a turn whose last answer's service reported so many input tokens."""
+    usage = None if reported is None else il.types.Usage(input_tokens=reported, output_tokens=10)
+    known = il.types.MessageMetadata(provider=provider, model=f"{provider}:m", usage=usage)
+    messages = [il.user("Hi"), attrs.evolve(il.assistant("Hello"), metadata=known), il.user("word " * 40)]
 
-    assert Compaction().over(Facts()) == 0  # type: ignore[arg-type]
+    class Facts:
+        model = "ollama:m"
+
+        def context(self) -> list[il.Message]:
+            return messages
+
+        def estimate(self, *_: Any) -> int:
+            return 30
+
+    found: Any = Facts()
+    found.window, found.entries, found.messages = window, entries, messages
+    return found
+
+
+def test_without_a_known_window_a_default_is_taken_and_named(caplog: pytest.LogCaptureFixture) -> None:
+    compaction = Compaction()
+    assert compaction.over(_facts(None)) == 0
+    assert compaction.over(_facts(200_000)) == 200_010 + 54 - 25_600
+    assert [record.message for record in caplog.records] == [
+        "the context window of ollama:m is unknown; it is taken as 32000: pass limit= if it is another"
+    ]
+
+
+def test_the_tokens_that_a_service_reported_count() -> None:
+    compaction = Compaction(limit=1_000)
+    assert compaction.over(_facts(2_000, window=9)) == 1_064  # the answer's, and the question after it
+    assert compaction.over(_facts(2_000, provider="openai")) == 0  # another service counted
+    assert compaction.over(_facts(None)) == 0
+    later = attrs.make_class("Entry", {"after": attrs.field()})("7ZZZZZZZZZZZZZZZZZZZZZZZZZ")
+    assert compaction.over(_facts(2_000, later)) == 0  # the context was made smaller since
 
 
 class Thinking:

@@ -415,11 +415,37 @@ class CompactionPolicy(Protocol):
         """
 
 
+UNKNOWN_WINDOW = 32_000
+"""Tokens that a model's context window is taken for if it is unknown; the log says so once."""
+
+
+def reported_tokens(messages: Sequence[Message], entries: Sequence[SessionEntry], model: str) -> int | None:
+    """Return the size of a context by the tokens that a service reported for its last answer; None without a report.
+
+    The messages after that answer are estimated. An answer of another provider, or from before a compaction, counts
+    another context.
+    """
+    for at in range(len(messages) - 1, -1, -1):
+        message = messages[at]
+        known = message.metadata
+        if message.role is not Role.ASSISTANT or known.status is not MessageStatus.COMPLETE or known.usage is None:
+            continue
+        given, made = known.usage.input_tokens, known.usage.output_tokens
+        changed = any(entry.after is not None and entry.after >= message.id for entry in entries)
+        if given is None or made is None or changed or known.provider != model.partition(":")[0]:
+            return None
+        return given + made + sum(map(weight, messages[at + 1 :]))
+    return None
+
+
 class Compaction:
     """Keeps a session's context under a limit; pass it to a session as its compactor.
 
+    The size is the number of tokens that the service reported for the last answer, or the provider's estimate if that
+    is larger, for example after long tool results.
+
     Args:
-        limit: tokens; None: a share of the model's context window, or no limit if the window is unknown.
+        limit: tokens; None: a share of the model's context window, or of 32,000 tokens if the window is unknown.
         share: part of the window for input; the rest is for the answer and for the estimate's error.
         policies: tried in order until the context is under the limit.
         tools: the tools that are sent with the messages, for the estimate.
@@ -439,6 +465,7 @@ class Compaction:
         self._share = share
         self._policies = (ToolPruning(), Summary()) if policies is None else tuple(policies)
         self._tools = tools
+        self._unknown: set[str] = set()  # models whose window is unknown, and that the log has named
 
     def compact(self, steps: SessionSteps) -> None:
         """Make the context smaller if it is over the limit; a failed summary is logged and the turn continues."""
@@ -465,12 +492,19 @@ class Compaction:
             _given_up(steps, error)
 
     def over(self, facts: SessionFacts) -> int:
-        """Return by how many tokens the context is over the limit, by the provider's estimate; 0 when it fits."""
-        limit = self._tokens(facts)
-        return max(facts.estimate(facts.context(), self._tools) - limit, 0) if limit else 0
+        """Return by how many tokens the context is over the limit; 0 when it fits."""
+        context = facts.context()
+        reported = reported_tokens(context, facts.entries, facts.model) or 0
+        return max(reported - self._tokens(facts), facts.estimate(context, self._tools) - self._tokens(facts), 0)
 
     def _tokens(self, facts: SessionFacts) -> int:
-        return int(facts.window * self._share) if self._limit is None else self._limit
+        if self._limit is not None:
+            return self._limit
+        if not facts.window and facts.model not in self._unknown:
+            self._unknown.add(facts.model)
+            how = "pass limit= if it is another"
+            _log.warning("the context window of %s is unknown; it is taken as %d: %s", facts.model, UNKNOWN_WINDOW, how)
+        return int((facts.window or UNKNOWN_WINDOW) * self._share)
 
     def _course(self, facts: SessionFacts) -> Generator[Sequence[Message], Message, None]:
         for policy in self._policies:
