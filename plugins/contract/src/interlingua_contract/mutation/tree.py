@@ -12,7 +12,7 @@ import attrs
 
 from interlingua.errors import InterlinguaError
 from interlingua.plugins import FrozenDict, freeze_object
-from interlingua_contract.json_paths import Path
+from interlingua_contract.json_paths import MARK, Path
 
 Place = tuple[str, ...]
 """A path without indexes: an element of a list is `*`, or `*[kind]` with its type, its role or its class."""
@@ -76,10 +76,15 @@ def _general(place: Place, step: str | int, child: Any) -> str:
 
 def kind_of(value: Any) -> str:
     """Return the word by which elements of a list differ: type or role, of a class its own name; else ""."""
+    found = _kind_of(value)
+    return "" if MARK.search(found) else found  # of a string that a rule made up
+
+
+def _kind_of(value: Any) -> str:
     if isinstance(value, Mapping):
         return next((word for name in ("type", "role") if isinstance(word := value.get(name), str)), "")
     if hasattr(value, "_fields") and hasattr(value, "event"):
-        return value.event or kind_of(value.data)
+        return value.event or _kind_of(value.data)
     if attrs.has(type(value)):
         word = getattr(value, "type", None) or getattr(value, "role", None)
         return str(word) if isinstance(word, str) else ""
