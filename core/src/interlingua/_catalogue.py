@@ -198,6 +198,32 @@ def load_catalogue(text: str | bytes) -> tuple[ModelInfo, ...]:
     return tuple(_read_model(row, shared, f"/models/{place}") for place, row in enumerate(file["models"]))
 
 
+def load_prices(text: str | bytes) -> dict[str, tuple[ModelInfo, ...]]:
+    """Read a file of the user's prices: models by provider key, each as in a models.json.
+
+    Args:
+        text: an object with `pricing_version`, the source and date of the prices, and `providers`, an object of arrays.
+
+    Raises:
+        DecodeError: as `load_catalogue`; the prices are read at once.
+    """
+    try:
+        file = loads_lossy(text)
+    except ValueError as error:
+        raise DecodeError(f"prices are not JSON: {error}") from error
+    if not isinstance(file, dict) or not isinstance(file.get("providers"), dict) or not file.get("pricing_version"):
+        raise DecodeError("prices are an object with `pricing_version` and `providers`", path="/providers")
+    shared, found = {"pricing_version": file["pricing_version"]}, {}
+    for key, rows in file["providers"].items():
+        where = f"/providers/{key}"
+        if not isinstance(rows, list):
+            raise DecodeError("models are an array", path=where)
+        found[key] = tuple(_read_model(row, shared, f"{where}/{place}") for place, row in enumerate(rows))
+        for model in found[key]:
+            tuple(model.prices)
+    return found
+
+
 def _read_model(row: Any, shared: dict[str, Any], path: str) -> ModelInfo:
     fields = shared | _make(dict[str, Any], row, path)
     prices = fields.get("prices", [])

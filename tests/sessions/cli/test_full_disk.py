@@ -142,7 +142,7 @@ def test_c_without_an_answered_conversation_says_so(run: Run, server: LocalServe
     assert run("send", "here:refused", "first").exit_code == 1
     result = run("send", "-c", "second")
     assert result.exit_code == 2
-    assert "no conversation has an answer yet: --cid continues one without an answer" in result.stderr
+    assert "no answer is stored yet (--cid continues one without an answer)" in result.stderr
 
 
 def test_session_send_keeps_the_url(run: Run, server: LocalServer) -> None:

@@ -103,6 +103,7 @@ class Provider:
         self.cost_of: Callable[..., Any] = getattr(hook, "cost_of", lambda **_: None)
         self._targets: dict[tuple[str, ModelCapabilities, bool], ProjectionTarget] = {}
         self._catalogue: tuple[ModelInfo, ...] | None = None
+        self.prices: tuple[ModelInfo, ...] = ()  # the user's
 
     def __repr__(self) -> str:
         return f"<Provider {self.key!r} from {self.distribution.name} {self.distribution.version}>"
@@ -122,15 +123,21 @@ class Provider:
         return found
 
     def models(self) -> tuple[ModelInfo, ...]:
-        """Return the catalogue; it is read once."""
+        """Return the catalogue, read once, and the further models that the user has priced."""
         if self._catalogue is None:
-            self._catalogue = tuple(self.call_hook("models", optional=True) or ())
+            shipped = tuple(self.call_hook("models", optional=True) or ())
+            listed = {info.id for info in shipped}
+            self._catalogue = (*shipped, *(info for info in self.prices if info.id not in listed))
         return self._catalogue
 
     def model(self, name: str) -> ModelInfo | None:
-        """Return the catalogue entry of a model by any of its names, or None."""
+        """Return the catalogue entry of a model by any of its names, with the user's prices if there are any."""
         found: ModelInfo | None = self.call_hook("model_info", optional=True, model=name)
-        return found or find_model(self.models(), name)
+        found = found or find_model(self.models(), name)
+        own = find_model(self.prices, name) or (found and find_model(self.prices, found.id))
+        if found is None or own is None or not own.prices:
+            return found
+        return attrs.evolve(found, prices=own.prices, pricing_version=own.pricing_version)
 
     def connection(self, settings: ConnectionSettings) -> Connection:
         """Return how to reach the service; log a warning about options that the plugin did not read."""

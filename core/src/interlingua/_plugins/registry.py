@@ -9,13 +9,14 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
+from pathlib import Path
 from threading import RLock
 from typing import Any
 
 import attrs
 import pluggy
 
-from interlingua._catalogue import ModelInfo
+from interlingua._catalogue import ModelInfo, load_prices
 from interlingua._ids import ModelId, parse_model_id
 from interlingua._json import EMPTY
 from interlingua._plugins.contract import adapt, check_contract
@@ -169,6 +170,8 @@ class Registry:
         providers: provider plugins, key -> object.
         entry_points: replaces the entry points of the installed distributions, for tests.
         aliases: user aliases, name -> canonical model id.
+        prices: file of the user's prices, which replace those of the catalogues; None for the file that the
+            environment variable INTERLINGUA_PRICES is set to.
     """
 
     def __init__(
@@ -179,6 +182,7 @@ class Registry:
         providers: Mapping[str, Any] | None = None,
         entry_points: EntryPoints | None = None,
         aliases: Mapping[str, str] | None = None,
+        prices: str | os.PathLike[str] | None = None,
     ) -> None:
         self._lock = RLock()
         self._installed = None if entry_points is None else list(entry_points)
@@ -187,6 +191,7 @@ class Registry:
         self._aliases = dict(aliases or {})
         self._found: dict[str, ProviderEntry] | None = None
         self._loaded: dict[str, Provider] = {}
+        self._prices = prices or os.environ.get("INTERLINGUA_PRICES")
         self.broken: dict[str, PluginError] = {}
         self.plugins: list[Any] = []
         self.observes = False  # whether a plugin implements `observe`
@@ -298,6 +303,16 @@ class Registry:
             raise CallerError(f"several installed providers have a model {model!r}: write one of {names}")
         return ModelId(found[0], listed[found[0]].id) if found else parse_model_id(model)
 
+    @cached_property
+    def prices(self) -> Mapping[str, tuple[ModelInfo, ...]]:
+        """The user's prices by provider key; raises a CallerError if there is no such file, or as `load_prices`."""
+        if not self._prices:
+            return {}
+        try:
+            return load_prices(Path(self._prices).read_bytes())
+        except OSError as error:
+            raise CallerError(f"cannot read the prices in {self._prices}: {error.strerror}") from error
+
     # -- plugins ------------------------------------------------------------------------------------------------
 
     def load_plugin(self, name: str) -> None:
@@ -405,4 +420,6 @@ class Registry:
         # one caller for each plugin that changes requests, in pluggy's order, so that it sees the result so far
         others = [manager.get_plugins() - {one} for one in reversed(answers["prepare_request"])]
         prepare = [manager.subset_hook_caller("prepare_request", without) for without in others]
-        return Provider(key, manager.hook, found.distribution, prepare=prepare)
+        provider = Provider(key, manager.hook, found.distribution, prepare=prepare)
+        provider.prices = self.prices.get(key, ())
+        return provider

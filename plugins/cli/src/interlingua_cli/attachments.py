@@ -56,7 +56,7 @@ def describe_missing(place: str) -> str:
     return f"{place} is not a file" if Path(place).exists() else f"no such file: {place}"
 
 
-def _read(place: str) -> bytes:
+def read_place(place: str) -> bytes:
     """Return the bytes of a path, an http(s) URL, or standard input.
 
     Raises:
@@ -104,7 +104,7 @@ def attach(place: str) -> ContentBlock:
         APIConnectionError: the URL cannot be fetched.
         OSError: the file cannot be read.
     """
-    data = _read(place)
+    data = read_place(place)
     found = media_type_of(data) or ""
     kind = found.partition("/")[0]
     if kind in _FACTORIES:
@@ -127,7 +127,7 @@ def attach_as(place: str, media_type: str) -> ContentBlock:
     factory = _FACTORIES.get(kind, document_block if kind in ("application", "text") else None)
     if factory is None or "/" not in media_type:
         raise click.BadParameter(f"{media_type!r} is not a media type of a message: pass one such as image/png")
-    block: Any = factory(place if _is_address(place) and kind != "audio" else _read(place))
+    block: Any = factory(place if _is_address(place) and kind != "audio" else read_place(place))
     return attrs.evolve(block, media_type=media_type)  # type: ignore[no-any-return]
 
 
@@ -149,7 +149,7 @@ def read_fragment_text(place: str) -> str:
     """Return the text of a fragment alone; as `read_fragment`."""
     if not is_place(place):
         return require_fragment(place, os.environ)
-    return _decode(place, _read(place), "not UTF-8 text; -a attaches images, audio and documents")
+    return _decode(place, read_place(place), "not UTF-8 text; -a attaches images, audio and documents")
 
 
 def _text_block(place: str, data: bytes, otherwise: str) -> TextBlock:

@@ -14,6 +14,7 @@ import attrs
 from interlingua.errors import CallerError, DecodeError
 
 VARIABLE = "INTERLINGUA_CONFIG"
+PRICES = "INTERLINGUA_PRICES"
 _VALUES: dict[str, type] = {"default_model": str, "log": bool}
 _SETTINGS: dict[str, type] = {"api_key_env": str, "base_url": str, "api": str, "options": dict}
 
@@ -47,6 +48,12 @@ def config_path(environ: Mapping[str, str]) -> Path:
         return Path(named).expanduser()
     folder = environ.get("XDG_CONFIG_HOME")
     return (Path(folder) if folder else Path("~/.config").expanduser()) / "interlingua" / "config.toml"
+
+
+def prices_path(environ: Mapping[str, str]) -> Path:
+    """Return the file of the user's prices: the variable's value, else `prices.json` beside the configuration."""
+    named = environ.get(PRICES)
+    return Path(named).expanduser() if named else config_path(environ).with_name("prices.json")
 
 
 def read_config(environ: Mapping[str, str]) -> Config:

@@ -51,8 +51,12 @@ class CommandContext:
     def registry(self) -> Registry:
         """The installed providers, with the user's presets, aliases and plugins."""
         from interlingua.plugins import Registry  # noqa: PLC0415  slow to import; help does not need it
+        from interlingua_cli.config import prices_path  # noqa: PLC0415  slow to import; help does not need it
 
-        registry = Registry(presets=self.config.presets, aliases=self.config.aliases)
+        file = prices_path(self.environ)
+        registry = Registry(
+            presets=self.config.presets, aliases=self.config.aliases, prices=file if file.exists() else None
+        )
         for name in self.plugins:
             registry.load_plugin(name)
         return registry

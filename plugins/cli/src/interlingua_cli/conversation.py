@@ -322,7 +322,9 @@ def conversation_id(context: CommandContext, named: str | None, *, last: bool) -
         raise click.UsageError(NO_STORE)
     found = named or log.newest()
     if found is None:
-        raise click.UsageError("no conversation has an answer yet: --cid continues one without an answer")
+        raise click.UsageError(
+            "there is no conversation to continue: no answer is stored yet (--cid continues one without an answer)"
+        )
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, time
 from difflib import get_close_matches
@@ -10,22 +11,25 @@ from typing import Any
 import attrs
 import click
 
-from interlingua._catalogue import ModelInfo
+from interlingua._catalogue import ModelInfo, load_prices
+from interlingua._json import loads
 from interlingua._plugins.registry import ProviderEntry
 from interlingua._pricing import cost_of
 from interlingua.errors import InterlinguaError
 from interlingua.types import Usage
 from interlingua_cli.completion import complete_models_words
-from interlingua_cli.config import write_value
+from interlingua_cli.config import prices_path, write_value
 from interlingua_cli.context import MODEL, CommandContext, key_state, plugin_option
-from interlingua_cli.input import url_option
+from interlingua_cli.input import url_option, write_file
 from interlingua_cli.output import json_option, mask_credentials, print_facts, print_json, print_table
 
 _MODEL_COLUMNS = ("model", "context", "output", "$ in", "$ out", "aliases")
 
 
 @click.command("models")
-@click.argument("words", nargs=-1, metavar="[PROVIDER | default [MODEL]]", shell_complete=complete_models_words)
+@click.argument(
+    "words", nargs=-1, metavar="[PROVIDER | default [MODEL] | update SOURCE]", shell_complete=complete_models_words
+)
 @click.option("--live", is_flag=True, help="Ask the service which models it has; needs PROVIDER.")
 @url_option
 @json_option
@@ -34,8 +38,12 @@ _MODEL_COLUMNS = ("model", "context", "output", "$ in", "$ out", "aliases")
 def models(context: CommandContext, words: tuple[str, ...], live: bool, url: str | None, as_json: bool) -> None:
     """List the models in the catalogues, or in one provider's.
 
-    `interlingua models default` prints the default model; with MODEL, it sets it.
+    `interlingua models default` prints the default model; with MODEL, it sets it. `interlingua models update SOURCE`
+    adds the prices in a file or at a URL to yours, which replace those of the catalogues.
     """
+    if words[:1] == ("update",):
+        _update_prices(context, words[1:])
+        return
     if words[:1] == ("default",):
         _default_model(context, words[1:], as_json=as_json)
         return
@@ -50,7 +58,7 @@ def models(context: CommandContext, words: tuple[str, ...], live: bool, url: str
     registry = context.registry
     providers = [registry.provider(provider)] if provider else registry.providers()
     now = datetime.now(UTC)
-    rows = [_model_row(each.key, info, now) for each in providers for info in each.models()]
+    rows = [_model_row(each.key, each.model(info.id) or info, now) for each in providers for info in each.models()]
     if as_json:
         print_json(rows)
         return
@@ -76,6 +84,31 @@ def _default_model(context: CommandContext, names: tuple[str, ...], *, as_json: 
     context.registry.provider(context.registry.resolve(names[0]).provider)
     path = write_value(context.environ, "default_model", value=names[0])
     click.echo(f"the default is now {names[0]} ({path})", err=True)
+
+
+def _update_prices(context: CommandContext, sources: tuple[str, ...]) -> None:
+    """Check the prices at a place and add them to the user's; of a model in both, the new ones count."""
+    from interlingua_cli.attachments import read_place  # noqa: PLC0415  other listings read nothing
+
+    if len(sources) != 1:
+        raise click.UsageError("expected one SOURCE, a file or a URL")
+    data = read_place(sources[0])
+    found = load_prices(data)
+    path = prices_path(context.environ)
+    old: dict[str, Any] = loads(path.read_bytes()) if path.exists() else {}
+    new = loads(data)
+    merged: dict[str, list[Any]] = {key: list(rows) for key, rows in old.get("providers", {}).items()}
+    for key, rows in new["providers"].items():
+        names = {row["id"] for row in rows}
+        kept = [row for row in merged.get(key, ()) if row["id"] not in names]
+        merged[key] = kept + [{"pricing_version": new["pricing_version"], **row} for row in rows]
+    text = json.dumps({"pricing_version": new["pricing_version"], "providers": merged}, ensure_ascii=False, indent=1)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_file(path.resolve(), f"{text}\n")
+    count = sum(map(len, found.values()))
+    click.echo(f"{count:,} models of {', '.join(found)} have prices of {new['pricing_version']} ({path})", err=True)
+    if unknown := sorted(found.keys() - context.registry.found().keys()):
+        click.echo(f"warning: not installed: {', '.join(unknown)}", err=True)
 
 
 def _list_live(context: CommandContext, provider: str | None, url: str | None, as_json: bool) -> None:
