@@ -1,6 +1,6 @@
 """Failures that a service reports inside an answer with status 200: an error on every wire, with the text kept.
 
-The shapes are those of each service's SDK types and of recordings: an error object beside or inside the choices, an
+The shapes are in the types of each service's SDK and in recordings: an error object beside or inside the choices, an
 error event, a status of the answer, and a finish reason.
 """
 
@@ -65,9 +65,9 @@ STREAMS: list[tuple[str, str, list[dict[str, Any]], type[InterlinguaError]]] = [
     ),
     ("google", "generate", [PART, GOOGLE_ERROR], OverloadedError),
     ("vertex", "generate", [PART, GOOGLE_ERROR], OverloadedError),
-    ("cohere", "chat",
+    ("cohere", "chat-v2",
      [*COHERE, {"type": "message-end", "delta": {"finish_reason": "ERROR", "error": "upstream failed"}}], ServerError),
-    ("ollama", "native", [{"message": {"role": "assistant", "content": "Half"}, "done": False},
+    ("ollama", "chat-native", [{"message": {"role": "assistant", "content": "Half"}, "done": False},
                           {"error": "upstream failed"}], ServerError),
 ]  # fmt: skip
 
@@ -86,7 +86,7 @@ ANSWERS: list[tuple[str, str, dict[str, Any], type[InterlinguaError], str]] = [
      OverloadedError, ""),
     ("google", "generate", GOOGLE_ERROR, OverloadedError, ""),
     ("google", "generate", {"promptFeedback": {"blockReason": "SAFETY"}}, ContentRefusedError, ""),
-    ("ollama", "native", {"error": "upstream failed"}, ServerError, ""),
+    ("ollama", "chat-native", {"error": "upstream failed"}, ServerError, ""),
 ]  # fmt: skip
 
 
@@ -141,7 +141,7 @@ def test_a_failure_within_a_whole_answer_is_an_error(
         ("openai", "responses", {**RESPONSE, "status": "incomplete", "error": None,
                                  "incomplete_details": {"reason": "max_output_tokens"}}),
         ("google", "generate", {"candidates": [{**PART["candidates"][0], "finishReason": "MAX_TOKENS"}]}),
-        ("cohere", "chat", {"message": {"role": "assistant", "content": [{"type": "text", "text": "Half"}]},
+        ("cohere", "chat-v2", {"message": {"role": "assistant", "content": [{"type": "text", "text": "Half"}]},
                             "finish_reason": "MAX_TOKENS"}),
     ],
     ids=["responses", "google", "cohere"],

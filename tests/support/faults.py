@@ -63,7 +63,7 @@ def failing(status: str, *headers: str) -> list[Step]:
 
 
 def bomb() -> list[Step]:
-    """1.5 MB that hold 1.5 GB: after a full flush, each megabyte of zeros is written as the one before."""
+    """1.5 MB that hold 1.5 GB: after a full flush, each megabyte of zeros is written like the last."""
     made = zlib.compressobj(9, wbits=zlib.MAX_WBITS | 16)
     zeros = b"a" * (1024 * 1024)
     start, again = (made.compress(zeros) + made.flush(zlib.Z_FULL_FLUSH) for _ in range(2))

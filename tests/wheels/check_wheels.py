@@ -37,6 +37,7 @@ RULES = (
     "c00 or c07 or c18 or c40 or c42 or c45 or c46 or c48 or c49 or c50"  # of each kind some; all of them: tests/cli
 )
 
+ANSWERED = Path(__file__).with_name("answered.py")
 LOADED = """
 import importlib.metadata, json
 from interlingua._plugins.registry import Registry
@@ -122,6 +123,11 @@ def test_a_plugin_installs_alone_with_core(folder: Path, wheels: dict[str, Path]
     assert set(found["providers"].values()) <= ours - {"interlingua"}
     assert [*found["declare"], *found["missing"]] == list(found["providers"])
     assert all("pip install interlingua-" in text for text in found["missing"].values()), found["missing"]
+    if not found[
+        "missing"
+    ]:  # with an observer, an answer that calls a tool is returned: nothing undeclared is imported
+        answered = clean.asked(ANSWERED.read_text(encoding="utf-8"))
+        assert answered == {key: [["add"], ["request.sent", "answer.received"]] for key in found["providers"]}
     for group in GROUPS:
         assert about.get("entry-points", {}).get(group, {}).keys() <= found["providers"].keys()
     assert about.get("entry-points", {}).get("interlingua.plugins", {}).keys() <= found["plugins"].keys()

@@ -96,7 +96,7 @@ UNKNOWN_FIELDS = "_unknown_fields"
 NEWER_WORDS = "_newer_words"
 """The key in `MessageMetadata.extra` of words that no enum here has, by their field: `{"routing.mode": "auction"}`.
 
-The value is `other` then; as long as it is, the word is written back.
+The value is `other` then, and the word is written back unless the value changes.
 """
 
 WORDS: dict[str, type[StrEnum]] = {"stop_reason": StopReason, "provenance": Provenance, "routing.mode": RoutingMode}
