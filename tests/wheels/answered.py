@@ -71,7 +71,7 @@ class Memory:
 
 
 class Observer:
-    """Keeps the events that a plugin is told of."""
+    """Keeps the events that plugins receive."""
 
     def __init__(self) -> None:
         self.seen: list[str] = []
