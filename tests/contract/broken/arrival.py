@@ -120,7 +120,7 @@ def _torn_frames(inner: Any, **_: Any) -> Any:
     return attrs.evolve(made, framing=Torn)
 
 
-# -- words of the wire within texts ----------------------------------------------------------------------------------
+# -- strings that look like the wire ----------------------------------------------------------------------------------
 
 
 def _done_anywhere(chunk: Any) -> Iterator[Any]:

@@ -83,7 +83,7 @@ def _joined_pieces() -> Hooks:
 
 
 def _with_flag() -> Hooks:
-    """Skip the first text of a stream that begins while another is said to be open."""
+    """Skip the first text of a stream that begins while another counts as open."""
     state = {"open": False}
 
     def broken(inner: Any, **_: Any) -> Any:

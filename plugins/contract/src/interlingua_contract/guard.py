@@ -155,7 +155,7 @@ def restore_settings(before: dict[str, Any]) -> list[str]:
 
 @contextmanager
 def odd_settings() -> Iterator[None]:
-    """Give the settings values that nobody would set, so that setting them shows; restore them at the end."""
+    """Set unusual values, so that a hook which sets the usual ones is noticed; restore them at the end."""
     before = read_settings()
     random.seed("contract")
     decimal.getcontext().prec = 31

@@ -154,7 +154,7 @@ def _has_calls(exchange: RecordedExchange) -> bool:
 
 
 def _connections(subject: Subject) -> Iterator[HookCall]:
-    """Two users, each with a key, an address and an environment of their own."""
+    """Two users, each with its own key, address and environment."""
     variables = subject.connection.env_vars
     request = _written(subject, subject.aims[0], [user("q")])
     for who in ("one", "two"):
@@ -200,7 +200,7 @@ def _reach(subject: Subject, settings: ConnectionSettings, request: WireRequest 
 
 
 def _writings(subject: Subject, aim: Aim) -> Iterator[HookCall]:
-    """Conversations that have much in common, each with options of its own."""
+    """Conversations that have much in common, each with its own options."""
     tools = [READ] if aim.capabilities.supports_tools else []
     for name, history, offered, options in _conversations(aim, tools):
         where = f"to_wire, {aim.name}, {name}"

@@ -359,11 +359,11 @@ def _cause(error: Exception) -> tuple[type, tuple[str, ...]]:
 
 
 _SHORT = 12
-"""Characters of a text that is short enough for a person."""
+"""Characters of a string that a person can read at once."""
 
 
 def _candidates(value: Any) -> Iterator[Any]:
-    """Yield smaller values: without a message, a block, the second half of a text, or a tool."""
+    """Yield smaller values: without a message, a block, the second half of a string, or a tool."""
     if isinstance(value, tuple):
         for at, part in enumerate(value):
             yield from ((*value[:at], smaller, *value[at + 1 :]) for smaller in _candidates(part))

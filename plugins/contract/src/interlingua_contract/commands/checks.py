@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -53,7 +54,9 @@ _MOST_FINDINGS = 30
 )
 @click.option("--sample", type=click.IntRange(1), metavar="N", help="With --mutate: try only N of the changes.")
 @click.option("--minutes", type=click.FloatRange(0, min_open=True), help="With --mutate: stop after so many minutes.")
-@click.option("--jobs", type=click.IntRange(1), show_default="all cores", help="With --mutate: processes.")
+@click.option("--jobs", type=click.IntRange(1), show_default="all cores", help="Processes that run the rules.")
+@click.option("--watch", "watched", is_flag=True, help="Check again when a file changes, the quick rules first.")
+@click.option("--quick-first", is_flag=True, hidden=True)
 @click.option("--facts", is_flag=True, help="Print the rows of facts.toml as the plugin behaves, and check nothing.")
 @click.option(
     "--approve", is_flag=True, help="Write approved.jsonl beside the cassettes: the results of every hook, to be read."
@@ -64,7 +67,7 @@ _MOST_FINDINGS = 30
 def check(
     context: CommandContext, provider: str, cassettes: Path | None, numbers: tuple[str, ...], examples: int | None,
     seed: int, mutate: bool, sample: int | None, minutes: float | None, jobs: int | None, facts: bool,
-    approve: bool, as_json: bool,
+    approve: bool, as_json: bool, watched: bool, quick_first: bool,
 ) -> None:  # fmt: skip
     """Check a provider plugin against the contract, and show what it supports by evidence."""
     try:
@@ -84,8 +87,13 @@ def check(
         )
         _print_mutation(changed, sample, minutes, jobs, as_json=as_json)
         return
-    if sample or minutes or jobs:
-        raise click.UsageError("--sample, --minutes and --jobs need --mutate")
+    if sample or minutes:
+        raise click.UsageError("--sample and --minutes need --mutate")
+    if watched:
+        from interlingua_contract.commands.watch import watch  # noqa: PLC0415  only here
+
+        watch(provider, folder, [*(argument for argument in sys.argv[1:] if argument != "--watch"), "--quick-first"])
+        return
     subject = Subject(provider, folder, registry=context.registry, examples=examples or 40, seed=seed)
     if facts:
         _print_facts(subject)
@@ -93,7 +101,8 @@ def check(
     if approve:
         _approve(subject)
         return
-    report = run(subject, rules, _print_result)
+    jobs = jobs or os.cpu_count() or 1
+    report = run(subject, rules, _print_result, jobs=jobs, quick_first=quick_first)
     if as_json:
         print_json(report.as_json())
     else:

@@ -1,4 +1,4 @@
-"""Rules on words of the wire within texts, on events that arrive as one, and on large conversations."""
+"""Rules on strings that look like the wire, on events that arrive as one, and on large conversations."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _CALLS = 120
 
 @rule(
     "C101",
-    "Words of the wire within a text are text: `[DONE]`, `error`, `null`, line separators, JSON.",
+    "Words of the wire in an answer's content are content: `[DONE]`, `error`, `null`, line separators, JSON.",
     source="format.md, Streaming; hook stream_response",
-    fix="""Parse each event and look at its fields; never search for words in its bytes, and do not unescape a string
+    fix="""Parse each event and read its fields; never search for words in its bytes, and do not unescape a string
     that the JSON parser returned. Split lines at line feeds only: `str.splitlines` splits at U+2028 and others.""",
 )
 def words_of_the_wire_are_text(subject: Subject) -> Iterator[RuleFinding]:
-    """Such words appended to the texts of recorded answers, whole and streamed."""
+    """Such words appended to the strings of recorded answers, whole and streamed."""
     found = False
     forms: dict[tuple[Any, ...], int] = {}
     for exchange in subject.exchanges:
@@ -51,7 +51,7 @@ def words_of_the_wire_are_text(subject: Subject) -> Iterator[RuleFinding]:
 
 
 def _read_with(subject: Subject, exchange: RecordedExchange, words: str) -> str:
-    """Return the text of an answer as it is read with words behind each of its texts."""
+    """Return the text of an answer as it is read with words appended to each of its strings."""
     plain = read_answer(subject, exchange).text
 
     def change(data: Any) -> Any:
@@ -136,7 +136,7 @@ def _facts(message: Message | None) -> Any:
 
 @rule(
     "C103",
-    "A large conversation arrives whole: over a hundred calls with ids of their own, and deeply nested arguments.",
+    "A large conversation arrives whole: over a hundred calls with different ids, and deeply nested arguments.",
     source="format.md, Identity; hook to_wire",
     fix="""Do not limit what you write: no fixed depth, no ids that repeat after a while, no cut of long values. Core
     checks the limits that `capabilities` declares.""",

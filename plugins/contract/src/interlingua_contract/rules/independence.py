@@ -23,10 +23,10 @@ _MOST = 5
     source="hooks to_wire, stream_response and connection",
     fix="""Keep nothing in the plugin or in a module that one call leaves for another: no buffer of a stream, no last
     error, no state of thinking, no key or address of a user, no counter. If results are kept for speed, their key
-    needs everything that they depend on, and what is returned must be a new object that nobody changes later.""",
+    needs everything that they depend on, and what is returned must be a new object that does not change later.""",
 )
 def results_depend_on_arguments_alone(subject: Subject) -> Iterator[RuleFinding]:
-    """Calls of every hook for two users in four orders; their results, looked at again at the end."""
+    """Calls of every hook for two users in four orders; their results, compared again at the end."""
     calls = hook_calls(subject)
     expected: dict[str, str] = {}
     returned: list[tuple[str, str, object]] = []
@@ -53,7 +53,7 @@ def results_depend_on_arguments_alone(subject: Subject) -> Iterator[RuleFinding]
 
 
 def _unlike(calls: Sequence[HookCall], results: dict[str, str]) -> Iterator[RuleFinding]:
-    """Compare calls that ask for different things: equal results are those of whoever came first."""
+    """Compare calls that ask for different things: an equal result was kept from the first call."""
     seen: dict[tuple[str, str], str] = {}
     alike: dict[str, str] = {}
     for one in calls:
@@ -64,7 +64,7 @@ def _unlike(calls: Sequence[HookCall], results: dict[str, str]) -> Iterator[Rule
             continue
         other = seen.setdefault((one.apart, result), one.name)
         if other != one.name:
-            yield RuleFinding(f"the result is that of another call, {other}: {result[:120]}", one.name)
+            yield RuleFinding(f"another call has the same result, {other}: {result[:120]}", one.name)
 
 
 def _finding(name: str, why: str, expected: str, got: str) -> RuleFinding:
@@ -118,9 +118,8 @@ def threads_do_not_meet(subject: Subject) -> Iterator[RuleFinding]:
     "C100",
     "No hook changes settings of the process: the environment, the locale, the time zone, chance, limits, warnings.",
     source="hooks to_wire and connection",
-    fix="""Leave process-wide settings as they are; other code of the application depends on them. Use a
-    `random.Random` or a `decimal.Context` of your own, parse dates with `email.utils`, and pass limits as
-    arguments.""",
+    fix="""Do not change process-wide settings: other code of the application depends on them. Make a separate
+    `random.Random` or `decimal.Context`, parse dates with `email.utils`, and pass limits as arguments.""",
 )
 def settings_are_left_alone(subject: Subject) -> Iterator[RuleFinding]:
     """The settings of the process before and after each call of every hook; changed ones are restored."""
