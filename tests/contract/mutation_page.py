@@ -40,7 +40,7 @@ Approved results (rules C94 to C99) notice most of the changes, because they com
 change that survives is in a value that only conversations drawn by another rule have.
 """
 
-_UNSEEN = "No fixed scene has such a value there; the rule that met it compares other parts."
+_UNSEEN = "No fixed scene has this value; the rule that met it compares other parts."
 REASONS: tuple[tuple[str, str], ...] = (
     (
         "stream_response /*[tool_use_end]",
