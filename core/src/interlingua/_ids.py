@@ -6,6 +6,7 @@ import os
 import time
 from threading import Lock
 from typing import NamedTuple
+from urllib.parse import quote
 
 from interlingua.errors import CallerError
 
@@ -103,11 +104,28 @@ def parse_model_id(text: str) -> ModelId:
     """Split `<provider>:<model_name>` at its first colon.
 
     Raises:
-        CallerError: there is no provider key, or nothing behind it.
+        CallerError: there is no provider key, or nothing behind it, or a character that cannot be printed.
     """
     provider, colon, name = text.partition(":")
     if not (provider and colon):
         raise CallerError(f"model id {text!r} has no provider; write <provider>:<model>, or configure an alias")
     if not name:
         raise CallerError(f"model id {text!r} names no model; write {provider}:<model>")
+    if not text.isprintable():
+        raise CallerError(f"model id {text!a} has a control character, or one that does not show")
     return ModelId(provider, name)
+
+
+def quote_model(name: str, safe: str = "") -> str:
+    """Return a model's name for the path of a URL, percent-encoded.
+
+    Args:
+        name: the name.
+        safe: characters that stay as they are, besides letters, digits and `_.-~`.
+
+    Raises:
+        CallerError: a segment of the name is `.` or `..`, which leads to another path.
+    """
+    if {".", ".."}.intersection(name.split("/")):
+        raise CallerError(f"model name {name!a} has a segment '.' or '..'")
+    return quote(name, safe=safe)

@@ -11,6 +11,7 @@ from interlingua._lazy import lazy_names as lazy_names
 _NAMES = {
     "_catalogue": "ModelInfo find_model load_catalogue",
     "_http.io": "run_without_waiting",
+    "_ids": "quote_model",
     "_json": "EMPTY FrozenDict dumps dumps_trimmed freeze_object loads loads_lossy repair_surrogates thaw",
     "_lazy": "lazy_names",
     "_plugins.connection": (
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
         ModelInfo as ModelInfo, find_model as find_model, load_catalogue as load_catalogue
     )
     from interlingua._http.io import run_without_waiting as run_without_waiting
+    from interlingua._ids import quote_model as quote_model
     from interlingua._json import (
         EMPTY as EMPTY, FrozenDict as FrozenDict, dumps as dumps, dumps_trimmed as dumps_trimmed,
         freeze_object as freeze_object, loads as loads, loads_lossy as loads_lossy,

@@ -22,6 +22,7 @@ from interlingua.plugins import (
     WireRequest,
     bearer_auth,
     no_auth,
+    quote_model,
 )
 
 _Auth = Callable[[WireRequest], Mapping[str, str]]
@@ -110,7 +111,7 @@ def _url(base: str, claude: str, version: str, request: WireRequest) -> str:
         return base + request.path + query
     if request.api == RESPONSES or DEPLOYMENT not in request.echo:
         return base + request.path.replace("/openai/v1/", "/openai/") + query
-    deployment = quote(request.echo[DEPLOYMENT], safe="")
+    deployment = quote_model(request.echo[DEPLOYMENT])
     return f"{base}/openai/deployments/{deployment}/chat/completions{query}"
 
 

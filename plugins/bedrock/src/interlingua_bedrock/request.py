@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
-from urllib.parse import quote
 
 from interlingua.errors import CapabilityError
 from interlingua.plugins import (
@@ -17,6 +16,7 @@ from interlingua.plugins import (
     json_object,
     message_loss,
     option_loss,
+    quote_model,
     thaw,
 )
 from interlingua.types import (
@@ -108,7 +108,7 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
 
 def model_path(model: str, operation: str) -> str:
     """Return the path of an operation with a model; an ARN's colons and slashes are encoded."""
-    return f"/model/{quote(model, safe='')}/{operation}"
+    return f"/model/{quote_model(model)}/{operation}"
 
 
 # ---- tools (WIRE.md, Tools)

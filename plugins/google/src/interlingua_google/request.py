@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from interlingua.errors import CapabilityError
-from interlingua.plugins import Json, Loss, WireRequest, dumps, json_object, nearest_effort, option_loss
+from interlingua.plugins import Json, Loss, WireRequest, dumps, json_object, nearest_effort, option_loss, quote_model
 from interlingua.types import Message, RequestOptions, Role, ToolChoice, ToolDefinition, WireTool
 from interlingua_google.messages import MEDIA, MessageParts, encode_messages, join_results, to_wire_contents
 from interlingua_google.models import API, capabilities_of, facts_of, generation_of
@@ -99,7 +99,8 @@ def _remove_cached_fields(fields: dict[str, Json], losses: list[Loss]) -> None:
 
 def model_path(model: str) -> str:
     """Return the path of a model; a name with a slash (`tunedModels/…`, `endpoints/…`) is one already."""
-    return f"/{model.lstrip('/')}" if "/" in model else f"/models/{model}"
+    path = quote_model(model.lstrip("/"), safe="/")
+    return f"/{path}" if "/" in path else f"/models/{path}"
 
 
 def method_path(model: str, *, stream: bool) -> str:

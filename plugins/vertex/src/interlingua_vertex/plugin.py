@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import cache
 from itertools import chain
 from typing import Any
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 import attrs
 
@@ -23,6 +23,7 @@ from interlingua.plugins import (
     format_provider,
     hookimpl,
     loads,
+    quote_model,
 )
 from interlingua.types import Message, ModelCapabilities, RequestOptions, StreamEvent, ToolDefinition
 from interlingua_vertex.connection import GENERATE, MESSAGES, connection
@@ -188,7 +189,7 @@ def _to_prediction(made: WireRequest, options: RequestOptions) -> WireRequest:
         del fields["model"]
         body = dumps({"anthropic_version": version, **fields})
     headers = {name: value for name, value in made.headers.items() if name != "anthropic-version"}
-    path = f"/publishers/anthropic/models/{quote(options.model, safe='@')}:{method}"
+    path = f"/publishers/anthropic/models/{quote_model(options.model, safe='@')}:{method}"
     return attrs.evolve(made, path=path, body=body, headers=headers)
 
 
