@@ -15,6 +15,7 @@ import uvicorn
 
 from interlingua.plugins import Registry
 from interlingua_gateway import config_of, create_app
+from interlingua_gateway.server import LimitedHttpProtocol
 from tests.support.loopback import loopback, send_bytes
 from tests.support.waiting import until
 
@@ -98,7 +99,9 @@ def upstream() -> Iterator[Upstream]:
 @contextmanager
 def serving(app: Any) -> Iterator[str]:
     """Serve an application on a free loopback port; yield its address."""
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", ws="none", timeout_graceful_shutdown=5))
+    server = uvicorn.Server(
+        uvicorn.Config(app, port=0, log_level="error", ws="none", http=LimitedHttpProtocol, timeout_graceful_shutdown=5)
+    )
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     while not server.started:
@@ -130,7 +133,10 @@ def gateway(
         yield url
 
 
-def wait_for_metric(url: str, text: str) -> str:
+def wait_for_metric(url: str, text: str, key: str = "") -> str:
     """Return a gateway's metrics as soon as they contain a string; they are written after the answer is sent."""
-    found: str = until(lambda: metrics if text in (metrics := httpx.get(f"{url}/metrics").text) else None)
+    headers = {"x-api-key": key} if key else {}
+    found: str = until(
+        lambda: metrics if text in (metrics := httpx.get(f"{url}/metrics", headers=headers).text) else None
+    )
     return found

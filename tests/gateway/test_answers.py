@@ -121,7 +121,7 @@ def test_a_body_that_cannot_be_read_is_the_callers_error(upstream: Upstream, pat
 
 def test_a_body_larger_than_allowed_is_refused(upstream: Upstream) -> None:
     with gateway(upstream, body_limit=1_000) as url:
-        answer = httpx.post(f"{url}/v1/messages", content=b"x" * 2_000)
+        answer = httpx.post(f"{url}/v1/messages", content=b"x" * 2_000, headers={"content-type": "application/json"})
 
     assert (answer.status_code, upstream.requests) == (413, [])
 

@@ -155,7 +155,8 @@ def test_a_slow_reader_slows_the_service(upstream: Upstream) -> None:
             host, port = url.removeprefix("http://").split(":")
             caller.connect((host, int(port)))
             body = json.dumps(APIS[0].body).encode()
-            head = f"POST {APIS[0].path} HTTP/1.1\r\nhost: {host}\r\ncontent-length: {len(body)}\r\n\r\n"
+            head = f"POST {APIS[0].path} HTTP/1.1\r\nhost: {host}\r\n"
+            head += f"content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
             caller.sendall(head.encode() + body)
             seen = -1
             end = time.monotonic() + 20

@@ -109,13 +109,13 @@ def test_an_answer_is_kept_before_its_end_is_sent(
     upstream: Upstream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ask: Any
 ) -> None:
     """A caller may ask again at once, however long the database takes."""
-    keep_states = GatewayStore.keep_states
+    keep_state = GatewayStore.keep_state
 
     def keep_slowly(*arguments: Any) -> None:
         time.sleep(0.5)
-        keep_states(*arguments)
+        keep_state(*arguments)
 
-    monkeypatch.setattr(GatewayStore, "keep_states", keep_slowly)
+    monkeypatch.setattr(GatewayStore, "keep_state", keep_slowly)
     upstream.answers = [think]
     settings = {"anthropic": {"base_url": upstream.url, "api_key": "k"}}
     routes = [{"match": "*", "to": ["anthropic:claude-opus-4-5"], "retries": 0}]
@@ -154,8 +154,11 @@ def test_an_answer_whose_state_is_being_kept_is_whole_when_the_gateway_stops(
         config = config_of({"routes": ROUTES, "store": f"sqlite:///{tmp_path}/g.db"})
         settings = {"anthropic": {"base_url": upstream.url, "api_key": "k"}}
         app = create_app(config, settings=settings, environ={})
-        scope = {"type": "http", "method": "POST", "scheme": "http", "path": "/api/chat", "raw_path": b"/api/chat",
-                 "query_string": b"", "headers": [], "root_path": "", "client": None, "server": None}  # fmt: skip
+        scope = {
+            "type": "http", "method": "POST", "scheme": "http", "path": "/api/chat", "raw_path": b"/api/chat",
+            "query_string": b"", "headers": [(b"content-type", b"application/json")], "root_path": "", "client": None,
+            "server": None,
+        }  # fmt: skip
         answering = asyncio.create_task(app(scope, receive, send))
         await asyncio.wait_for(keeping.wait(), 30)
         answering.cancel()

@@ -67,7 +67,7 @@ def test_a_start_warns_of_models_that_will_not_answer(tmp_path: Path, monkeypatc
     file = tmp_path / "gateway.toml"
     to = ["anthropic:a", "llamacpp:b", "nobody:c", "openai:d", "{model}"]
     file.write_text(f'store = "sqlite:///{tmp_path}/g.db"\n[[routes]]\nmatch = "*"\nto = {json.dumps(to)}')
-    monkeypatch.setattr("uvicorn.run", lambda *_arguments, **_options: None)
+    monkeypatch.setattr("interlingua_gateway.server.serve", lambda *_arguments, **_options: None)
     monkeypatch.setenv("OPENAI_API_KEY", "a-key-of-ours")
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     result = CliRunner().invoke(cli, ["gateway", "--config", str(file)], obj=CommandContext())
@@ -81,6 +81,26 @@ def test_a_start_warns_of_models_that_will_not_answer(tmp_path: Path, monkeypatc
 
 RESPONSES = {"model": "m", "input": "Hi"}
 GENERATE = {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]}
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("target", ["llamacpp:up-1", "anthropic:claude-haiku-4-5"])
+@pytest.mark.parametrize(
+    "thread", [{"type": "create"}, {"type": "continue", "previous_message_id": "msg_1"}], ids=["create", "continue"]
+)
+def test_a_thread_of_messages_is_refused_so_that_callers_send_all(
+    upstream: Upstream, thread: dict[str, Any], target: str, stream: bool
+) -> None:
+    """Claude Code sends the whole conversation after this code of the Messages API."""
+    routes = [{"match": "*", "to": [target], "retries": 0}]
+    settings = {"anthropic": {"base_url": upstream.url, "api_key": "k"}, "llamacpp": {"base_url": f"{upstream.url}/v1"}}
+    with gateway(upstream, routes=routes, settings=settings) as url:
+        body = {**APIS[0].body, "stream": stream, "thread": thread}
+        answer = httpx.post(f"{url}/v1/messages", json=body, headers={"anthropic-version": "2023-06-01"})
+    assert answer.status_code == 400
+    assert answer.json()["error"]["type"] == "invalid_request_error"
+    assert answer.json()["error"]["details"] == {"error_code": "thread_unsupported_request"}
+    assert upstream.requests == []
 
 
 @pytest.mark.parametrize(

@@ -34,9 +34,9 @@ def _url(provider: str, model: str) -> httpx.URL:
     if provider == "azure":
         settings[provider]["api"] = "chat"  # whose older addresses contain the deployment
     transport = MemoryTransport(_refuse)
-    with Client(settings=settings, environ={"AWS_REGION": "us-east-1"}, transport=transport) as client:
-        with pytest.raises(ServerError):
-            client.send("Hi", model=f"{provider}:{model}")
+    client = Client(settings=settings, environ={"AWS_REGION": "us-east-1"}, transport=transport)
+    with client, pytest.raises(ServerError):
+        client.send("Hi", model=f"{provider}:{model}")
     return httpx.URL(transport.requests[0].url)  # as it is sent: with its dot segments resolved
 
 

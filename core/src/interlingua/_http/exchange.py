@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("interlingua")
 _T = TypeVar("_T")
+_LONG = 500  # messages; writing that many takes some 10 ms, which other tasks of an event loop would wait
 
 
 class _SignedExchange:
@@ -238,8 +239,11 @@ class Exchange(_SignedExchange):
         return delay
 
     async def _load(self, io: IO, function: Callable[..., _T], *arguments: Any) -> _T:
-        """Call a function that imports modules or reads a catalogue when a kind of request is sent first."""
-        if self._kind in self._state.answered:
+        """Call a function in a thread if it takes long: for long conversations, and for the first request of a kind.
+
+        The first one imports modules and reads a catalogue.
+        """
+        if self._kind in self._state.answered and len(self.request.messages) < _LONG:
             return function(*arguments)
         return await io.load(function, *arguments)
 

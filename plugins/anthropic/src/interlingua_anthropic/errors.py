@@ -26,6 +26,8 @@ from interlingua.plugins import WireResponse, dumps, error_class_for_status, err
 if TYPE_CHECKING:
     from interlingua_serving import ServeContext
 
+THREAD_REFUSED = "thread_unsupported_request"
+"""The code that makes callers send the whole conversation instead of a message thread (WIRE.md)."""
 _BY_TYPE: dict[str, type[ProviderError]] = {
     "invalid_request_error": BadRequestError,
     "authentication_error": AuthenticationError,
@@ -137,11 +139,14 @@ def to_wire_error(error: InterlinguaError, context: ServeContext) -> WireRespons
     return WireResponse(status=status, headers=headers, body=dumps(body))
 
 
-def error_detail(error: InterlinguaError) -> tuple[int, dict[str, str]]:
+def error_detail(error: InterlinguaError) -> tuple[int, dict[str, Any]]:
     """Return the status and the error object of a failure."""
     found = [(status, kind) for cls, status, kind in _WRITTEN if isinstance(error, cls)]
     status, kind = found[0] if found else (500, "api_error")
     message = "internal error" if isinstance(error, PluginError) else error.message
     if isinstance(error, ContextWindowExceededError) and _TOO_LONG_HERE not in message.lower():
         message = f"{_TOO_LONG_HERE}: {message}"
-    return status, {"type": kind, "message": message}
+    detail: dict[str, Any] = {"type": kind, "message": message}
+    if error.code == THREAD_REFUSED:
+        detail["details"] = {"error_code": error.code}
+    return status, detail

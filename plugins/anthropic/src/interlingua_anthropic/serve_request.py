@@ -30,6 +30,7 @@ from interlingua.types import (
     ToolUseBlock,
     WireTool,
 )
+from interlingua_anthropic.errors import THREAD_REFUSED
 from interlingua_anthropic.models import API
 from interlingua_serving import InboundRequest, ServeContext, State, restore_answer
 
@@ -54,6 +55,9 @@ def from_wire_request(request: WireRequest, context: ServeContext) -> InboundReq
     if not isinstance(body, dict):
         raise CallerError("the body is not a JSON object")
     model = _text(body, "model")
+    if body.get("thread") is not None:  # `continue` sends the new messages only; callers then send all without it
+        text = "message threads are not served here: send the whole conversation, without thread"
+        raise CallerError(text, code=THREAD_REFUSED)
     losses: list[Loss] = []
     reader = _MessagesReader(context, model, losses)
     private = reader.read_system(body.get("system"))

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import logging
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
-from fnmatch import fnmatchcase
 from typing import Any
 
 import attrs
@@ -15,21 +13,23 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from interlingua.errors import (
     AuthenticationError,
+    CapabilityError,
     InterlinguaError,
-    OverloadedError,
     PermissionDeniedError,
     QuotaExceededError,
     RateLimitError,
 )
-from interlingua.plugins import Loss
+from interlingua.plugins import Loss, ModelInfo
 from interlingua.types import Message
-from interlingua_gateway.store import GatewayStore, Key, ask_store
+from interlingua_gateway.models import ModelChoice
+from interlingua_gateway.spending import Spending, highest_use
+from interlingua_gateway.store import Balance, GatewayStore, Key, Use, ask_store
 
 NOBODY = "local"
 """The tenant of requests without a key."""
 _KEPT = 5.0  # seconds before a key is read from the store again
 _MODELS = 200  # most models with their own label in metrics
-_log = logging.getLogger("interlingua.gateway")
+_WAIT = 5.0  # seconds that a caller is told to wait for the reservations of others
 
 
 @attrs.define
@@ -39,14 +39,20 @@ class Admission:
     Attributes:
         tenant: the id of the caller's key.
         api: the key of the provider whose API the caller uses.
+        key: the caller's key; None if requests need none.
         started: the time of admission, by `time.perf_counter`.
         target: the `provider:model` of the last attempt.
+        reservation: the name of what is reserved for that attempt; None if nothing is.
+        most: the most that the attempt may use.
     """
 
     tenant: str
     api: str
+    key: Key | None = None
     started: float = attrs.field(factory=time.perf_counter)
     target: str = ""
+    reservation: str | None = None
+    most: Use = Use()  # noqa: RUF009  it is frozen
 
 
 class Access:
@@ -56,12 +62,17 @@ class Access:
         store: the store of the keys; None if requests need no key.
         key_headers: lower-case names of headers that may hold a key, in addition to `authorization`.
         key_parameters: names of query parameters that may hold a key.
+        spending: reserves and settles what keys use; None if requests need no key.
     """
 
     def __init__(
-        self, store: GatewayStore | None, key_headers: Sequence[str] = (), key_parameters: Sequence[str] = ()
+        self,
+        store: GatewayStore | None,
+        key_headers: Sequence[str] = (),
+        key_parameters: Sequence[str] = (),
+        spending: Spending | None = None,
     ) -> None:
-        self._store = store
+        self._store, self.spending = store, spending
         self._key_headers, self._key_parameters = key_headers, key_parameters
         self._known: dict[bytes, tuple[Key, float]] = {}
         self._labels: set[str] = set()
@@ -108,49 +119,109 @@ class Access:
             raise AuthenticationError("this key is revoked or expired")
         return key
 
-    async def admit(self, key: Key | None, model: str, api: str) -> Admission:
+    async def check_admin(self, headers: Mapping[str, str], query: Mapping[str, str]) -> None:
+        """Let a request about the gateway itself pass, if requests need no key or its key is an admin's.
+
+        Raises:
+            AuthenticationError: the request has no valid key.
+            PermissionDeniedError: the key is no admin's.
+            OverloadedError: the database does not respond.
+        """
+        key = await self.authenticate(headers, query)
+        if key is not None and not key.admin:
+            raise PermissionDeniedError("this needs an admin's key (interlingua gateway keys add NAME --admin)")
+
+    async def admit(self, key: Key | None, choice: ModelChoice, api: str) -> Admission:
         """Admit a request.
 
         Raises:
-            PermissionDeniedError: the key may not use this model.
+            PermissionDeniedError: the key may not use these models.
             RateLimitError: the key has reached its requests or tokens for this minute.
-            QuotaExceededError: its budget is used up.
             OverloadedError: the database does not respond, so the use cannot be recorded.
         """
         if key is not None and self._store is not None:
-            if key.models and not any(fnmatchcase(model, pattern) for pattern in key.models):
-                raise PermissionDeniedError(f"this key may not use the model {model!r}")
+            if not choice.is_allowed(key.models):
+                raise PermissionDeniedError(f"this key may not use the model {choice.asked!r}")
             if key.requests_per_minute is not None or key.tokens_per_minute is not None:
                 wait = await ask_store(self._store.take_request, key)
                 if wait is not None:
                     raise RateLimitError("this key has reached its limit for this minute", retry_after=wait)
-            if key.budget_usd is not None:
-                spent = await ask_store(self._store.spent, key)
-                if spent.cost_usd >= key.budget_usd:
-                    raise QuotaExceededError(f"the budget of this key, {key.budget_usd} USD, is used up")
         self._open.labels(api).inc()
-        return Admission(NOBODY if key is None else key.id, api)
+        return Admission(NOBODY if key is None else key.id, api, key)
 
-    async def settle(self, admission: Admission, message: Message | None, error: BaseException | None) -> None:
-        """Record the outcome of a request: its answer, or the part that was received, and the failure."""
+    async def reserve(
+        self,
+        admission: Admission,
+        model: str,
+        info: ModelInfo | None,
+        input_tokens: int,
+        output_tokens: int,
+        least: int,
+    ) -> int:
+        """Reserve the most that an attempt may cost, and return the most output tokens that it may have.
+
+        Args:
+            admission: the request.
+            model: the `provider:model` that will be asked.
+            info: its entry in the catalogue.
+            input_tokens: the most input tokens of the request.
+            output_tokens: the most output tokens that it may have.
+            least: the fewest output tokens to which the answer may be limited if the budget has less left.
+
+        Raises:
+            CapabilityError: the key has a budget, and no price of the model is known.
+            QuotaExceededError: the budget has less left.
+            RateLimitError: requests in progress have reserved what is left.
+            OverloadedError: the database does not respond.
+        """
+        key = admission.key
+        if key is None or self.spending is None:
+            return output_tokens
+        most = highest_use(info, input_tokens, output_tokens)
+        if most is None and key.budget_usd is not None:
+            raise CapabilityError(f"this key has a budget, and no price of {model} is known")
+        most = most or Use(input_tokens=input_tokens, output_tokens=output_tokens)
+        name, balance = await self.spending.reserve(key, most)
+        if name is None and balance.left is not None and (fewer := _affordable(info, most, balance.left)) >= least:
+            output_tokens = fewer
+            most = highest_use(info, input_tokens, output_tokens) or most
+            name, balance = await self.spending.reserve(key, most)
+        if name is None:
+            raise _refusal(balance, most)
+        admission.reservation, admission.most = name, most
+        return output_tokens
+
+    async def settle_attempt(self, admission: Admission, use: Use) -> None:
+        """Settle the reservation of an attempt after which another one follows."""
+        if admission.reservation is not None and self.spending is not None:
+            name, admission.reservation = admission.reservation, None
+            await self.spending.settle(name, use)
+
+    async def settle(
+        self, admission: Admission, message: Message | None, error: BaseException | None, *, unknown: bool = False
+    ) -> None:
+        """Record the outcome of a request.
+
+        Args:
+            admission: the request.
+            message: its answer, or the part that was received.
+            error: the failure.
+            unknown: True if the service may have answered and nobody knows what: the most that it may cost counts.
+        """
         names = (admission.api, self._label(admission.target) if message is not None and message.content else "")
         self._open.labels(admission.api).dec()
         self._requests.labels(*names, type(error).__name__ if error is not None else "ok").inc()
         self._seconds.labels(*names).observe(time.perf_counter() - admission.started)
         usage = None if message is None else message.metadata.usage
         if usage is None:
+            await self.settle_attempt(admission, admission.most if unknown else Use())
             return
         given, made, cost = usage.input_tokens or 0, usage.output_tokens or 0, usage.cost_usd
         self._tokens.labels(*names, "input").inc(given)
         self._tokens.labels(*names, "output").inc(made)
         self._cost.labels(*names).inc(float(cost or 0))
-        if self._store is not None and admission.tenant != NOBODY:
-            try:
-                await ask_store(self._store.add_usage, admission.tenant, given, made, cost or Decimal(0))
-            except OverloadedError as failure:
-                _log.error(
-                    "key %s: %d + %d tokens, %s USD not recorded: %s", admission.tenant, given, made, cost, failure
-                )
+        use = Use(input_tokens=given, output_tokens=made, cost_usd=admission.most.cost_usd if cost is None else cost)
+        await self.settle_attempt(admission, use)
 
     def count_unrecorded(self, api: str) -> None:
         """Count a conversation that could not be recorded."""
@@ -171,3 +242,24 @@ class Access:
     def count_refusal(self, api: str, error: InterlinguaError) -> None:
         """Count a request that was not admitted."""
         self._requests.labels(api, "", type(error).__name__).inc()
+
+
+def _affordable(info: ModelInfo | None, most: Use, left: Decimal) -> int:
+    """Return how many output tokens of a request what is left of a budget pays for."""
+    without = highest_use(info, most.input_tokens, 0)
+    if without is None or left <= without.cost_usd:
+        return 0
+    price = (most.cost_usd - without.cost_usd) / max(most.output_tokens, 1)
+    return min(int((left - without.cost_usd) / price), most.output_tokens) if price else most.output_tokens
+
+
+def _refusal(balance: Balance, most: Use) -> QuotaExceededError | RateLimitError:
+    unspent = (balance.budget or Decimal(0)) - balance.spent
+    if unspent <= 0:
+        return QuotaExceededError(f"the budget of this key, {balance.budget} USD, is used up")
+    text = (
+        f"this request may cost {most.cost_usd:.6f} USD, and {max(balance.left or 0, 0):.6f} USD of the budget are left"
+    )
+    if most.cost_usd <= unspent:
+        return RateLimitError(f"{text} until requests in progress have ended", retry_after=_WAIT)
+    return QuotaExceededError(f"{text}: request fewer output tokens, with max_tokens or its like")

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import ipaddress
 import json
-import signal
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,7 @@ from interlingua_cli.context import plugin_option
 if TYPE_CHECKING:
     from interlingua_cli.context import CommandContext
     from interlingua_gateway.config import GatewayConfig
+    from interlingua_gateway.services import Services
     from interlingua_gateway.store import GatewayStore
 
 _CONFIG = click.option(
@@ -38,27 +38,52 @@ def gateway(context: click.Context, file: Path | None, host: str, port: int, rec
     """
     if context.invoked_subcommand is not None:
         return
-    import attrs  # noqa: PLC0415  help needs it not
-    import uvicorn  # noqa: PLC0415  help needs it not
-
-    from interlingua_gateway.gateway import create_app  # noqa: PLC0415  help needs it not
+    from interlingua_gateway.gateway import create_app, is_loopback  # noqa: PLC0415  help needs it not
+    from interlingua_gateway.server import serve  # noqa: PLC0415  help needs it not
 
     state: CommandContext = context.obj
-    config = _read(file)
-    if record is not None:
-        config = attrs.evolve(config, record=record)
-    if config.auth == "none" and not _is_loopback(host):
+    config = _read(file, record)
+    if config.auth == "none" and not is_loopback(host):
         how = 'set auth = "keys" in the configuration and make a key, or listen on 127.0.0.1'
         raise click.UsageError(f"{host} is reachable from other machines: {how}")
     app = create_app(config, registry=state.registry, settings=state.settings, environ=state.environ)
     for warning in app.state.services.warnings():
         click.echo(f"warning: {warning}", err=True)
-    click.echo(f"serving on http://{host}:{port}; stop with Ctrl-C", err=True)
-    signal.signal(signal.SIGTERM, lambda *_: None)  # uvicorn stops cleanly, then raises it again: exit 143
-    uvicorn.run(
-        app, host=host, port=port, log_level="warning", access_log=False, ws="none",
-        timeout_graceful_shutdown=round(config.drain),
-    )  # fmt: skip
+    reload = None if file is None else partial(_reload, app.state.services, file, record)
+    serve(app, host, port, drain=config.drain, reload=reload)
+
+
+def _reload(services: Services, file: Path, record: str | None) -> None:
+    """Read the configuration again; a wrong one changes nothing."""
+    from interlingua.errors import InterlinguaError  # noqa: PLC0415  help needs it not
+
+    try:
+        services.change_config(_read(file, record))
+    except InterlinguaError as error:
+        click.echo(f"the configuration was not read again: {error.message}", err=True)
+    else:
+        click.echo(f"read {file} again", err=True)
+
+
+@gateway.command("check")
+@_CONFIG
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@plugin_option
+@click.pass_obj
+def check(state: CommandContext, file: Path | None, as_json: bool) -> None:
+    """Check the configuration; print which models answer for which names, for which keys, and at what price."""
+    from interlingua_gateway.gateway import create_app  # noqa: PLC0415  help needs it not
+    from interlingua_gateway.report import print_report, report_of  # noqa: PLC0415  help needs it not
+
+    config = _read(file)
+    app = create_app(config, registry=state.registry, settings=state.settings, environ=state.environ)
+    report = report_of(app.state.services)
+    if as_json:
+        click.echo(json.dumps(report, indent=2))
+    else:
+        print_report(report)
+    if report["problems"]:
+        raise SystemExit(1)
 
 
 @gateway.group("keys")
@@ -74,6 +99,7 @@ def keys() -> None:
 @click.option("--requests-per-minute", type=click.IntRange(1))
 @click.option("--tokens-per-minute", type=click.IntRange(1))
 @click.option("--model", "models", multiple=True, help="A model name or pattern that the key may use; repeatable.")
+@click.option("--admin", is_flag=True, help="The key may also read the gateway's metrics.")
 @click.option("--expires-in", type=click.IntRange(1), help="Days until the key expires.")
 @click.pass_obj
 def add_key(
@@ -85,6 +111,7 @@ def add_key(
     requests_per_minute: int | None,
     tokens_per_minute: int | None,
     models: tuple[str, ...],
+    admin: bool,
     expires_in: int | None,
 ) -> None:
     """Make a key for NAME and print it once."""
@@ -100,6 +127,7 @@ def add_key(
         requests_per_minute=requests_per_minute,
         tokens_per_minute=tokens_per_minute,
         models=models,
+        admin=admin,
         expires=expires,
     )
     click.echo(f"key {key.id} for {name}; it is shown only once:", err=True)
@@ -140,10 +168,13 @@ def revoke_key(state: CommandContext, key_id: str, file: Path | None) -> None:
     click.echo(f"key {key_id} is revoked", err=True)
 
 
-def _read(file: Path | None) -> GatewayConfig:
+def _read(file: Path | None, record: str | None = None) -> GatewayConfig:
+    import attrs  # noqa: PLC0415  help needs it not
+
     from interlingua_gateway.config import GatewayConfig, read_config  # noqa: PLC0415  help needs it not
 
-    return GatewayConfig() if file is None else read_config(file)
+    config = GatewayConfig() if file is None else read_config(file)
+    return config if record is None else attrs.evolve(config, record=record)
 
 
 def _store(state: CommandContext, file: Path | None) -> GatewayStore:
@@ -153,10 +184,3 @@ def _store(state: CommandContext, file: Path | None) -> GatewayStore:
     if store is None:
         raise click.UsageError("no store for keys: set store in the configuration, or HOME")
     return store
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import attrs
+from attrs import validators
 from cattrs import ClassValidationError, Converter, transform_error
 from cattrs.gen import make_dict_structure_fn
 
@@ -16,6 +18,16 @@ from interlingua.errors import CallerError, DecodeError
 
 MEGABYTE = 1 << 20
 WAYS = ("none", "keys")
+_WILD = re.compile(r"[*?\[]")
+
+
+def _filled(_instance: Any, field: attrs.Attribute[Any], value: tuple[str, ...]) -> None:
+    if not value or not all(value):
+        raise ValueError(f"'{field.name}' must name at least one model, and none may be empty")
+
+
+def _optional_positive() -> Any:
+    return validators.optional(validators.gt(0))
 
 
 @attrs.frozen(kw_only=True)
@@ -37,14 +49,19 @@ class ModelRoute:
             file.
     """
 
-    match: str
-    to: tuple[str, ...]
-    retries: int = 2
-    first_byte: float = 600.0
-    between_chunks: float = 120.0
-    total: float | None = None
-    max_tokens: int | None = None
+    match: str = attrs.field(validator=validators.min_len(1))
+    to: tuple[str, ...] = attrs.field(validator=_filled)
+    retries: int = attrs.field(default=2, validator=validators.ge(0))
+    first_byte: float = attrs.field(default=600.0, validator=validators.gt(0))
+    between_chunks: float = attrs.field(default=120.0, validator=validators.gt(0))
+    total: float | None = attrs.field(default=None, validator=_optional_positive())
+    max_tokens: int | None = attrs.field(default=None, validator=_optional_positive())
     allow_loss: bool = False
+
+    @property
+    def is_pattern(self) -> bool:
+        """True if names other than `match` itself use this route."""
+        return _WILD.search(self.match) is not None
 
     def targets(self, asked: str) -> tuple[str, ...]:
         """Return the models for a requested name."""
@@ -58,68 +75,136 @@ class GatewayConfig:
     Attributes:
         routes: the first route that matches a requested name is used. Without a match, `provider:name` is used
             unchanged, and any other name is a model of the provider whose API the caller uses.
+        routes_only: True to serve only names that a route matches.
         apis: provider keys: if two plugins serve the same path, the first of these has it. If neither is named,
             the gateway does not start.
         auth: `keys` (each request needs a key of this gateway), or `none`, which is allowed on a loopback address only.
+        hosts: without keys, the names of this machine that requests may have in `Host`, in addition to `localhost` and
+            loopback addresses.
+        origins: without keys, the origins of web pages that may send requests, such as `http://localhost:3000`.
         store: the database of keys, budgets and stored state: `sqlite:///file` or `postgresql://…`; empty is a file in
             the user's data folder.
         seal_keys_env: the environment variable with the keys that seal state, 32 bytes as base64 each, separated by
-            blanks: the first one seals, all open. Without it a key is made and kept in the store.
+            blanks: the first one seals, all open. Without it a key is made and kept in `seal_key_file`.
+        seal_key_file: the file of that key; empty is a file in the user's configuration folder, not beside the store.
         record: the store in which conversations are recorded as sessions: a file, or `postgresql://…` (extra
             `record`); empty records no conversations.
         body_limit: most bytes of a request.
+        message_limit: most messages of a request.
+        tool_limit: most tools of a request.
         drain: seconds that open answers have to finish when the gateway stops.
         fetch_urls: True to fetch images from URLs of public addresses in requests, if a model accepts no URLs.
     """
 
     routes: tuple[ModelRoute, ...] = ()
+    routes_only: bool = False
     apis: tuple[str, ...] = ()
-    auth: str = attrs.field(default="none", validator=attrs.validators.in_(WAYS))
+    auth: str = attrs.field(default="none", validator=validators.in_(WAYS))
+    hosts: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
     store: str = ""
     seal_keys_env: str = "INTERLINGUA_GATEWAY_SEAL_KEYS"
+    seal_key_file: str = ""
     record: str = ""
-    body_limit: int = 32 * MEGABYTE
-    drain: float = 30.0
+    body_limit: int = attrs.field(default=32 * MEGABYTE, validator=validators.gt(0))
+    message_limit: int = attrs.field(default=10_000, validator=validators.gt(0))
+    tool_limit: int = attrs.field(default=1_000, validator=validators.gt(0))
+    drain: float = attrs.field(default=30.0, validator=validators.ge(0))
     fetch_urls: bool = False
 
-    def route(self, asked: str, provider: str) -> ModelRoute:
-        """Return the route of a requested name.
-
-        Args:
-            asked: the name in the request.
-            provider: the key of the provider whose API the caller uses.
-        """
-        for route in self.routes:
-            if fnmatchcase(asked, route.match):
-                return route
-        return ModelRoute(match=asked, to=(asked if ":" in asked else f"{provider}:{asked}",))
+    def find_route(self, asked: str) -> ModelRoute | None:
+        """Return the first route that matches a requested name, or None."""
+        return next((route for route in self.routes if fnmatchcase(asked, route.match)), None)
 
 
 def read_config(path: Path) -> GatewayConfig:
     """Read a configuration file.
 
     Raises:
-        DecodeError: the file cannot be read; the message says where the problem is.
+        DecodeError: the file cannot be read; the message names each wrong field and its line.
     """
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        data = tomllib.loads(text)
     except (OSError, ValueError) as error:
         raise DecodeError(f"cannot read {path}: {error}") from error
-    return config_of(data, str(path))
+    return config_of(data, str(path), text)
 
 
-def config_of(data: Mapping[str, Any], name: str = "the configuration") -> GatewayConfig:
+def config_of(data: Mapping[str, Any], name: str = "the configuration", text: str = "") -> GatewayConfig:
     """Make a configuration from plain values, as a file has them.
+
+    Args:
+        data: the values.
+        name: where they are from, for messages.
+        text: the TOML text, if there is one: messages then name lines.
 
     Raises:
         DecodeError: a value is invalid; the message says where.
     """
     converter = Converter(forbid_extra_keys=True, prefer_attrib_converters=True)
+    for plain in (str, bool, int, float):
+        converter.register_structure_hook(plain, _read_plain)
+    converter.register_structure_hook_func(lambda kind: kind == tuple[str, ...], _read_names)
     for kind in (ModelRoute, GatewayConfig):
         converter.register_structure_hook(kind, make_dict_structure_fn(kind, converter, _cattrs_forbid_extra_keys=True))
     try:
         return converter.structure(dict(data), GatewayConfig)
     except ClassValidationError as error:
-        raise DecodeError(f"{name}: {'; '.join(transform_error(error))}") from error
+        reasons = [_located(reason, text) for reason in transform_error(error, format_exception=_reason)]
+        raise DecodeError(f"{name}: {'; '.join(reasons)}") from error
     except (ValueError, TypeError, CallerError) as error:
         raise DecodeError(f"{name}: {error}") from error
+
+
+def _read_plain(value: Any, kind: Any) -> Any:
+    """Return a value of the right type; `1` is a float too, but `true` is no number and `"1"` is none."""
+    if type(value) is kind or (kind is float and type(value) is int):
+        return float(value) if kind is float else value
+    words = {str: "a string", bool: "true or false", int: "a whole number", float: "a number"}
+    raise TypeError(f"must be {words[kind]}, not {value!r}")
+
+
+def _read_names(value: Any, _kind: Any) -> tuple[str, ...]:
+    if not isinstance(value, list | tuple) or not all(isinstance(one, str) for one in value):
+        raise TypeError(
+            f"must be a list of strings, such as [{value!r}]" if isinstance(value, str) else "must be a list of strings"
+        )
+    return tuple(value)
+
+
+def _reason(error: BaseException, kind: type | None) -> str:
+    if isinstance(error, KeyError):
+        return "is missing"
+    known = getattr(error, "extra_fields", None)  # of cattrs' ForbiddenExtraKeysError
+    return f"has no setting {', '.join(sorted(known))}" if known else str(error.args[0] if error.args else error)
+
+
+def _located(reason: str, text: str) -> str:
+    """Return a reason of cattrs, `what @ $.routes[0].to`, with the place first and its line in the file."""
+    what, _, place = reason.rpartition(" @ $")
+    place = place.strip(".")
+    named = re.match(r"'(\w+)' ", what)  # attrs' validators name the field themselves
+    if named:
+        what, place = what[named.end() :], f"{place}.{named[1]}".strip(".")
+    line = _line_of(text, place)
+    return f"{f'line {line}, ' if line else ''}{place} {what}".strip()
+
+
+def _line_of(text: str, place: str) -> int | None:
+    """Return the line of a field in TOML text; None if it is not written as `key = value` in its table."""
+    found = re.fullmatch(r"(?:routes\[(\d+)\])?\.?(\w*)", place)
+    if not text or not found:
+        return None
+    route, key = found[1], found[2]
+    tables = -1
+    head = None
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip().startswith("[[routes]]"):
+            tables += 1
+            if route is not None and tables == int(route):
+                head = number
+        here = tables == (-1 if route is None else int(route))
+        if key and here and re.match(rf"\s*{key}\s*=", line):
+            return number
+    return head

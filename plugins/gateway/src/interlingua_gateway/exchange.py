@@ -7,23 +7,25 @@ import json
 import time
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
 from contextlib import nullcontext, suppress
-from typing import TYPE_CHECKING, Any, TypeAlias
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from urllib.parse import parse_qsl, urlencode
 
 import attrs
 
 from interlingua import cost_of
 from interlingua.errors import (
+    APITimeoutError,
     AuthenticationError,
     CallerError,
     CapabilityError,
     InterlinguaError,
-    ModelNotFoundError,
+    MalformedResponseError,
     PermissionDeniedError,
-    PluginError,
     ServerError,
+    StreamInterruptedError,
 )
-from interlingua.plugins import Loss, Registry, WireRequest, WireResponse, estimate_tokens
+from interlingua.plugins import Loss, WireRequest, WireResponse, estimate_tokens
 from interlingua.types import (
     AudioBlock,
     ContentBlock,
@@ -40,8 +42,9 @@ from interlingua.types import (
     Usage,
 )
 from interlingua_gateway.access import NOBODY, Admission
-from interlingua_gateway.config import ModelRoute
+from interlingua_gateway.models import ModelChoice, RoutedModel, choose_models
 from interlingua_gateway.services import Services
+from interlingua_gateway.store import Use
 from interlingua_serving import InboundRequest, ServeContext, ServedApi, ServedRoute, ServingPlugin
 
 if TYPE_CHECKING:
@@ -51,6 +54,13 @@ Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
+_LARGE = 64 * 1024  # bytes of a body from which on its request is handled in a thread
+_BODY_PAUSE = 60.0  # most seconds between two parts of a body
+_FINISH = 60.0  # most seconds for an answer whose caller has left, until what it costs is known
+_UNKNOWN_OUTPUT = 32_000  # tokens that are reserved for an answer of a model without a known limit
+_LEAST_OUTPUT = 1_024  # fewest tokens to which an answer is limited if the budget has no more left
+_MARGIN = 1.5  # how many times the estimated input is reserved
+_T = TypeVar("_T")
 _HEADER_LIMIT = 4_000  # bytes of the ledger in a header: servers and proxies allow 8,000 for all
 _OPTIONS = tuple(attrs.fields_dict(RequestOptions).keys() - {"model", "stream", "connection"})
 
@@ -108,7 +118,10 @@ class _Request:
         self._started = time.perf_counter()
         self._admission: Admission | None = None
         self._asked: _Target | None = None
-        self._inbound: InboundRequest
+        self._is_large = False
+        self._choice: ModelChoice
+        self._sent: InboundRequest  # as the caller sent it
+        self._inbound: InboundRequest  # with the state that the gateway kept
         self._headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         self.id = self._context.answer_id
         self.status: int | None = None  # set when the answer starts
@@ -134,19 +147,23 @@ class _Request:
         query = parse_qsl(self._scope["query_string"].decode("latin-1"), keep_blank_values=True)
         key = await services.access.authenticate(headers, dict(query))
         if self._route.kind == "models":
-            written = self._plugin.to_wire_auxiliary("models", services.model_names(), context)
+            names = services.model_names(() if key is None else key.models)
+            written = self._plugin.to_wire_auxiliary("models", names, context)
             await self._respond(written, {})
             return
         self._context = context = services.context(context, NOBODY if key is None else key.id)
         body = await self._read_body(headers)
+        self._is_large = len(body) > _LARGE
         path = self._scope["path"]
         if plain := urlencode([(name, value) for name, value in query if name not in services.key_parameters]):
             path += f"?{plain}"
         kept = {name: value for name, value in headers.items() if name not in self._services.secret_headers}
         wire = WireRequest(method=self._scope["method"], path=path, headers=kept, body=body, api=self._api.name)
-        inbound = self._plugin.from_wire_request(wire, context)
-        self._context = context = attrs.evolve(context, model=inbound.options.model, echo=inbound.echo)
-        self._admission = await services.access.admit(key, inbound.options.model, self._plugin.key)
+        self._sent = inbound = await self._work(self._read, wire, context)
+        asked = inbound.options.model
+        self._choice = choose_models(services.config, services.registry, asked, self._plugin.key)
+        self._context = attrs.evolve(context, model=asked, echo=inbound.echo)
+        self._admission = await services.access.admit(key, self._choice, self._plugin.key)
         if services.recall is not None:
             inbound = await services.recall.restore(self._admission.tenant, inbound)
         self._inbound = inbound
@@ -156,6 +173,26 @@ class _Request:
             await self._first_that_answers(inbound, self._stream)
         else:
             await self._first_that_answers(inbound, self._whole)
+
+    def _read(self, wire: WireRequest, context: ServeContext) -> InboundRequest:
+        config = self._services.config
+        if wire.body.count(b'"role"') > config.message_limit:  # inside a string it would be \"role\"
+            raise BodyTooLargeError(f"a request may have {config.message_limit} messages here")
+        try:
+            inbound = self._plugin.from_wire_request(wire, context)
+        except RecursionError:
+            raise CallerError("the request is nested too deeply") from None
+        if len(inbound.messages) > config.message_limit:
+            raise BodyTooLargeError(f"a request may have {config.message_limit} messages here")
+        if len(inbound.tools) > config.tool_limit:
+            raise BodyTooLargeError(f"a request may have {config.tool_limit} tools here")
+        return inbound
+
+    async def _work(self, function: Callable[..., _T], *arguments: Any) -> _T:
+        """Call a function whose time grows with the request; in a thread if the request is large."""
+        if not self._is_large:
+            return function(*arguments)
+        return await asyncio.get_running_loop().run_in_executor(self._services.large_requests, function, *arguments)
 
     async def fail(self, error: InterlinguaError, cause: BaseException | None = None) -> None:
         """Write an error, unless an answer has started: a stream reports its own end."""
@@ -180,46 +217,77 @@ class _Request:
         self, inbound: InboundRequest, ask: Callable[[AsyncClient, _Target], Awaitable[None]]
     ) -> None:
         """Ask the models of the route in order, until one has started to answer."""
-        route = self._services.config.route(inbound.options.model, self._plugin.key)
-        targets = route.targets(inbound.options.model)
-        client = self._services.client(route)
-        for place, name in enumerate(targets, 1):
+        choice = self._choice
+        client = self._services.client(choice.route)
+        for model in choice.models:
             try:
-                target = self._target(inbound, name, route)
-                self._asked = target
-                if self._admission is not None:
-                    self._admission.target = target.name
-                await ask(client, target)
+                await self._ask_model(client, inbound, model, ask)
             except InterlinguaError as error:
                 fatal = isinstance(error, CallerError) and not isinstance(error, CapabilityError)  # at every model
-                if self.status is not None or place == len(targets) or fatal:
+                if self.status is not None or model is choice.models[-1] or fatal:
                     raise self._without_upstreams_key(error) from error
-                self._services.log.warning("request %s: %s did not answer: %s", self.id, name, type(error).__name__)
+                self._services.log.warning("request %s: %s did not answer: %s", self.id, model, type(error).__name__)
+                if self._admission is not None:
+                    await self._services.access.settle_attempt(self._admission, self._use_of_failure(error))
             else:
                 return
 
-    def _target(self, inbound: InboundRequest, name: str, route: ModelRoute) -> _Target:
-        try:
-            model = self._services.registry.resolve(name)
-            provider = self._services.registry.provider(model.provider)
-        except (CallerError, PluginError) as error:  # its message lists the installed providers: not for callers
-            self._services.log.warning("request %s: no model %r: %s", self.id, name, error)
-            raise ModelNotFoundError(f"the model {inbound.options.model!r} does not exist") from None
+    async def _ask_model(
+        self,
+        client: AsyncClient,
+        inbound: InboundRequest,
+        model: RoutedModel,
+        ask: Callable[[AsyncClient, _Target], Awaitable[None]],
+    ) -> None:
+        target = await self._work(self._target, inbound, model)
+        self._asked = target
+        if self._admission is not None:
+            self._admission.target = target.name
+            if self._route.kind == "send":
+                target = self._asked = await self._reserve(self._admission, target)
+        await ask(client, target)
+
+    async def _reserve(self, admission: Admission, target: _Target) -> _Target:
+        """Reserve the most that a request to a model may cost; limit its output to what the budget pays for."""
+        access = self._services.access
+        if admission.key is None or access.spending is None:
+            return target
+        provider = self._services.registry.provider(target.origin.provider)
+        options = attrs.evolve(target.options, model=target.origin.model)
+        estimate = await self._work(estimate_tokens, provider, target.messages, target.tools, options)
+        limit = options.max_tokens or provider.capabilities(options.model).max_output_tokens or _UNKNOWN_OUTPUT
+        least = limit if options.max_tokens else min(_LEAST_OUTPUT, limit)
+        info = self._services.model_info(target.origin)
+        most = await access.reserve(admission, target.name, info, int(estimate * _MARGIN), limit, least)
+        return target if most >= limit else target.with_limit(most, "the budget of the key has no more left")
+
+    def _use_of_failure(self, error: InterlinguaError) -> Use:
+        """Return what an attempt that failed used: its partial answer, or the most if an answer may have been lost."""
+        admission = self._admission
+        if error.partial is not None and self._asked is not None:
+            usage = self._asked.with_estimate(error.partial, self._services).metadata.usage or Usage()
+            given, made = usage.input_tokens or 0, usage.output_tokens or 0
+            return Use(input_tokens=given, output_tokens=made, cost_usd=usage.cost_usd or Decimal(0), requests=0)
+        if admission is not None and _may_be_paid(error):
+            return attrs.evolve(admission.most, requests=0)
+        return Use(requests=0)
+
+    def _target(self, inbound: InboundRequest, model: RoutedModel) -> _Target:
+        provider = self._services.registry.provider(model.provider)
         can = provider.capabilities(model.name)
         if (model.provider, can.api) != (self._plugin.key, self._api.name):
             _refuse_references(inbound, self._api.references, str(model))
         messages, options, losses = inbound.for_upstream(model.provider, can.api, model.name, can.json_mode)
         if not self._services.config.fetch_urls and not can.supports_image_urls:
             _refuse_urls(messages, str(model))
-        if route.allow_loss:
+        if self._choice.route.allow_loss:
             options = attrs.evolve(options, allow_loss=True)
-        most = route.max_tokens
-        if most is not None and (options.max_tokens or 0) > most:
-            reason = f"the gateway allows {most} tokens"
-            losses += (Loss(path="options.max_tokens", block_type="option", verdict="rewritten", reason=reason),)
-            options = attrs.evolve(options, max_tokens=most)
         origin = Origin(model.provider, can.api, model.name)
-        return _Target(str(model), origin, messages, inbound.tools, options, losses)
+        target = _Target(str(model), origin, messages, inbound.tools, options, losses)
+        most = self._choice.route.max_tokens
+        if most is None or (options.max_tokens or 0) <= most:
+            return target
+        return target.with_limit(most, f"the gateway allows {most} tokens")
 
     def _without_upstreams_key(self, error: InterlinguaError) -> InterlinguaError:
         """Return an error for the caller; a missing or rejected key of the gateway is not the caller's error."""
@@ -242,18 +310,24 @@ class _Request:
         gone = asyncio.ensure_future(self._wait_until_gone())
         try:
             await asyncio.wait({asking, gone}, return_when=asyncio.FIRST_COMPLETED)
+            left = not asking.done()
+            if left and self._admission is not None and self._admission.reservation is not None:
+                await asyncio.wait({asking}, timeout=_FINISH)  # the service charges for it: what it costs is known then
         finally:
             gone.cancel()
-            if left := not asking.done():
+            if not asking.done():
                 asking.cancel()
                 with suppress(asyncio.CancelledError, InterlinguaError):
                     await asking
-                await self._settle(None, None)
-        if left:
+                await self._settle(None, None, unknown=True)
+        if left and asking.cancelled():
             return
         message, losses = asking.result()
+        if left:
+            await self._settle(message, None)
+            return
         context = attrs.evolve(self._context, origin=message.metadata.origin or target.origin)
-        response = self._plugin.to_wire_response(message, context)
+        response = await self._work(self._plugin.to_wire_response, message, context)
         self._services.access.count_losses(self._plugin.key, target.name, [*losses, *response.losses])
         await self._keep(message)
         await self._respond(response, self._facts(target, [*losses, *response.losses]))
@@ -265,7 +339,11 @@ class _Request:
             try:
                 return await client.attempt(exchange), [*target.losses, *exchange.request.wire.losses]
             except InterlinguaError as error:
-                await asyncio.sleep(exchange.retry_delay(error))
+                delay = exchange.retry_delay(error)
+                if self._admission is not None and _may_be_paid(error):
+                    await self._services.access.settle_attempt(self._admission, self._use_of_failure(error))
+                    await self._reserve(self._admission, target)
+                await asyncio.sleep(delay)
 
     # -- streamed ------------------------------------------------------------------------------------------------
 
@@ -332,22 +410,24 @@ class _Request:
 
     # -- inside --------------------------------------------------------------------------------------------------
 
-    async def _settle(self, message: Message | None, error: BaseException | None) -> None:
-        if self._admission is not None:
-            admission, self._admission = self._admission, None
-            if message is not None and message.metadata.status is not MessageStatus.COMPLETE and self._asked:
-                message = self._asked.with_estimate(message, self._services.registry)
-            await self._services.access.settle(admission, message, error)
-            if (record := self._services.recorder) is not None and message is not None and self._asked is not None:
-                asked = (admission.tenant, self._asked.name, self._inbound, message)
-                if not await record.append(*asked):
-                    self._services.access.count_unrecorded(self._plugin.key)
+    async def _settle(self, message: Message | None, error: BaseException | None, *, unknown: bool = False) -> None:
+        if self._admission is None:
+            return
+        admission, self._admission = self._admission, None
+        if message is not None and self._asked is not None and _needs_estimate(message):
+            message = await self._work(self._asked.with_estimate, message, self._services)
+        unknown = unknown or (error is not None and _may_be_paid(error))
+        await self._services.access.settle(admission, message, error, unknown=unknown)
+        if (record := self._services.recorder) is not None and message is not None and self._asked is not None:
+            asked = (admission.tenant, self._asked.name, self._inbound, message)
+            if not await record.append(*asked):
+                self._services.access.count_unrecorded(self._plugin.key)
 
     async def _keep(self, message: Message) -> None:
         """Store the state that the caller's API cannot carry, before the answer ends and a new request can follow."""
         recall, own = self._services.recall, (self._plugin.key, self._api.name)
         if recall is not None and self._admission is not None and (message.metadata.origin or own)[:2] != own:
-            await recall.keep(self._admission.tenant, self._inbound, message)
+            await recall.keep(self._admission.tenant, self._sent, message)
 
     async def _read_body(self, headers: Mapping[str, str]) -> bytes:
         limit = self._services.config.body_limit
@@ -357,7 +437,10 @@ class _Request:
         parts: list[bytes] = []
         size = 0
         while True:
-            event = await self._receive()
+            try:
+                event = await asyncio.wait_for(self._receive(), _BODY_PAUSE)
+            except TimeoutError:
+                raise CallerError(f"no part of the body arrived for {_BODY_PAUSE:g} seconds") from None
             if event["type"] == "http.disconnect":
                 raise CallerError("the caller closed the connection")
             parts.append(event.get("body", b""))
@@ -377,7 +460,7 @@ class _Request:
 
     async def _begin(self, status: int, headers: Mapping[str, str]) -> None:
         self.status = status
-        encoded = [(name.encode("latin-1"), value.encode("latin-1", "replace")) for name, value in headers.items()]
+        encoded = [(name.encode("latin-1"), _header_value(value)) for name, value in headers.items()]
         await self._send({"type": "http.response.start", "status": status, "headers": encoded})
 
     async def _respond(self, response: WireResponse, facts: Mapping[str, str]) -> None:
@@ -403,19 +486,43 @@ class _Target:
         found = {name: getattr(self.options, name) for name in _OPTIONS}
         return {name: value for name, value in found.items() if value is not None}
 
-    def with_estimate(self, message: Message, registry: Registry) -> Message:
-        """Return a cut answer with an estimated usage: services report it at the end of an answer."""
-        provider = registry.provider(self.origin.provider)
+    def with_limit(self, most: int, reason: str) -> _Target:
+        """Return the request with fewer output tokens, and a row for it."""
+        row = Loss(path="options.max_tokens", block_type="option", verdict="rewritten", reason=reason)
+        return attrs.evolve(self, options=attrs.evolve(self.options, max_tokens=most), losses=(*self.losses, row))
+
+    def with_estimate(self, message: Message, services: Services) -> Message:
+        """Return an answer with the counts that its service did not report: it reports them at the end."""
+        provider = services.registry.provider(self.origin.provider)
         options = attrs.evolve(self.options, model=self.origin.model)
         usage = message.metadata.usage or Usage()
-        given = usage.input_tokens
+        given, made = usage.input_tokens, usage.output_tokens
         if given is None:
             given = estimate_tokens(provider, self.messages, self.tools, options)
-        said = Message(role=Role.USER, content="".join(map(_text_of, message.content)))
-        made = max(usage.output_tokens or 0, estimate_tokens(provider, [said], (), options))
+        if made is None or message.metadata.status is not MessageStatus.COMPLETE:
+            said = Message(role=Role.USER, content="".join(map(_text_of, message.content)))
+            made = max(made or 0, estimate_tokens(provider, [said], (), options))
         usage = attrs.evolve(usage, input_tokens=given, output_tokens=made)
-        usage = cost_of(usage, provider.model(self.origin.model), message.created_at)
+        usage = cost_of(usage, services.model_info(self.origin), message.created_at)
         return attrs.evolve(message, metadata=attrs.evolve(message.metadata, usage=usage))
+
+
+def _needs_estimate(message: Message) -> bool:
+    usage = message.metadata.usage
+    counted = usage is not None and usage.input_tokens is not None and usage.output_tokens is not None
+    return not counted or message.metadata.status is not MessageStatus.COMPLETE
+
+
+def _may_be_paid(error: BaseException) -> bool:
+    """Return True if a service may have made, and charged, an answer that was not received whole."""
+    if isinstance(error, APITimeoutError):
+        return error.phase == "response"
+    return isinstance(error, MalformedResponseError | StreamInterruptedError)
+
+
+def _header_value(text: str) -> bytes:
+    """Return a header's value without characters that could end it."""
+    return "".join([char if char.isprintable() else " " for char in text]).encode("latin-1", "replace")
 
 
 def _text_of(block: ContentBlock) -> str:

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
+import ipaddress
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from interlingua.errors import CallerError
+from interlingua.errors import AuthenticationError, CallerError, PermissionDeniedError, ProviderError
 from interlingua.plugins import Registry
 from interlingua_gateway.config import GatewayConfig
 from interlingua_gateway.exchange import ApiEndpoint
 from interlingua_gateway.services import Services
 
 if TYPE_CHECKING:
-    from starlette.types import Receive, Scope, Send
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
 
 def create_app(
@@ -45,10 +48,16 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
+        keeping = asyncio.ensure_future(services.keep_up())
         yield
+        keeping.cancel()
+        with suppress(asyncio.CancelledError):
+            await keeping
         await services.close()
 
-    app = Starlette(routes=_routes(services), lifespan=lifespan)
+    guard = [Middleware(LocalRequests, services)] if services.config.auth == "none" else []
+    app = Starlette(routes=_routes(services), lifespan=lifespan, middleware=guard)
+    app.router.redirect_slashes = False  # a redirect would name the caller's `Host`
     app.state.services = services
     return app
 
@@ -103,7 +112,59 @@ async def _refuse_get(_request: Request) -> Response:
     return PlainTextResponse("use HTTP POST\n", 426, {"upgrade": "HTTP/1.1", "allow": "POST"})
 
 
-async def _metrics(services: Services, _request: Request) -> Response:
+class LocalRequests:
+    """Middleware that refuses requests of web pages, where no key protects the gateway.
+
+    A page of any site can make a browser send requests to this machine. Such a request has the page's `Origin`, or a
+    `Host` that resolves to this machine (DNS rebinding), or a content type that browsers send without asking first.
+    """
+
+    def __init__(self, app: ASGIApp, services: Services) -> None:
+        self._app, self._services = app, services
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or refuse it."""
+        if scope["type"] == "http" and (refusal := self._refusal(scope)):
+            status, text = refusal
+            self._services.log.warning("refused: %s", text)
+            await JSONResponse({"error": {"message": text}}, status)(scope, receive, send)
+            return
+        await self._app(scope, receive, send)
+
+    def _refusal(self, scope: Scope) -> tuple[int, str] | None:
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        config = self._services.config
+        host = headers.get("host")
+        if host is not None and not is_loopback(name := _host_name(host)) and name not in config.hosts:
+            return 403, f"the Host {host!a} is not this machine; hosts in the gateway's configuration allows it"
+        origin = headers.get("origin")
+        if origin is not None and origin not in config.origins:
+            return 403, f"the Origin {origin!a} may not use this gateway; origins in its configuration allows it"
+        kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+        if scope["method"] == "POST" and kind != "application/json" and not kind.endswith("+json"):
+            return 415, "the content-type must be application/json"
+        return None
+
+
+def is_loopback(host: str) -> bool:
+    """Return True for `localhost`, names below it, and loopback addresses."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+def _host_name(host: str) -> str:
+    """Return the name or address in a `Host` header, without the port."""
+    return host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0].lower()
+
+
+async def _metrics(services: Services, request: Request) -> Response:
+    try:
+        await services.access.check_admin(request.headers, request.query_params)
+    except ProviderError as error:
+        status = {AuthenticationError: 401, PermissionDeniedError: 403}.get(type(error), 503)
+        return PlainTextResponse(f"{error.message}\n", status)
     return Response(generate_latest(services.access.metrics), headers={"content-type": CONTENT_TYPE_LATEST})
 
 

@@ -1,16 +1,17 @@
-"""Keep answers for callers that do not send back the state their models need.
+"""Keep answers for callers that cannot send back the state their models need.
 
 Some APIs have no place for another provider's state, and an agent may drop it when it changes models. The gateway
-therefore stores an answer with state, sealed, under a digest of the parts that the caller sees of it and of the message
-before it.
+therefore stores an answer with state, sealed. It is found by the ids of its calls, which are unique, or else by the
+whole conversation up to it. State that a caller sends back itself is used as it is.
 """
 
 from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+import re
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import attrs
@@ -33,7 +34,9 @@ from interlingua_gateway.seal import Sealer
 from interlingua_gateway.store import GatewayStore, ask_store
 from interlingua_serving import InboundRequest
 
-_AGE = timedelta(days=30)
+_ISSUED = re.compile(r"tu_[0-9A-HJKMNP-TV-Z]{26}")  # an id of a call that this gateway made
+_NO_ID = "0" * 26
+_NO_TIME = datetime.fromtimestamp(0, UTC)
 _log = logging.getLogger("interlingua.gateway")
 
 
@@ -47,16 +50,23 @@ class Recall:
 
     def __init__(self, store: GatewayStore, sealer: Sealer) -> None:
         self._store, self._sealer = store, sealer
-        store.drop_states(datetime.now(UTC) - _AGE)
 
     async def keep(self, tenant: str, asked: InboundRequest, answer: Message) -> None:
-        """Store an answer whose state the caller's API may not send back, unless the answer was cut off."""
+        """Store an answer whose state the caller's API may not send back, unless the answer was cut off.
+
+        Args:
+            tenant: the caller.
+            asked: the request as the caller sent it.
+            answer: the answer.
+        """
         if not asked.messages or answer.metadata.status is not MessageStatus.COMPLETE or not _has_state(answer):
             return
-        state = {"message": dumps_message(answer)}
-        seals = {_handle(asked.messages[-1], answer): self._sealer.seal(state, tenant)}
+        *_, handle = _handles([*asked.messages, answer])
+        plain = Message(id=_NO_ID, created_at=_NO_TIME, role=answer.role, content=answer.content)
+        digest = hashlib.sha256(dumps_message(plain).encode()).hexdigest()[:40]
+        seal = self._sealer.seal({"message": dumps_message(answer)}, tenant)
         try:
-            await ask_store(self._store.keep_states, tenant, seals)
+            await ask_store(self._store.keep_state, tenant, handle, seal, digest)
         except InterlinguaError as error:
             _log.error("the state of an answer was not stored: %s", error)
 
@@ -68,10 +78,12 @@ class Recall:
             request: the request as the caller sent it.
         """
         messages = request.messages
+        # an answer of another API's service has come out of a seal of the caller's
+        own = (request.provider, request.options.api)
         answers = {
-            at: _handle(messages[at - 1], message)
-            for at, message in enumerate(messages)
-            if at and message.role is Role.ASSISTANT
+            at: handle
+            for at, handle in enumerate(_handles(messages))
+            if at and messages[at].role is Role.ASSISTANT and (messages[at].metadata.origin or own)[:2] == own
         }
         if not answers:
             return request
@@ -94,9 +106,20 @@ def _has_state(message: Message) -> bool:
     )
 
 
-def _handle(before: Message, answer: Message) -> str:
-    """Return the digest of the parts that every API shows of an answer and of the message before it."""
-    return hashlib.sha256(orjson.dumps([shown(before), shown(answer)])).hexdigest()[:40]
+def _handles(messages: Sequence[Message]) -> Iterator[str]:
+    """Yield for each message what its answer is found by.
+
+    That is a digest of its own calls, if this gateway issued their ids, or of the conversation up to it, without system
+    messages, because agents change those often.
+    """
+    running = hashlib.sha256()
+    for message in messages:
+        ids = [block.id for block in message.content if isinstance(block, ToolUseBlock)]
+        issued = bool(ids) and all(map(_ISSUED.fullmatch, ids))
+        parts = orjson.dumps([message.role.value, shown(message), ids if issued else []]) + b"\n"
+        if message.role is not Role.SYSTEM:
+            running.update(parts)
+        yield hashlib.sha256(parts).hexdigest()[:40] if issued else running.hexdigest()[:40]
 
 
 def shown(message: Message) -> list[Any]:

@@ -7,6 +7,7 @@ import binascii
 import os
 import zlib
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -83,3 +84,33 @@ def read_keys(text: str) -> list[bytes]:
         return [base64.b64decode(word, validate=True) for word in text.split()]
     except ValueError as error:
         raise CallerError("seal keys must be base64, separated by blanks") from error
+
+
+def read_key_file(place: Path) -> bytes:
+    """Read the seal key of a file, which only its owner can read; make it if there is no such file.
+
+    Raises:
+        CallerError: the file holds no key, or cannot be read or written.
+    """
+    try:
+        if place.exists():
+            raise FileExistsError
+        place.parent.mkdir(parents=True, exist_ok=True)
+        made = place.with_name(f"{place.name}.{os.getpid()}")
+        made.touch(0o600)
+        try:
+            made.write_bytes(base64.b64encode(os.urandom(KEY_BYTES)) + b"\n")
+            os.link(made, place)  # fails if another gateway has made it meanwhile
+        finally:
+            made.unlink()
+    except FileExistsError:
+        pass
+    except OSError as error:
+        raise CallerError(f"cannot write the seal key {place}: {error.strerror}; set seal_key_file") from error
+    try:
+        keys = read_keys(place.read_text(encoding="ascii"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise CallerError(f"cannot read the seal key {place}: {error}") from error
+    if len(keys) != 1 or len(keys[0]) != KEY_BYTES:
+        raise CallerError(f"{place} must hold one key of {KEY_BYTES} bytes as base64")
+    return keys[0]

@@ -2,25 +2,40 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
-from collections.abc import Iterator, Mapping
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import attrs
 
 from interlingua import AsyncClient, Retry, Timeout
-from interlingua.errors import CallerError, InterlinguaError
-from interlingua.plugins import ConnectionSettings, Registry
+from interlingua.errors import CallerError, InterlinguaError, OverloadedError
+from interlingua.plugins import ConnectionSettings, ModelInfo, Registry
+from interlingua.types import Origin
 from interlingua_gateway.access import Access
 from interlingua_gateway.config import GatewayConfig, ModelRoute
+from interlingua_gateway.models import choose_models
 from interlingua_gateway.recall import Recall
 from interlingua_gateway.record import ConversationRecorder
-from interlingua_gateway.seal import KEY_BYTES, Sealer, read_keys
-from interlingua_gateway.store import GatewayStore
+from interlingua_gateway.seal import KEY_BYTES, Sealer, read_key_file, read_keys
+from interlingua_gateway.spending import Spending
+from interlingua_gateway.store import GatewayStore, ask_store
 from interlingua_serving import ServeContext, find_apis
 
+_SELF_HOSTED = "self-hosted"  # the price of models on machines of one's own
+_FIXED = ("apis", "auth", "store", "seal_keys_env", "seal_key_file", "record", "drain")
+_EVERY = 10.0  # seconds between two rounds of recurring work
+_STATES_AGE = timedelta(days=30)
+_DROP_EVERY = 3600.0  # seconds between two searches for old states
 _SECRETS = {"authorization", "x-api-key", "api-key", "cookie", "proxy-authorization"}
 
 
@@ -53,6 +68,7 @@ class Services:
         self._settings = settings or {}
         self._environ = os.environ if environ is None else environ
         self._clients: dict[tuple[Any, ...], AsyncClient] = {}
+        self.large_requests = ThreadPoolExecutor(1, "large-request")  # one at a time: small ones go on beside it
         self.apis = find_apis(self.registry, config.apis)
         key_headers = tuple(dict.fromkeys(name for _, api in self.apis for name in api.key_headers))
         self.key_parameters = tuple(dict.fromkeys(name for _, api in self.apis for name in api.key_parameters))
@@ -60,12 +76,43 @@ class Services:
         self.store = open_store(config, self._environ)
         if self.store is None and config.auth == "keys":
             raise CallerError("auth = 'keys' needs a store, and without HOME there is no default: set store")
-        self.access = Access(self.store if config.auth == "keys" else None, key_headers, self.key_parameters)
-        configured = read_keys(self._environ.get(config.seal_keys_env, ""))
-        kept = [self.store.seal_key() if self.store else os.urandom(KEY_BYTES)]
-        self._sealer = Sealer(configured or kept)
+        self.spending = None
+        if self.store is not None and config.auth == "keys":
+            folder = data_folder(self._environ)
+            self.spending = Spending(self.store, folder / "unwritten" if folder else None)
+        store = self.store if config.auth == "keys" else None
+        self.access = Access(store, key_headers, self.key_parameters, self.spending)
+        self._sealer = Sealer(read_keys(self._environ.get(config.seal_keys_env, "")) or [self._own_seal_key()])
         self.recall = Recall(self.store, self._sealer) if self.store else None
         self.recorder = open_recorder(config, self.store)
+
+    def change_config(self, config: GatewayConfig) -> None:
+        """Use another configuration for the requests that follow.
+
+        Raises:
+            CallerError: a setting differs that is read only when the gateway starts.
+        """
+        old = {name: getattr(self.config, name) for name in _FIXED}
+        changed = [name for name, value in old.items() if getattr(config, name) != value]
+        if changed:
+            raise CallerError(f"{', '.join(changed)} can change only with a restart")
+        self.config = config
+
+    def _own_seal_key(self) -> bytes:
+        """Return the key in the configured file; it is made by the first call."""
+        folder = self._environ.get("XDG_CONFIG_HOME") or _below_home(self._environ, ".config")
+        place = self.config.seal_key_file or (f"{folder}/interlingua/gateway-seal.key" if folder else "")
+        return read_key_file(Path(place)) if place else os.urandom(KEY_BYTES)
+
+    def model_info(self, origin: Origin) -> ModelInfo | None:
+        """Return the catalogue's entry of a model, with its price; None if there is none."""
+        provider = self.registry.provider(origin.provider)
+        if (found := provider.model(origin.model)) is not None:
+            return found
+        given = {name: value for name, value in self._settings.get(origin.provider, {}).items() if value is not None}
+        connection = provider.connection(ConnectionSettings(environ=self._environ, **given))
+        own = re.fullmatch(connection.self_hosted, origin.model)
+        return ModelInfo(id=origin.model, pricing_version=_SELF_HOSTED) if own else None
 
     def client(self, route: ModelRoute) -> AsyncClient:
         """Return the client with the limits of a route."""
@@ -113,13 +160,23 @@ class Services:
             unseal=partial(self._sealer.unseal, tenant=tenant),
         )
 
-    def model_names(self) -> list[str]:
-        """Return the model names for callers: those of the routes, or the catalogues of all providers with a key."""
-        names = [route.match for route in self.config.routes if not set(route.match) & set("*?[")]
-        if names:
-            return names
-        usable = [provider for provider in self.registry.providers() if self._has_key(provider.key)]
-        return [f"{provider.key}:{model.id}" for provider in usable for model in provider.models()]
+    def model_names(self, patterns: Sequence[str] = ()) -> list[str]:
+        """Return the model names for callers: those of the routes, or the catalogues of all providers with a key.
+
+        Args:
+            patterns: those of the caller's key; names that it may not use are left out.
+        """
+        names = [route.match for route in self.config.routes if not route.is_pattern]
+        if not names:
+            usable = [provider for provider in self.registry.providers() if self._has_key(provider.key)]
+            names = [f"{provider.key}:{model.id}" for provider in usable for model in provider.models()]
+        return [name for name in names if not patterns or self._is_allowed(name, patterns)]
+
+    def _is_allowed(self, name: str, patterns: Sequence[str]) -> bool:
+        try:
+            return choose_models(self.config, self.registry, name, "").is_allowed(patterns)
+        except InterlinguaError:
+            return False
 
     def _has_key(self, provider: str) -> bool:
         try:
@@ -127,10 +184,30 @@ class Services:
         except InterlinguaError:  # it needs more than a key, such as an address
             return False
 
+    async def keep_up(self) -> None:
+        """Do the work that recurs while the gateway runs; never returns."""
+        drop_at = 0.0
+        while True:
+            try:
+                if self.spending is not None:
+                    await self.spending.tend()
+                if self.store is not None and time.monotonic() >= drop_at:
+                    await ask_store(self.store.drop_states, datetime.now(UTC) - _STATES_AGE)
+                    drop_at = time.monotonic() + _DROP_EVERY
+            except OverloadedError as error:
+                self.log.warning("%s", error.message)
+            except Exception:
+                self.log.exception("recurring work failed")
+            await asyncio.sleep(_EVERY)
+
     async def close(self) -> None:
         """Close all connections."""
         for client in self._clients.values():
             await client.close()
+        self.large_requests.shutdown(wait=False, cancel_futures=True)
+        if self.spending is not None:
+            with suppress(OverloadedError):
+                await self.spending.write_waiting()
         if self.recorder is not None:
             self.recorder.close()
         if self.store is not None:
@@ -144,10 +221,20 @@ def open_store(config: GatewayConfig, environ: Mapping[str, str]) -> GatewayStor
         CallerError: the store is of an unknown kind.
         OverloadedError: the database does not respond.
     """
-    folder = environ.get("XDG_DATA_HOME") or (environ.get("HOME") and f"{environ['HOME']}/.local/share")
-    if not config.store and not folder:
+    folder = data_folder(environ)
+    if not config.store and folder is None:
         return None
-    return GatewayStore(config.store or f"sqlite:///{folder}/interlingua/gateway.db")
+    return GatewayStore(config.store or f"sqlite:///{folder}/gateway.db")
+
+
+def data_folder(environ: Mapping[str, str]) -> Path | None:
+    """Return the folder of the gateway's own files; None if there is no home folder."""
+    folder = environ.get("XDG_DATA_HOME") or _below_home(environ, ".local/share")
+    return Path(folder) / "interlingua" if folder else None
+
+
+def _below_home(environ: Mapping[str, str], place: str) -> str:
+    return f"{environ['HOME']}/{place}" if environ.get("HOME") else ""
 
 
 def open_recorder(config: GatewayConfig, store: GatewayStore | None) -> ConversationRecorder | None:

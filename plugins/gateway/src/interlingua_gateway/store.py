@@ -1,4 +1,4 @@
-"""The gateway's database: hashed keys, their use, this minute's requests, the seal key, states, recorded sessions."""
+"""The gateway's database: hashed keys, what they used and reserved, states, recorded sessions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import SQLAlchemyError
 
 from interlingua.errors import CallerError, OverloadedError
-from interlingua_gateway.seal import KEY_BYTES
 
 _PREFIX = "ilg"
 _PATIENCE = 12.0  # seconds that a request waits for the database; SQLite waits for its lock for 10
@@ -30,6 +29,7 @@ _NOTICE = {
     "connect_timeout": 5, "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3,
     "tcp_user_timeout": 20_000,
 }  # fmt: skip
+_CREATE_ATTEMPTS = 4
 _Result = TypeVar("_Result")
 _log = logging.getLogger("interlingua.gateway")
 _TABLES = sa.MetaData()
@@ -46,6 +46,7 @@ _KEYS = sa.Table(
     sa.Column("requests_per_minute", sa.Integer),
     sa.Column("tokens_per_minute", sa.Integer),
     sa.Column("models", sa.Text),
+    sa.Column("admin", sa.Boolean, nullable=False),
 )  # fmt: skip
 _USAGE = sa.Table(
     "gateway_usage", _TABLES,
@@ -63,11 +64,23 @@ _MINUTES = sa.Table(
     sa.Column("requests", sa.Integer, nullable=False),
     sa.Column("tokens", sa.BigInteger, nullable=False),
 )  # fmt: skip
+_RESERVED = sa.Table(  # requests in progress, with the most that each may use
+    "gateway_reserved", _TABLES,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("key", sa.Text, nullable=False, index=True),
+    sa.Column("gateway", sa.Text, nullable=False),
+    sa.Column("created", sa.Float, nullable=False),
+    sa.Column("renewed", sa.Float, nullable=False),
+    sa.Column("input_tokens", sa.BigInteger, nullable=False),
+    sa.Column("output_tokens", sa.BigInteger, nullable=False),
+    sa.Column("cost_usd", sa.Numeric(18, 9), nullable=False),
+)  # fmt: skip
 _STATES = sa.Table(
     "gateway_states", _TABLES,
     sa.Column("tenant", sa.Text, primary_key=True),
     sa.Column("handle", sa.Text, primary_key=True),
-    sa.Column("seal", sa.Text, nullable=False),
+    sa.Column("seal", sa.Text, nullable=False),  # "" once two answers have the same handle
+    sa.Column("digest", sa.Text, nullable=False),  # of the state
     sa.Column("created", sa.Float, nullable=False),
 )  # fmt: skip
 _SESSIONS = sa.Table(
@@ -76,11 +89,6 @@ _SESSIONS = sa.Table(
     sa.Column("digest", sa.Text, primary_key=True),  # of a recorded conversation, up to its end
     sa.Column("session", sa.Text, nullable=False),
     sa.Column("created", sa.Float, nullable=False),
-)  # fmt: skip
-_FACTS = sa.Table(
-    "gateway_facts", _TABLES,
-    sa.Column("name", sa.Text, primary_key=True),
-    sa.Column("value", sa.Text, nullable=False),
 )  # fmt: skip
 
 
@@ -98,7 +106,9 @@ class Key:
         budget_days: the length of a period in days, counted in UTC; None means that the budget never renews.
         requests_per_minute: the most requests a minute; None means no limit.
         tokens_per_minute: the most tokens a minute, input and output together; None means no limit.
-        models: patterns of the model names that requests may use; empty allows all.
+        models: patterns of the models that requests may use: names of routes, or names of models with or without the
+            provider; empty allows all.
+        admin: True if the key may read the gateway's metrics.
     """
 
     id: str
@@ -111,6 +121,7 @@ class Key:
     requests_per_minute: int | None = None
     tokens_per_minute: int | None = None
     models: tuple[str, ...] = ()
+    admin: bool = False
 
 
 @attrs.frozen(kw_only=True)
@@ -121,6 +132,48 @@ class Spent:
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: Decimal = Decimal(0)
+
+
+@attrs.frozen(kw_only=True)
+class Balance:
+    """The budget of a key.
+
+    Attributes:
+        budget: the budget; None means no limit.
+        spent: the cost of the requests that have ended in this period.
+        reserved: the most that requests in progress may cost.
+    """
+
+    budget: Decimal | None
+    spent: Decimal
+    reserved: Decimal
+
+    @property
+    def left(self) -> Decimal | None:
+        """What neither is spent nor reserved; None means no limit."""
+        return None if self.budget is None else self.budget - self.spent - self.reserved
+
+    def has(self, amount: Decimal) -> bool:
+        """Return True if an amount is left."""
+        left = self.left
+        return left is None or (left > 0 and amount <= left)
+
+
+@attrs.frozen(kw_only=True)
+class Use:
+    """What a request used, or the most that it may use.
+
+    Attributes:
+        input_tokens: input tokens.
+        output_tokens: output tokens.
+        cost_usd: their cost.
+        requests: 1, or 0 for an attempt after which another model is asked.
+    """
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: Decimal = Decimal(0)
+    requests: int = 1
 
 
 class GatewayStore:
@@ -145,8 +198,18 @@ class GatewayStore:
         if url.startswith("sqlite"):
             _make_private_file(Path(url.removeprefix("sqlite:///")))
             sa.event.listen(self._engine, "connect", _set_up_sqlite)
-        with self._begin() as connection:
-            _TABLES.create_all(connection)
+        self._create_tables()
+
+    def _create_tables(self) -> None:
+        for attempt in range(_CREATE_ATTEMPTS):
+            try:
+                with self._engine.begin() as connection:
+                    _TABLES.create_all(connection)
+                return
+            except SQLAlchemyError as error:  # another gateway that starts now may be making the same tables
+                if attempt + 1 == _CREATE_ATTEMPTS:
+                    raise _no_answer(error) from error
+                time.sleep(0.1 * (attempt + 1))
 
     def _begin(self) -> _Transaction:
         return _Transaction(self._engine)
@@ -167,7 +230,7 @@ class GatewayStore:
             "expires": key.expires.timestamp() if key.expires else None, "revoked": None,
             "budget_usd": key.budget_usd, "budget_days": key.budget_days,
             "requests_per_minute": key.requests_per_minute, "tokens_per_minute": key.tokens_per_minute,
-            "models": " ".join(key.models),
+            "models": " ".join(key.models), "admin": key.admin,
         }  # fmt: skip
         with self._begin() as connection:
             connection.execute(_KEYS.insert().values(row))
@@ -202,7 +265,7 @@ class GatewayStore:
 
     def spent(self, key: Key, now: datetime | None = None) -> Spent:
         """Return the use of a key in the current period of its budget."""
-        first = 0 if key.budget_days is None else _day(now) // key.budget_days * key.budget_days
+        first = _first_day(key, now)
         columns = [sa.func.coalesce(sa.func.sum(_USAGE.c[name]), 0) for name in attrs.fields_dict(Spent)]
         with self._begin() as connection:
             row = connection.execute(sa.select(*columns).where(_USAGE.c.key == key.id, _USAGE.c.day >= first)).one()
@@ -210,10 +273,76 @@ class GatewayStore:
 
     def add_usage(self, key: str, input_tokens: int, output_tokens: int, cost_usd: Decimal) -> None:
         """Add the use of one request."""
-        amounts = {"requests": 1, "input_tokens": input_tokens, "output_tokens": output_tokens, "cost_usd": cost_usd}
+        use = Use(input_tokens=input_tokens, output_tokens=output_tokens, cost_usd=cost_usd)
         with self._begin() as connection:
-            self._add(connection, _USAGE, {"key": key, "day": _day(None)}, amounts)
-            self._add(connection, _MINUTES, _minute(key), {"requests": 0, "tokens": input_tokens + output_tokens})
+            self._add_use(connection, key, use, None)
+
+    def _add_use(self, connection: Any, key: str, use: Use, when: datetime | None) -> None:
+        self._add(connection, _USAGE, {"key": key, "day": _day(when)}, attrs.asdict(use))
+        self._add(connection, _MINUTES, _minute(key), {"requests": 0, "tokens": use.input_tokens + use.output_tokens})
+
+    def reserve(self, key: Key, name: str, gateway: str, most: Use) -> Balance:
+        """Reserve the most that a request may use, unless the key's budget has less left.
+
+        Args:
+            key: the key.
+            name: a new name for the reservation.
+            gateway: the name of this process; `renew` keeps its reservations alive.
+            most: the most that the request may use.
+
+        Returns:
+            the budget before the reservation; `most` is reserved if it `has` that amount.
+        """
+        now = time.time()
+        with self._begin() as connection:
+            # a write locks the key's row (PostgreSQL) or the file (SQLite), so that two requests cannot pass at once
+            mine = _KEYS.c.id == key.id
+            connection.execute(_KEYS.update().where(mine).values(revoked=_KEYS.c.revoked))
+            spent = self._sum(connection, _USAGE.c.cost_usd, _USAGE.c.key == key.id, _USAGE.c.day >= _first_day(key))
+            others = self._sum(connection, _RESERVED.c.cost_usd, _RESERVED.c.key == key.id)
+            balance = Balance(budget=key.budget_usd, spent=spent, reserved=others)
+            if balance.has(most.cost_usd):
+                row = {"id": name, "key": key.id, "gateway": gateway, "created": now, "renewed": now}
+                row |= attrs.asdict(most, filter=lambda field, _value: field.name != "requests")
+                connection.execute(_RESERVED.insert().values(row))
+            return balance
+
+    @staticmethod
+    def _sum(connection: Any, column: Any, *where: Any) -> Decimal:
+        found = connection.execute(sa.select(sa.func.coalesce(sa.func.sum(column), 0)).where(*where)).scalar_one()
+        return Decimal(str(found))
+
+    def settle(self, name: str, use: Use) -> bool:
+        """Replace a reservation by what was used; return False if that was done before."""
+        with self._begin() as connection:
+            row = self._take(connection, _RESERVED.c.id == name)
+            if not row:
+                return False
+            self._add_use(connection, row[0].key, use, _utc(row[0].created))
+            return True
+
+    def settle_abandoned(self, before: float) -> int:
+        """Count reservations of gateways that died as used, whole; return how many.
+
+        Args:
+            before: the time since the epoch, in seconds, before which they were last renewed.
+        """
+        with self._begin() as connection:
+            rows = self._take(connection, _RESERVED.c.renewed < before)
+            for row in rows:
+                use = Use(input_tokens=row.input_tokens, output_tokens=row.output_tokens, cost_usd=row.cost_usd)
+                self._add_use(connection, row.key, use, _utc(row.created))
+            return len(rows)
+
+    def _take(self, connection: Any, where: Any) -> Sequence[Any]:
+        """Delete reservations and return them; each is returned to one caller only."""
+        return list(connection.execute(_RESERVED.delete().where(where).returning(*_RESERVED.c)).all())
+
+    def renew(self, gateway: str) -> None:
+        """Keep the reservations of a running gateway alive."""
+        with self._begin() as connection:
+            mine = _RESERVED.c.gateway == gateway
+            connection.execute(_RESERVED.update().where(mine).values(renewed=time.time()))
 
     def take_request(self, key: Key) -> float | None:
         """Count a request against the limits of a key for this minute.
@@ -242,32 +371,31 @@ class GatewayStore:
 
     # -- states --------------------------------------------------------------------------------------------------
 
-    def seal_key(self) -> bytes:
-        """Return the key that seals states; it is made by the first call."""
-        fresh = secrets.token_hex(KEY_BYTES)
-        with self._begin() as connection:
-            statement = self._insert(_FACTS).values(name="seal_key", value=fresh)
-            connection.execute(statement.on_conflict_do_nothing())
-            found = connection.execute(sa.select(_FACTS.c.value).where(_FACTS.c.name == "seal_key")).scalar_one()
-        return bytes.fromhex(found)
+    def keep_state(self, tenant: str, handle: str, seal: str, digest: str) -> None:
+        """Store a sealed state under a handle of a tenant.
 
-    def keep_states(self, tenant: str, seals: Mapping[str, str]) -> None:
-        """Store sealed states under the handles of a tenant."""
-        rows = [
-            {"tenant": tenant, "handle": handle, "seal": seal, "created": time.time()} for handle, seal in seals.items()
-        ]
+        If two different states get one handle, neither is found any more: it could be the other conversation's.
+
+        Args:
+            tenant: the caller.
+            handle: what it is found by.
+            seal: the sealed state.
+            digest: of the state, by which two states are compared.
+        """
+        row = {"tenant": tenant, "handle": handle, "seal": seal, "digest": digest, "created": time.time()}
+        statement = self._insert(_STATES).values(row)
+        changed = {
+            "seal": sa.case((_STATES.c.digest == digest, statement.excluded.seal), else_=""),
+            "digest": sa.case((_STATES.c.digest == digest, digest), else_=""),
+            "created": row["created"],
+        }
         with self._begin() as connection:
-            for row in rows:
-                statement = self._insert(_STATES).values(row)
-                connection.execute(
-                    statement.on_conflict_do_update(index_elements=["tenant", "handle"], set_={"seal": row["seal"]})
-                )
+            connection.execute(statement.on_conflict_do_update(index_elements=["tenant", "handle"], set_=changed))
 
     def find_states(self, tenant: str, handles: Sequence[str]) -> dict[str, str]:
         """Return the stored states among these handles."""
-        query = sa.select(_STATES.c.handle, _STATES.c.seal).where(
-            _STATES.c.tenant == tenant, _STATES.c.handle.in_(handles)
-        )
+        mine = (_STATES.c.tenant == tenant) & (_STATES.c.seal != "")
+        query = sa.select(_STATES.c.handle, _STATES.c.seal).where(mine, _STATES.c.handle.in_(handles))
         with self._begin() as connection:
             return {row.handle: row.seal for row in connection.execute(query)}
 
@@ -367,6 +495,15 @@ def _day(now: datetime | None) -> int:
     return ((now or datetime.now(UTC)) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(days=1)
 
 
+def _first_day(key: Key, now: datetime | None = None) -> int:
+    """Return the first day of the current period of a key's budget."""
+    return 0 if key.budget_days is None else _day(now) // key.budget_days * key.budget_days
+
+
+def _utc(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
+
+
 def _minute(key: str) -> dict[str, Any]:
     return {"key": key, "minute": int(time.time() // 60)}
 
@@ -375,6 +512,6 @@ def _key_of(row: Any) -> Key:
     times: dict[str, Any] = {
         name: row[name] and datetime.fromtimestamp(row[name], UTC) for name in ("created", "expires", "revoked")
     }
-    plain = ("id", "name", "budget_usd", "budget_days", "requests_per_minute", "tokens_per_minute")
+    plain = ("id", "name", "budget_usd", "budget_days", "requests_per_minute", "tokens_per_minute", "admin")
     facts: dict[str, Any] = {name: row[name] for name in plain}
     return Key(models=tuple((row["models"] or "").split()), **times, **facts)

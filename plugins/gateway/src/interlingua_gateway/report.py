@@ -1,0 +1,100 @@
+"""What a configuration serves: names, the models behind them, their prices, and what keys may use."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import attrs
+import click
+
+from interlingua import cost_of
+from interlingua.errors import InterlinguaError
+from interlingua.types import Origin, Usage
+from interlingua_gateway.models import RoutedModel, choose_models
+from interlingua_gateway.services import Services
+
+_MILLION = 1_000_000
+
+
+def report_of(services: Services) -> dict[str, Any]:
+    """Return what a gateway serves, as plain values for JSON.
+
+    Its `problems` are what would make requests fail: models that do not exist, and providers without a key.
+    """
+    config = services.config
+    problems = list(services.warnings())
+    routes = []
+    for at, route in enumerate(config.routes):
+        row: dict[str, Any] = {"match": route.match, "models": []}
+        for name in route.to:
+            if "{model}" in name:
+                row["models"].append({"model": name})
+                continue
+            try:
+                choice = choose_models(attrs.evolve(config, routes=(), routes_only=False), services.registry, name, "")
+            except InterlinguaError as error:
+                problems.append(f"routes[{at}].to: {error.message}")
+                continue
+            row["models"] += [_model_row(services, model) for model in choice.models]
+        routes.append(row)
+    return {
+        "apis": [
+            {"api": api.name, "provider": plugin.key, "paths": [f"{route.method} {route.path}" for route in api.routes]}
+            for plugin, api in services.apis
+        ],
+        "routes": routes,
+        "other_names": not config.routes_only,
+        "keys": _key_rows(services),
+        "problems": list(dict.fromkeys(problems)),
+    }
+
+
+def _model_row(services: Services, model: RoutedModel) -> dict[str, Any]:
+    info = services.model_info(Origin(model.provider, "", model.name))
+    now = datetime.now(UTC)
+    given, made = (
+        cost_of(usage, info, now).cost_usd
+        for usage in (Usage(input_tokens=_MILLION, output_tokens=0), Usage(input_tokens=0, output_tokens=_MILLION))
+    )
+    return {
+        "model": str(model),
+        "input_per_mtok_usd": None if given is None else str(given.normalize()),
+        "output_per_mtok_usd": None if made is None else str(made.normalize()),
+    }
+
+
+def _key_rows(services: Services) -> list[dict[str, Any]]:
+    if services.config.auth != "keys" or services.store is None:
+        return []
+    return [
+        {"id": key.id, "name": key.name, "models": list(key.models), "names": services.model_names(key.models),
+         "budget_usd": None if key.budget_usd is None else str(key.budget_usd)}
+        for key in services.store.list_keys() if key.revoked is None
+    ]  # fmt: skip
+
+
+def print_report(report: dict[str, Any]) -> None:
+    """Print a report for people."""
+    for api in report["apis"]:
+        click.echo(f"API {api['api']} of {api['provider']}: {', '.join(api['paths'])}")
+    for route in report["routes"]:
+        click.echo(f"{route['match']}")
+        for model in route["models"]:
+            click.echo(f"  {model['model']}{_price_text(model)}")
+    if report["other_names"]:
+        click.echo("every other name is read as provider:name; routes_only = true refuses it")
+    for key in report["keys"]:
+        budget = f", budget {key['budget_usd']} USD" if key["budget_usd"] else ""
+        click.echo(f"key {key['id']} ({key['name']}{budget}): {', '.join(key['models']) or 'every model'}")
+    for problem in report["problems"]:
+        click.echo(f"problem: {problem}", err=True)
+
+
+def _price_text(model: dict[str, Any]) -> str:
+    if "input_per_mtok_usd" not in model:
+        return ""
+    given, made = model["input_per_mtok_usd"], model["output_per_mtok_usd"]
+    if given is None and made is None:
+        return "  no price is known: refused for keys with a budget"
+    return f"  {given} USD per million input tokens, {made} output"

@@ -1,0 +1,104 @@
+"""A configuration is right, or refused by field and line before the port opens; a running gateway reads it again."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from click.testing import CliRunner
+
+from interlingua.errors import DecodeError
+from interlingua_cli.root import cli
+from interlingua_gateway.config import read_config
+from tests.support.waiting import until
+
+GOOD = 'auth = "none"\n\n[[routes]]\nmatch = "fast"\nto = ["anthropic:claude-haiku-4-5"]\n'
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "words"),
+    [
+        ('["anthropic:claude-haiku-4-5"]', '"openai:gpt-5"', 5, "routes[0].to must be a list of strings"),
+        ('["anthropic:claude-haiku-4-5"]', "[]", 5, "routes[0].to must name at least one model"),
+        ('["anthropic:claude-haiku-4-5"]', "[1]", 5, "routes[0].to must be a list of strings"),
+        ('auth = "none"', 'auth = "key"', 1, "auth must be in"),
+        ('auth = "none"', "body_limit = 0", 1, "body_limit must be > 0"),
+        ('auth = "none"', 'drain = "5"', 1, "drain must be a number"),
+        ('auth = "none"', "fetch_urls = 1", 1, "fetch_urls must be true or false"),
+        ('match = "fast"', 'match = "fast"\nretries = -1', 5, "routes[0].retries must be >= 0"),
+        ('match = "fast"', 'match = "fast"\nfirst_byte = -1', 5, "routes[0].first_byte must be > 0"),
+        ('match = "fast"', 'match = "fast"\nmax_tokens = 0', 5, "routes[0].max_tokens must be > 0"),
+        ('match = "fast"', "", 3, "routes[0].match is missing"),
+        ('match = "fast"', 'match = "fast"\nretry = 1', 3, "routes[0] has no setting retry"),
+    ],
+)
+def test_a_wrong_value_is_named_with_its_line(tmp_path: Path, old: str, new: str, line: int, words: str) -> None:
+    file = tmp_path / "gateway.toml"
+    file.write_text(GOOD.replace(old, new))
+    with pytest.raises(DecodeError) as refused:
+        read_config(file)
+    assert f"line {line}, {words}" in refused.value.message
+
+
+def test_the_configuration_is_checked_and_explained(tmp_path: Path) -> None:
+    file = tmp_path / "gateway.toml"
+    environ = {"XDG_DATA_HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path), "ANTHROPIC_API_KEY": "k"}
+
+    def run(text: str, *more: str) -> Any:
+        file.write_text(text)
+        return CliRunner().invoke(cli, ["gateway", "check", "--config", str(file), *more], env=environ)
+
+    good = run(GOOD, "--json")
+    assert good.exit_code == 0, good.output
+    report = json.loads(good.stdout)
+    assert report["problems"] == []
+    [route] = report["routes"]
+    [model] = route["models"]
+    assert (route["match"], model["model"]) == ("fast", "anthropic:claude-haiku-4-5")
+    assert (model["input_per_mtok_usd"], model["output_per_mtok_usd"]) == ("1", "5")
+    assert "1 USD per million input tokens" in run(GOOD).stdout
+    wrong = run(GOOD.replace("anthropic:", "nobody:"))
+    assert wrong.exit_code == 1
+    assert "problem: " in wrong.stderr
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="no SIGHUP here")
+def test_a_running_gateway_reads_the_configuration_again(tmp_path: Path) -> None:
+    file = tmp_path / "gateway.toml"
+    file.write_text(GOOD)
+    environ = {**os.environ, "HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path)}
+    command = [sys.executable, "-m", "interlingua", "gateway", "--config", str(file), "--port", "0"]
+    with subprocess.Popen(command, env=environ, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        url = next(line for line in process.stderr if "serving on" in line).split()[2].rstrip(";")
+
+        def names() -> list[str]:
+            return [model["id"] for model in httpx.get(f"{url}/v1/models").json()["data"]]
+
+        assert names() == ["fast"]
+        for text in (GOOD.replace("fast", "quick"), GOOD.replace('["', '"'), GOOD.replace('"none"', '"keys"')):
+            file.write_text(text)
+            process.send_signal(signal.SIGHUP)
+            said = next(process.stderr)
+            assert ("read" in said) if "quick" in text else ("not read again" in said), said
+            until(lambda: names() == ["quick"])
+        process.terminate()
+        process.wait(20)
+
+
+def test_a_port_in_use_is_said_before_anything_is_served(tmp_path: Path) -> None:
+    environ = {**os.environ, "HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path)}
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        command = [sys.executable, "-m", "interlingua", "gateway", "--port", str(taken.getsockname()[1])]
+        done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode != 0
+    assert "cannot listen on 127.0.0.1" in done.stderr
+    assert "serving on" not in done.stderr
