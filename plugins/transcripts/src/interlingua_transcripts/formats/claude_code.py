@@ -420,8 +420,13 @@ def _last_line(branch: Sequence[Any]) -> Mapping[str, Any]:
 
 def _is_linked(branch: Sequence[Any]) -> bool:
     """Tell whether lines name their parents; in some programs' files they do not, and the order counts."""
-    talk = [value for value in branch if isinstance(value, dict) and _is_talk(value)]
-    return len(talk) < _PAIR or any(_parent(value) for value in talk)
+    count = 0
+    for value in branch:
+        if isinstance(value, dict) and _is_talk(value):
+            count += 1
+            if _parent(value):
+                return True
+    return count < _PAIR
 
 
 def _line(
