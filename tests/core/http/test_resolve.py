@@ -114,7 +114,7 @@ def test_to_wire_fetches_nothing_and_names_what_would_be(kind: str) -> None:
         else:
             request, asked = asyncio.run(look())
         assert asked == 0
-        assert sent_images(server) == [[EMBEDDED]]  # what was looked at is not what is sent
+        assert sent_images(server) == [[EMBEDDED]]  # and not the preview
     assert [base64.b64decode(one).decode() for one in images(request)] == [url]
     (row,) = request.losses
     assert (row.path, row.block_type, row.verdict) == ("messages[0]", "image", "rewritten")

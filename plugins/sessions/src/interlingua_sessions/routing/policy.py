@@ -153,7 +153,7 @@ def encode_policy(policy: RoutingPolicy) -> dict[str, Any]:
 
 
 def decode_policy(data: Mapping[str, Any] | None) -> RoutingPolicy:
-    """Read a policy; None is an empty policy.
+    """Read a policy; null means an empty one.
 
     Raises:
         DecodeError: a rule or a field is invalid; `path` is its place.
