@@ -38,11 +38,12 @@ from interlingua.types import Role
 from interlingua_cli.lint import lint_request
 from tests.oracle.adversarial import Conversation, conversations
 from tests.oracle.request_types import type_errors
+from tests.oracle.wider import wider
 from tests.support import counts
 from tests.support.quiet import quiet_ledger
 
 REGISTRY = Registry()
-CONVERSATIONS = conversations()
+CONVERSATIONS = (*conversations(), *wider())
 LISTED = tomllib.loads(Path(__file__).with_name("request_bodies.toml").read_text(encoding="utf-8"))["difference"]
 
 # What is asked of each provider: models whose rules differ, by API; of the others, one of no name.
@@ -65,7 +66,25 @@ MODELS: dict[str, dict[str, tuple[str, ...]]] = {
     "deepseek": {"chat": ("deepseek-chat", "deepseek-reasoner", "deepseek-v4-pro")},
     "xai": {"chat": ("grok-4", "grok-3-mini")},
     "groq": {"chat": ("openai/gpt-oss-120b", "llama-3.3-70b-versatile", "qwen/qwen3-32b")},
-    "moonshot": {"chat": ("kimi-k2-thinking", "kimi-k2.6")},
+    "moonshot": {"chat": ("kimi-k2-thinking", "kimi-k2.6", "kimi-k3")},
+    "azure": {
+        "responses": ("gpt-5.2", "gpt-4.1", "a-model"),
+        "chat": ("gpt-5-mini", "gpt-4.1", "a-model"),
+        "messages": ("claude-sonnet-4-5", "claude-opus-5", "a-model"),
+    },
+    "vertex": {
+        "generate": ("gemini-3-pro-preview", "gemini-2.5-flash-lite", "a-model"),
+        "messages": ("claude-sonnet-4-5", "claude-opus-5", "a-model"),
+    },
+    "bedrock": {
+        "converse": (
+            *("anthropic.claude-sonnet-4-5-20250929-v1:0", "anthropic.claude-opus-5", "amazon.nova-pro-v1:0"),
+            *("anthropic.claude-3-haiku-20240307-v1:0", "us.amazon.nova-2-lite-v1:0", "deepseek.r1-v1:0"),
+            *("meta.llama3-1-70b-instruct-v1:0", "openai.gpt-oss-120b-1:0", "a-model"),
+        )
+    },
+    "together": {"chat": ("Qwen/Qwen3.7-Plus", "a-model")},
+    "fireworks": {"chat": ("accounts/fireworks/models/kimi-k2p6", "accounts/fireworks/models/gpt-oss-120b")},
     "cerebras": {"chat": ("gpt-oss-120b", "zai-glm-4.7")},
 }
 

@@ -46,10 +46,11 @@ def test_tool_choice(choice: Any, wire: Any) -> None:
     assert sent(tool_choice=choice)["tool_choice"] == wire
 
 
-def test_forcing_a_tool_where_that_cannot_be_said_is_refused() -> None:
+def test_forcing_a_tool_where_that_cannot_be_said_is_demanded_in_its_description() -> None:
     target = preset(dialect={"tool_choices": ["auto"]})
-    with pytest.raises(CapabilityError, match="required"):
-        sent(target, tool_choice="required")
+    demanded = sent(target, tool_choice="required")
+    assert "tool_choice" not in demanded
+    assert "Answer with a call" in demanded["tools"][0]["function"]["description"]
     assert "tools" not in sent(target, tool_choice="none")
 
 

@@ -136,10 +136,12 @@ def test_case_32_values_inside_and_a_seed_of_0_stay() -> None:
     assert (sent["max_tokens"], sent["user_id"]) == (7, "u")
 
 
-def test_no_tool_can_be_forced() -> None:
+def test_no_tool_can_be_forced_so_its_description_demands_the_call() -> None:
     for choice in ("required", ToolChoice("read_file")):
-        with pytest.raises(CapabilityError):
-            asked([user("x")], [READ], tool_choice=choice)
+        request = asked([user("x")], [READ], tool_choice=choice)
+        assert b"Answer with a call" in request.body
+        assert b"tool_choice" not in request.body
+        assert [loss.path for loss in request.losses] == ["options.tool_choice"]
     assert "tools" not in body([user("x")], [READ], tool_choice="none")
     assert body([user("x")], [READ], tool_choice="auto")["tool_choice"] == "auto"
 

@@ -163,6 +163,25 @@ def _resolve(schema: Any, root: Mapping[str, Any]) -> Any:
     return schema
 
 
+def leads_back(schema: Mapping[str, Any]) -> bool:
+    """Return whether a reference of the schema leads back to where it is, which an answer's schema may not."""
+    clear: set[str] = set()
+
+    def visit(node: Any, within: tuple[str, ...]) -> bool:
+        if isinstance(node, Mapping):
+            reference = node.get("$ref")
+            if isinstance(reference, str) and reference not in clear:
+                if reference in within or reference == "#":
+                    return True
+                if visit(_resolve({"$ref": reference}, schema), (*within, reference)):
+                    return True
+                clear.add(reference)
+            return any(visit(child, within) for name, child in node.items() if name not in ("$defs", "definitions"))
+        return isinstance(node, (list, tuple)) and any(visit(child, within) for child in node)
+
+    return visit(schema, ())
+
+
 def _children(node: Any) -> Iterator[Any]:
     if not isinstance(node, Mapping):
         return

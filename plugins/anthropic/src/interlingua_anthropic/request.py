@@ -29,7 +29,7 @@ from interlingua.types import (
     ToolDefinition,
 )
 from interlingua_anthropic.claude_thinking import ThinkingPlan, is_forced, is_taken_while_thinking, plan_thinking
-from interlingua_anthropic.claude_tools import ECHO, fit_citations, fit_tools, rename_calls
+from interlingua_anthropic.claude_tools import ECHO, fit_citations, fit_tools, leads_back, rename_calls
 from interlingua_anthropic.messages import (
     MAX_MARKS,
     MessageElements,
@@ -205,6 +205,9 @@ def _output(
         if not capabilities_of(options.model).supports_structured_output:
             text = f"{options.model} takes no response schema; output= finds another way"
             raise CapabilityError(text, path="options.response_schema")
+        if leads_back(options.response_schema):
+            text = "an answer's schema may not refer back to itself here; output= finds another way"
+            raise CapabilityError(text, path="options.response_schema")
         output["format"] = {"type": "json_schema", "schema": to_wire_schema(options.response_schema, losses)}
     if output:
         fields["output_config"] = dumps(output)
@@ -367,6 +370,8 @@ def to_wire_schema(
             losses.append(Loss(path=f"{path}.{name}", block_type="option", verdict="rewritten", reason=reason))
     if "enum" in out or "const" in out:
         out.pop("type", None)  # as the official transformer does
+    elif "properties" in out and out.keys().isdisjoint(("anyOf", "allOf", "$ref")):
+        out.setdefault("type", "object")
     if out.get("type") == "object":
         out["additionalProperties"] = False
     if words:

@@ -79,6 +79,7 @@ DEFAULTS = ModelCapabilities(
     tool_name_pattern=r"[A-Za-z0-9_-]{1,64}",
     tool_name_max_length=64,
     max_cache_hints=4,
+    max_images=20,  # in a message of any model (WIRE.md, Media)
     # response schemas (WIRE.md, Structured answers)
     structured_output_with_tools=True,
     structured_output_streams=True,

@@ -285,6 +285,12 @@ def _output(options: RequestOptions, reasoning: ReasoningConfig, losses: list[Lo
         if not capabilities_of(options.model).supports_structured_output:
             text = f"{options.model} takes no response schema; output= finds another way"
             raise CapabilityError(text, path="options.response_schema")
+        if family_of(options.model).reasoning == "claude":
+            from interlingua_anthropic.claude_tools import leads_back  # noqa: PLC0415  for Claude alone
+
+            if leads_back(options.response_schema):
+                text = "an answer's schema may not refer back to itself here; output= finds another way"
+                raise CapabilityError(text, path="options.response_schema")
         schema = to_wire_schema(options.response_schema, losses)
         definition = {"schema": dumps(schema).decode(), "name": options.response_name}
         output["textFormat"] = {"type": "json_schema", "structure": {"jsonSchema": definition}}

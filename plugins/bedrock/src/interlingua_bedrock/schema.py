@@ -37,6 +37,8 @@ def to_wire_schema(
             words.append(f"{name}: {dumps(value).decode()}")
             reason = f"{name} is outside the structured-output subset; it moved into the description"
             losses.append(Loss(path=f"{path}.{name}", block_type="option", verdict="rewritten", reason=reason))
+    if "properties" in out and out.keys().isdisjoint(("enum", "const", "anyOf", "allOf", "$ref")):
+        out.setdefault("type", "object")
     if out.get("type") == "object":
         out["additionalProperties"] = False
     if words:

@@ -60,6 +60,7 @@ class Dialect:
             assistant message without it. None: a final assistant message is accepted.
         needs_user: a request without a user message is rejected.
         tool_choices: accepted forms of `tool_choice`; `none` is emulated by leaving the tools out.
+        forces_thinking: a call can be forced while the model thinks.
         required_choice: the word for "some tool".
         max_tools: most tools in one request; None if no limit is known.
         parallel_tool_calls: the field of this name is accepted.
@@ -120,6 +121,7 @@ class Dialect:
     prefill_field: str | None = None
     needs_user: bool = False
     tool_choices: frozenset[ToolChoiceKind] = ALL_CHOICES
+    forces_thinking: bool = True
     required_choice: str = "required"
     max_tools: int | None = None
     parallel_tool_calls: bool = False

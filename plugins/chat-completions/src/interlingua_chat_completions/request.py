@@ -43,6 +43,7 @@ from interlingua_chat_completions.tools import (
     to_wire_tool_choice,
     to_wire_tools,
     tools_to_offer,
+    without_forcing,
 )
 
 PATH = "/chat/completions"
@@ -78,7 +79,9 @@ def to_wire(
         CapabilityError: the service supports no answer schema or no forced tool.
     """
     losses: list[Loss] = []
-    tools = tools_to_offer(tools, options, dialect)
+    if not dialect.forces_thinking and is_thinking(options, dialect):
+        dialect = without_forcing(dialect)
+    tools = tools_to_offer(tools, options, dialect, losses)
     listed = None
     if tools and not omits_tools(options, dialect):
         listed = to_wire_tools(tools, dialect, strict_option(options, dialect))

@@ -7,11 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
+import attrs
+
 from interlingua.errors import CapabilityError
 from interlingua.plugins import EMPTY, FrozenDict, Loss, dumps, freeze_object, json_array, loads, option_loss
 from interlingua.types import RequestOptions, ToolChoice, ToolDefinition, to_wire_function_tool
 from interlingua_chat_completions.cache_markers import TOO_MANY, Markers, cache_control
 from interlingua_chat_completions.dialect import API, Dialect
+from interlingua_chat_completions.object_root import join_root, root_losses
 
 STRICT_OPTION = "strict_tools"
 """The provider option: true for all tools, or the names of those meant."""
@@ -30,6 +33,8 @@ _NAMED_SCHEMAS = ("properties", "$defs", "definitions")
 _NULL = {"type": "null"}
 _OUTSIDE_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
 _NAME_LENGTH = 64
+_UNFORCED = "this service cannot force a call of this model"
+_DEMAND = "(Answer with a call of this tool, or of another that demands it, without any other text.)"
 
 
 class ToolList(NamedTuple):
@@ -57,7 +62,7 @@ def to_wire_tools(tools: Sequence[ToolDefinition], dialect: Dialect, wanted: Any
         raise CapabilityError(text, path="tools")
     markers = Markers() if dialect.cache_breakpoints and dialect.cache_style == "cache_control" else None
     strict = to_wire_strict_tools(tools, wanted) if wanted else _NOT_STRICT
-    losses: list[Loss] = [*strict.losses]
+    losses: list[Loss] = [*strict.losses, *root_losses(tools, API)]
     wire = []
     for at, tool in enumerate(tools):
         made = _tool(tool, dialect, strict)
@@ -101,6 +106,8 @@ def _complete(schema: Any) -> Any:
         elif name in _UNIONS and isinstance(value, list):
             made = [_complete(child) for child in value]
             changed = any(one is not child for one, child in zip(made, value, strict=True))
+        elif name == "items" and isinstance(value, list):  # of older drafts: a schema for each place
+            made, changed = {"anyOf": [_complete(child) for child in value]} if value else {}, True
         elif name in _SCHEMAS:
             made = _complete(value)
             changed = made is not value
@@ -117,6 +124,12 @@ def _complete(schema: Any) -> Any:
     return {**schema, **changes} if changes else schema
 
 
+def parameters_of(tool: ToolDefinition) -> Mapping[str, Any]:
+    """Return the tool's schema with an object at its root and the keywords that services demand."""
+    joined = join_root(tool.input_schema)
+    return complete_schema(tool.input_schema if joined is None else joined.schema)
+
+
 def _tool(tool: ToolDefinition, dialect: Dialect, strict_tools: StrictTools) -> dict[str, Any]:
     wrapped = to_wire_function_tool(tool)
     if extra := tool.extra_of(API):  # from a request on this wire, as it was written
@@ -125,7 +138,7 @@ def _tool(tool: ToolDefinition, dialect: Dialect, strict_tools: StrictTools) -> 
     if tool.name in strict_tools.schemas:
         wrapped["function"] = {**wrapped["function"], "parameters": strict_tools.schemas[tool.name], "strict": True}
         return wrapped
-    wrapped["function"]["parameters"] = complete_schema(tool.input_schema)
+    wrapped["function"]["parameters"] = parameters_of(tool)
     changed: list[Loss] = []
     fitting = fit_keywords(tool.input_schema, changed) if dialect.strict_tools else tool.input_schema
     if dialect.strict_tools and not changed and (strict := strict_schema(fitting)) is not None:
@@ -142,9 +155,6 @@ def to_wire_tool_choice(options: RequestOptions, dialect: Dialect, losses: list[
     """Write `tool_choice`; None when there is no choice.
 
     If a service accepts no tool name, the tool is offered alone and "some tool" is forced; a loss reports it.
-
-    Raises:
-        CapabilityError: the service cannot force a call: the model might answer without it.
     """
     choice = options.tool_choice
     if choice is None:
@@ -157,26 +167,46 @@ def to_wire_tool_choice(options: RequestOptions, dialect: Dialect, losses: list[
             reason = f"this service takes no tool's name; {choice.name!r} is the only tool sent, and a call is forced"
             losses.append(option_loss("tool_choice", "rewritten", reason))
             return dumps(dialect.required_choice)
-        raise CapabilityError(f"this service does not take tool_choice {kind!r}", path="options.tool_choice")
+        return None  # `tools_to_offer` wrote the demand
     if isinstance(choice, ToolChoice):
         return dumps({"type": "function", "function": {"name": choice.name}})
     return dumps(dialect.required_choice if choice == "required" else choice)
 
 
+@lru_cache(maxsize=64)
+def without_forcing(dialect: Dialect) -> Dialect:
+    """Return the dialect of a model that is thinking and cannot be forced to call meanwhile; the same object again."""
+    return attrs.evolve(dialect, tool_choices=dialect.tool_choices - {"named", "required"}, forces_thinking=True)
+
+
 def tools_to_offer(
-    tools: Sequence[ToolDefinition], options: RequestOptions, dialect: Dialect
+    tools: Sequence[ToolDefinition], options: RequestOptions, dialect: Dialect, losses: list[Loss]
 ) -> Sequence[ToolDefinition]:
-    """Return the forced tool alone if the service forces some tool and takes no name, else all tools.
+    """Return all tools, or the forced tool alone if the service takes no name.
+
+    If it forces no call either, the descriptions demand one, and a loss reports it.
 
     Raises:
         CapabilityError: the request has tools of the service too, which might be called instead.
     """
     choice = options.tool_choice
-    if not isinstance(choice, ToolChoice) or "named" in dialect.tool_choices or "required" not in dialect.tool_choices:
+    if choice in (None, "auto", "none") or not tools:
+        return tools
+    named = isinstance(choice, ToolChoice)
+    if ("named" if named else "required") in dialect.tool_choices:
         return tools
     if "tools" in options.provider_options:
-        raise CapabilityError("this service does not take tool_choice 'named'", path="options.tool_choice")
-    return [tool for tool in tools if tool.name == choice.name]
+        kind = "named" if named else choice
+        raise CapabilityError(f"this service does not take tool_choice {kind!r}", path="options.tool_choice")
+    if named and "required" in dialect.tool_choices:
+        return [tool for tool in tools if isinstance(choice, ToolChoice) and tool.name == choice.name]
+    if isinstance(choice, ToolChoice):
+        tools = [tool for tool in tools if tool.name == choice.name]
+        reason = f"{_UNFORCED}; {choice.name!r} is the only tool sent, and its description demands the call"
+    else:
+        reason = f"{_UNFORCED}; the descriptions of the tools demand one"
+    losses.append(option_loss("tool_choice", "rewritten", reason))
+    return [attrs.evolve(tool, description=f"{tool.description} {_DEMAND}".strip()) for tool in tools]
 
 
 def strict_schema(schema: Mapping[str, Any]) -> dict[str, Any] | None:

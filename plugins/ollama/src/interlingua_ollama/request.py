@@ -102,7 +102,9 @@ def to_wire_tools(tools: Sequence[ToolDefinition], losses: list[Loss]) -> bytes:
         gone: list[str] = []
         wrapped = to_wire_function_tool(tool)
         schema = _pruned(tool.input_schema, _ROOT, "input_schema", gone)
-        wrapped["function"]["parameters"] = {"type": "object", "properties": {}, **schema}
+        if schema.get("type", "object") != "object":
+            gone.append("input_schema.type")
+        wrapped["function"]["parameters"] = {"type": "object", "properties": {}, **schema} | {"type": "object"}
         wire.append(dumps(wrapped))
         reason = "the server does not read this part of a schema"
         losses += [Loss(path=f"tools[{at}].{path}", block_type="tool", verdict="dropped", reason=reason)
@@ -139,7 +141,7 @@ def _members(schema: Mapping[str, Any], path: str, gone: list[str]) -> Iterator[
 
 
 def _property(value: Any, path: str, gone: list[str]) -> Any:
-    return _pruned(value, _PROPERTY, path, gone) if isinstance(value, Mapping) else value
+    return _pruned(value, _PROPERTY, path, gone) if isinstance(value, Mapping) else {}  # true: anything
 
 
 def to_wire_options(options: RequestOptions, losses: list[Loss]) -> dict[str, Any]:

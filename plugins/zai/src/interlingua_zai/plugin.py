@@ -78,7 +78,7 @@ class _Zai(ChatProvider):
         """Write the request, with sampling moved into its range and streamed arguments requested.
 
         Raises:
-            CapabilityError: a schema or a forced tool, which the service does not have (WIRE.md, Tools).
+            CapabilityError: a schema, which the service does not have (WIRE.md, Tools).
         """
         from interlingua_chat_completions.request import to_wire  # noqa: PLC0415  with the first request
 

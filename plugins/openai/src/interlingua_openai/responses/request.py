@@ -19,11 +19,12 @@ from interlingua.plugins import (
 )
 from interlingua.types import DEFAULT_SESSION, Message, RequestOptions, ToolChoice, ToolDefinition, WireTool
 from interlingua_chat_completions.cache_markers import cache_key
+from interlingua_chat_completions.object_root import root_losses
 from interlingua_chat_completions.options import at_least
 from interlingua_chat_completions.tools import (
     STRICT_OPTION,
     StrictTools,
-    complete_schema,
+    parameters_of,
     to_wire_answer_schema,
     to_wire_strict_tools,
 )
@@ -192,7 +193,7 @@ def to_wire_tools(tools: Sequence[ToolDefinition], strict: StrictTools, losses: 
     It is false where strictness was not requested, because it makes every property required and so changes what the
     tool accepts.
     """
-    losses.extend(strict.losses)
+    losses.extend((*strict.losses, *root_losses(tools, RESPONSES)))
     for at, tool in enumerate(tools):
         if tool.cache is not None:
             reason = "tools carry no cache marker on this wire; they are part of what the first marker keeps"
@@ -225,7 +226,7 @@ def _function(tool: ToolDefinition, strict: Mapping[str, Any] | None) -> dict[st
     function: dict[str, Any] = {"type": "function", "name": tool.name}
     if tool.description:
         function["description"] = tool.description
-    function["parameters"] = complete_schema(tool.input_schema) if strict is None else strict
+    function["parameters"] = parameters_of(tool) if strict is None else strict
     function["strict"] = strict is not None
     return function
 
