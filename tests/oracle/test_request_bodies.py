@@ -176,7 +176,7 @@ _BEDROCK = botocore.session.Session().get_service_model("bedrock-runtime").opera
 
 
 def _bedrock(body: dict[str, Any], _request: WireRequest) -> list[str]:
-    """The SDK's service model; it does not look at unknown members of a union."""
+    """The SDK's service model; it does not check unknown members of a union."""
     report = ParamValidator().validate({**_decoded(body), "modelId": "m"}, _BEDROCK)
     return report.generate_report().splitlines() if report.has_errors() else []
 
@@ -222,7 +222,7 @@ class Refused(NamedTuple):
 
 
 def read_target(key: str, api: str, model: str) -> tuple[dict[str, list[str]], list[Refused]]:
-    """Return what is wrong with a target's bodies, with the conversations where it is seen, and what was refused."""
+    """Return what is wrong with a target's bodies, by conversation, and what was refused."""
     wrong: dict[str, list[str]] = {}
     refused: list[Refused] = []
     known: dict[tuple[bytes, str], list[str]] = {}  # many conversations differ in what this target never gets

@@ -164,7 +164,7 @@ def _resolve(schema: Any, root: Mapping[str, Any]) -> Any:
 
 
 def leads_back(schema: Mapping[str, Any]) -> bool:
-    """Return whether a reference of the schema leads back to where it is, which an answer's schema may not."""
+    """Return whether a reference of the schema leads back to itself, which is refused in the schema of an answer."""
     clear: set[str] = set()
 
     def visit(node: Any, within: tuple[str, ...]) -> bool:
