@@ -160,19 +160,6 @@ def _citations_kept() -> Hooks:
     return in_message(change)
 
 
-def _thoughts_of_the_last() -> Hooks:
-    """Begin an answer without reasoning with that of the answer before it."""
-    last: list[Any] = []
-
-    def change(message: Message) -> Message:
-        if message.thinking_blocks:
-            last[:] = message.thinking_blocks
-            return message
-        return attrs.evolve(message, content=(*last, *message.content))
-
-    return in_message(change)
-
-
 def _response_chained() -> Hooks:
     """Continue the answer that was read last, whichever conversation asks."""
     last = {"id": ""}
@@ -313,7 +300,6 @@ MEMORY = (
     Mutant("mistral: the largest count of all streams", "C38", _usage_maximum(), "mistral"),
     Mutant("ollama: calls numbered through all answers", "C91", _numbered_calls(), "ollama"),
     Mutant("cohere: citations of every answer so far", "C91", _citations_kept(), "cohere"),
-    Mutant("responses: reasoning of the answer before", "C91", _thoughts_of_the_last(), "openai", "responses"),
     Mutant("responses: continues whichever answer was read last", "C91", _response_chained(), "openai", "responses"),
     Mutant("bedrock: one buffer for all streams", "C91", {"connection": _one_framer}, "bedrock"),
     Mutant("the delay of the error before", "C91", _remembered_error("retry_after")),

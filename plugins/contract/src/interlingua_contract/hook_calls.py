@@ -403,6 +403,7 @@ def _servings(subject: Subject, aims: Sequence[Aim]) -> Iterator[HookCall]:
             yield HookCall(f"from_wire_request, {aim.name}, {words}", partial(_read_request, subject, request))
     for api in served:
         answers = {who: _answer(who) for who in ("one", "two")}
+        has_ids = _has_ids(subject, api, answers["one"])
         for who, answer in answers.items():
             yield HookCall(
                 f"to_wire_response, {api}, caller {who}",
@@ -414,9 +415,20 @@ def _servings(subject: Subject, aims: Sequence[Aim]) -> Iterator[HookCall]:
             yield HookCall(f"stream_to_wire, {api}, caller {who} in turn", in_turn, alike=f"{api} {who}")
             same = answers["one"]
             respond = partial(_respond, subject, api, who, same, model="m")
-            yield HookCall(f"to_wire_response, {api}, the same for {who}", respond, f"{api}, answers")
+            yield HookCall(
+                f"to_wire_response, {api}, the same for {who}", respond, f"{api}, answers" if has_ids else ""
+            )
+            named = partial(_respond, subject, api, who, same, answer_id="01KAKDPZ0000000000000000AA")
+            yield HookCall(f"to_wire_response, {api}, the model of {who}", named, f"{api}, models")
             stream = partial(_streamed, subject, api, {who: same}, who, model="m")
-            yield HookCall(f"stream_to_wire, {api}, the same for {who}", stream, f"{api}, streams")
+            yield HookCall(f"stream_to_wire, {api}, the same for {who}", stream, f"{api}, streams" if has_ids else "")
+
+
+def _has_ids(subject: Subject, api: str, message: Message) -> bool:
+    """Return True if answers of an API have an id."""
+    with suppress(Exception):  # the call itself is compared
+        return b"01KAKDPZ000000000000000ONE" in _respond(subject, api, "one", message).body
+    return False
 
 
 def _read_request(subject: Subject, request: WireRequest | None) -> Any:
