@@ -416,7 +416,7 @@ class CompactionPolicy(Protocol):
 
 
 UNKNOWN_WINDOW = 32_000
-"""Tokens that a model's context window is taken for if it is unknown; the log says so once."""
+"""Tokens that a model's context window is taken for if it is unknown; a warning names it once."""
 
 
 def reported_tokens(messages: Sequence[Message], entries: Sequence[SessionEntry], model: str) -> int | None:
