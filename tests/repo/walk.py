@@ -240,7 +240,7 @@ def gateway() -> Walk:
 
 async def _post(app: Any) -> None:
     body = {"model": "m", "messages": [{"role": "user", "content": "Hello."}]}
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://gateway") as caller:
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as caller:
         answer = await caller.post("/v1/chat/completions", json=body)
     assert answer.json()["choices"][0]["message"]["content"] == "A sum.", answer.text
 

@@ -112,7 +112,7 @@ def parse_model_id(text: str) -> ModelId:
     if not name:
         raise CallerError(f"model id {text!r} names no model; write {provider}:<model>")
     if not text.isprintable():
-        raise CallerError(f"model id {text!a} has a control character, or one that does not show")
+        raise CallerError(f"model id {text!a} has a control character or an invisible one")
     return ModelId(provider, name)
 
 
@@ -121,7 +121,7 @@ def quote_model(name: str, safe: str = "") -> str:
 
     Args:
         name: the name.
-        safe: characters that stay as they are, besides letters, digits and `_.-~`.
+        safe: characters that are not encoded, in addition to letters, digits and `_.-~`.
 
     Raises:
         CallerError: a segment of the name is `.` or `..`, which leads to another path.

@@ -206,7 +206,7 @@ class Access:
             admission: the request.
             message: its answer, or the part that was received.
             error: the failure.
-            unknown: True if the service may have answered and nobody knows what: the most that it may cost counts.
+            unknown: True if the service may have answered, but the answer is lost: the most that it may cost counts.
         """
         names = (admission.api, self._label(admission.target) if message is not None and message.content else "")
         self._open.labels(admission.api).dec()

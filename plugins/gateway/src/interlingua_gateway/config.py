@@ -136,7 +136,7 @@ def config_of(data: Mapping[str, Any], name: str = "the configuration", text: st
 
     Args:
         data: the values.
-        name: where they are from, for messages.
+        name: their source, for messages.
         text: the TOML text, if there is one: messages then name lines.
 
     Raises:
@@ -158,7 +158,7 @@ def config_of(data: Mapping[str, Any], name: str = "the configuration", text: st
 
 
 def _read_plain(value: Any, kind: Any) -> Any:
-    """Return a value of the right type; `1` is a float too, but `true` is no number and `"1"` is none."""
+    """Return a value of the right type; `1` is a float too, but `true` and `"1"` are not numbers."""
     if type(value) is kind or (kind is float and type(value) is int):
         return float(value) if kind is float else value
     words = {str: "a string", bool: "true or false", int: "a whole number", float: "a number"}

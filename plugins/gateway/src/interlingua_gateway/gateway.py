@@ -115,7 +115,7 @@ async def _refuse_get(_request: Request) -> Response:
 class LocalRequests:
     """Middleware that refuses requests of web pages, where no key protects the gateway.
 
-    A page of any site can make a browser send requests to this machine. Such a request has the page's `Origin`, or a
+    A page of any site can make a browser send requests to this machine. They have the page's `Origin`, or a
     `Host` that resolves to this machine (DNS rebinding), or a content type that browsers send without asking first.
     """
 

@@ -2,7 +2,7 @@
 
 Some APIs have no place for another provider's state, and an agent may drop it when it changes models. The gateway
 therefore stores an answer with state, sealed. It is found by the ids of its calls, which are unique, or else by the
-whole conversation up to it. State that a caller sends back itself is used as it is.
+whole conversation up to it. State that a caller sends back itself is used unchanged.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def _has_state(message: Message) -> bool:
 def _handles(messages: Sequence[Message]) -> Iterator[str]:
     """Yield for each message what its answer is found by.
 
-    That is a digest of its own calls, if this gateway issued their ids, or of the conversation up to it, without system
+    That is a digest of the calls in it, if this gateway issued their ids, or of the conversation up to it, without system
     messages, because agents change those often.
     """
     running = hashlib.sha256()

@@ -1,4 +1,4 @@
-"""What a configuration serves: names, the models behind them, their prices, and what keys may use."""
+"""The report on a configuration: names, the models behind them, their prices, and the names that keys may use."""
 
 from __future__ import annotations
 

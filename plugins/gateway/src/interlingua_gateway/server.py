@@ -29,7 +29,7 @@ def serve(app: Any, host: str, port: int, *, drain: float, reload: Callable[[], 
         reload: is called on SIGHUP, where the system has it.
 
     Raises:
-        CallerError: the address is in use, or is none of this machine's.
+        CallerError: the address is in use, or this machine does not have it.
     """
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET

@@ -68,7 +68,7 @@ class Services:
         self._settings = settings or {}
         self._environ = os.environ if environ is None else environ
         self._clients: dict[tuple[Any, ...], AsyncClient] = {}
-        self.large_requests = ThreadPoolExecutor(1, "large-request")  # one at a time: small ones go on beside it
+        self.large_requests = ThreadPoolExecutor(1, "large-request")  # one at a time: small ones are handled beside it
         self.apis = find_apis(self.registry, config.apis)
         key_headers = tuple(dict.fromkeys(name for _, api in self.apis for name in api.key_headers))
         self.key_parameters = tuple(dict.fromkeys(name for _, api in self.apis for name in api.key_parameters))
@@ -105,7 +105,7 @@ class Services:
         return read_key_file(Path(place)) if place else os.urandom(KEY_BYTES)
 
     def model_info(self, origin: Origin) -> ModelInfo | None:
-        """Return the catalogue's entry of a model, with its price; None if there is none."""
+        """Return the catalogue's entry of a model, with its price; None if no catalogue lists it."""
         provider = self.registry.provider(origin.provider)
         if (found := provider.model(origin.model)) is not None:
             return found

@@ -1,4 +1,4 @@
-"""What requests may cost at most, what they cost, and the settlements that the database could not take yet."""
+"""The highest cost of requests, their cost, and the settlements that the database could not take yet."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ class Balance:
 
     @property
     def left(self) -> Decimal | None:
-        """What neither is spent nor reserved; None means no limit."""
+        """The amount that is neither spent nor reserved; None means no limit."""
         return None if self.budget is None else self.budget - self.spent - self.reserved
 
     def has(self, amount: Decimal) -> bool:
@@ -161,7 +161,7 @@ class Balance:
 
 @attrs.frozen(kw_only=True)
 class Use:
-    """What a request used, or the most that it may use.
+    """The use of a request, or the most that it may use.
 
     Attributes:
         input_tokens: input tokens.
