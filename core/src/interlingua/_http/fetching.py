@@ -29,7 +29,7 @@ from interlingua.types.factories import media_type_of
 _SECONDS = 30.0
 _MOST_REDIRECTS = 5
 _PUBLIC_V6, _NAT64 = ip_network("2000::/3"), ip_network("64:ff9b::/96")
-# beside the registry of special addresses: protocol assignments, old relays, and the address that a large cloud serves its machines on
+# in addition to the registry: protocol assignments, old relays, and a cloud's address for its own machines
 _SPECIAL_V4 = [ip_network(net) for net in ("192.0.0.0/24", "192.88.99.0/24", "168.63.129.16/32")]
 _FAILURES = (httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError, httpcore.UnsupportedProtocol)
 

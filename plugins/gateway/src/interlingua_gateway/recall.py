@@ -107,10 +107,10 @@ def _has_state(message: Message) -> bool:
 
 
 def _handles(messages: Sequence[Message]) -> Iterator[str]:
-    """Yield for each message what its answer is found by.
+    """Yield for each message the handle of its answer.
 
-    That is a digest of the calls in it, if this gateway issued their ids, or of the conversation up to it, without system
-    messages, because agents change those often.
+    It is a digest of the calls in the message, if this gateway issued their ids, or of the conversation up to it,
+    without system messages, because agents change those often.
     """
     running = hashlib.sha256()
     for message in messages:
