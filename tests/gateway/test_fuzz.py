@@ -160,7 +160,8 @@ def test_broken_requests_get_errors_of_their_api(upstream: Upstream, api: Api) -
         ]
         settings = {"llamacpp": {"base_url": f"{upstream.url}/v1"}}
         app = create_app(config_of({"routes": routes}), settings=settings, environ={})
-        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://gateway") as caller:
+        sent = {"transport": httpx.ASGITransport(app), "headers": {"content-type": "application/json"}}
+        async with httpx.AsyncClient(**sent, base_url="http://localhost") as caller:
             for _ in range(COUNT):
                 body = _body(api, choose)
                 answer = await caller.post(api.path, content=body)
@@ -179,7 +180,7 @@ def test_broken_requests_get_errors_of_their_api(upstream: Upstream, api: Api) -
 def test_a_model_of_no_provider_is_not_found(api: Api, name: str) -> None:
     async def ask() -> httpx.Response:
         app = create_app(environ={})
-        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://gateway") as caller:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as caller:
             path = api.path.replace("/m:", f"/{name}:")
             return await caller.post(path, json={**api.body, **({"model": name} if "model" in api.body else {})})
 

@@ -139,6 +139,20 @@ def test_the_store_is_the_same_on_postgresql() -> None:
         store.close()
 
 
+def test_a_database_of_an_earlier_version_opens(tmp_path: Path) -> None:
+    place = f"sqlite:///{tmp_path}/g.db"
+    store = GatewayStore(place)
+    key, secret = store.add_key("tests")
+    store.close()
+    for table, column in (("gateway_keys", "admin"), ("gateway_states", "digest")):
+        rows(f"{tmp_path}/g.db", f"ALTER TABLE {table} DROP COLUMN {column}")
+    store = GatewayStore(place)
+    assert store.find_key(secret) == key
+    store.keep_state(key.id, "h", "s", "d")
+    assert store.find_states(key.id, ["h"]) == {"h": "s"}
+    store.close()
+
+
 def test_an_unreachable_database_is_a_typed_error() -> None:
     with pytest.raises(OverloadedError, match="does not respond"):
         GatewayStore("postgresql://nobody@127.0.0.1:1/none?connect_timeout=1")

@@ -17,6 +17,7 @@ from interlingua_gateway import config_of, create_app
 from interlingua_gateway.store import GatewayStore
 from tests.gateway.apis import APIS, Api, error_message
 from tests.gateway.conftest import Upstream, gateway, say, serving
+from tests.support.loopback import send_bytes
 
 each_api = pytest.mark.parametrize("api", APIS, ids=[api.name for api in APIS])
 CLAUDE: Any = [{"match": "*", "to": ["anthropic:claude-opus-4-5"], "retries": 0}]
@@ -77,6 +78,42 @@ def test_a_start_warns_of_models_that_will_not_answer(tmp_path: Path, monkeypatc
     assert "no key for anthropic: its models will not answer until ANTHROPIC_API_KEY is set" in warnings[0]
     assert "nobody" in warnings[1]
     assert "a-key-of-ours" not in result.output
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("see https://docs.example.com/errors for help", "see https://docs.example.com/errors for help"),
+        ("upstream http://10.0.0.3:8000/v1 failed", "upstream (address) failed"),
+        ("connect to 10.0.0.3:8000 failed", "connect to (address) failed"),
+        ("no route to model-7.svc.cluster.local:80", "no route to (address)"),
+        ("[fd00::1]:443 refused", "(address) refused"),
+        ("localhost:11434 is away", "(address) is away"),
+        ("version 1.2.3 of gpt-5.1 costs 1.25 USD", "version 1.2.3 of gpt-5.1 costs 1.25 USD"),
+    ],
+)
+def test_errors_of_a_service_show_no_address(
+    upstream: Upstream, said: str, shown: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    def answer(handler: Any, _body: Any) -> None:
+        text = f"{said}; base {upstream.url}/v1"
+        send_bytes(handler, 400, "application/json", json.dumps({"error": {"message": text}}).encode())
+
+    upstream.answers = [answer]
+    with gateway(upstream) as url:
+        found = httpx.post(f"{url}/v1/messages", json={**APIS[0].body, "stream": False}).json()["error"]["message"]
+    assert f"{shown}; base (address)" in found
+    assert "127.0.0.1" not in found
+    assert upstream.url in caplog.text  # for the operator
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+def test_a_service_that_is_away_is_not_named(stream: bool, upstream: Upstream) -> None:
+    settings = {"llamacpp": {"base_url": "http://127.0.0.1:9/v1"}}
+    with gateway(upstream, settings=settings) as url:
+        answer = httpx.post(f"{url}/v1/messages", json={**APIS[0].body, "stream": stream})
+    assert "127.0.0.1" not in answer.text
+    assert "(address)" in answer.text
 
 
 RESPONSES = {"model": "m", "input": "Hi"}

@@ -38,7 +38,8 @@ def gateway(context: click.Context, file: Path | None, host: str, port: int, rec
     """
     if context.invoked_subcommand is not None:
         return
-    from interlingua_gateway.gateway import create_app, is_loopback  # noqa: PLC0415  help needs it not
+    from interlingua_gateway.gateway import create_app  # noqa: PLC0415  help needs it not
+    from interlingua_gateway.local_requests import is_loopback  # noqa: PLC0415  help needs it not
     from interlingua_gateway.server import serve  # noqa: PLC0415  help needs it not
 
     state: CommandContext = context.obj

@@ -16,12 +16,10 @@ import attrs
 from interlingua import cost_of
 from interlingua.errors import (
     APITimeoutError,
-    AuthenticationError,
     CallerError,
     CapabilityError,
     InterlinguaError,
     MalformedResponseError,
-    PermissionDeniedError,
     ServerError,
     StreamInterruptedError,
 )
@@ -30,6 +28,7 @@ from interlingua.types import (
     AudioBlock,
     ContentBlock,
     DocumentBlock,
+    ErrorEvent,
     ImageBlock,
     Message,
     MessageComplete,
@@ -42,6 +41,8 @@ from interlingua.types import (
     Usage,
 )
 from interlingua_gateway.access import NOBODY, Admission
+from interlingua_gateway.errors import BodyTooLargeError, UpstreamKeyError, error_for_caller, hide_addresses
+from interlingua_gateway.local_requests import MediaTypeError, check_local_request
 from interlingua_gateway.models import ModelChoice, RoutedModel, choose_models
 from interlingua_gateway.services import Services
 from interlingua_gateway.store import Use
@@ -63,14 +64,6 @@ _MARGIN = 1.5  # how many times the estimated input is reserved
 _T = TypeVar("_T")
 _HEADER_LIMIT = 4_000  # bytes of the ledger in a header: servers and proxies allow 8,000 for all
 _OPTIONS = tuple(attrs.fields_dict(RequestOptions).keys() - {"model", "stream", "connection"})
-
-
-class BodyTooLargeError(CallerError):
-    """A request body above the limit of the gateway: status 413."""
-
-
-class UpstreamKeyError(ServerError):
-    """The gateway's key for a model's service is missing or rejected: status 503; a retry does not help."""
 
 
 class ApiEndpoint:
@@ -144,6 +137,7 @@ class _Request:
             InterlinguaError: the request is invalid or not admitted, or no model answers.
         """
         services, context, headers = self._services, self._context, self._headers
+        check_local_request(self._scope, services.config)
         query = parse_qsl(self._scope["query_string"].decode("latin-1"), keep_blank_values=True)
         key = await services.access.authenticate(headers, dict(query))
         if self._route.kind == "models":
@@ -202,16 +196,26 @@ class _Request:
         else:
             self._services.access.count_refusal(self._plugin.key, error)
         if self.status is None:
-            response = self._plugin.to_wire_error(error, self._context)
+            response = self._plugin.to_wire_error(self._without_addresses(error), self._context)
             extra = {"x-interlingua-request-id": self.id}
             if isinstance(error, BodyTooLargeError):
                 response = attrs.evolve(response, status=413)
+            elif isinstance(error, MediaTypeError):
+                response = attrs.evolve(response, status=415)
             elif isinstance(error, UpstreamKeyError):
                 response = attrs.evolve(response, status=503)
                 extra["x-should-retry"] = "false"  # some SDKs read it
             if (seconds := getattr(error, "retry_after", None)) is not None:
                 extra["retry-after"] = str(max(1, round(seconds)))
             await self._respond(response, extra)
+
+    def _without_addresses(self, error: InterlinguaError) -> InterlinguaError:
+        """Return an error without addresses of services; the log keeps them."""
+        place = self._services.base_url(self._asked.origin.provider) if self._asked is not None else None
+        before = error.message
+        if hide_addresses(error, place).message != before:
+            self._services.log.warning("request %s: %s", self.id, before)
+        return error
 
     async def _first_that_answers(
         self, inbound: InboundRequest, ask: Callable[[AsyncClient, _Target], Awaitable[None]]
@@ -225,7 +229,7 @@ class _Request:
             except InterlinguaError as error:
                 fatal = isinstance(error, CallerError) and not isinstance(error, CapabilityError)  # at every model
                 if self.status is not None or model is choice.models[-1] or fatal:
-                    raise self._without_upstreams_key(error) from error
+                    raise error_for_caller(error, self._services, self.id) from error
                 self._services.log.warning("request %s: %s did not answer: %s", self.id, model, type(error).__name__)
                 if self._admission is not None:
                     await self._services.access.settle_attempt(self._admission, self._use_of_failure(error))
@@ -288,20 +292,6 @@ class _Request:
         if most is None or (options.max_tokens or 0) <= most:
             return target
         return target.with_limit(most, f"the gateway allows {most} tokens")
-
-    def _without_upstreams_key(self, error: InterlinguaError) -> InterlinguaError:
-        """Return an error for the caller; a missing or rejected key of the gateway is not the caller's error."""
-        if not isinstance(error, AuthenticationError | PermissionDeniedError):
-            return error
-        text = "the service of this model rejected the gateway's key"
-        if error.provider and (names := self._services.missing_key(error.provider)):
-            text = f"the gateway has no key for {error.provider}"
-            if self._services.config.auth == "none":  # callers and operators are the same people
-                text += f": set {names} in the gateway's environment"
-        self._services.log.warning("request %s: %s", self.id, text)
-        failure = UpstreamKeyError(text, provider=error.provider, status=503)
-        failure.partial = error.partial
-        return failure
 
     # -- whole ---------------------------------------------------------------------------------------------------
 
@@ -380,6 +370,8 @@ class _Request:
         failure: BaseException | None = None
         try:
             async for events in stream.batches():
+                if events and isinstance(events[-1], ErrorEvent):
+                    self._without_addresses(events[-1].error)
                 data = writer.feed(events)
                 if events and isinstance(events[-1], MessageComplete):
                     self._last = data

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
@@ -11,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.applications import Starlette
-from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
@@ -20,10 +18,11 @@ from interlingua.errors import AuthenticationError, CallerError, PermissionDenie
 from interlingua.plugins import Registry
 from interlingua_gateway.config import GatewayConfig
 from interlingua_gateway.exchange import ApiEndpoint
+from interlingua_gateway.local_requests import check_local_request
 from interlingua_gateway.services import Services
 
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Receive, Scope, Send
+    from starlette.types import Receive, Scope, Send
 
 
 def create_app(
@@ -55,8 +54,7 @@ def create_app(
             await keeping
         await services.close()
 
-    guard = [Middleware(LocalRequests, services)] if services.config.auth == "none" else []
-    app = Starlette(routes=_routes(services), lifespan=lifespan, middleware=guard)
+    app = Starlette(routes=_routes(services), lifespan=lifespan)
     app.router.redirect_slashes = False  # a redirect would name the caller's `Host`
     app.state.services = services
     return app
@@ -112,55 +110,9 @@ async def _refuse_get(_request: Request) -> Response:
     return PlainTextResponse("use HTTP POST\n", 426, {"upgrade": "HTTP/1.1", "allow": "POST"})
 
 
-class LocalRequests:
-    """Middleware that refuses requests of web pages, where no key protects the gateway.
-
-    A page of any site can make a browser send requests to this machine. They have the page's `Origin`, or a
-    `Host` that resolves to this machine (DNS rebinding), or a content type that browsers send without asking first.
-    """
-
-    def __init__(self, app: ASGIApp, services: Services) -> None:
-        self._app, self._services = app, services
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or refuse it."""
-        if scope["type"] == "http" and (refusal := self._refusal(scope)):
-            status, text = refusal
-            self._services.log.warning("refused: %s", text)
-            await JSONResponse({"error": {"message": text}}, status)(scope, receive, send)
-            return
-        await self._app(scope, receive, send)
-
-    def _refusal(self, scope: Scope) -> tuple[int, str] | None:
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-        config = self._services.config
-        host = headers.get("host")
-        if host is not None and not is_loopback(name := _host_name(host)) and name not in config.hosts:
-            return 403, f"the Host {host!a} is not this machine; hosts in the gateway's configuration allows it"
-        origin = headers.get("origin")
-        if origin is not None and origin not in config.origins:
-            return 403, f"the Origin {origin!a} may not use this gateway; origins in its configuration allows it"
-        kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-        if scope["method"] == "POST" and kind != "application/json" and not kind.endswith("+json"):
-            return 415, "the content-type must be application/json"
-        return None
-
-
-def is_loopback(host: str) -> bool:
-    """Return True for `localhost`, names below it, and loopback addresses."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
-
-
-def _host_name(host: str) -> str:
-    """Return the name or address in a `Host` header, without the port."""
-    return host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0].lower()
-
-
 async def _metrics(services: Services, request: Request) -> Response:
     try:
+        check_local_request(request.scope, services.config)
         await services.access.check_admin(request.headers, request.query_params)
     except ProviderError as error:
         status = {AuthenticationError: 401, PermissionDeniedError: 403}.get(type(error), 503)

@@ -19,7 +19,7 @@ import attrs
 
 from interlingua import AsyncClient, Retry, Timeout
 from interlingua.errors import CallerError, InterlinguaError, OverloadedError
-from interlingua.plugins import ConnectionSettings, ModelInfo, Registry
+from interlingua.plugins import Connection, ConnectionSettings, ModelInfo, Registry
 from interlingua.types import Origin
 from interlingua_gateway.access import Access
 from interlingua_gateway.config import GatewayConfig, ModelRoute
@@ -109,10 +109,16 @@ class Services:
         provider = self.registry.provider(origin.provider)
         if (found := provider.model(origin.model)) is not None:
             return found
-        given = {name: value for name, value in self._settings.get(origin.provider, {}).items() if value is not None}
-        connection = provider.connection(ConnectionSettings(environ=self._environ, **given))
-        own = re.fullmatch(connection.self_hosted, origin.model)
+        own = re.fullmatch(self._connection(origin.provider).self_hosted, origin.model)
         return ModelInfo(id=origin.model, pricing_version=_SELF_HOSTED) if own else None
+
+    def _connection(self, provider: str) -> Connection:
+        given = {name: value for name, value in self._settings.get(provider, {}).items() if value is not None}
+        return self.registry.provider(provider).connection(ConnectionSettings(environ=self._environ, **given))
+
+    def base_url(self, provider: str) -> str:
+        """Return the address of a provider's service."""
+        return self._connection(provider).base_url
 
     def client(self, route: ModelRoute) -> AsyncClient:
         """Return the client with the limits of a route."""
@@ -134,8 +140,7 @@ class Services:
             CallerError: there is no such provider.
             PluginError: its plugin is broken.
         """
-        given = {name: value for name, value in self._settings.get(provider, {}).items() if value is not None}
-        connection = self.registry.provider(provider).connection(ConnectionSettings(environ=self._environ, **given))
+        connection = self._connection(provider)
         if connection.has_key:
             return ""
         return " or ".join(

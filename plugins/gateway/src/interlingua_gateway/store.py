@@ -19,6 +19,7 @@ import attrs
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.schema import CreateColumn
 
 from interlingua.errors import CallerError, OverloadedError
 
@@ -46,7 +47,7 @@ _KEYS = sa.Table(
     sa.Column("requests_per_minute", sa.Integer),
     sa.Column("tokens_per_minute", sa.Integer),
     sa.Column("models", sa.Text),
-    sa.Column("admin", sa.Boolean, nullable=False),
+    sa.Column("admin", sa.Boolean, nullable=False, server_default=sa.false()),
 )  # fmt: skip
 _USAGE = sa.Table(
     "gateway_usage", _TABLES,
@@ -80,7 +81,7 @@ _STATES = sa.Table(
     sa.Column("tenant", sa.Text, primary_key=True),
     sa.Column("handle", sa.Text, primary_key=True),
     sa.Column("seal", sa.Text, nullable=False),  # "" once two answers have the same handle
-    sa.Column("digest", sa.Text, nullable=False),  # of the state
+    sa.Column("digest", sa.Text, nullable=False, server_default=""),  # of the state
     sa.Column("created", sa.Float, nullable=False),
 )  # fmt: skip
 _SESSIONS = sa.Table(
@@ -205,6 +206,7 @@ class GatewayStore:
             try:
                 with self._engine.begin() as connection:
                     _TABLES.create_all(connection)
+                    _add_new_columns(connection)
                 return
             except SQLAlchemyError as error:  # another gateway that starts now may be making the same tables
                 if attempt + 1 == _CREATE_ATTEMPTS:
@@ -469,6 +471,17 @@ class _Transaction:
             raise _no_answer(failure) from failure
         if isinstance(error, SQLAlchemyError):
             raise _no_answer(error) from error
+
+
+def _add_new_columns(connection: sa.Connection) -> None:
+    """Add the columns that a database of an earlier version does not have."""
+    found = sa.inspect(connection)
+    for table in _TABLES.sorted_tables:
+        known = {column["name"] for column in found.get_columns(table.name)}
+        for column in table.columns:
+            if column.name not in known:
+                written = CreateColumn(column).compile(dialect=connection.dialect)
+                connection.execute(sa.text(f"ALTER TABLE {table.name} ADD COLUMN {written}"))
 
 
 def _no_answer(error: SQLAlchemyError) -> OverloadedError:

@@ -1,0 +1,77 @@
+"""Errors as callers may see them: without addresses of the services, and without the gateway's own keys."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import urlsplit
+
+from interlingua.errors import (
+    AuthenticationError,
+    CallerError,
+    InterlinguaError,
+    PermissionDeniedError,
+    ServerError,
+)
+from interlingua_gateway.services import Services
+
+_ADDRESS = re.compile(
+    r"""\b\w+://[^\s"'<>)\]]+"""  # a URL
+    r"""|(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?(?![\w.])"""  # an IPv4 address
+    r"""|\[[0-9a-fA-F:.]*:[0-9a-fA-F:.]*\](?::\d+)?"""  # an IPv6 address
+    r"""|(?<![\w.-])(?:localhost|[\w-]+(?:\.[\w-]+)*\.(?:internal|local|lan|svc|cluster|corp|home\.arpa))(?::\d+)?(?![\w.-])"""
+)
+_INTERNAL = re.compile(r"[^.]*|[\d.:]+|.*\.(internal|local|lan|svc|corp|home\.arpa)", re.IGNORECASE)
+
+
+class BodyTooLargeError(CallerError):
+    """A request above a limit of the gateway: status 413."""
+
+
+class UpstreamKeyError(ServerError):
+    """The gateway's key for a model's service is missing or rejected: status 503; a retry does not help."""
+
+
+def error_for_caller(error: InterlinguaError, services: Services, request: str) -> InterlinguaError:
+    """Return an error for the caller; a missing or rejected key of the gateway is not the caller's error.
+
+    Args:
+        error: the failure of a request to a model.
+        services: the gateway's services.
+        request: the id of the request, for the log.
+    """
+    if not isinstance(error, AuthenticationError | PermissionDeniedError):
+        return error
+    text = "the service of this model rejected the gateway's key"
+    if error.provider and (names := services.missing_key(error.provider)):
+        text = f"the gateway has no key for {error.provider}"
+        if services.config.auth == "none":  # callers and operators are the same people
+            text += f": set {names} in the gateway's environment"
+    services.log.warning("request %s: %s", request, text)
+    failure = UpstreamKeyError(text, provider=error.provider, status=503)
+    failure.partial = error.partial
+    return failure
+
+
+def hide_addresses(error: InterlinguaError, service: str | None) -> InterlinguaError:
+    """Remove addresses of machines from an error's message, and return the error.
+
+    URLs on public hosts, such as pages of documentation, stay; those of the model's own service go.
+
+    Args:
+        error: the error.
+        service: the URL of the model's service; None if no model was asked.
+    """
+    own = urlsplit(service).hostname if service else None
+
+    def shown(match: re.Match[str]) -> str:
+        text = match[0]
+        if "://" not in text:
+            return "(address)"
+        try:
+            host = urlsplit(text).hostname or ""
+        except ValueError:
+            return "(address)"
+        return "(address)" if host == own or _INTERNAL.fullmatch(host) else text
+
+    error.message = _ADDRESS.sub(shown, error.message)
+    return error
