@@ -110,7 +110,7 @@ BOUND = {"type": "adaptive", "block_binding": {"prefix_mismatch_behavior": "drop
     [
         (NEW, {"thinking": True}, {**BOUND, "display": "summarized"}, None),
         (NEW, {"thinking": False}, BOUND, "low"),
-        (NEW, {"thinking_budget": 5000}, {**BOUND, "display": "summarized"}, None),
+        (NEW, {"thinking_budget": 5000}, {**BOUND, "display": "summarized"}, "medium"),
         ("claude-sonnet-5-5", {"thinking": False}, {"type": "between_tools"}, None),
         ("claude-opus-5", {"thinking": False, "effort": "max"}, {"type": "disabled"}, "high"),
         ("claude-opus-5", {"thinking": False, "effort": "low"}, {"type": "disabled"}, "low"),

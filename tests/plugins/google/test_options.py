@@ -154,7 +154,7 @@ def test_thinking_is_a_budget_or_a_level(options: dict[str, Any], config: Any) -
         ({"model": "gemini-2.5-pro", "thinking": False}, {"thinkingBudget": 128}),  # refuses 0
         ({"model": "gemini-3-pro-preview", "effort": "minimal"}, {"thinkingLevel": "LOW"}),  # refuses MINIMAL
         ({"model": NEW, "thinking": False}, {"thinkingLevel": "MINIMAL"}),
-        ({"model": NEW, "thinking_budget": 512}, {"includeThoughts": True}),
+        ({"model": NEW, "thinking_budget": 512}, {"includeThoughts": True, "thinkingLevel": "LOW"}),
         ({"model": NEW, "effort": "max"}, {"thinkingLevel": "HIGH"}),
         ({"model": "gemini-2.0-flash", "effort": "low"}, None),
     ],

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, get_args
 
+import attrs
+
 from interlingua.types.messages import Loss, Message, Role, Severity, Verdict
-from interlingua.types.options import Effort
+from interlingua.types.options import Effort, RequestOptions
 
 _EFFORTS = get_args(Effort)
 
@@ -84,6 +86,22 @@ def nearest_effort(wanted: str, accepted: Sequence[str], losses: list[Loss], opt
     verdict: Verdict = "dropped" if found is None else "rewritten"
     losses.append(option_loss(option, verdict, f"this model has no effort {wanted!r}; {found or 'nothing'} is sent"))
     return found
+
+
+def budget_as_effort(options: RequestOptions, losses: list[Loss]) -> RequestOptions:
+    """Return the options for a model that takes efforts only: a thinking budget becomes an effort, with a row.
+
+    Up to 4,096 tokens are `low`, up to 16,384 `medium`, more are `high`. An effort in the options is kept.
+    """
+    budget, effort = options.thinking_budget, options.effort
+    if budget is None:
+        return options
+    if effort is None and options.thinking is not False and budget > 0:
+        effort = "low" if budget <= 4_096 else "medium" if budget <= 16_384 else "high"
+        losses.append(option_loss("thinking_budget", "rewritten", f"this model takes an effort; {effort} is sent"))
+    else:
+        losses.append(option_loss("thinking_budget", "dropped", "this model takes an effort, not a budget"))
+    return attrs.evolve(options, thinking_budget=None, effort=effort)
 
 
 def message_loss(index: int, reason: str, message_id: str | None = None, *, block_type: str = "message") -> Loss:

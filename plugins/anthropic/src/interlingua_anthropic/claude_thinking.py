@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import attrs
 
 from interlingua.errors import CapabilityError
-from interlingua.plugins import FrozenDict, Loss, nearest_effort, option_loss
+from interlingua.plugins import FrozenDict, Loss, budget_as_effort, nearest_effort, option_loss
 from interlingua.types import Message, RedactedThinkingBlock, RequestOptions, Role, ThinkingBlock, ToolChoice
 
 THINKING = (ThinkingBlock, RedactedThinkingBlock)
@@ -126,12 +126,14 @@ def to_wire_thinking(
         CapabilityError: `max_tokens` is below the smallest budget.
     """
     accepted = tuple(facts.get("thinking", _ANY_THINKING))
+    wants = options.thinking or options.thinking_budget is not None
+    if "adaptive" in accepted and "enabled" not in accepted and options.thinking is not False:
+        options = budget_as_effort(options, losses)
     effort: str | None = options.effort
     if effort is not None and effort != "none":
         effort = nearest_effort(effort, [name for name in EFFORTS if facts.get(f"effort_{name}", True)], losses)
     if options.thinking is False or effort == "none":
         return _off(None if effort == "none" else effort, accepted, facts, losses)
-    wants = options.thinking or options.thinking_budget is not None
     if "adaptive" not in accepted:
         if not wants and effort is None:
             return None, None
@@ -141,8 +143,6 @@ def to_wire_thinking(
         return _budgeted(options, effort, max_tokens, losses), None
     if options.thinking_budget is not None and "enabled" in accepted:
         return _budgeted(options, effort, max_tokens, losses), effort
-    if options.thinking_budget is not None:
-        losses.append(option_loss("thinking_budget", "dropped", "this model decides its budget itself"))
     return ({"type": "adaptive", "display": "summarized"} if wants else None), effort
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from interlingua.plugins import FrozenDict, Loss, nearest_effort, option_loss
+from interlingua.plugins import FrozenDict, Loss, budget_as_effort, nearest_effort, option_loss
 from interlingua.types import Message, RequestOptions
 from interlingua_bedrock.models import Family
 
@@ -46,8 +46,7 @@ def to_wire_reasoning(
         reason = "no field for it is known for this model; name the model's own in additionalModelRequestFields"
         losses.append(option_loss(asked[0], "dropped", reason))
         return ReasoningConfig({})
-    if options.thinking_budget is not None:
-        losses.append(option_loss("thinking_budget", "dropped", "this model takes an effort, no budget"))
+    options = budget_as_effort(options, losses)
     off = options.thinking is False or options.effort == "none"
     wanted = options.effort or "medium"
     if family.reasoning == "nova":

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from interlingua.errors import CapabilityError
-from interlingua.plugins import Loss, dumps, nearest_effort, option_loss
+from interlingua.plugins import Loss, budget_as_effort, dumps, nearest_effort, option_loss
 from interlingua.types import RequestOptions
 from interlingua_chat_completions.dialect import Dialect
 from interlingua_chat_completions.tools import to_wire_answer_schema
@@ -123,6 +123,8 @@ def is_thinking(options: RequestOptions, dialect: Dialect) -> bool:
 def to_wire_effort(options: RequestOptions, dialect: Dialect, fields: dict[str, Any], losses: list[Loss]) -> None:
     """Add the fields for effort, thinking on or off, and budget; the effort `none` switches thinking off."""
     reasoning: dict[str, Any] = {}
+    if dialect.thinking_shape != "object" and dialect.effort_shape != "none" and not is_to_stop(options):
+        options = budget_as_effort(options, losses)
     if is_to_stop(options):
         _stop_thinking(options, dialect, fields, reasoning, losses)
     elif options.effort is not None:

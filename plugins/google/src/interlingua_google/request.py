@@ -6,7 +6,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from interlingua.errors import CapabilityError
-from interlingua.plugins import Json, Loss, WireRequest, dumps, json_object, nearest_effort, option_loss, quote_model
+from interlingua.plugins import (
+    Json,
+    Loss,
+    WireRequest,
+    budget_as_effort,
+    dumps,
+    json_object,
+    nearest_effort,
+    option_loss,
+    quote_model,
+)
 from interlingua.types import Message, RequestOptions, Role, ToolChoice, ToolDefinition, WireTool
 from interlingua_google.messages import MEDIA, MessageParts, encode_messages, join_results, to_wire_contents
 from interlingua_google.models import API, capabilities_of, facts_of, generation_of
@@ -236,8 +246,7 @@ def _levelled(options: RequestOptions, losses: list[Loss], *, off: bool) -> dict
     if off:
         return {"thinkingLevel": str(nearest_effort("none", levels, losses, "thinking")).upper()}
     made: dict[str, Any] = {"includeThoughts": True} if options.thinking or options.thinking_budget is not None else {}
-    if options.thinking_budget is not None:
-        losses.append(option_loss("thinking_budget", "dropped", "this model takes a level, not a budget"))
+    options = budget_as_effort(options, losses)
     if options.effort is not None:
         made["thinkingLevel"] = str(nearest_effort(options.effort, levels, losses)).upper()
     return made

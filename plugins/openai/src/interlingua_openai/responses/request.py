@@ -10,6 +10,7 @@ from interlingua.plugins import (
     Json,
     Loss,
     WireRequest,
+    budget_as_effort,
     dumps,
     json_array,
     json_array_concat,
@@ -137,14 +138,13 @@ def _lay_over(fields: dict[str, Any], extra: Mapping[str, Any]) -> None:
 
 def to_wire_reasoning(options: RequestOptions, facts: Mapping[str, Any], losses: list[Loss]) -> dict[str, Any]:
     """Return the `reasoning` object, empty when no option is about it; `thinking` also requests a summary."""
-    if options.thinking_budget is not None:
-        losses.append(option_loss("thinking_budget", "dropped", "this wire has efforts, not budgets"))
     kind = facts.get("reasoning")
     if kind == "none":
-        for name in ("effort", "thinking"):
+        for name in ("effort", "thinking", "thinking_budget"):
             if getattr(options, name) not in (None, "none", False):
                 losses.append(option_loss(name, "dropped", "this model does not reason"))
         return {}
+    options = budget_as_effort(options, losses)
     effort = _effort(options, facts, losses)
     reasoning: dict[str, Any] = {} if effort is None else {"effort": effort}
     if options.thinking and effort != "none":
