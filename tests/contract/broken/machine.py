@@ -94,6 +94,14 @@ class Handed:
         return self._call("models")
 
     @hookimpl
+    def model_info(self, model: Any) -> Any:
+        return self._call("model_info", model=model)
+
+    @hookimpl
+    def cost_of(self, message: Any, model: Any) -> Any:
+        return self._call("cost_of", message=message, model=model)
+
+    @hookimpl
     def auxiliary_request(self, kind: Any, arguments: Any) -> Any:
         return self._call("auxiliary_request", kind=kind, arguments=arguments)
 
