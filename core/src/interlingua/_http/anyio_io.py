@@ -59,7 +59,8 @@ class AnyIO:
         if transport is None:
             async with self.lock("transport"):
                 if state.transport is None:
-                    state.keeper = _keep(state, await self.load(_warm_up, self._make, _backend()))
+                    library = anyio.lowlevel.current_token().backend_class.__module__.rpartition("_")[2]
+                    state.keeper = _keep(state, await self.load(_warm_up, self._make, library))
                     await anext(state.keeper)
                 transport = cast("AsyncTransport", state.transport)
         return transport
@@ -90,8 +91,7 @@ class AnyIO:
 
     async def close(self) -> None:
         """Close the running loop's transport, if it was created here."""
-        keeper = self._state().keeper
-        if keeper is not None:
+        if (keeper := self._state().keeper) is not None:
             await keeper.aclose()
 
 
@@ -108,8 +108,3 @@ async def _keep(state: _LoopState, transport: AsyncTransport) -> AsyncGenerator[
 def _warm_up(make: Callable[[], _T], backend: str) -> _T:
     anyio.run(anyio.sleep, 0, backend=backend)  # imports what the first connection would import in the event loop
     return make()
-
-
-def _backend() -> str:
-    """Return the name that anyio uses for the running library."""
-    return anyio.lowlevel.current_token().backend_class.__module__.rpartition("_")[2]

@@ -47,15 +47,13 @@ class _Decompressor:
 class ReplyBody:
     """The reply to one request. Iterating yields the pieces of its body, decompressed, as they arrive.
 
-    Args:
-        reply: what the transport returned, as an `AsyncReply`; a blocking one never suspends.
-        limits: of the call.
-        max_bytes: the most that `read` accepts, decompressed.
+    `read` accepts at most `max_bytes` of them.
     """
 
     def __init__(self, reply: AsyncReply, limits: TimeLimits, max_bytes: int) -> None:
         self._reply, self._limits, self._max_bytes = reply, limits, max_bytes
         self.status, self.headers = reply.status, reply.headers
+        self.close, self.abort = reply.aclose, reply.abort
         self._pieces: Iterator[bytes] = iter(())
         encoding = reply.headers.get("content-encoding", "").strip().lower()
         self._inflate = None if encoding in ("", "identity") else _Decompressor(encoding).pieces
@@ -91,13 +89,5 @@ class ReplyBody:
                     text = f"the body of the answer is larger than max_response_bytes={self._max_bytes} bytes"
                     raise MalformedResponseError(text, status=self.status)
         finally:
-            await self._reply.aclose()
+            await self.close()
         return WireResponse(status=self.status, headers=self.headers, body=bytes(body))
-
-    async def close(self) -> None:
-        """Release the connection; close it if the body was not read to its end."""
-        await self._reply.aclose()
-
-    def abort(self) -> None:
-        """Wake a read that waits in another thread or task."""
-        self._reply.abort()

@@ -93,7 +93,9 @@ class BaseClient(Generic[_TransportT]):
         """
         return self._shared.plan_output(output, options, stream=stream)
 
-    async def _send(self, messages: MessagesInput, output: Any, output_retries: int, options: RequestKwargs) -> Any:
+    async def _send(
+        self, messages: MessagesInput, output: Any, output_retries: int, options: RequestKwargs
+    ) -> Message | Answer[Any]:
         if output is None:
             return await self._complete(await self._begin(messages, options))
         plan = await self._io.load(self._shared.plan_output, output, options)
@@ -193,8 +195,7 @@ class Client(BaseClient[Transport]):
             ProviderError: the service answered with a failure.
             WireError: no answer arrived, or it could not be read.
         """
-        answer: Message | Answer[Any] = run_without_waiting(self._send(messages, output, output_retries, options))
-        return answer
+        return run_without_waiting(self._send(messages, output, output_retries, options))
 
     def prepare(self, messages: MessagesInput, *, output: Any = None, **options: Unpack[RequestKwargs]) -> Exchange:
         """Build the request that `send` would make, without sending it, for callers that schedule sending themselves.
@@ -316,8 +317,7 @@ class AsyncClient(BaseClient[AsyncTransport]):
         self, messages: MessagesInput, *, output: Any = None, output_retries: int = 1, **options: Unpack[RequestKwargs]
     ) -> Message | Answer[Any]:
         """Send a conversation and return the assistant's message; arguments and errors as for `Client.send`."""
-        answer: Message | Answer[Any] = await self._send(messages, output, output_retries, options)
-        return answer
+        return await self._send(messages, output, output_retries, options)
 
     async def prepare(
         self, messages: MessagesInput, *, output: Any = None, **options: Unpack[RequestKwargs]

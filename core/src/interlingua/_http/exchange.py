@@ -73,7 +73,9 @@ class _SignedExchange:
     async def _sign(self, request: WireRequest, headers: Mapping[str, str], io: IO) -> HttpRequest:
         connection = self.connection
         if not connection.has_key:
-            raise _no_key(connection, self._provider.key)
+            names = [name for name in connection.env_vars if "KEY" in name or "TOKEN" in name] or connection.env_vars
+            text = f"no API key: set {' or '.join(names) or 'the environment'} or pass api_key="
+            raise AuthenticationError(text, provider=self._provider.key, retryable=False)
         if (source := connection.credentials) is not None:
             self._secret = await self._state.secret_store(self._provider.key, source).read(io)
         signed = sign_request(connection, request, headers, self._secret)
@@ -99,10 +101,7 @@ class Exchange(_SignedExchange):
         stream: bool = False,
         output: Any = None,
     ) -> None:
-        """Read a caller's arguments; `build` writes the request.
-
-        The plan of a typed answer adds its instructions, tools, options and losses.
-        """
+        """Read a caller's arguments; `build` writes the request."""
         given = dict(options)
         resolved = state.resolve_model(given.pop("model", None))
         if state.allow_loss and given.get("allow_loss") is None:
@@ -294,13 +293,6 @@ def sign_request(
         place = made.url.partition("?")[0]  # a query may hold a key
         _log.debug("%s %s, %d bytes", made.method, place, len(made.body))
     return made
-
-
-def _no_key(connection: Connection, provider: str) -> AuthenticationError:
-    """Return the error for a connection without the key it needs, with the variables that may hold one."""
-    names = [name for name in connection.env_vars if "KEY" in name or "TOKEN" in name] or connection.env_vars
-    where = " or ".join(names) or "the environment"
-    return AuthenticationError(f"no API key: set {where} or pass api_key=", provider=provider, retryable=False)
 
 
 def _encode(url: str) -> str:

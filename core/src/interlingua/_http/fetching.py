@@ -49,11 +49,7 @@ class _PublicBackend(JoiningBackend):
     """A network backend that looks a host up once, and connects to that very address if it is public."""
 
     def connect_tcp(self, host: str, port: int, *arguments: Any, **named: Any) -> Any:
-        """Connect to a host.
-
-        Raises:
-            CallerError: an address of the host is not public.
-        """
+        """Connect to a host; raise a CallerError if one of its addresses is not public."""
         try:
             found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError) as error:
@@ -72,14 +68,9 @@ class _PublicBackend(JoiningBackend):
 
 
 async def fetch_image(url: str, waits: IO, timeout: Timeout | None, max_bytes: int, policy: FetchPolicy) -> Fetched:
-    """Return the bytes of an image and the media type that its server claims.
+    """Return the bytes of an image, at most 32 MB, and the media type that its server claims.
 
-    Args:
-        url: its address.
-        waits: the client's `IO`; with `any`, the client's own transport fetches.
-        timeout: of the client; with `public`, the whole fetch may take 30 seconds at most.
-        max_bytes: largest size, at most 32 MB.
-        policy: see `FetchPolicy`.
+    With the policy `any` the client's own transport fetches; with `public` it may take 30 seconds at most.
 
     Raises:
         CallerError: the policy forbids it, the server refuses it, or it is too large or no image.
@@ -89,8 +80,7 @@ async def fetch_image(url: str, waits: IO, timeout: Timeout | None, max_bytes: i
     if policy == "none":
         raise CallerError(f"the image {url} is not fetched, because the client has fetch='none'")
     if policy == "public":
-        fetched: Fetched = await waits.load(_fetch_public, url, timeout, most)
-        return fetched
+        return await waits.load(_fetch_public, url, timeout, most)
     limits = TimeLimits(timeout)
     request = HttpRequest("GET", url, {"accept-encoding": ACCEPTED}, b"", datetime.now(UTC))
     response = await ReplyBody(await waits.open(request, limits), limits, max_bytes).read()

@@ -6,7 +6,6 @@ import socket
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, suppress
-from functools import partial
 from inspect import iscoroutinefunction
 from typing import Any, NoReturn, cast
 
@@ -38,7 +37,8 @@ class _Base:
         extensions = None
         if limits.timeout is not None:
             connect, first = limits.connect, limits.first_byte
-            read = None if first is None else ReadLimit.of(partial(_left_until, time.monotonic() + first))
+            end = time.monotonic() + (first or 0.0)
+            read = None if first is None else ReadLimit.of(lambda: end - time.monotonic())
             extensions = {"timeout": {"connect": connect, "pool": connect, "write": first, "read": read}}
         method, url, headers, body = request.method, request.url, request.headers, request.body or None
         if self._direct is None:
@@ -99,11 +99,7 @@ class HttpxReply(_BaseReply):
 
 
 class HttpxTransport(_Base):
-    """Sends by httpx.
-
-    Args:
-        client: the caller's client, which stays open; None creates one.
-    """
+    """Sends by the caller's httpx client, which stays open, or by a new one."""
 
     def __init__(self, client: Any = None) -> None:
         super().__init__(client, httpx.Client, JoiningBackend())
@@ -201,18 +197,8 @@ def _join_chunks(new_client: Any, backend: Any) -> Any:
     return client
 
 
-def _left_until(end: float) -> float:
-    return end - time.monotonic()
-
-
 def _raise_typed(error: Exception, limits: TimeLimits, url: str | None = None) -> NoReturn:
-    """Raise the typed error for an exception of httpx; others unchanged.
-
-    Args:
-        error: what was raised.
-        limits: of the call.
-        url: of the request, if no headers had arrived yet.
-    """
+    """Raise the typed error for an exception of httpx, others unchanged; `url` is None after the headers."""
     if isinstance(error, (httpx.ConnectTimeout, httpx.PoolTimeout)):
         raise limits.timed_out("pool" if isinstance(error, httpx.PoolTimeout) else "connect") from error
     if isinstance(error, (httpx.TimeoutException, TimeoutError)):

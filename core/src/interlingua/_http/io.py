@@ -34,9 +34,7 @@ def run_without_waiting(work: Coroutine[Any, Any, _T]) -> _T:
 class BlockingIO:
     """Waits by blocking the thread; safe for use from several threads. `AnyIO` has the same methods.
 
-    Args:
-        transport: moves the requests.
-        owned: `close` closes it.
+    `close` closes the transport if it is `owned`.
     """
 
     def __init__(self, transport: Transport, *, owned: bool) -> None:

@@ -84,8 +84,11 @@ class ClientState:
         self.prefix_watch = PrefixWatch(self.registry)
         self.conversations = ConversationCache()  # both are bounded, and `clear` empties them
         self._environ = os.environ if environ is None else environ
-        self.settings = {self.registry.entry(key).key: _check_settings(key, value)
-                          for key, value in (settings or {}).items()}  # fmt: skip
+        self.settings: dict[str, Mapping[str, Any]] = {}
+        for key, value in (settings or {}).items():
+            self.settings[self.registry.entry(key).key] = value
+            if unknown := value.keys() - _SETTINGS:
+                raise CallerError(f"unknown setting(s) for {key!r}: {sorted(unknown)}; there are {sorted(_SETTINGS)}")
         self.resolved: dict[str | None, ResolvedModel] = {}  # by name, None for the default
         self.answered: set[tuple[object, ...]] = set()  # kinds of requests that have been answered (`Exchange.kind`)
         self._connections: dict[tuple[str, str | None], Connection] = {}
@@ -110,8 +113,6 @@ class ClientState:
             name = model or self.model
             if name is None:
                 raise CallerError("no model: pass model= to the call or set a default on the client")
-            if not isinstance(name, (str, ModelId)):
-                raise CallerError(f"model must be a string '<provider>:<model>', not {type(name).__name__}")
             id_ = self.registry.resolve(name)
             routing = RoutingDecision(
                 mode=RoutingMode.DEFAULT if model is None else RoutingMode.MANUAL,
@@ -193,13 +194,6 @@ class ClientState:
         read = read_options(given, settings, self.headers, model=resolved.id.name, stream=stream)
         tools = options.get("tools", ())
         return format_.plan(tools, read, resolved.provider.capabilities(read.model, read))
-
-
-def _check_settings(key: str, settings: Mapping[str, Any]) -> Mapping[str, Any]:
-    unknown = settings.keys() - _SETTINGS
-    if unknown:
-        raise CallerError(f"unknown setting(s) for {key!r}: {sorted(unknown)}; there are {sorted(_SETTINGS)}")
-    return settings
 
 
 class SecretStore:

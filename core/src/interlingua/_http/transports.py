@@ -11,7 +11,6 @@ from interlingua.errors import CallerError
 if TYPE_CHECKING:
     from interlingua._http.anyio_io import AnyIO
 
-GROUP = "interlingua.transports"
 IO: TypeAlias = "BlockingIO | AnyIO"
 
 
@@ -67,27 +66,18 @@ def new_transport(name: str | None, *, blocking: bool) -> Any:
             from interlingua._http import httpx_transport  # noqa: PLC0415  `import interlingua` stays cheap
 
             return httpx_transport.new_transport(blocking=blocking)
-        return _find(name)(blocking=blocking)
+        from importlib.metadata import entry_points  # noqa: PLC0415  httpx needs none
+
+        found = entry_points(group="interlingua.transports")
+        if name not in found.names:
+            names = ", ".join(sorted({"httpx", *found.names}))
+            raise CallerError(f"no transport {name!r} (installed: {names}): pip install interlingua-{name}")
+        return found[name].load()(blocking=blocking)
     except CallerError:
         raise
-    except Exception as error:
-        raise _cannot_create(error) from None
-
-
-def _find(name: str | None) -> Any:
-    from importlib.metadata import entry_points  # noqa: PLC0415  httpx needs none
-
-    found = entry_points(group=GROUP)
-    if name not in found.names:
-        names = ", ".join(sorted({"httpx", *found.names}))
-        raise CallerError(f"no transport {name!r} (installed: {names}): pip install interlingua-{name}")
-    return found[name].load()
-
-
-def _cannot_create(error: Exception) -> CallerError:
-    """Return the error for a transport that cannot be created: it reads proxies and certificates by itself."""
-    what = f": {error}" if isinstance(error, (ImportError, OSError)) else ""  # others may repeat a proxy's password
-    return CallerError(
-        f"cannot create an HTTP client ({type(error).__name__}{what}): check HTTP_PROXY, HTTPS_PROXY, ALL_PROXY,"
-        " SSL_CERT_FILE and SSL_CERT_DIR, or pass http_client="
-    )
+    except Exception as error:  # a transport reads proxies and certificates by itself
+        what = f": {error}" if isinstance(error, (ImportError, OSError)) else ""  # others may repeat a proxy's password
+        raise CallerError(
+            f"cannot create an HTTP client ({type(error).__name__}{what}): check HTTP_PROXY, HTTPS_PROXY, ALL_PROXY,"
+            " SSL_CERT_FILE and SSL_CERT_DIR, or pass http_client="
+        ) from None
