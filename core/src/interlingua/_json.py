@@ -76,7 +76,8 @@ def dumps(value: Any) -> bytes:
     try:
         return orjson.dumps(value)
     except TypeError:
-        return _dumps_slow(value)
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        return repair_surrogates(text).encode()
 
 
 def dumps_trimmed(value: Any) -> bytes:
@@ -86,11 +87,6 @@ def dumps_trimmed(value: Any) -> bytes:
     paging that memory in takes three times as long as writing the JSON.
     """
     return dumps([value])[1:-1]
-
-
-def _dumps_slow(value: Any) -> bytes:
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return repair_surrogates(text).encode()
 
 
 def repair_surrogates(text: str) -> str:
@@ -183,7 +179,7 @@ MAX_DEPTH = 200
 _UNCHANGED = frozenset({bool, type(None), FrozenDict, FrozenList})
 
 
-def freeze(value: Any) -> Any:
+def freeze(value: Any, levels: int = MAX_DEPTH) -> Any:
     """Return a deeply immutable copy of a JSON value; an already frozen one comes back as the same object.
 
     Tuples and sets become arrays, half a surrogate pair becomes U+FFFD.
@@ -192,10 +188,6 @@ def freeze(value: Any) -> Any:
         FieldError: it is not JSON: NaN, infinities, keys that are no strings and other classes are refused, and so
             are numbers of more than 4,300 digits and more than 200 levels.
     """
-    return _freeze(value, MAX_DEPTH)
-
-
-def _freeze(value: Any, levels: int) -> Any:
     kind = type(value)
     if kind in _UNCHANGED or ((kind is int or kind is float) and MIN_INT < value < MAX_INT):
         return value
@@ -205,12 +197,12 @@ def _freeze(value: Any, levels: int) -> Any:
         frozen = FrozenDict(value)  # copied at once; then the values that change are replaced
         for key, item in value.items():
             if type(key) is not str or not key.isascii():
-                return FrozenDict({_freeze_key(key): _freeze(item, levels - 1) for key, item in value.items()})
+                return FrozenDict({_freeze_key(key): freeze(item, levels - 1) for key, item in value.items()})
             if not ((type(item) is str and item.isascii()) or type(item) in _UNCHANGED):
-                dict.__setitem__(frozen, key, _freeze(item, levels - 1))
+                dict.__setitem__(frozen, key, freeze(item, levels - 1))
         return frozen
     if levels and isinstance(value, (list, tuple, set, frozenset)):
-        return FrozenList([_freeze(item, levels - 1) for item in value])
+        return FrozenList([freeze(item, levels - 1) for item in value])
     if isinstance(value, str):
         return strip_surrogates(value)
     if isinstance(value, (int, float)):
@@ -238,7 +230,7 @@ def thaw(value: Any) -> Any:
 
 def freeze_object(value: Mapping[str, Any] | None) -> FrozenDict:
     """Freeze an object; None becomes the empty object (an attrs converter)."""
-    return EMPTY if value is None or value == EMPTY else _freeze(value, MAX_DEPTH)
+    return EMPTY if value is None or value == EMPTY else freeze(value)
 
 
 def freeze_optional(value: Mapping[str, Any] | None) -> FrozenDict | None:

@@ -51,12 +51,8 @@ class ProjectionTarget:
             return True
         if origin.api != self.capabilities.api:
             return False
-        return scope == "api" or (scope == "model" and _family(origin.model) == _family(self.model))
-
-
-def _family(model: str) -> str:
-    """Return the name without the date of a snapshot: a dated snapshot of a model counts as that model."""
-    return _SNAPSHOT.sub("", model)
+        # a dated snapshot of a model counts as that model
+        return scope == "api" or (scope == "model" and _SNAPSHOT.sub("", origin.model) == _SNAPSHOT.sub("", self.model))
 
 
 _SNAPSHOT = re.compile(r"[-@](\d{8}|\d{4}-\d{2}-\d{2}|latest)$")
@@ -178,23 +174,19 @@ class Provider:
         found: int = self.call_hook("estimate_input_tokens", messages=messages, tools=tools, options=options)
         return found
 
-    def log_losses(self, losses: Sequence[Loss], session_id: str, logged: set[tuple[str, ...]] | None = None) -> None:
+    def log_losses(self, losses: Sequence[Loss], session_id: str, logged: set[tuple[str, ...]]) -> None:
         """Log losses: lost content as a WARNING, another form as DEBUG (format.md, Projection and losses).
 
-        Args:
-            losses: rows of the ledger.
-            session_id: the session of the conversation.
-            logged: causes that were logged before for this conversation, which are not logged again; extended here.
+        Causes in `logged`, which were logged before for this conversation, are not logged again; it is extended here.
 
         Raises:
             CapabilityError: a critical block cannot be sent.
         """
         for loss in losses:
             cause = (self.key, loss.block_type, loss.reason)
-            if logged is not None and cause in logged:
+            if cause in logged:
                 continue
-            if logged is not None:
-                logged.add(cause)
+            logged.add(cause)
             fields = {
                 "session_id": session_id,
                 "message_id": loss.message_id,

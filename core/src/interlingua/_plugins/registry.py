@@ -384,11 +384,7 @@ class Registry:
         raise CallerError("output= needs a package that reads types: pip install 'interlingua[output]'")
 
     def entry_points(self, group: str) -> list[importlib.metadata.EntryPoint]:
-        """Return the entry points of a group: the installed ones, or those that the registry was made with.
-
-        Args:
-            group: a group that begins with `interlingua.`, such as `interlingua.serving`.
-        """
+        """Return the entry points of a group of interlingua: the installed ones, or those passed to the registry."""
         if self._installed is None:  # all groups at once: each distribution has one file
             every = importlib.metadata.entry_points()
             ours = [name for name in every.groups if name.startswith(f"{PROJECT}.")]

@@ -54,15 +54,10 @@ def lost_cache(
     *,
     still: int = 0,
 ) -> LostCache:
-    """Return what a request costs because the cached part of its conversation no longer applies.
+    """Return what a request costs because the cached part of its conversation, `messages`, no longer applies.
 
-    Args:
-        messages: the conversation as it was cached.
-        input_tokens: the estimated input of the request.
-        model: catalogue row of the model that it goes to; None if the catalogue does not know it.
-        at: the time of the request.
-        prefix_tokens: estimates the tokens of messages; called only if no answer reports its cache.
-        still: tokens at the beginning that are still cached.
+    `prefix_tokens` estimates the tokens of messages; it is called only if no answer reports its cache. The first
+    `still` tokens are cached as before.
     """
     tokens, source = _cached(messages, prefix_tokens)
     tokens = max(min(tokens, input_tokens) - still, 0)  # two models count differently
@@ -135,12 +130,7 @@ class PrefixWatch:
     ) -> None:
         """Remember a request; if it edits what the last one of its session sent, log a warning and tell observers.
 
-        Args:
-            messages: its conversation, in a list that later requests of the same conversation may extend.
-            provider: the provider that it goes to.
-            tools: its tools.
-            options: its options.
-            model_info: returns the catalogue row of its model; called only for a warning.
+        Later requests of the conversation may extend the list; `model_info` is called only for a warning.
         """
         sent = _Sent(provider, options.model, tools, messages, len(messages))
         with self._lock:

@@ -203,7 +203,10 @@ class RequestDraft:
 
     def _refuse_new_losses(self, losses: Sequence[Loss], models_for: Callable[[Any], Sequence[str]]) -> None:
         """Raise a CapabilityError if the model would not read a block of the user's newest turn, not answered yet."""
-        begin = _newest_turn(self.messages)
+        begin = len(self.messages)  # of the turn: the first message that no model has answered
+        for answer in (True, False):  # a last answer is one to be continued
+            while begin and (self.messages[begin - 1].role is Role.ASSISTANT) is answer:
+                begin -= 1
         for loss in losses:
             match = BLOCK_PATH.match(loss.path) if loss.severity == "content" else None
             if match is None or match[2] is None or int(match[1]) < begin:
@@ -310,16 +313,6 @@ def _build(
     if losses or names:
         request = attrs.evolve(request, losses=losses, tool_names=names)
     return attrs.evolve(request, losses=(*lost, *request.losses)) if lost else request
-
-
-def _newest_turn(messages: Sequence[Message]) -> int:
-    """Return the index of the first message that no model has answered; a last answer is one to be continued."""
-    at = len(messages)
-    while at and messages[at - 1].role is Role.ASSISTANT:
-        at -= 1
-    while at and messages[at - 1].role is not Role.ASSISTANT:
-        at -= 1
-    return at
 
 
 def _id_after(last: str) -> str:

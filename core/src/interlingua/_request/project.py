@@ -42,12 +42,8 @@ from interlingua.types.messages import (
 )
 
 MISSING_RESULT = "No result: the tool call was interrupted before it was answered."
-_ASSISTANT, _SYSTEM, _TOOL, _USER = (
-    Role.ASSISTANT,
-    Role.SYSTEM,
-    Role.TOOL,
-    Role.USER,
-)  # an enum's member is slow before Python 3.12
+# an enum's member is slow before Python 3.12
+_ASSISTANT, _SYSTEM, _TOOL, _USER = Role.ASSISTANT, Role.SYSTEM, Role.TOOL, Role.USER
 _COMPLETE = MessageStatus.COMPLETE
 B = TypeVar("B", bound=Any)
 NOTED = "; replaced by a note"
@@ -123,10 +119,8 @@ class Projection:
             elif role is _SYSTEM:
                 self._add_system(message)
             elif role is _ASSISTANT and any(self._unanswered()):  # the result may come after further answers
-                made = self._project(message)
-                if made is not None:
+                if (made := self._project(message)) is not None:
                     self._open.append(_Turn(made, self._calls))
-                    self._calls = []
             else:
                 if self._open:
                     results, losses = self._answer_calls()
@@ -134,11 +128,10 @@ class Projection:
                     self._losses += losses
                     self._open = []
                 self._only_system = False
-                made = self._project(message)
-                if made is not None:
+                if (made := self._project(message)) is not None:
                     self._out.append(made)
                     if role is _ASSISTANT and self._calls:
-                        self._open, self._calls = [_Turn(made, self._calls)], []
+                        self._open = [_Turn(made, self._calls)]
                 elif role is _ASSISTANT and self._out:  # a model was asked there (`model_saw`)
                     asked = self._out[-1]
                     extra = {**asked.metadata.extra, ANSWER_WAS_DROPPED: True}
@@ -156,8 +149,7 @@ class Projection:
     # -- messages and their order ---------------------------------------------------------------------------------
 
     def _add_system(self, message: Message) -> None:
-        made = self._project(message)
-        if made is None:
+        if (made := self._project(message)) is None:
             return
         if not (self._can.supports_system_prompt if self._only_system else self._can.supports_system_messages_in_list):
             self._at = 0
@@ -310,10 +302,9 @@ class Projection:
         return self._without_cache(self._without_signature(block))
 
     def _wire_name(self, name: str) -> str:
-        found = self._names.get(name)
-        if found is None:
-            found = self._names[name] = wire_name(name, self.target)
-        return found
+        if name not in self._names:
+            self._names[name] = wire_name(name, self.target)
+        return self._names[name]
 
     def _project_thinking(self, block: ThinkingBlock | RedactedThinkingBlock) -> Any:
         signed = type(block) is RedactedThinkingBlock or bool(block.signature)  # type: ignore[union-attr]

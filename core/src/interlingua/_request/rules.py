@@ -104,10 +104,8 @@ def rule(broken: str, *, repairable: bool = False) -> Callable[[Callable[[Any], 
 
 def is_generated(message: Message) -> bool:
     """Return True if a model made this message: by its provenance, or without one if the message has a model."""
-    metadata = message.metadata
-    if metadata.provenance is None:
-        return message.role is Role.ASSISTANT and metadata.model is not None
-    return metadata.provenance is Provenance.GENERATED and message.role is Role.ASSISTANT
+    made, model = message.metadata.provenance, message.metadata.model
+    return message.role is Role.ASSISTANT and (made is Provenance.GENERATED or (made is None and model is not None))
 
 
 def _blocks(message: Message, kind: type[_Block]) -> list[tuple[int, _Block]]:
@@ -373,12 +371,7 @@ def check_message(message: Message) -> tuple[Violation, ...]:
 
 
 def validate_conversation(messages: Sequence[Message], tools: Sequence[ToolDefinition] = ()) -> tuple[Violation, ...]:
-    """Return every violation: of each message in order, then across messages, then of the tools.
-
-    Args:
-        messages: the conversation.
-        tools: the definitions of the request.
-    """
+    """Return every violation: of each message in order, then across messages, then of the request's tools."""
     found: list[Violation] = []
     for index, message in enumerate(messages):
         found += locate_violations(check_message(message), index)

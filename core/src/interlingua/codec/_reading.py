@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from functools import cache
-from typing import Any, TypeVar, get_args, get_origin
+from typing import Any, TypeVar, get_args
 
 import attrs
 from cattrs import BaseValidationError, Converter
@@ -164,14 +164,10 @@ def _converter() -> Converter:
     converter.register_structure_hook(Decimal, _read_decimal)
     converter.register_structure_hook(datetime, _read_time)
     # the one registered last is asked first
-    converter.register_structure_hook_factory(_is_array, _array_hook)
+    converter.register_structure_hook_factory(lambda kind: get_args(kind)[1:] == (...,), _array_hook)
     converter.register_structure_hook_factory(lambda kind: kind == ContentBlock, _block_hook)
     converter.register_structure_hook_factory(lambda kind: isinstance(kind, type) and kind in VALUES, _value_hook)
     return converter
-
-
-def _is_array(kind: Any) -> bool:
-    return get_origin(kind) is tuple and get_args(kind)[1:] == (...,)
 
 
 # -- reading ----------------------------------------------------------------------------------------------------------
@@ -279,8 +275,7 @@ def _take_unknown_fields(data: dict[Any, Any], cls: type) -> dict[str, dict[Any,
     """Take the fields that no class here has out of a stored value, and return them by the path of their object."""
     found = {}
     for path, part, part_cls in stored_objects(data, cls):
-        unknown = part.keys() - stored_names(part_cls)
-        if unknown:
+        if unknown := part.keys() - stored_names(part_cls):
             found[path] = {name: part.pop(name) for name in [*part] if name in unknown}
     return found
 
