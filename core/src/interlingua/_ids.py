@@ -6,7 +6,6 @@ import os
 import time
 from threading import Lock
 from typing import NamedTuple
-from urllib.parse import quote
 
 from interlingua.errors import CallerError
 
@@ -66,11 +65,7 @@ def new_tool_use_id() -> str:
 
 
 def ulid_value(text: str) -> int:
-    """Return a ULID's 128-bit value.
-
-    Raises:
-        CallerError: the text is not a ULID.
-    """
+    """Return a ULID's 128-bit value; raise a CallerError if the text is not a ULID."""
     from ulid import ULID  # noqa: PLC0415  the library costs import time that minting does not need
 
     try:
@@ -101,11 +96,7 @@ class ModelId(NamedTuple):
 
 
 def parse_model_id(text: str) -> ModelId:
-    """Split `<provider>:<model_name>` at its first colon.
-
-    Raises:
-        CallerError: there is no provider key, or nothing behind it, or a character that cannot be printed.
-    """
+    """Split `<provider>:<model_name>` at its first colon; raise a CallerError if a part is missing or unprintable."""
     provider, colon, name = text.partition(":")
     if not (provider and colon):
         raise CallerError(f"model id {text!r} has no provider; write <provider>:<model>, or configure an alias")
@@ -128,4 +119,6 @@ def quote_model(name: str, safe: str = "") -> str:
     """
     if {".", ".."}.intersection(name.split("/")):
         raise CallerError(f"model name {name!a} has a segment '.' or '..'")
+    from urllib.parse import quote  # noqa: PLC0415  `import interlingua` stays cheap
+
     return quote(name, safe=safe)

@@ -105,8 +105,16 @@ usages = st.builds(
     pricing_version=maybe,
     latency_ms=counts,
 )
+
+
+def _decide(mode: RoutingMode, rule_name: str | None, **fields: Any) -> RoutingDecision:
+    """Make a decision; one by a rule needs the rule's name."""
+    name = rule_name or "rule" if mode is RoutingMode.RULE else rule_name
+    return RoutingDecision(mode=mode, rule_name=name, **fields)
+
+
 routings = st.builds(
-    RoutingDecision,
+    _decide,
     mode=st.sampled_from(RoutingMode),
     chosen_model=texts,
     reason=texts,
