@@ -144,11 +144,7 @@ class FrozenList(_Frozen, list[Any]):
 
 
 class FieldError(ValueError):
-    """A value that is not what its field takes.
-
-    Attributes:
-        path: where in the value, such as `.content[0].text`; completed on the way out.
-    """
+    """A value that is not what its field takes; `path`, such as `.content[0].text`, is completed on the way out."""
 
     def __init__(self, message: str, path: str = "") -> None:
         super().__init__(message)

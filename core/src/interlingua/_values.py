@@ -190,9 +190,6 @@ def _kept(field: attrs.Attribute[Any], names: dict[str, Any]) -> str:
     return " or ".join(tests)
 
 
-# -- what fits a type -------------------------------------------------------------------------------------------------
-
-
 def _converter(cls: type, field: attrs.Attribute[Any]) -> Convert:
     """Make the function that returns a field's value for whatever was given, or refuses it."""
     first: Any = None if isinstance(field.converter, EnumMeta) else field.converter

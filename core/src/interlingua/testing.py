@@ -240,8 +240,6 @@ class ScriptedModel:
             return MemoryReply(b"data: %b\n\n" % request.body, headers={"content-type": "text/event-stream"})
         return MemoryReply(request.body)
 
-    # -- the hooks of a provider ----------------------------------------------------------------------------------
-
     @hookimpl
     def capabilities(self) -> ModelCapabilities:
         """Return the capabilities."""

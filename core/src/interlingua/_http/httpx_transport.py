@@ -165,11 +165,7 @@ class AsyncHttpxTransport(_Base):
 
 
 def new_transport(*, blocking: bool, client: Any = None) -> HttpxTransport | AsyncHttpxTransport:
-    """Create a transport, as an entry point of the group `interlingua.transports` does; `client` is the caller's.
-
-    Raises:
-        CallerError: `client` is no httpx client, or one of the other kind.
-    """
+    """Create a transport, as an entry point of the group `interlingua.transports` does; `client` is the caller's."""
     if client is not None:
         send = getattr(client, "send", None)
         if not callable(send) or not hasattr(client, "build_request"):

@@ -7,7 +7,6 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -166,22 +165,20 @@ class ClientState:
 
         if type(block) not in MEDIA:
             return []
-        with_key = [one for one in self.registry.providers() if one.key != first.key and self._has_key(one)]
-        rest = [one for one in self.registry.providers() if one.key != first.key and one not in with_key]
+        others = [one for one in self.registry.providers() if one.key != first.key]
         found = []
-        for provider in (first, *with_key, *rest):
-            names = [model.id for model in provider.models()]
-            taking = (
-                name for name in names if media_refusal(block, provider.target(RequestOptions(model=name))) is None
-            )
-            found += [f"{provider.key}:{name}" for name in islice(taking, 1)]
+        for provider in (first, *sorted(others, key=self._lacks_key)):
+            for model in provider.models():
+                if media_refusal(block, provider.target(RequestOptions(model=model.id))) is None:
+                    found.append(f"{provider.key}:{model.id}")
+                    break
         return found[:3]
 
-    def _has_key(self, provider: Provider) -> bool:
+    def _lacks_key(self, provider: Provider) -> bool:
         try:
-            return self.connection(provider, None).has_key
+            return not self.connection(provider, None).has_key
         except InterlinguaError:
-            return False
+            return True
 
     def plan_output(self, output: Any, options: Mapping[str, Any], *, stream: bool = False) -> OutputPlan[Any]:
         """Return how a typed answer is asked for; a plan is returned unchanged."""

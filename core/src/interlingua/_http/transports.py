@@ -15,11 +15,7 @@ IO: TypeAlias = "BlockingIO | AnyIO"
 
 
 def new_io(http_client: Any, transport: Any, *, blocking: bool) -> IO:
-    """Return what a client waits by, over the transport or HTTP client that the caller passed, or a new transport.
-
-    Raises:
-        CallerError: an argument is no transport or HTTP client, or no transport can be created.
-    """
+    """Return what a client waits by, over the transport or HTTP client that the caller passed, or a new transport."""
     given: Any = None
     if http_client is not None:
         if transport is not None:
@@ -56,11 +52,7 @@ def _check_transport(transport: Any, *, blocking: bool) -> Any:
 
 
 def new_transport(name: str | None, *, blocking: bool) -> Any:
-    """Create the transport of this name; the default is httpx.
-
-    Raises:
-        CallerError: no installed distribution has it, or it cannot be created in this environment.
-    """
+    """Create the transport of this name, or raise a CallerError; the default is httpx."""
     try:
         if name in (None, "httpx"):
             from interlingua._http import httpx_transport  # noqa: PLC0415  `import interlingua` stays cheap

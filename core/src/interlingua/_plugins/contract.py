@@ -19,11 +19,7 @@ _STEPS: Mapping[int, Callable[[Any], Any]] = {}
 
 
 def check_contract(key: str, where: str, plugin: Any) -> int:
-    """Return the contract version that a plugin was written for, from `where` (a distribution and its version).
-
-    Raises:
-        PluginError: the version is no integer, or this interlingua does not support it.
-    """
+    """Return a plugin's contract version, or raise a PluginError; `where` is its distribution and version."""
     written = getattr(plugin, "contract_version", 1)
     subject, range_ = f"provider {key!r} from {where}", f"{OLDEST_CONTRACT} to {CONTRACT_VERSION}"
     if not isinstance(written, int) or isinstance(written, bool):

@@ -208,8 +208,6 @@ class Registry:
         for name in filter(None, os.environ.get("INTERLINGUA_PLUGINS", "").split(",")):
             self.load_plugin(name.strip())
 
-    # -- providers ----------------------------------------------------------------------------------------------
-
     def found(self) -> dict[str, ProviderEntry]:
         """Return every provider that can be loaded, in the order of keys, without importing any."""
         with self._lock:
@@ -313,8 +311,6 @@ class Registry:
         except OSError as error:
             raise CallerError(f"cannot read the prices in {self._prices}: {error.strerror}") from error
 
-    # -- plugins ------------------------------------------------------------------------------------------------
-
     def load_plugin(self, name: str) -> None:
         """Load an extra plugin module (or `module:object`), before any provider is loaded.
 
@@ -390,8 +386,6 @@ class Registry:
             ours = [name for name in every.groups if name.startswith(f"{PROJECT}.")]
             self._installed = [entry for name in ours for entry in every.select(group=name)]
         return [entry for entry in self._installed if entry.group == group]
-
-    # -- inside -------------------------------------------------------------------------------------------------
 
     def _by_hand(self, key: str) -> ProviderEntry:
         origin = partial(Distribution, name="passed explicitly", version="")

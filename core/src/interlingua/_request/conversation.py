@@ -11,7 +11,7 @@ from operator import is_
 from threading import Lock
 
 from interlingua._plugins.provider import ProjectionTarget
-from interlingua._request.media import MessageMedia, find_media
+from interlingua._request.media import MessageMedia, find_media, media_in
 from interlingua._request.project import Projection
 from interlingua._request.rules import Violation, check_message, is_plain, locate_violations
 from interlingua.types.messages import Message
@@ -162,8 +162,11 @@ class ConversationCache:
 
     def _keep_images(self, conversation: ConversationState) -> None:
         for media in conversation.media.values():
-            if (count := media.fetched_images) and id(media.message) not in self._images:
-                self._images[id(media.message)] = (media, count, media.resolved_bytes)
+            sent = media.resolved.get(True)
+            count = sum(kind == "url" for kind, _ in media.references)
+            if sent is not None and count and id(media.message) not in self._images:
+                size = sum(len(one.source.data) for _, _, one in media_in(sent))
+                self._images[id(media.message)] = (media, count, size)
         images = sum([count for _, count, _ in self._images.values()])
         size = sum([size for _, _, size in self._images.values()])
         while images > _IMAGES or size > _IMAGE_BYTES:

@@ -62,16 +62,6 @@ class MessageMedia:
     # (a message, the message with smaller images), by the id of the message and the limits
     smaller: dict[tuple[int, int, int], tuple[Message, Message]] = attrs.field(factory=dict)
 
-    @property
-    def fetched_images(self) -> int:
-        """How many images were fetched and embedded."""
-        return sum(kind == "url" for kind, _ in self.references) if True in self.resolved else 0
-
-    @property
-    def resolved_bytes(self) -> int:
-        """Bytes of the media with image URLs embedded, in base64."""
-        return sum(len(media.source.data) for _, _, media in media_in(self.resolved[True]))
-
 
 def media_in(message: Message) -> Iterator[tuple[int, int | None, Any]]:
     """Yield a message's media, each with its place: block, and part if the block is a tool result."""
@@ -120,9 +110,6 @@ def resolve_references(
 
     A message is the same object each turn. `inline_urls`: image URLs are embedded too, for targets that take no URLs;
     `fetched` is None for a preview, which shows the URLs instead.
-
-    Raises:
-        CallerError: a file is outside the workspace, missing or too large, or its media type cannot be told.
     """
     resolved = list(messages)
     reason = "is fetched when the request is sent; this preview shows its URL instead of its data"

@@ -146,8 +146,6 @@ class Projection:
         messages += results
         return messages, (*self._losses, *losses)
 
-    # -- messages and their order ---------------------------------------------------------------------------------
-
     def _add_system(self, message: Message) -> None:
         if (made := self._project(message)) is None:
             return
@@ -198,8 +196,6 @@ class Projection:
             out += turn.later
         return out, losses
 
-    # -- one message ----------------------------------------------------------------------------------------------
-
     def _project(self, message: Message) -> Message | None:
         """Return a message as the target can carry it, the very same one where nothing changes; None for nothing."""
         content, before = message.content, len(self._losses)
@@ -249,8 +245,7 @@ class Projection:
             BlockLoss(self._at, block_type, verdict, reason, severity).at(len(self.sources) - 1, message.id)
         )
 
-    # -- one block: each returns its replacement, None for nothing ----------------------------------
-
+    # from here on: one block; each returns its replacement, None for nothing
     def _drop(self, block: Any, reason: str, severity: Severity | None = None) -> Any:
         self._report(block.type, "dropped", reason, severity)
         return None

@@ -42,8 +42,6 @@ from interlingua.types.tools import ToolDefinition
 T = TypeVar("T")
 Hook = Callable[[Any, Any], Any]
 
-# -- values -----------------------------------------------------------------------------------------------------------
-
 
 def _read_text(value: Any) -> str:
     return value if type(value) is str else raise_field_error("str", value)
@@ -150,9 +148,6 @@ _EMPTY_METADATA = dict.fromkeys(
 ) | {"status": "complete"}
 
 
-# -- the converter ----------------------------------------------------------------------------------------------------
-
-
 @cache
 def _hook(cls: Any) -> Hook:
     return _converter().get_structure_hook(cls)
@@ -168,9 +163,6 @@ def _converter() -> Converter:
     converter.register_structure_hook_factory(lambda kind: kind == ContentBlock, _block_hook)
     converter.register_structure_hook_factory(lambda kind: isinstance(kind, type) and kind in VALUES, _value_hook)
     return converter
-
-
-# -- reading ----------------------------------------------------------------------------------------------------------
 
 
 def _newer_blocks(content: Iterable[Any]) -> Iterator[str]:

@@ -44,8 +44,6 @@ from interlingua.types.tools import ToolDefinition
 
 Write = Callable[[Any], Any]
 
-# -- the fields of the stored form ------------------------------------------------------------------------------------
-
 BLOCKS: dict[str, Any] = {block.type: block for block in get_args(ContentBlock) if block is not UnknownBlock}
 VALUES: frozenset[Any] = frozenset(
     (*BLOCKS.values(), CacheHint, CostParts, ErrorInfo, MediaSource, Message, MessageMetadata, RoutingDecision,
@@ -118,8 +116,6 @@ def place_of(path: str, written: dict[str, Any]) -> str:
 
     return f"{path}#{blake2b(dumps(written), digest_size=6).hexdigest()}"
 
-
-# -- writing ----------------------------------------------------------------------------------------------------------
 
 # Written even if they have their defaults, as are the fields without one (format.md, Canonical JSON).
 # The media types are among them because their defaults may change one day.
