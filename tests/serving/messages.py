@@ -106,6 +106,17 @@ def _shared_ids(body: dict[str, Any]) -> bool:
     return changed
 
 
+def _bound_thinking(body: dict[str, Any]) -> bool:
+    """Adaptive thinking is the default of the models that bind it; the adapter asks them to drop foreign blocks."""
+    thinking = body.get("thinking") or {}
+    if thinking.get("block_binding") != {"prefix_mismatch_behavior": "drop_block"}:
+        return False
+    del thinking["block_binding"]
+    if thinking == {"type": "adaptive"}:
+        del body["thinking"]
+    return True
+
+
 FORMS = (
     Form("a string is a list of one text", _strings),
     Form("neighbouring turns of one role are one turn", _neighbours),
@@ -115,5 +126,6 @@ FORMS = (
     Form("an empty description or list is none", _empty),
     Form("the service's own tools stand behind the declared ones", _tool_order),
     Form("two calls that share an id are two calls", _shared_ids),
+    Form("a model that binds thinking is asked to drop blocks of other conversations", _bound_thinking),
 )
 OPTIONS = {"stop_sequences": "stop"}

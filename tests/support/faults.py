@@ -400,7 +400,7 @@ FAULTS = {
         attempts=(3, 3), said="an HTML page (Welcome)", settings=QUICK,
     ),
     "no body with 204": Fault(
-        scripts=([b"HTTP/1.1 204 No Content\r\n\r\n"],), error=StreamInterruptedError,
+        scripts=([b"HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n"],), error=StreamInterruptedError,
         whole_error=MalformedResponseError, attempts=(3, 3), settings=QUICK,
     ),
     "a redirect to itself": Fault(

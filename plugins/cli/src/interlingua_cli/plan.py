@@ -56,6 +56,7 @@ def losses_at_model(
     """Return the losses of a conversation at another model, its next question included; nothing is sent."""
     if not messages:
         return ()
+    options = {**(options or {}), "allow_loss": True}
     exchange = plan_request(context, add_next_message(messages), model, exact=False, options=options)
     return exchange.request.wire.losses
 

@@ -245,6 +245,10 @@ class Frames:
         except ValueError:
             return None
 
+    def name(self, event: bytes) -> str:
+        """Return an event's name, empty without one."""
+        return self._read(event).event
+
     def _read(self, event: bytes) -> WireChunk:
         made = framer(self._make)
         return next((chunk for chunk in [*made.feed(event), *made.close()]), WireChunk("", b""))

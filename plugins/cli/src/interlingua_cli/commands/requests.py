@@ -32,7 +32,8 @@ def explain(context: CommandContext, conversation: str, model: str, tools: str |
     context.ledger_shown = True
     definitions = read_tools(tools) if tools else []
     messages = add_next_message(read_conversation(conversation))
-    request = plan_request(context, messages, model, tools=definitions, exact=False).request
+    options = {"allow_loss": True}  # what `send` would refuse is a row here
+    request = plan_request(context, messages, model, tools=definitions, exact=False, options=options).request
     facts = {
         "model": f"{request.provider.key}:{request.options.model}",
         "api": request.wire.api,

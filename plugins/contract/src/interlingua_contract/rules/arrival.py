@@ -79,7 +79,11 @@ def events_may_arrive_as_one(subject: Subject) -> Iterator[RuleFinding]:
     for exchange in recorded_streams(subject):
         frames = Frames(subject, exchange)
         data = [frames.data(event) for event in frames.events]
-        if frames.framing == "own" or not _of_one_kind(data):
+        if (
+            frames.framing == "own"
+            or len({frames.name(event) for event in frames.events}) > 1
+            or not _of_one_kind(data)
+        ):
             continue
         plain = read_stream(subject, exchange)
         if plain.message is None or plain.error is not None or plain.message.tool_calls:
@@ -145,7 +149,7 @@ def large_conversations_arrive_whole(subject: Subject) -> Iterator[RuleFinding]:
     """Many rounds of calls, each result with its own mark, and arguments nested deeply."""
     aims = {aim.api: aim for aim in reversed(subject.aims) if aim.capabilities.supports_tools}
     if not aims:
-        raise NotApplicable("no model has tools")
+        raise NotApplicable("no model has tools: declare supports_tools and record a call")
     for aim in aims.values():
         history: list[Message] = [user("q")]
         for number in range(_CALLS):
