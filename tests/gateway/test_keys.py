@@ -131,7 +131,7 @@ def test_the_store_is_the_same_on_postgresql() -> None:
         store.add_usage(key.id, 3, 4, Decimal("0.25"))
         assert store.spent(key).cost_usd == Decimal("0.5")
         assert store.take_request(attrs.evolve(key, requests_per_minute=1)) is None
-        store.keep_state(key.id, "h", "s", "d")
+        store.keep_state(key.id, ["h"], "s", "d")
         assert store.find_states(key.id, ["h", "i"]) == {"h": "s"}
         assert store.find_states("other", ["h"]) == {}
     finally:
@@ -148,7 +148,7 @@ def test_a_database_of_an_earlier_version_opens(tmp_path: Path) -> None:
         rows(f"{tmp_path}/g.db", f"ALTER TABLE {table} DROP COLUMN {column}")
     store = GatewayStore(place)
     assert store.find_key(secret) == key
-    store.keep_state(key.id, "h", "s", "d")
+    store.keep_state(key.id, ["h"], "s", "d")
     assert store.find_states(key.id, ["h"]) == {"h": "s"}
     store.close()
 

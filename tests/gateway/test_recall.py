@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import json
 import time
@@ -60,6 +61,33 @@ def _ollama(url: str, echo: Any) -> None:
     _post(url, "/api/chat", {**body, "messages": [QUESTION, echo(message), result]})
 
 
+def _generate(url: str, echo: Any) -> None:
+    tools = [{"functionDeclarations": [{"name": "look", "parameters": PARAMETERS}]}]
+    question = {"role": "user", "parts": [{"text": QUESTION["content"]}]}
+    body = {"tools": tools, "contents": [question]}
+    path = "/v1beta/models/gemini-x:generateContent"
+    content = _post(url, path, body)["candidates"][0]["content"]
+    for part in content["parts"]:
+        base64.b64decode(part.get("thoughtSignature", ""), validate=True)  # pi drops what this refuses
+    call = next(part["functionCall"] for part in content["parts"] if "functionCall" in part)
+    answered = {"name": "look", "id": call["id"], "response": {"output": "3643"}}
+    result = {"role": "user", "parts": [{"functionResponse": answered}]}
+    _post(url, path, {**body, "contents": [question, echo(content), result]})
+
+
+def _without_thoughts(content: Any) -> Any:
+    """Return what Gemini CLI sends back: seals, but no thoughts."""
+    return {**content, "parts": [part for part in content["parts"] if not part.get("thought")]}
+
+
+def _without_ids(content: Any) -> Any:
+    """Return what pi sends back after it changed models: no ids, no signatures."""
+    parts = [{name: part[name] for name in part if name != "thoughtSignature"} for part in content["parts"]]
+    for part in parts:
+        part.get("functionCall", {}).pop("id", None)
+    return {**content, "parts": parts}
+
+
 def _only(*names: str) -> Any:
     return lambda message: {name: message[name] for name in ("role", *names) if name in message}
 
@@ -71,8 +99,19 @@ def _only(*names: str) -> Any:
         (_chat, _only("content", "tool_calls")),  # reasoning and its seal are dropped
         (_ollama, _only("content", "thinking", "tool_calls")),
         (_ollama, _only("content", "tool_calls")),
+        (_generate, lambda content: content),
+        (_generate, _without_thoughts),
+        (_generate, _without_ids),
     ],
-    ids=["chat", "chat without reasoning", "ollama", "ollama without thinking"],
+    ids=[
+        "chat",
+        "chat without reasoning",
+        "ollama",
+        "ollama without thinking",
+        "generate",
+        "generate without thoughts",
+        "generate without ids",
+    ],
 )
 def test_a_signature_comes_back(upstream: Upstream, tmp_path: Path, ask: Any, echo: Any) -> None:
     upstream.answers = [think]

@@ -156,7 +156,7 @@ def test_what_the_caller_did_wrong_is_no_error_of_the_server(
 
 def test_a_request_that_is_not_let_in_has_no_model_asked(upstream: Upstream, telemetry: Telemetry) -> None:
     with gateway(upstream, registry=Registry([telemetry.plugin()])) as url:
-        httpx.post(url + APIS[0].path, content=b"{")
+        httpx.post(url + APIS[0].path, content=b"{", headers={"content-type": "application/json"})
 
     [span] = telemetry.spans
     assert (span.attributes or {})[http_attributes.HTTP_RESPONSE_STATUS_CODE] == 400

@@ -1,8 +1,8 @@
 """Keep answers for callers that cannot send back the state their models need.
 
 Some APIs have no place for another provider's state, and an agent may drop it when it changes models. The gateway
-therefore stores an answer with state, sealed. It is found by the ids of its calls, which are unique, or else by the
-whole conversation up to it. State that a caller sends back itself is used unchanged.
+therefore stores an answer with state, sealed. It is found by the ids of its calls, which are unique, or, if the caller
+sends other ids or no calls, by the whole conversation up to it. State that a caller sends back is used unchanged.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import orjson
 from interlingua.codec import dumps_message, loads_message
 from interlingua.errors import InterlinguaError
 from interlingua.types import (
+    ContentBlock,
     Message,
     MessageStatus,
     OpaqueBlock,
@@ -61,12 +62,12 @@ class Recall:
         """
         if not asked.messages or answer.metadata.status is not MessageStatus.COMPLETE or not _has_state(answer):
             return
-        *_, handle = _handles([*asked.messages, answer])
+        *_, handles = _handles([*asked.messages, answer])
         plain = Message(id=_NO_ID, created_at=_NO_TIME, role=answer.role, content=answer.content)
         digest = hashlib.sha256(dumps_message(plain).encode()).hexdigest()[:40]
         seal = self._sealer.seal({"message": dumps_message(answer)}, tenant)
         try:
-            await ask_store(self._store.keep_state, tenant, handle, seal, digest)
+            await ask_store(self._store.keep_state, tenant, handles, seal, digest)
         except InterlinguaError as error:
             _log.error("the state of an answer was not stored: %s", error)
 
@@ -78,13 +79,15 @@ class Recall:
             request: the request as the caller sent it.
         """
         messages = request.messages
-        # an answer of another API's service has come out of a seal of the caller's
+        # an answer of another API's service has come out of a seal, but some callers drop the thinking beside it
         own = (request.provider, request.options.api)
-        answers = {
-            at: handle
-            for at, handle in enumerate(_handles(messages))
-            if at and messages[at].role is Role.ASSISTANT and (messages[at].metadata.origin or own)[:2] == own
-        }
+        answers: dict[int, str] = {}
+        for at, handles in enumerate(_handles(messages)):
+            if not at or messages[at].role is not Role.ASSISTANT:
+                continue
+            sealed = (messages[at].metadata.origin or own)[:2] != own
+            if not sealed or (len(handles) > 1 and not any(map(_is_state, messages[at].content))):
+                answers[at] = handles[0]
         if not answers:
             return request
         found = await ask_store(self._store.find_states, tenant, list(answers.values()))
@@ -100,26 +103,30 @@ def _has_state(message: Message) -> bool:
     raw = message.metadata.provider_raw
     if raw and raw.get("replay"):
         return True
-    return any(
-        isinstance(block, ThinkingBlock | RedactedThinkingBlock | OpaqueBlock) or getattr(block, "signature", None)
-        for block in message.content
-    )
+    return any(map(_is_state, message.content))
 
 
-def _handles(messages: Sequence[Message]) -> Iterator[str]:
-    """Yield for each message the handle of its answer.
+def _is_state(block: ContentBlock) -> bool:
+    state = isinstance(block, ThinkingBlock | RedactedThinkingBlock | OpaqueBlock)
+    return state or bool(getattr(block, "signature", None))
 
-    It is a digest of the calls in the message, if this gateway issued their ids, or of the conversation up to it,
-    without system messages, because agents change those often.
+
+def _handles(messages: Sequence[Message]) -> Iterator[tuple[str, ...]]:
+    """Yield for each message the handles of its answer, the surest one first.
+
+    They are a digest of the calls in the message, if this gateway issued their ids, and one of the conversation up to
+    it, without ids in the message itself, and without system messages, because agents change those often.
     """
     running = hashlib.sha256()
     for message in messages:
         ids = [block.id for block in message.content if isinstance(block, ToolUseBlock)]
         issued = bool(ids) and all(map(_ISSUED.fullmatch, ids))
         parts = orjson.dumps([message.role.value, shown(message), ids if issued else []]) + b"\n"
+        plain = running.copy()
+        plain.update(orjson.dumps([message.role.value, shown(message), []]) + b"\n")
+        yield (*([hashlib.sha256(parts).hexdigest()[:40]] if issued else []), plain.hexdigest()[:40])
         if message.role is not Role.SYSTEM:
             running.update(parts)
-        yield hashlib.sha256(parts).hexdigest()[:40] if issued else running.hexdigest()[:40]
 
 
 def shown(message: Message) -> list[Any]:

@@ -300,19 +300,16 @@ class GatewayStore:
             # a write locks the key's row (PostgreSQL) or the file (SQLite), so that two requests cannot pass at once
             mine = _KEYS.c.id == key.id
             connection.execute(_KEYS.update().where(mine).values(revoked=_KEYS.c.revoked))
-            spent = self._sum(connection, _USAGE.c.cost_usd, _USAGE.c.key == key.id, _USAGE.c.day >= _first_day(key))
-            others = self._sum(connection, _RESERVED.c.cost_usd, _RESERVED.c.key == key.id)
-            balance = Balance(budget=key.budget_usd, spent=spent, reserved=others)
+            # one statement: PostgreSQL shows each its own moment, and what is settled between two is in neither
+            spent = _sum_of(_USAGE.c.cost_usd, _USAGE.c.key == key.id, _USAGE.c.day >= _first_day(key))
+            others = _sum_of(_RESERVED.c.cost_usd, _RESERVED.c.key == key.id)
+            sums = [Decimal(str(one)) for one in connection.execute(sa.select(spent, others)).one()]
+            balance = Balance(budget=key.budget_usd, spent=sums[0], reserved=sums[1])
             if balance.has(most.cost_usd):
                 row = {"id": name, "key": key.id, "gateway": gateway, "created": now, "renewed": now}
                 row |= attrs.asdict(most, filter=lambda field, _value: field.name != "requests")
                 connection.execute(_RESERVED.insert().values(row))
             return balance
-
-    @staticmethod
-    def _sum(connection: Any, column: Any, *where: Any) -> Decimal:
-        found = connection.execute(sa.select(sa.func.coalesce(sa.func.sum(column), 0)).where(*where)).scalar_one()
-        return Decimal(str(found))
 
     def settle(self, name: str, use: Use) -> bool:
         """Replace a reservation by what was used; return False if that was done before."""
@@ -373,23 +370,23 @@ class GatewayStore:
 
     # -- states --------------------------------------------------------------------------------------------------
 
-    def keep_state(self, tenant: str, handle: str, seal: str, digest: str) -> None:
-        """Store a sealed state under a handle of a tenant.
+    def keep_state(self, tenant: str, handles: Sequence[str], seal: str, digest: str) -> None:
+        """Store a sealed state under handles of a tenant.
 
         If two different states get one handle, neither is found any more: it could be the other conversation's.
 
         Args:
             tenant: the caller.
-            handle: what it is found by.
+            handles: what it is found by.
             seal: the sealed state.
             digest: of the state, by which two states are compared.
         """
-        row = {"tenant": tenant, "handle": handle, "seal": seal, "digest": digest, "created": time.time()}
-        statement = self._insert(_STATES).values(row)
+        same = {"tenant": tenant, "seal": seal, "digest": digest, "created": time.time()}
+        statement = self._insert(_STATES).values([{**same, "handle": handle} for handle in sorted(set(handles))])
         changed = {
             "seal": sa.case((_STATES.c.digest == digest, statement.excluded.seal), else_=""),
             "digest": sa.case((_STATES.c.digest == digest, digest), else_=""),
-            "created": row["created"],
+            "created": same["created"],
         }
         with self._begin() as connection:
             connection.execute(statement.on_conflict_do_update(index_elements=["tenant", "handle"], set_=changed))
@@ -498,6 +495,10 @@ def _make_private_file(path: Path) -> None:
     if str(path) != ":memory:":
         path.parent.mkdir(parents=True, exist_ok=True)
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+
+
+def _sum_of(column: Any, *where: Any) -> Any:
+    return sa.select(sa.func.coalesce(sa.func.sum(column), 0)).where(*where).scalar_subquery()
 
 
 def _hash(secret: str) -> str:

@@ -174,7 +174,8 @@ class AnswerParts:
     def _attach(self, part: dict[str, Any], state: Mapping[str, Any]) -> None:
         self._stateful = True
         if self._context.seal is not None:
-            part["thoughtSignature"] = self._context.seal(state)
+            # `bytes` of protocol buffers, which a caller may check: https://protobuf.dev/programming-guides/json/
+            part["thoughtSignature"] = self._context.seal(state).replace("-", "+").replace("_", "/")
         elif state["blocks"] or state["replay"]:
             self._lose("thinking", _STATELESS)
 
