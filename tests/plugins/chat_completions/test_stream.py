@@ -16,7 +16,7 @@ from interlingua.errors import (
 from interlingua.types.blocks import OpaqueBlock, TextBlock, ThinkingBlock
 from interlingua.types.factories import user
 from interlingua.types.messages import MessageStatus, StopReason
-from tests.plugins.chat_completions.support import body, chunk, decoded, provider, request, sse, streamed, whole
+from tests.plugins.chat_completions.support import body, chunk, decoded, preset, provider, request, sse, streamed, whole
 
 USAGE = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
 HI = chunk({"role": "assistant", "content": "Hi"})
@@ -86,9 +86,34 @@ def test_case_16_finish_reason_without_done_is_complete() -> None:
     assert (message.metadata.status, message.metadata.stop_reason) == (MessageStatus.COMPLETE, StopReason.END_TURN)
 
 
-def test_case_16_done_without_finish_reason_is_complete_for_an_unknown_reason() -> None:
-    message = streamed([HI])
-    assert (message.metadata.stop_reason, message.metadata.stop_reason_raw) == (StopReason.OTHER, None)
+@pytest.mark.parametrize("key", ["compatible", "groq", "openai", "openrouter", "mistral", "zai"])
+def test_case_16_done_after_a_null_finish_reason_is_an_interruption(key: str) -> None:
+    with pytest.raises(StreamInterruptedError) as caught:
+        decoded(sse([HI, chunk({"content": " there"})]), provider(key)).message()
+    assert caught.value.partial.text == "Hi there"
+
+
+@pytest.mark.parametrize("key", ["compatible", "groq", "openai", "openrouter", "mistral", "zai"])
+def test_done_after_whole_calls_without_a_finish_reason_is_complete(key: str) -> None:
+    """Recorded: Kimi K2 of Novita, through OpenRouter."""
+    call = {"index": 0, "id": "call_1", "type": "function", "function": {"name": "version", "arguments": "{}"}}
+    message = streamed([chunk({"role": "assistant", "tool_calls": [call]})], provider(key))
+
+    assert [one.name for one in message.tool_calls] == ["version"]
+    assert (message.metadata.status, message.metadata.stop_reason) == (MessageStatus.COMPLETE, StopReason.TOOL_USE)
+
+
+@pytest.mark.parametrize("text", ["content", "reasoning"])
+def test_only_services_known_for_it_may_end_without_the_member(text: str) -> None:
+    """Recorded: Snowflake's Cortex, whose streams have no `finish_reason` at all."""
+    pieces = [{"id": "c1", "choices": [{"index": 0, "delta": {text: piece}}]} for piece in ("Hi", " there")]
+    message = streamed(pieces)
+    assert (message.metadata.status, message.metadata.stop_reason) == (MessageStatus.COMPLETE, StopReason.OTHER)
+    assert streamed(pieces, preset(dialect={"finish_optional": True})).content == message.content
+
+    for target in (preset(), provider("groq"), provider("openai")):
+        with pytest.raises(StreamInterruptedError):
+            decoded(sse(pieces), target).message()
 
 
 @pytest.mark.parametrize(

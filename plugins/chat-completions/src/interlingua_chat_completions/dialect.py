@@ -86,6 +86,7 @@ class Dialect:
         error_prefix: prepended to the text of a failed tool's result, because this wire has no error flag.
         error_codes: further error words, word -> class name in `interlingua.errors`; `status 434` stands for a status.
         error_phrases: phrases of error messages in lower case, phrase -> class name; they have precedence over words.
+        finish_optional: the service may stream an answer whose choices have no `finish_reason`; `[DONE]` ends it.
         request_id_headers: headers with the id of a failed request, in order of preference.
         citation_fields: lists beside `choices` that hold the sources of the text.
         stripped: body fields that the service rejects; they are left out, with a loss if the caller set them.
@@ -144,6 +145,7 @@ class Dialect:
     error_prefix: str = "Error: "
     error_codes: FrozenDict = attrs.field(default=EMPTY, converter=freeze_object)
     error_phrases: FrozenDict = attrs.field(default=EMPTY, converter=freeze_object)
+    finish_optional: bool = False
     request_id_headers: tuple[str, ...] = ("x-request-id",)
     citation_fields: tuple[str, ...] = ()
     stripped: frozenset[str] = frozenset()

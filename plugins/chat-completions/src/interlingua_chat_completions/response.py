@@ -114,6 +114,7 @@ class ChatAnswerReader:
         self.reasoning = ReasoningReader(dialect.reasoning_fields, context.origin.provider)
         self.extras = Extras(context.origin.provider, dialect.citation_fields)
         self.finish: str | None = None
+        self.has_finish = False
         self.has_text = False
         self.has_refusal = False
         self._images = 0
@@ -178,6 +179,7 @@ class ChatAnswerReader:
             return
         self._usage(choice, out)
         finish = choice.get("finish_reason")
+        self.has_finish = self.has_finish or "finish_reason" in choice
         if isinstance(finish, str) and (finish or self.finish is None):
             self.finish = finish
         self.extras.read_first_choice(choice)

@@ -16,13 +16,16 @@ from interlingua_chat_completions.response import ChatAnswerReader
 async def stream_response(  # noqa: C901, PLR0912, PLR0915  the hot path: a call per chunk would be a third of its cost
     source: AsyncIterator[WireChunk], context: RequestContext, dialect: Dialect
 ) -> AsyncIterator[StreamEvent]:
-    """Translate chunks; without a finish reason, or content and `[DONE]`, the message is incomplete.
+    """Translate chunks; an answer without a finish reason is incomplete, but for one that calls tools before `[DONE]`.
+
+    With `Dialect.finish_optional`, `[DONE]` after content also ends a stream whose choices have no such member.
 
     Raises:
         MalformedResponseError: a chunk is not JSON.
     """
     reader = ChatAnswerReader(context, dialect)
     calls, thoughts, done = reader.calls.by_index, reader.reasoning.texts, False
+    has_finish = False  # some choice has the member `finish_reason`, be it null
     async for name, data in source:
         if data[:1] != b"{":
             done = data.strip() == b"[DONE]"
@@ -46,6 +49,7 @@ async def stream_response(  # noqa: C901, PLR0912, PLR0915  the hot path: a call
                 and "error" not in body
                 and "error" not in choice
             ):
+                has_finish = True
                 if value.__class__ is str:
                     if field == "content":
                         if value:
@@ -81,6 +85,10 @@ async def stream_response(  # noqa: C901, PLR0912, PLR0915  the hot path: a call
                 yield event
             yield ErrorEvent(error=failure)
             return
-    has_content = bool(reader.has_text or reader.has_refusal or thoughts or reader.calls.calls)
-    for event in reader.end(complete=reader.finish is not None or (done and has_content)):
+    finished = reader.finish is not None
+    if done and not finished:
+        has_content = bool(reader.has_text or reader.has_refusal or thoughts)
+        no_member = dialect.finish_optional and not (has_finish or reader.has_finish)
+        finished = bool(reader.calls.calls) or (no_member and has_content)
+    for event in reader.end(complete=finished):
         yield event
