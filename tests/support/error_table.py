@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,17 @@ from interlingua.plugins import RequestContext, WireResponse
 
 
 def rows_of(path: Path) -> list[dict[str, Any]]:
-    """Return the rows: `body`, `class`, and where they are told `status` (absent: inside a 200) and `retryable`."""
+    """Return the rows: `body`, `class`, and where they are told `status` (absent: inside a 200) and `retryable`.
+
+    A row of Anthropic's table has the parts of its body: `type`, `message` and `code`.
+    """
     listed: list[dict[str, Any]] = tomllib.loads(path.read_text(encoding="utf-8"))["error"]
+    for row in listed:
+        if "body" not in row:
+            error: dict[str, Any] = {"type": row["type"], "message": row.get("message", "said so")}
+            if "code" in row:
+                error["details"] = {"error_code": row["code"]}
+            row["body"] = json.dumps({"type": "error", "error": error, "request_id": "req_1"})
     return listed
 
 

@@ -50,7 +50,7 @@ _ERROR_TYPES = {
     "invalid_prompt": "BadRequestError",
     "not_found": "ModelNotFoundError",
     "precondition_failed": "BadRequestError",
-    "payload_too_large": "BadRequestError",
+    "payload_too_large": "ContextWindowExceededError",
     "unprocessable": "BadRequestError",
     "content_policy_violation": "ContentRefusedError",
     "refusal": "ContentRefusedError",
