@@ -10,6 +10,7 @@ from tests.contract.broken.arrival import ARRIVAL
 from tests.contract.broken.aside import ASIDE
 from tests.contract.broken.binary import BINARY
 from tests.contract.broken.declarations import DECLARATIONS, DISTRIBUTIONS, BrokenDistribution
+from tests.contract.broken.details import DETAILS
 from tests.contract.broken.facts import FACTS
 from tests.contract.broken.machine import Mutant
 from tests.contract.broken.memory import MEMORY
@@ -21,5 +22,5 @@ from tests.contract.broken.surroundings import SURROUNDINGS
 
 SHELF: tuple[Mutant | BrokenDistribution, ...] = (
     *REQUESTS, *ANSWERS, *STREAMS, *DECLARATIONS, *OTHER_WIRES, *BINARY, *SERVING, *FACTS, *ASIDE,
-    *MEMORY, *SURROUNDINGS, *ARRIVAL, *DISTRIBUTIONS,
+    *MEMORY, *SURROUNDINGS, *ARRIVAL, *DETAILS, *DISTRIBUTIONS,
 )  # fmt: skip

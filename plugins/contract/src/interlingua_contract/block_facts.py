@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import Any
+from typing import Any, Literal
 
 import attrs
 
@@ -21,6 +21,7 @@ from interlingua.types import (
     Role,
     TextBlock,
     ThinkingBlock,
+    ToolDefinition,
     ToolResultBlock,
     VideoBlock,
     system,
@@ -31,6 +32,7 @@ from interlingua_contract.scenes import READ, assistant_turn, call, own_origin
 from interlingua_contract.subject import Aim, Subject
 
 _DATA = MediaSource(kind="base64", data=base64.b64encode(b"contract").decode())
+_LIFETIMES: dict[str, Literal["5m", "1h"]] = {"5 minutes": "5m", "an hour": "1h"}
 _LINK = MediaSource(kind="url", data="https://example.com/a")
 
 
@@ -62,6 +64,16 @@ _IN_RESULTS = {
 }
 
 
+_CACHED_TOOLS = {f"a tool cached for {name}": CacheHint(ttl=ttl) for name, ttl in _LIFETIMES.items()}
+
+
+def tools_of(name: str) -> list[ToolDefinition]:
+    """Return the tools that the conversation of this name has."""
+    if name in _CACHED_TOOLS:
+        return [attrs.evolve(READ, cache=_CACHED_TOOLS[name])]
+    return [READ] if "result" in name or "call" in name else []
+
+
 def block_scenes(subject: Subject, aim: Aim) -> dict[str, list[Message]]:
     """Return a small conversation for each kind of block that an aim declares, by name."""
     can = aim.capabilities
@@ -91,6 +103,8 @@ def block_scenes(subject: Subject, aim: Aim) -> dict[str, list[Message]]:
             if all(getattr(can, flag) for flag in flags.split()):
                 held = ToolResultBlock(tool_use_id=made.id, content=(TextBlock(text="r"), blocks[name][1]))
                 found[f"{name} in a result"] = [*begun, attrs.evolve(tool_result(made, "r"), content=(held,))]
+        for name in _CACHED_TOOLS if can.supports_prompt_caching else ():
+            found[name] = [user("q")]
         broken = attrs.evolve(made, input={}, raw_input='{"cut', parse_error="arguments are not JSON")
         found["a broken call"] = [user("q"), assistant_turn([broken], None), tool_result(broken, "r")]
     thoughts: list[ContentBlock] = [ThinkingBlock(text="h", signature="c2ln"), RedactedThinkingBlock(data="ZGF0YQ==")]
@@ -102,13 +116,14 @@ def block_scenes(subject: Subject, aim: Aim) -> dict[str, list[Message]]:
 
 def block_fact(subject: Subject, aim: Aim, name: str, history: list[Message]) -> str:
     """Return the body of a request for a conversation, without what every request has, and its losses."""
-    offered = [READ] if "result" in name or "call" in name else []
+    offered = tools_of(name)
     try:
         request = subject.write(aim, history, offered)
     except CapabilityError:
         return "refused"
     body: dict[str, Any] = json.loads(request.body)
-    plain = subject.body(aim, [user("q")], [] if name == "a call and its result" else offered)
+    usual = [READ] if offered and name != "a call and its result" else []
+    plain = subject.body(aim, [user("q")], usual)
     kept = {name: value for name, value in body.items() if plain.get(name) != value or name not in plain}
     lost = [f"{loss.block_type} {loss.verdict}" for loss in request.losses]
     return " ".join([json.dumps(kept, ensure_ascii=False, separators=(",", ":")), *lost])

@@ -1,4 +1,4 @@
-"""Facts about a wire that no code can know: where options go, what counts mean, which words end an answer.
+"""Facts about a wire that no code can know: where options go, what counts mean, what the words of an end or error mean.
 
 Each is read from a plugin as it behaves (`observe_facts`) and kept in `facts.toml` beside the cassettes; its author
 checks it against the service's documentation. The rules then compare the plugin with that file.
@@ -20,6 +20,7 @@ from interlingua.plugins import WireRequest
 from interlingua.types import Effort, Message, ToolChoice, Usage, user
 from interlingua_cli.cassettes import RecordedExchange
 from interlingua_contract.block_facts import block_fact, block_scenes
+from interlingua_contract.error_facts import observe_error_words
 from interlingua_contract.json_paths import Path, leaves, with_value
 from interlingua_contract.recordings import Frames, ReadResult, framing_of, read_stream, read_whole
 from interlingua_contract.scenes import offered_tools
@@ -33,7 +34,10 @@ _HEADER = (
 )
 _OTHER = "other"  # a word that the service does not use
 Facts = dict[str, dict[str, dict[str, str]]]
-"""Table (`options`, `blocks`, `usage`, `stops`) -> API -> row -> fact; alternatives of models are joined by ` | `."""
+"""Table (`options`, `blocks`, `usage`, `stops`, `errors`) -> API -> row -> fact.
+
+Alternatives of models are joined by ` | `.
+"""
 
 SCHEMA = {
     "type": "object",
@@ -50,8 +54,8 @@ _OPTIONS: dict[str, Mapping[str, Any]] = {
     "top_k": {"top_k": 7},
     "seed": {"seed": 11},
     "seed of 0": {"seed": 0},
-    "stop": {"stop": ("mkstop", "mkother")},
-    "user_id": {"user_id": "mkuser"},
+    "stop": {"stop": ("mkstop", "mkother, and many words behind it")},
+    "user_id": {"user_id": "mkuser-01KDVBKF0000000000000000AA"},
     "stream": {"stream": True},
     "response_schema": {"response_schema": SCHEMA, "response_name": "mkname"},
     **{f"parallel_tool_calls {word}": {"parallel_tool_calls": word == "true"} for word in ("true", "false")},
@@ -106,6 +110,7 @@ def observe_facts(subject: Subject) -> Facts:
     for rows in found["stops"].values():
         for word in [word for word, fact in rows.items() if fact == _OTHER]:
             del rows[word]
+    found["errors"] = observe_error_words(subject, (read_facts(subject) or {}).get("errors", {}))
     return {table: {api: rows for api, rows in apis.items() if rows} for table, apis in found.items()}
 
 

@@ -60,7 +60,26 @@ SEARCH = ToolDefinition(
     side_effects=SideEffects.WRITE,
 )
 TOOLS = (READ, SEARCH)
+_PROSE = " ".join(f"Sentence {at} says {at * at}." for at in range(60))
+_DEEP: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {f"field_{at}": {"type": "string", "description": f"Field {at}."} for at in range(40)}
+    | {"a": {"type": "object", "properties": {"b": {"type": "array", "items": {"type": "object", "properties": {
+        "c": {"type": "array", "items": {"type": "array", "items": {"type": "integer"}}}}}}}}},
+}  # fmt: skip
 OTHER_TOOLS = {
+    "cached tools": (
+        attrs.evolve(READ, cache=_HOUR),
+        SEARCH,
+        attrs.evolve(READ, name="read_more", cache=_SHORT),
+        attrs.evolve(READ, name="read_all", cache=CacheHint()),
+    ),
+    "many tools": tuple(
+        attrs.evolve(
+            READ, name=f"a_tool_with_a_name_of_many_words_{at}", description=f"{at} {_PROSE}", input_schema=_DEEP
+        )
+        for at in range(24)
+    ),
     "a tool of another": (SEARCH,),
     "tools with other words": (
         attrs.evolve(READ, name="zz_first", description="", input_schema={"type": "object", "properties": {}}),
@@ -374,6 +393,22 @@ def _cached_results(make: _Maker) -> list[Message]:
     ]
 
 
+def _long(make: _Maker) -> list[Message]:
+    """Return more of everything: long strings, nine calls at once, a deep argument, many turns."""
+    names = [READ.name if at in (0, 3, 4, 6, 8) else SEARCH.name for at in range(9)]
+    deep = {"path": _PROSE, "a": {"b": [{"c": [[1, 2], [3, [4, {"d": "Deep7"}]]]}]}, "l": list(range(40))}
+    calls = [make.call(name, input={**deep, "at": at}) for at, name in enumerate(names)]
+    turns = [turn for _ in range(12) for turn in (make.user(), make.answer(make.text()))]
+    return [
+        make.system(TextBlock(text=_PROSE)),
+        *turns,
+        make.user(TextBlock(text=f"{_PROSE}\n" * 4), *(make.picture() for _ in range(5)), make.text()),
+        make.answer(TextBlock(text=_PROSE), *calls),
+        *(make.result(call, TextBlock(text=_PROSE), make.text()) for call in calls),
+        make.user(),
+    ]
+
+
 def _empty(make: _Maker) -> list[Message]:
     nothing, blank = TextBlock(text=""), TextBlock(text=" \r\n")
     return [
@@ -388,7 +423,7 @@ _WRITERS = {
     "media in results": _shown, "reasoning": _thought, "citations": _cited, "opaque": _opaque, "cached": _cached,
     "cached answers": _cached_answers, "cached words": _cached_words,
     "cached pictures": _cached_pictures, "cached documents": _cached_documents, "cached results": _cached_results,
-    "empty": _empty,
+    "empty": _empty, "long": _long,
 }  # fmt: skip
 
 
@@ -397,7 +432,7 @@ def fixed_histories(origin: Origin) -> dict[str, list[Message]]:
     made = {name: write(_Maker(origin)) for name, write in _WRITERS.items()}
     made["reasoning of another"] = _thought(_Maker(origin), FOREIGN)
     make = _Maker(origin)
-    made["everything"] = [message for write in _WRITERS.values() for message in write(make)]
+    made["everything"] = [message for write in _WRITERS.values() if write is not _long for message in write(make)]
     return made
 
 
@@ -425,6 +460,8 @@ def fixed_answers(origin: Origin) -> dict[str, Message]:
         found |= {f"{whose} opaque {at}": message for at, message in enumerate(opaque)}
         for reason in StopReason:
             found[f"{whose} {reason}"] = make.answer(make.text(), stop=reason, stop_reason_raw="Raw7_word")
+        calls = [make.call(input={"path": _PROSE, "at": at}) for at in range(9)]
+        found[f"{whose} long"] = make.answer(TextBlock(text=_PROSE), *calls, usage=COUNTED)
     return found
 
 
@@ -442,7 +479,8 @@ COUNTED = Usage(
 OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "all at once": {
         "max_tokens": 4321, "temperature": 0.25, "top_p": 0.5, "top_k": 7, "seed": 11,
-        "stop": (" End7\r\n", "Aa", "bB"), "user_id": "User_7", "stream": True,
+        "stop": (" End7, and words behind it\r\n", "Aa", "bB"), "stream": True,
+        "user_id": "User_7-01KDVBKF0000000000000000AA",
         "parallel_tool_calls": False, "tool_choice": "required",
     },
     "other values": {
@@ -452,7 +490,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "zeros": {"temperature": 0.0, "top_p": 0.0, "seed": 0},
     "a named tool": {"tool_choice": ToolChoice(SEARCH.name), "parallel_tool_calls": False},
     "no tool": {"tool_choice": "none"},
-    "a typed answer": {"response_schema": SEARCH.input_schema, "response_name": "Name_7"},
+    "a typed answer": {"response_schema": SEARCH.input_schema, "response_name": "Name_7_of_an_answer_in_many_words"},
     "another typed answer": {"response_schema": SCHEMA, "response_name": "Name_8", "stream": True},
     "high effort": {"effort": "high", "max_tokens": 9000, "stream": True},
     "low effort": {"effort": "low", "thinking": True},

@@ -53,7 +53,7 @@ def observe_requests(subject: Subject) -> Iterator[Shown]:
     """Yield the requests for fixed conversations, and for recorded answers sent back."""
     for aim in subject.aims:
         for asked in requests_for(subject, aim):
-            depth = 3 if asked.scene == "everything" else 99
+            depth = 3 if asked.scene in ("everything", "long") else 99
             yield show(asked.scene, aim.name, write, subject, aim, asked, model=aim.model, depth=depth)
     for exchange, message in read_messages(subject):
         near = aim_for(subject, exchange)

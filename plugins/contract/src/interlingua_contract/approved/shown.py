@@ -14,7 +14,7 @@ from interlingua.types import Message, ToolDefinition
 from interlingua_cli.cassettes import RecordedExchange
 from interlingua_contract.approved.histories import OPTIONS, OTHER_TOOLS, THEN, TOOLS, fixed_histories
 from interlingua_contract.approved.values import digest, plain, shorten
-from interlingua_contract.block_facts import block_scenes
+from interlingua_contract.block_facts import block_scenes, tools_of
 from interlingua_contract.recordings import read_answer
 from interlingua_contract.rule import NotApplicable
 from interlingua_contract.scenes import own_origin
@@ -24,7 +24,7 @@ _ALL = 99
 _NAME = 4
 """Letters of a model's name that occurs nowhere by accident."""
 
-_WITH_TOOLS = ("calls", "media in results", "reasoning", "cached", "cached results", "everything")
+_WITH_TOOLS = ("calls", "long", "media in results", "reasoning", "cached", "cached results", "everything")
 
 
 class Shown(NamedTuple):
@@ -85,7 +85,7 @@ def requests_for(subject: Subject, aim: Aim) -> Iterator[Asked]:
     for name, history in histories.items():
         yield Asked(name, history, tools if name in _WITH_TOOLS else ())
     for name, history in block_scenes(subject, aim).items():
-        yield Asked(f"small: {name}", dated(history), tools[:1])
+        yield Asked(f"small: {name}", dated(history), tools_of(name) or tools[:1])
     for name, offered in OTHER_TOOLS.items() if tools else ():
         yield Asked(name, histories["said"][-1:], offered)
     for name, options in OPTIONS.items():

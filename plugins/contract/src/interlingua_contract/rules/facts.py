@@ -1,4 +1,4 @@
-"""Rules that compare a plugin with `facts.toml`: where options go, what counts mean, which words end an answer."""
+"""Rules that compare a plugin with `facts.toml`: options, blocks, counts, and the words of ends and failures."""
 
 from __future__ import annotations
 
@@ -88,3 +88,14 @@ def stop_words_keep_their_meaning(subject: Subject) -> Iterator[RuleFinding]:
 def blocks_are_written_as_known(subject: Subject) -> Iterator[RuleFinding]:
     """One small request for each kind: media, results, failures, system prompts, cache markers, reasoning."""
     yield from _check(subject, "blocks")
+
+
+@rule(
+    "C104",
+    "Each type, code and sentence that names a failure leads to the class of errors that the table of facts has.",
+    source="errors.md; hook from_wire_error; hook stream_response",
+    fix=f"""{_FIX} A word that only this service uses can be added as a row: it is then tried in every place.""",
+)
+def words_of_failures_keep_their_class(subject: Subject) -> Iterator[RuleFinding]:
+    """Documented words in each field and header that has one, at several statuses and in a stream."""
+    yield from _check(subject, "errors")
