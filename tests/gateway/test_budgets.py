@@ -142,6 +142,33 @@ def test_callers_who_leave_and_answers_without_usage_are_counted(upstream: Upstr
     store.close()
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_each_attempt_is_reserved_and_counted(upstream: Upstream, tmp_path: Path, stream: bool) -> None:
+    """An answer that broke before its first event may have been charged: its highest cost counts."""
+
+    def cut(handler: BaseHTTPRequestHandler, _body: dict[str, Any]) -> None:
+        kind = "text/event-stream" if stream else "application/json"
+        send_bytes(handler, 200, kind, b"", **{"content-length": "1000"})
+        handler.close_connection = True
+
+    place = f"sqlite:///{tmp_path}/g.db"
+    store = GatewayStore(place)
+    key, secret = store.add_key("Ann", budget_usd=Decimal("0.00165"))  # three attempts, not four
+    upstream.answers = [cut]
+    routes: Any = [{"match": "*", "to": [MODEL], "retries": 5}]
+    config = {**_settings(upstream), "routes": routes, "store": place}
+    with gateway(upstream, **config) as url:
+        asked = {**BODY, "stream": stream}
+        answer = httpx.post(f"{url}/v1/messages", json=asked, headers={"x-api-key": secret}, timeout=60)
+    assert answer.status_code in (402, 403, 429)
+    assert "budget" in answer.text
+    spent = store.spent(key)
+    assert len(upstream.requests) == 3
+    assert spent.output_tokens == 300
+    assert Decimal("0.0015") < spent.cost_usd <= Decimal("0.00165")
+    store.close()
+
+
 def test_what_a_killed_gateway_had_in_progress_is_counted(upstream: Upstream, tmp_path: Path) -> None:
     place = f"sqlite:///{tmp_path}/g.db"
     store = GatewayStore(place)

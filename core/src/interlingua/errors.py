@@ -196,21 +196,21 @@ class StreamInterruptedError(WireError):
 
 
 class APIConnectionError(WireError):
-    """Connecting, sending or reading failed."""
-
-    default_retryable = True
-
-
-class APITimeoutError(APIConnectionError):
-    """A time limit was exceeded.
+    """Connecting, sending or reading failed.
 
     Attributes:
-        phase: "connect", or "response" if the first byte, the next chunk or the end did not arrive in time.
+        phase: "connect" if there was no connection, or "response": the service may have received the request.
     """
+
+    default_retryable = True
 
     def __init__(self, message: str, *, phase: Literal["connect", "response"] = "response", **facts: Any) -> None:
         super().__init__(message, **facts)
         self.phase = phase
+
+
+class APITimeoutError(APIConnectionError):
+    """A time limit was exceeded; `phase` is "response" for the first byte, the next chunk and the end."""
 
 
 class PluginError(InterlinguaError):

@@ -231,15 +231,17 @@ def transport_closed() -> CallerError:
     return CallerError("the client is closed: create a new one, or keep this one open")
 
 
-def connection_failed(error: BaseException, url: str | None = None) -> APIConnectionError:
+def connection_failed(error: BaseException, url: str | None = None, *, connected: bool = True) -> APIConnectionError:
     """Return the error for a connection that failed.
 
     Args:
         error: what the library raised.
         url: the address, if no headers had arrived yet; None if the connection broke within the body.
+        connected: False if nothing can have been sent.
     """
     what = "the connection broke" if url is None else f"no answer from {_place(url)}"
-    return APIConnectionError(f"{what}: {type(error).__name__}: {error}")
+    text = f"{what}: {type(error).__name__}: {error}"
+    return APIConnectionError(text, phase="response" if connected else "connect")
 
 
 def _place(url: str) -> str:

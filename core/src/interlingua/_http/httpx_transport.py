@@ -205,5 +205,5 @@ def _raise_typed(error: Exception, limits: TimeLimits, url: str | None = None) -
     if isinstance(error, (httpx.LocalProtocolError, UnicodeEncodeError)):
         raise bad_header() from None
     if isinstance(error, (httpx.HTTPError, httpx.StreamError, OSError)):
-        raise connection_failed(error, url) from error
+        raise connection_failed(error, url, connected=not isinstance(error, httpx.ConnectError)) from error
     raise error

@@ -41,7 +41,7 @@ class ModelRoute:
         retries: how often each model is tried again.
         first_byte: most seconds until an answer starts.
         between_chunks: most seconds between two chunks of an answer.
-        total: most seconds for a whole answer; None means no limit.
+        total: most seconds for a whole answer, after which no model is tried again; None means no limit.
         max_tokens: most output tokens that a caller may request; a larger number is reduced to it, with a row in the
             ledger.
         allow_loss: True to send a note instead of a block that the caller has just added and the model cannot take.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import time
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
@@ -13,9 +14,9 @@ from urllib.parse import parse_qsl, urlencode
 
 import attrs
 
-from interlingua import cost_of
+from interlingua import Retry, cost_of
 from interlingua.errors import (
-    APITimeoutError,
+    APIConnectionError,
     CallerError,
     CapabilityError,
     InterlinguaError,
@@ -112,6 +113,7 @@ class _Request:
         self._admission: Admission | None = None
         self._asked: _Target | None = None
         self._is_large = False
+        self._has_left = False  # the caller, before a whole answer
         self._choice: ModelChoice
         self._sent: InboundRequest  # as the caller sent it
         self._inbound: InboundRequest  # with the state that the gateway kept
@@ -228,7 +230,7 @@ class _Request:
                 await self._ask_model(client, inbound, model, ask)
             except InterlinguaError as error:
                 fatal = isinstance(error, CallerError) and not isinstance(error, CapabilityError)  # at every model
-                if self.status is not None or model is choice.models[-1] or fatal:
+                if self.status is not None or self._has_left or model is choice.models[-1] or fatal:
                     raise error_for_caller(error, self._services, self.id) from error
                 self._services.log.warning("request %s: %s did not answer: %s", self.id, model, type(error).__name__)
                 if self._admission is not None:
@@ -244,12 +246,25 @@ class _Request:
         ask: Callable[[AsyncClient, _Target], Awaitable[None]],
     ) -> None:
         target = await self._work(self._target, inbound, model)
-        self._asked = target
-        if self._admission is not None:
-            self._admission.target = target.name
-            if self._route.kind == "send":
-                target = self._asked = await self._reserve(self._admission, target)
-        await ask(client, target)
+        route = self._choice.route
+        retry, last = Retry(max_attempts=route.retries + 1), time.monotonic() + (route.total or float("inf"))
+        for attempt in itertools.count(1):
+            self._asked = target
+            if self._admission is not None:
+                self._admission.target = target.name
+                if self._route.kind == "send":
+                    self._asked = await self._reserve(self._admission, target)
+            try:
+                await ask(client, self._asked)
+            except InterlinguaError as error:
+                delay = retry.delay(error, attempt)
+                if self.status is not None or self._has_left or delay is None or time.monotonic() + delay >= last:
+                    raise
+                if self._admission is not None:
+                    await self._services.access.settle_attempt(self._admission, self._use_of_failure(error))
+                await asyncio.sleep(delay)
+            else:
+                return
 
     async def _reserve(self, admission: Admission, target: _Target) -> _Target:
         """Reserve the most that a request to a model may cost; limit its output to what the budget pays for."""
@@ -268,7 +283,7 @@ class _Request:
     def _use_of_failure(self, error: InterlinguaError) -> Use:
         """Return what an attempt that failed used: its partial answer, or the most if an answer may have been lost."""
         admission = self._admission
-        if error.partial is not None and self._asked is not None:
+        if error.partial is not None and error.partial.content and self._asked is not None:
             usage = self._asked.with_estimate(error.partial, self._services).metadata.usage or Usage()
             given, made = usage.input_tokens or 0, usage.output_tokens or 0
             return Use(input_tokens=given, output_tokens=made, cost_usd=usage.cost_usd or Decimal(0), requests=0)
@@ -300,7 +315,7 @@ class _Request:
         gone = asyncio.ensure_future(self._wait_until_gone())
         try:
             await asyncio.wait({asking, gone}, return_when=asyncio.FIRST_COMPLETED)
-            left = not asking.done()
+            self._has_left = left = not asking.done()
             if left and self._admission is not None and self._admission.reservation is not None:
                 await asyncio.wait({asking}, timeout=_FINISH)  # the service charges for it: what it costs is known then
         finally:
@@ -328,12 +343,8 @@ class _Request:
         while True:
             try:
                 return await client.attempt(exchange), [*target.losses, *exchange.request.wire.losses]
-            except InterlinguaError as error:
-                delay = exchange.retry_delay(error)
-                if self._admission is not None and _may_be_paid(error):
-                    await self._services.access.settle_attempt(self._admission, self._use_of_failure(error))
-                    await self._reserve(self._admission, target)
-                await asyncio.sleep(delay)
+            except InterlinguaError as error:  # rejected credentials are replaced; nothing else is tried again here
+                await asyncio.sleep(exchange.retry_delay(error))
 
     # -- streamed ------------------------------------------------------------------------------------------------
 
@@ -406,6 +417,8 @@ class _Request:
         if self._admission is None:
             return
         admission, self._admission = self._admission, None
+        if error is not None and message is not None and not message.content:
+            message = None
         if message is not None and self._asked is not None and _needs_estimate(message):
             message = await self._work(self._asked.with_estimate, message, self._services)
         unknown = unknown or (error is not None and _may_be_paid(error))
@@ -507,7 +520,7 @@ def _needs_estimate(message: Message) -> bool:
 
 def _may_be_paid(error: BaseException) -> bool:
     """Return True if a service may have made, and charged, an answer that was not received whole."""
-    if isinstance(error, APITimeoutError):
+    if isinstance(error, APIConnectionError):
         return error.phase == "response"
     return isinstance(error, MalformedResponseError | StreamInterruptedError)
 

@@ -122,13 +122,13 @@ class Services:
 
     def client(self, route: ModelRoute) -> AsyncClient:
         """Return the client with the limits of a route."""
-        limits = (route.retries, route.first_byte, route.between_chunks, route.total)
+        limits = (route.first_byte, route.between_chunks, route.total)
         if limits not in self._clients:
             self._clients[limits] = AsyncClient(
                 registry=self.registry,
                 settings=self._settings,
                 environ=self._environ,
-                retry=Retry(max_attempts=route.retries + 1),
+                retry=Retry(max_attempts=1),  # each attempt is reserved by itself
                 timeout=Timeout(first_byte=route.first_byte, between_chunks=route.between_chunks, total=route.total),
             )
         return self._clients[limits]

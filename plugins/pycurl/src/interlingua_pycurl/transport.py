@@ -38,6 +38,7 @@ _DEFAULTS = {
     pycurl.PATH_AS_IS: 1,
 }
 _NOT_SENT = frozenset({pycurl.E_URL_MALFORMAT, pycurl.URL})
+_NOT_CONNECTED = frozenset({pycurl.E_COULDNT_RESOLVE_PROXY, pycurl.E_COULDNT_RESOLVE_HOST, pycurl.E_COULDNT_CONNECT})
 
 
 def new_transport(*, blocking: bool) -> CurlTransport | AsyncCurlTransport:
@@ -225,7 +226,8 @@ def _raise_typed(error: BaseException, limits: TimeLimits, url: str | None = Non
         raise unsendable(url or "", error) from None
     if error.number == pycurl.E_OPERATION_TIMEDOUT:  # no other limit is libcurl's
         raise limits.timed_out("connect") from error
-    raise connection_failed(ConnectionError(str(error)), url) from error
+    connected = error.number not in _NOT_CONNECTED
+    raise connection_failed(ConnectionError(str(error)), url, connected=connected) from error
 
 
 def _write_headers(headers: Mapping[str, str]) -> list[bytes]:
