@@ -14,6 +14,7 @@ from interlingua.plugins import WireRequest, build_request
 from interlingua.types import (
     Message,
     RequestOptions,
+    TextBlock,
     ThinkingBlock,
     ToolChoice,
     ToolDefinition,
@@ -101,6 +102,24 @@ def test_a_blank_stop_sequence_is_not_sent(key: str) -> None:
 def test_a_model_that_takes_no_forced_tool_is_named(key: str, choice: Any) -> None:
     with pytest.raises(CapabilityError, match="opus-5-5 refuses a forced tool choice"):
         write(key, [user("q")], [READ], model=HOSTS[key][1], tool_choice=choice)
+
+
+SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": False}
+
+
+@pytest.mark.parametrize("key", HOSTS)
+def test_a_begun_answer_beside_a_schema_is_refused_before_it_is_sent(key: str) -> None:
+    """Documented at "Structured outputs": incompatible with message prefilling."""
+    begun = [user("q"), answer(key, TextBlock(text='{"a":'))]
+    with pytest.raises(CapabilityError, match="takes no response schema for an answer whose beginning is given"):
+        write(key, begun, [], response_schema=SCHEMA)
+
+    body = write(key, begun, []).body  # each alone is taken
+    with_schema = write(key, begun[:1], [], response_schema=SCHEMA)
+    assert lint_request(REGISTRY.provider(key), with_schema) == ()
+    both = {**json.loads(with_schema.body), "messages": json.loads(body)["messages"]}
+    found = lint_request(REGISTRY.provider(key), attrs.evolve(with_schema, body=json.dumps(both).encode()))
+    assert [finding.rule.removeprefix("bedrock-") for finding in found] == ["no-prefill-beside-a-schema"]
 
 
 def test_an_earlier_turn_of_thinking_alone_is_left_out_where_the_host_reads_it_as_prefill() -> None:

@@ -128,7 +128,14 @@ class UnknownProviderError(CallerError):
 
 
 class ProviderError(InterlinguaError):
-    """The service answered with a failure."""
+    """The service answered with a failure.
+
+    Attributes:
+        refuses_thinking: the service refused thinking of earlier answers because it belongs to another conversation;
+            the client sends the request once more without it.
+    """
+
+    refuses_thinking: bool = False
 
 
 class AuthenticationError(ProviderError):

@@ -19,7 +19,7 @@ from interlingua._plugins.provider import Provider
 from interlingua._plugins.wire import RequestContext, WireRequest, WireResponse
 from interlingua._request.prepare import RequestDraft, read_messages, read_options
 from interlingua._response.finalize import FAILED, AnswerFinalizer, add_response_headers
-from interlingua.errors import AuthenticationError, CallerError, InterlinguaError
+from interlingua.errors import AuthenticationError, CallerError, InterlinguaError, ProviderError
 from interlingua.transport import TimeLimits, unsendable
 from interlingua.types.messages import Loss, Message, Origin, RoutingDecision
 
@@ -108,6 +108,7 @@ class Exchange(_SignedExchange):
             given["allow_loss"] = True
         self.plan: Any = None
         self.headers: Mapping[str, str] = EMPTY
+        self._fetched: Mapping[str, Fetched] | None = None
         losses = tuple[Loss, ...]()
         if output is not None:
             self.plan = plan = state.plan_output(output, options, stream=stream)
@@ -168,6 +169,7 @@ class Exchange(_SignedExchange):
             state = self._state
             for url in urls:
                 fetched[url] = await fetch_image(url, io, state.timeout, state.max_response_bytes, state.fetch)
+        self._fetched = fetched
         await self._load(io, self.write, fetched)
         return self
 
@@ -226,7 +228,7 @@ class Exchange(_SignedExchange):
         """Return the seconds to wait before the next attempt, or raise the error again if there must be none."""
         error.provider = error.provider or self.request.provider.key
         error.model = error.model or self.request.options.model
-        if self._replace_secret(error):
+        if self._replace_secret(error) or self._drop_thinking(error):
             return 0.0
         attempts = self.response.attempts
         delay = self._state.retry.delay(error, attempts - self._replaced)
@@ -236,6 +238,19 @@ class Exchange(_SignedExchange):
             raise error
         _log.info("attempt %d failed (%s); again in %.2f s", attempts, type(error).__name__, delay)
         return delay
+
+    def _drop_thinking(self, error: InterlinguaError) -> bool:
+        """Return True for the first refusal of earlier thinking: the next attempt goes without it, with rows."""
+        if not (isinstance(error, ProviderError) and error.refuses_thinking):
+            return False
+        sent = self.request.wire, self.request.context
+        try:
+            if self.request.drop_thinking() and self.write(self._fetched).body != sent[0].body:
+                return True
+        except InterlinguaError:  # nothing is left to send: the refusal is what the caller must know
+            pass
+        self.request.wire, self.request.context = sent
+        return False
 
     async def _load(self, io: IO, function: Callable[..., _T], *arguments: Any) -> _T:
         """Call a function in a thread if it takes long: for long conversations, and for the first request of a kind.

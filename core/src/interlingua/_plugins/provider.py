@@ -34,6 +34,7 @@ class ProjectionTarget:
     provider: str
     model: str
     capabilities: ModelCapabilities
+    refused_thinking: bool = False  # the service refused the thinking of earlier answers in this very request
     thinking_as_text: bool = False  # the caller allows thinking of other providers to be converted to text
 
     def takes_citations_of(self, origin: Origin | None) -> bool:

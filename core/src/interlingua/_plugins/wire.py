@@ -169,6 +169,7 @@ class RequestContext:
         trace: Mapping[str, Any] | None = None,
         status: MessageStatus = MessageStatus.COMPLETE,
         error: Any = None,
+        losses: tuple[Loss, ...] = (),
     ) -> Message:
         """Create the assistant message of this request, for whole and streamed answers alike.
 
@@ -181,6 +182,7 @@ class RequestContext:
             trace: details that help to understand the answer; may be trimmed.
             status: status of the message.
             error: ErrorInfo of a failed message.
+            losses: what the service says it left out of the request.
         """
         origin = self.origin
         raw: dict[str, Any] | None = None
@@ -196,6 +198,7 @@ class RequestContext:
             stop_reason=stop_reason,
             stop_reason_raw=stop_reason_raw,
             error=error,
+            losses=losses,
             provenance=Provenance.GENERATED,
             user_id=self.user_id,
             team_id=self.team_id,

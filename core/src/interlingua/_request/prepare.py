@@ -22,7 +22,7 @@ from interlingua._request.project import BLOCK_PATH, NOTED, locate_losses, proje
 from interlingua._request.rules import i23_tool_names_are_unique
 from interlingua._request.wire_names import wire_name, wire_tools
 from interlingua.errors import CallerError, CapabilityError, InvalidConversationError
-from interlingua.types.blocks import UnknownBlock
+from interlingua.types.blocks import RedactedThinkingBlock, ThinkingBlock, UnknownBlock
 from interlingua.types.factories import user
 from interlingua.types.messages import Loss, Message, Origin, Role, RoutingDecision
 from interlingua.types.options import RequestOptions, ToolChoice, option_fields
@@ -161,7 +161,7 @@ class RequestDraft:
         model_info: Callable[[], ModelInfo | None] = lambda: None,
         models_for: Callable[[Any], Sequence[str]] = lambda _: (),
     ) -> WireRequest:
-        """Build the request, once, and set `wire` and `context`.
+        """Build the request, once and again after `drop_thinking`, and set `wire` and `context`.
 
         Without `fetched`, the contents of `urls`, it is a preview in which the URLs appear instead. `watch` reports
         prompt caches that this request loses; `models_for` names models that take a block, for the error that this
@@ -200,6 +200,18 @@ class RequestDraft:
             team_id=self._team_id,
         )
         return self.wire
+
+    def drop_thinking(self) -> bool:
+        """Leave out the thinking of earlier answers when `build` writes again; False if there is none."""
+        kinds = (ThinkingBlock, RedactedThinkingBlock)
+        if self.target.refused_thinking or not any(
+            isinstance(block, kinds) for message in self.messages for block in message.content
+        ):
+            return False
+        self.target = attrs.evolve(self.target, refused_thinking=True)
+        media, self._conversation = self._conversation.media, ConversationState(self.messages)
+        self._conversation.media = media
+        return True
 
     def _refuse_new_losses(self, losses: Sequence[Loss], models_for: Callable[[Any], Sequence[str]]) -> None:
         """Raise a CapabilityError if the model would not read a block of the user's newest turn, not answered yet."""

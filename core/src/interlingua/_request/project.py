@@ -221,7 +221,7 @@ class Projection:
         self, message: Message, content: tuple[ContentBlock, ...], metadata: MessageMetadata
     ) -> Message | None:
         """Return the message with this content, and without what another provider keeps in it; None for no content."""
-        if metadata.provider_raw is not None and not self._is_own(metadata):
+        if metadata.provider_raw is not None and (self.target.refused_thinking or not self._is_own(metadata)):
             metadata = replace(metadata, provider_raw=None)
         if not content or (content is message.content and metadata is message.metadata):
             return message if content else None
@@ -305,6 +305,8 @@ class Projection:
         signed = type(block) is RedactedThinkingBlock or bool(block.signature)  # type: ignore[union-attr]
         if not self._can.supports_thinking:
             reason = "this target takes no thinking back"
+        elif self.target.refused_thinking:
+            reason = "the service refused it, because it was made in another conversation"
         elif not self._takes_state():
             reason = "thinking belongs to another origin"
         else:

@@ -33,7 +33,7 @@ from interlingua.types.events import (
     ToolUseStart,
     UsageUpdate,
 )
-from interlingua.types.messages import ErrorInfo, Message, MessageStatus, StopReason, Usage
+from interlingua.types.messages import ErrorInfo, Loss, Message, MessageStatus, StopReason, Usage
 
 UNFINISHED = "the call was cut off before its arguments were whole"
 
@@ -58,6 +58,7 @@ class MessageAssembler:
         self._usage: Usage | None = None
         self._replay: dict[str, Any] = {}
         self._trace: dict[str, Any] = {}
+        self._losses: tuple[Loss, ...] = ()
         self.complete: MessageComplete | None = None
         self.error: InterlinguaError | None = None
         # the block that receives text at the moment: most events only append to it
@@ -116,6 +117,8 @@ class MessageAssembler:
     def _raw_update(self, event: RawUpdate) -> None:
         self._replay.update(event.replay or ())
         self._trace.update(event.trace or ())
+        if event.losses is not None:
+            self._losses = event.losses
 
     def _terminal(self, event: MessageComplete | ErrorEvent) -> None:
         if isinstance(event, ErrorEvent):
@@ -142,6 +145,7 @@ class MessageAssembler:
             usage=self._usage,
             replay=self._replay or None,
             trace=self._trace or None,
+            losses=self._losses,
             status=status,
             error=None if error is None else ErrorInfo(type=type(error).__name__, message=str(error)),
         )

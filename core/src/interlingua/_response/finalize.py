@@ -92,7 +92,7 @@ class AnswerFinalizer:
             usage = replace(usage, latency_ms=latency_ms, **cost)
             metadata = replace(metadata, usage=usage)
         if losses := self.request.wire.losses:
-            metadata = replace(metadata, losses=losses)
+            metadata = replace(metadata, losses=(*losses, *metadata.losses))
         if metadata is not message.metadata:
             message = replace(message, metadata=metadata)
         kinds = {tool.name: tool.kind for tool in self.request.tools if tool.kind is not None} if complete else {}

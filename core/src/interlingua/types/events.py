@@ -10,7 +10,7 @@ from interlingua._json import FrozenDict
 from interlingua._values import KEEP_SURROGATES, validated
 from interlingua.errors import InterlinguaError
 from interlingua.types.blocks import ContentBlock, ToolUseBlock
-from interlingua.types.messages import StopReason, Usage
+from interlingua.types.messages import Loss, StopReason, Usage
 
 
 @validated
@@ -145,11 +145,13 @@ class RawUpdate:
     Attributes:
         replay: state that a replay needs; each key replaces the earlier value of that key.
         trace: diagnostic state that may be trimmed; its keys are replaced in the same way.
+        losses: what the service says it left out of the request; they replace earlier ones.
     """
 
     type: ClassVar[Literal["raw_update"]] = "raw_update"
     replay: FrozenDict | dict[str, Any] | None = None
     trace: FrozenDict | dict[str, Any] | None = None
+    losses: tuple[Loss, ...] | None = None
 
 
 @validated

@@ -21,7 +21,15 @@ from interlingua.errors import (
     RateLimitError,
     ServerError,
 )
-from interlingua.plugins import WireResponse, dumps, error_class_for_status, error_for_status, loads, retry_after
+from interlingua.plugins import (
+    RequestContext,
+    WireResponse,
+    dumps,
+    error_class_for_status,
+    error_for_status,
+    loads,
+    retry_after,
+)
 
 if TYPE_CHECKING:
     from interlingua_serving import ServeContext
@@ -45,6 +53,9 @@ _SHOULD_RETRY = {"true": True, "false": False}  # WIRE.md, Errors
 _ENVELOPE = ("error", "message", "detail")
 _SPEND_CODES = ("enforced_spend_limit_reached", "contract_spend_limit_reached")
 _SPENT = "credit balance is too low"  # a 400 of the broad type
+_BAD_SIGNATURE = "invalid `signature` in `thinking` block"
+OWN_THINKING = "own_thinking"
+"""In a request's echo: the caller set `thinking`, and with it how thinking of another conversation is taken."""
 _TOO_LONG_HERE = "prompt is too long"  # clients look for these words to shorten their history
 _TOO_LONG = (
     "prompt is too long",
@@ -67,8 +78,19 @@ _WRITTEN: tuple[tuple[type[InterlinguaError], int, str], ...] = (
 )
 
 
-def from_wire_error(response: WireResponse) -> ProviderError:
+def from_wire_error(response: WireResponse, context: RequestContext) -> ProviderError:
     """Return the typed error of a failed answer: by its body, or by its status if the body is not readable."""
+    error = _from_wire_error(response)
+    error.refuses_thinking = refuses_thinking(error) and OWN_THINKING not in context.echo
+    return error
+
+
+def refuses_thinking(error: ProviderError) -> bool:
+    """Return True if the service refused the signature of earlier thinking, on any host (WIRE.md, Thinking)."""
+    return type(error) is BadRequestError and _BAD_SIGNATURE in error.message.lower()
+
+
+def _from_wire_error(response: WireResponse) -> ProviderError:
     try:
         body = loads(response.body)
     except ValueError:

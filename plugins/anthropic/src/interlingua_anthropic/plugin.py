@@ -76,7 +76,7 @@ class _Anthropic:
 
     @hookimpl
     def from_wire_error(self, response: WireResponse, context: RequestContext) -> ProviderError:
-        return errors.from_wire_error(response)
+        return errors.from_wire_error(response, context)
 
     @hookimpl
     def auxiliary_request(self, kind: str, arguments: Mapping[str, Any]) -> WireRequest | None:

@@ -30,6 +30,7 @@ from interlingua.types import (
 )
 from interlingua_anthropic.claude_thinking import ThinkingPlan, is_forced, is_taken_while_thinking, plan_thinking
 from interlingua_anthropic.claude_tools import ECHO, fit_citations, fit_tools, leads_back, rename_calls
+from interlingua_anthropic.errors import OWN_THINKING
 from interlingua_anthropic.messages import (
     MAX_MARKS,
     MessageElements,
@@ -86,6 +87,8 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
             messages, echo[ECHO] = rename_calls(messages, names), names
     messages = fit_citations(messages, losses, answer_schema=options.response_schema is not None)
     extra: dict[str, Any] = dict(options.provider_options)
+    if "thinking" in extra:
+        echo[OWN_THINKING] = True
     headers = _headers(extra)
     max_tokens = _max_tokens(options)
     fields: dict[str, Json] = {"model": dumps(options.model), "max_tokens": dumps(max_tokens)}
@@ -145,6 +148,7 @@ def _conversation(
         fields["system"] = turns.system
     fields["messages"] = turns.messages
     _prefill(messages, turns.ends_with, facts, losses)
+    check_prefill(messages, turns.ends_with, options)
     if written is None and is_forced(options):
         raise CapabilityError("a call is demanded and there are no tools", path="options.tool_choice")
     if written is not None:
@@ -270,6 +274,14 @@ def _prefill(messages: Sequence[Message], ends_with: str | None, facts: FrozenDi
         return  # continuing a paused turn is the one case where the history ends so (WIRE.md, Answers)
     reason = "the history ends with an assistant message, which this model answers with 400; add a user message"
     losses.append(message_loss(len(messages) - 1, reason))
+
+
+def check_prefill(messages: Sequence[Message], ends_with: str | None, options: RequestOptions) -> None:
+    """Raise a CapabilityError for a beginning of the answer beside a schema, which Claude refuses on every host."""
+    begun = ends_with == "assistant" and messages[-1].metadata.stop_reason is not StopReason.PAUSE_TURN
+    if begun and options.response_schema is not None:
+        text = "Claude takes no response schema for an answer whose beginning is given; remove the last message or the"
+        raise CapabilityError(f"{text} schema", path=f"messages[{len(messages) - 1}]")
 
 
 class MessagesTools(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -9,6 +10,7 @@ from interlingua.errors import MalformedResponseError
 from interlingua.plugins import RequestContext, WireResponse, dumps, loads
 from interlingua.types import (
     ContentBlock,
+    Loss,
     Message,
     MessageStatus,
     OpaqueBlock,
@@ -68,6 +70,7 @@ def from_wire_response(response: WireResponse, context: RequestContext) -> Messa
         usage=from_wire_usage(raw_usage, blocks) if raw_usage else None,
         replay=({"calls": extras} if extras else {}) | prefix_replay(context),
         trace=trace_of(body, raw_usage or {}),
+        losses=dropped_blocks(body) or (),
     )
 
 
@@ -214,6 +217,20 @@ def call_of(value: Any, minted: str, name: str, provider_id: str | None) -> Tool
 def call_extras(raw: Mapping[str, Any]) -> dict[str, Any]:
     """Return the further members of a call (`caller`, `toolset_name`), to send them back."""
     return {name: value for name, value in raw.items() if name not in _CALL_FIELDS}
+
+
+def dropped_blocks(message: Mapping[str, Any]) -> tuple[Loss, ...] | None:
+    """Return a row for each block that the service says it dropped; None if it says nothing (WIRE.md, Thinking)."""
+    listed = message.get("input_transformations")
+    if not isinstance(listed, list):
+        return None
+    rows = []
+    for one in listed:
+        if isinstance(one, Mapping) and one.get("type") == "thinking_dropped":
+            place = re.sub(r"\.(\d+)", r"[\1]", str(one.get("path")))
+            reason = f"the service dropped it: {one.get('reason')}"
+            rows.append(Loss(path=f"request.{place}", block_type="thinking", verdict="dropped", reason=reason))
+    return tuple(rows)
 
 
 def trace_of(message: Mapping[str, Any], usage: Mapping[str, Any]) -> dict[str, Any]:

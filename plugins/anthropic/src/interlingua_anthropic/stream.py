@@ -32,6 +32,7 @@ from interlingua_anthropic.response import (
     call_extras,
     call_of,
     citations_of,
+    dropped_blocks,
     from_wire_block,
     from_wire_stop,
     from_wire_usage,
@@ -162,7 +163,7 @@ class MessagesStreamReader:
     def _complete(self) -> Iterator[StreamEvent]:
         self._stopped = True
         yield from self.flush(whole=True)
-        yield RawUpdate(trace=trace_of(self._message, self._usage))
+        yield RawUpdate(trace=trace_of(self._message, self._usage), losses=dropped_blocks(self._message))
         stop = self._message.get("stop_reason")
         yield MessageComplete(stop_reason=from_wire_stop(stop), stop_reason_raw=stop_reason_text(stop))
 

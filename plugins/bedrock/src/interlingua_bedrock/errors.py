@@ -52,8 +52,13 @@ _NO_MODEL = ("model identifier is invalid", "model id is invalid")
 _EXPIRED = ("security token included in the request is expired", "bearer token has expired")
 
 
-def from_wire_error(response: WireResponse) -> ProviderError:
-    """Return the typed error of a failed answer: by its headers or body, else by its status."""
+def from_wire_error(response: WireResponse, *, own_thinking: bool = False) -> ProviderError:
+    """Return the typed error of a failed answer: by its headers or body, else by its status.
+
+    Args:
+        response: the answer.
+        own_thinking: the caller set the member `thinking` of Claude's own fields.
+    """
     try:
         body = loads(response.body)
     except ValueError:
@@ -64,7 +69,12 @@ def from_wire_error(response: WireResponse) -> ProviderError:
         error = error_for_status(response)
         error.request_id = response.headers.get(REQUEST_ID)
         return error
-    return make_error(name, details, status=response.status, headers=response.headers)
+    error = make_error(name, details, status=response.status, headers=response.headers)
+    if response.status == 400 and not own_thinking:
+        from interlingua_anthropic.errors import refuses_thinking  # noqa: PLC0415  for Claude alone
+
+        error.refuses_thinking = refuses_thinking(error)
+    return error
 
 
 def error_name(response: WireResponse, details: Mapping[str, Any]) -> str:

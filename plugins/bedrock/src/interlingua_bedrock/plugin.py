@@ -35,7 +35,7 @@ from interlingua_bedrock.credentials import (
 )
 from interlingua_bedrock.errors import REQUEST_ID, from_wire_error
 from interlingua_bedrock.event_stream import EventStreamFramer
-from interlingua_bedrock.request import estimate_input_tokens, to_wire
+from interlingua_bedrock.request import OWN_THINKING, estimate_input_tokens, to_wire
 from interlingua_bedrock.response import from_wire_response
 from interlingua_bedrock.signature import AwsKey, region_of, sign
 from interlingua_bedrock.stream import stream_response
@@ -97,7 +97,7 @@ class _Bedrock:
 
     @hookimpl
     def from_wire_error(self, response: WireResponse, context: RequestContext) -> ProviderError:
-        return from_wire_error(response)
+        return from_wire_error(response, own_thinking=OWN_THINKING in context.echo)
 
     @hookimpl
     def auxiliary_request(self, kind: str, arguments: Mapping[str, Any]) -> WireRequest | None:

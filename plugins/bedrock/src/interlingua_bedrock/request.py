@@ -43,6 +43,8 @@ from interlingua_bedrock.reasoning import ReasoningConfig, to_wire_reasoning
 from interlingua_bedrock.schema import complete_schema, to_wire_schema
 
 _SECTIONS = ("inferenceConfig", "additionalModelRequestFields", "outputConfig")
+OWN_THINKING = "own_thinking"
+"""In a request's echo: the caller set Claude's `thinking`, and what it does with thinking of other conversations."""
 _BYTES_PER_TOKEN = 3.6
 _PER_MESSAGE = 8
 _PER_IMAGE = 1600
@@ -69,6 +71,7 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
     if family.reasoning == "claude":
         messages = fit_citations(messages, losses, answer_schema=options.response_schema is not None)
     extra: dict[str, Any] = thaw(options.provider_options)
+    own_thinking = "thinking" in (extra.get("additionalModelRequestFields") or {})
     reasoning = to_wire_reasoning(messages, options, facts, family, losses)
     own_tools = extra.pop("toolConfig", None) or {}
     tool_config, spent = _tool_config(messages, tools, own_tools, options, facts, family, losses)
@@ -81,6 +84,10 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
     )
     losses += turns.losses
     _note_prefill(messages, turns.ends_with, facts, losses)
+    if family.reasoning == "claude" and options.response_schema is not None:
+        from interlingua_anthropic.request import check_prefill  # noqa: PLC0415  for Claude alone
+
+        check_prefill(messages, turns.ends_with, options)
     sections: dict[str, dict[str, Any]] = {
         "inferenceConfig": _inference(options, facts, family, reasoning, losses),
         "additionalModelRequestFields": _more(options, facts, family, reasoning, losses),
@@ -102,7 +109,7 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
         losses=tuple(losses),
         api=API,
         stream=options.stream,
-        echo={ECHO: names} if names else {},
+        echo={**({ECHO: names} if names else {}), **({OWN_THINKING: True} if own_thinking else {})},
     )
 
 
