@@ -203,11 +203,7 @@ class StreamInterruptedError(WireError):
 
 
 class APIConnectionError(WireError):
-    """Connecting, sending or reading failed.
-
-    Attributes:
-        phase: "connect" if there was no connection, or "response": the service may have received the request.
-    """
+    """Connecting, sending or reading failed; if `phase` is "connect", nothing was sent, and otherwise "response"."""
 
     default_retryable = True
 

@@ -240,8 +240,7 @@ def connection_failed(error: BaseException, url: str | None = None, *, connected
         connected: False if nothing can have been sent.
     """
     what = "the connection broke" if url is None else f"no answer from {_place(url)}"
-    text = f"{what}: {type(error).__name__}: {error}"
-    return APIConnectionError(text, phase="response" if connected else "connect")
+    return APIConnectionError(f"{what}: {type(error).__name__}: {error}", phase="response" if connected else "connect")
 
 
 def _place(url: str) -> str:
