@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -18,6 +19,7 @@ from interlingua.errors import CallerError, DecodeError
 
 MEGABYTE = 1 << 20
 WAYS = ("none", "keys")
+BALANCES = ("order", "weights", "least-busy")
 _WILD = re.compile(r"[*?\[]")
 
 
@@ -26,8 +28,39 @@ def _filled(_instance: Any, field: attrs.Attribute[Any], value: tuple[str, ...])
         raise ValueError(f"'{field.name}' must name at least one model, and none may be empty")
 
 
+def _named_once(_instance: Any, field: attrs.Attribute[Any], value: tuple[Deployment, ...]) -> None:
+    for at, one in enumerate(value):
+        if one.name in [other.name for other in value[:at]]:
+            raise ValueError(f"'{field.name}[{at}].name' is used twice: {one.name}")
+
+
 def _optional_positive() -> Any:
     return validators.optional(validators.gt(0))
+
+
+@attrs.frozen(kw_only=True)
+class Deployment:
+    """A place where a model answers, with its limits in each gateway.
+
+    Attributes:
+        name: its name in `to` of routes: letters, digits, `.`, `_` and `-`.
+        model: the model, as `provider:name`.
+        base_url: the address of its service; empty takes the provider's.
+        api_key_env: the environment variable with its key; empty takes the provider's.
+        weight: its share of the conversations beside those of the other models of a route, which have 1.
+        parallel: most requests in progress.
+        requests_per_minute: most requests in a minute of the clock.
+        tokens_per_minute: the tokens, input and output, after which it gets no more requests in a minute of the clock.
+    """
+
+    name: str = attrs.field(validator=validators.matches_re(r"[A-Za-z0-9._-]+"))
+    model: str = attrs.field(validator=validators.matches_re(r"[^:]+:.+"))
+    base_url: str = attrs.field(default="", validator=validators.matches_re(r"(https?://.+)?"))
+    api_key_env: str = ""
+    weight: float = attrs.field(default=1.0, validator=validators.gt(0))
+    parallel: int | None = attrs.field(default=None, validator=_optional_positive())
+    requests_per_minute: int | None = attrs.field(default=None, validator=_optional_positive())
+    tokens_per_minute: int | None = attrs.field(default=None, validator=_optional_positive())
 
 
 @attrs.frozen(kw_only=True)
@@ -36,8 +69,10 @@ class ModelRoute:
 
     Attributes:
         match: the model name, or a pattern with `*` and `?`, such as `fast-*`.
-        to: models as `provider:name`, tried in order until one has started to answer. `{model}` is replaced by the
-            requested name.
+        to: models as `provider:name`, or names of deployments, asked one after another until one has started to answer.
+            `{model}` is replaced by the requested name.
+        balance: `order` asks them in the order of `to`. `weights` divides the conversations among them by weight, and
+            `least-busy` prefers the one with the fewest requests in progress for its weight.
         retries: how often each model is tried again.
         first_byte: most seconds until an answer starts.
         between_chunks: most seconds between two chunks of an answer.
@@ -51,6 +86,7 @@ class ModelRoute:
 
     match: str = attrs.field(validator=validators.min_len(1))
     to: tuple[str, ...] = attrs.field(validator=_filled)
+    balance: str = attrs.field(default="order", validator=validators.in_(BALANCES))
     retries: int = attrs.field(default=2, validator=validators.ge(0))
     first_byte: float = attrs.field(default=600.0, validator=validators.gt(0))
     between_chunks: float = attrs.field(default=120.0, validator=validators.gt(0))
@@ -75,6 +111,9 @@ class GatewayConfig:
     Attributes:
         routes: the first route that matches a requested name is used. Without a match, `provider:name` is used
             unchanged, and any other name is a model of the provider whose API the caller uses.
+        deployments: places of models, for `to` of the routes.
+        rest_after: failures of a model, one after another, after which it rests: routes ask their other models.
+        rest: seconds of that rest. Then one request tries the model; if it fails, the model rests again.
         routes_only: True to serve only names that a route matches.
         apis: provider keys: if two plugins serve the same path, the first of these has it. If neither is named,
             the gateway does not start.
@@ -97,6 +136,9 @@ class GatewayConfig:
     """
 
     routes: tuple[ModelRoute, ...] = ()
+    deployments: tuple[Deployment, ...] = attrs.field(default=(), validator=_named_once)
+    rest_after: int = attrs.field(default=3, validator=validators.gt(0))
+    rest: float = attrs.field(default=30.0, validator=validators.gt(0))
     routes_only: bool = False
     apis: tuple[str, ...] = ()
     auth: str = attrs.field(default="none", validator=validators.in_(WAYS))
@@ -111,6 +153,10 @@ class GatewayConfig:
     tool_limit: int = attrs.field(default=1_000, validator=validators.gt(0))
     drain: float = attrs.field(default=30.0, validator=validators.ge(0))
     fetch_urls: bool = False
+
+    def find_deployment(self, name: str) -> Deployment | None:
+        """Return the deployment with a name, or None."""
+        return next((one for one in self.deployments if one.name == name), None)
 
     def find_route(self, asked: str) -> ModelRoute | None:
         """Return the first route that matches a requested name, or None."""
@@ -146,7 +192,7 @@ def config_of(data: Mapping[str, Any], name: str = "the configuration", text: st
     for plain in (str, bool, int, float):
         converter.register_structure_hook(plain, _read_plain)
     converter.register_structure_hook_func(lambda kind: kind == tuple[str, ...], _read_names)
-    for kind in (ModelRoute, GatewayConfig):
+    for kind in (Deployment, ModelRoute, GatewayConfig):
         converter.register_structure_hook(kind, make_dict_structure_fn(kind, converter, _cattrs_forbid_extra_keys=True))
     try:
         return converter.structure(dict(data), GatewayConfig)
@@ -184,7 +230,7 @@ def _located(reason: str, text: str) -> str:
     """Return a reason of cattrs, `what @ $.routes[0].to`, with the place first and its line in the file."""
     what, _, place = reason.rpartition(" @ $")
     place = place.strip(".")
-    named = re.match(r"'(\w+)' ", what)  # attrs' validators name the field themselves
+    named = re.match(r"'([\w.\[\]]+)' ", what)  # attrs' validators name the field themselves
     if named:
         what, place = what[named.end() :], f"{place}.{named[1]}".strip(".")
     line = _line_of(text, place)
@@ -193,18 +239,17 @@ def _located(reason: str, text: str) -> str:
 
 def _line_of(text: str, place: str) -> int | None:
     """Return the line of a field in TOML text; None if it is not written as `key = value` in its table."""
-    found = re.fullmatch(r"(?:routes\[(\d+)\])?\.?(\w*)", place)
+    found = re.fullmatch(r"(?:(\w+)\[(\d+)\])?\.?(\w*)", place)
     if not text or not found:
         return None
-    route, key = found[1], found[2]
-    tables = -1
-    head = None
+    wanted, key = (found[1], int(found[2])) if found[1] else None, found[3]
+    counts: Counter[str] = Counter()
+    table = head = None
     for number, line in enumerate(text.splitlines(), 1):
-        if line.strip().startswith("[[routes]]"):
-            tables += 1
-            if route is not None and tables == int(route):
-                head = number
-        here = tables == (-1 if route is None else int(route))
-        if key and here and re.match(rf"\s*{key}\s*=", line):
+        if begun := re.match(r"\s*\[\[(\w+)\]\]", line):
+            table = (begun[1], counts[begun[1]])
+            counts[begun[1]] += 1
+            head = number if table == wanted else head
+        if key and table == wanted and re.match(rf"\s*{key}\s*=", line):
             return number
     return head

@@ -12,6 +12,7 @@ from interlingua.errors import (
     PermissionDeniedError,
     ServerError,
 )
+from interlingua_gateway.models import RoutedModel
 from interlingua_gateway.services import Services
 
 _ADDRESS = re.compile(
@@ -31,18 +32,19 @@ class UpstreamKeyError(ServerError):
     """The gateway's key for a model's service is missing or rejected: status 503; a retry does not help."""
 
 
-def error_for_caller(error: InterlinguaError, services: Services, request: str) -> InterlinguaError:
+def error_for_caller(error: InterlinguaError, services: Services, request: str, model: RoutedModel) -> InterlinguaError:
     """Return an error for the caller; a missing or rejected key of the gateway is not the caller's error.
 
     Args:
         error: the failure of a request to a model.
         services: the gateway's services.
         request: the id of the request, for the log.
+        model: the model that was asked.
     """
     if not isinstance(error, AuthenticationError | PermissionDeniedError):
         return error
     text = "the service of this model rejected the gateway's key"
-    if error.provider and (names := services.missing_key(error.provider)):
+    if error.provider and (names := services.missing_key(error.provider, model.deployment)):
         text = f"the gateway has no key for {error.provider}"
         if services.config.auth == "none":  # callers and operators are the same people
             text += f": set {names} in the gateway's environment"

@@ -45,6 +45,7 @@ from interlingua_gateway.access import NOBODY, Admission
 from interlingua_gateway.errors import BodyTooLargeError, UpstreamKeyError, error_for_caller, hide_addresses
 from interlingua_gateway.local_requests import MediaTypeError, check_local_request
 from interlingua_gateway.models import ModelChoice, RoutedModel, choose_models
+from interlingua_gateway.recall import shown
 from interlingua_gateway.services import Services
 from interlingua_gateway.store import Use
 from interlingua_serving import InboundRequest, ServeContext, ServedApi, ServedRoute, ServingPlugin
@@ -115,6 +116,7 @@ class _Request:
         self._is_large = False
         self._has_left = False  # the caller, before a whole answer
         self._choice: ModelChoice
+        self._model: RoutedModel  # that is asked
         self._sent: InboundRequest  # as the caller sent it
         self._inbound: InboundRequest  # with the state that the gateway kept
         self._headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
@@ -213,7 +215,7 @@ class _Request:
 
     def _without_addresses(self, error: InterlinguaError) -> InterlinguaError:
         """Return an error without addresses of services; the log keeps them."""
-        place = self._services.base_url(self._asked.origin.provider) if self._asked is not None else None
+        place = self._services.base_url(self._model) if self._asked is not None else None
         before = error.message
         if hide_addresses(error, place).message != before:
             self._services.log.warning("request %s: %s", self.id, before)
@@ -223,31 +225,46 @@ class _Request:
         self, inbound: InboundRequest, ask: Callable[[AsyncClient, _Target], Awaitable[None]]
     ) -> None:
         """Ask the models of the route in order, until one has started to answer."""
-        choice = self._choice
-        client = self._services.client(choice.route)
-        for model in choice.models:
+        choice, health = self._choice, self._services.health
+        models = health.ordered(choice.models, choice.route.balance, self._identity())
+        for model in models:
+            last = model is models[-1]
+            if not last and health.rests(model):  # since they were ordered
+                continue
             try:
-                await self._ask_model(client, inbound, model, ask)
+                with health.asking(model):
+                    await self._ask_model(inbound, model, ask, last=last)
             except InterlinguaError as error:
                 fatal = isinstance(error, CallerError) and not isinstance(error, CapabilityError)  # at every model
-                if self.status is not None or self._has_left or model is choice.models[-1] or fatal:
-                    raise error_for_caller(error, self._services, self.id) from error
-                self._services.log.warning("request %s: %s did not answer: %s", self.id, model, type(error).__name__)
+                if self.status is not None or self._has_left or last or fatal:
+                    raise error_for_caller(error, self._services, self.id, model) from error
+                name = type(error).__name__
+                self._services.log.warning("request %s: %s did not answer: %s", self.id, model.label, name)
                 if self._admission is not None:
                     await self._services.access.settle_attempt(self._admission, self._use_of_failure(error))
             else:
                 return
 
+    def _identity(self) -> str:
+        """Return a string that all requests of a conversation share: the tenant and the first message of the user."""
+        asked = next((shown(each) for each in self._inbound.messages if each.role is Role.USER), None)
+        return f"{self._admission.tenant if self._admission else ''} {asked}"
+
     async def _ask_model(
         self,
-        client: AsyncClient,
         inbound: InboundRequest,
         model: RoutedModel,
         ask: Callable[[AsyncClient, _Target], Awaitable[None]],
+        *,
+        last: bool,
     ) -> None:
+        """Ask a model, again after failures unless it rests and is not the last one that can be asked."""
+        health = self._services.health
+        self._model = model
         target = await self._work(self._target, inbound, model)
         route = self._choice.route
-        retry, last = Retry(max_attempts=route.retries + 1), time.monotonic() + (route.total or float("inf"))
+        client = self._services.client(route, model)
+        retry, end = Retry(max_attempts=route.retries + 1), time.monotonic() + (route.total or float("inf"))
         for attempt in itertools.count(1):
             self._asked = target
             if self._admission is not None:
@@ -257,13 +274,17 @@ class _Request:
             try:
                 await ask(client, self._asked)
             except InterlinguaError as error:
+                health.note(model, error)
                 delay = retry.delay(error, attempt)
-                if self.status is not None or self._has_left or delay is None or time.monotonic() + delay >= last:
+                if delay is None or time.monotonic() + delay >= end or self.status is not None or self._has_left:
+                    raise
+                if not last and health.is_resting(model):
                     raise
                 if self._admission is not None:
                     await self._services.access.settle_attempt(self._admission, self._use_of_failure(error))
                 await asyncio.sleep(delay)
             else:
+                health.note(model, self.failure)
                 return
 
     async def _reserve(self, admission: Admission, target: _Target) -> _Target:
@@ -421,6 +442,9 @@ class _Request:
             message = None
         if message is not None and self._asked is not None and _needs_estimate(message):
             message = await self._work(self._asked.with_estimate, message, self._services)
+        if message is not None and (usage := message.metadata.usage) is not None:
+            tokens = (usage.input_tokens or 0) + (usage.output_tokens or 0)
+            self._services.health.count_tokens(self._model, tokens)
         unknown = unknown or (error is not None and _may_be_paid(error))
         await self._services.access.settle(admission, message, error, unknown=unknown)
         if (record := self._services.recorder) is not None and message is not None and self._asked is not None:

@@ -14,12 +14,19 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from interlingua.errors import AuthenticationError, CallerError, PermissionDeniedError, ProviderError
+from interlingua.errors import (
+    AuthenticationError,
+    CallerError,
+    OverloadedError,
+    PermissionDeniedError,
+    ProviderError,
+)
 from interlingua.plugins import Registry
 from interlingua_gateway.config import GatewayConfig
 from interlingua_gateway.exchange import ApiEndpoint
 from interlingua_gateway.local_requests import check_local_request
 from interlingua_gateway.services import Services
+from interlingua_gateway.store import ask_store
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
@@ -86,6 +93,7 @@ def _routes(services: Services) -> list[Route]:
         *served,
         *[Route(path, _refuse_get, methods=["GET"]) for path in posted],
         Route("/health", _health, methods=["GET"]),
+        Route("/health/ready", partial(_ready, services), methods=["GET"]),
         Route("/metrics", partial(_metrics, services), methods=["GET"]),
         Route("/", _hello, methods=["GET", "HEAD"]),
     ]
@@ -118,6 +126,24 @@ async def _metrics(services: Services, request: Request) -> Response:
         status = {AuthenticationError: 401, PermissionDeniedError: 403}.get(type(error), 503)
         return PlainTextResponse(f"{error.message}\n", status)
     return Response(generate_latest(services.access.metrics), headers={"content-type": CONTENT_TYPE_LATEST})
+
+
+async def _ready(services: Services, request: Request) -> Response:
+    """Answer 200 if requests can be answered, else 503; operators see the state of each model too."""
+    routes, down = services.route_models(), False
+    if services.store is not None:
+        try:
+            await ask_store(services.store.ping)
+        except OverloadedError:
+            down = True
+    rests = [all(map(services.health.rests, models)) for models in routes.values()]
+    status = "down" if down or (rests and all(rests)) else "degraded" if any(rests) else "ok"
+    body: dict[str, Any] = {"status": status}
+    with suppress(ProviderError, CallerError):
+        check_local_request(request.scope, services.config)
+        await services.access.check_admin(request.headers, request.query_params)
+        body["routes"] = {name: services.health.report(models) for name, models in routes.items()}
+    return JSONResponse(body, 503 if status == "down" else 200)
 
 
 async def _health(_request: Request) -> Response:

@@ -11,7 +11,7 @@ import attrs
 
 from interlingua.errors import CallerError, ModelNotFoundError, PluginError
 from interlingua.plugins import ModelInfo, Registry
-from interlingua_gateway.config import GatewayConfig, ModelRoute
+from interlingua_gateway.config import Deployment, GatewayConfig, ModelRoute
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+~=,()-]{0,255}")
 _WILD = frozenset("*?[")
@@ -27,12 +27,19 @@ class RoutedModel:
         name: its name at that provider.
         info: the catalogue's entry; None if no catalogue lists it.
         listed: True if its provider has a catalogue.
+        deployment: the place where it answers; None for its provider's own.
     """
 
     provider: str
     name: str
     info: ModelInfo | None
     listed: bool
+    deployment: Deployment | None = None
+
+    @property
+    def label(self) -> str:
+        """Its name for operators: that of its deployment, or `provider:name`."""
+        return str(self) if self.deployment is None else self.deployment.name
 
     def __str__(self) -> str:
         """Return `provider:name`."""
@@ -102,7 +109,7 @@ def choose_models(config: GatewayConfig, registry: Registry, asked: str, provide
     if configured is None and config.routes_only:
         raise ModelNotFoundError(f"the model {asked!r} does not exist")
     route = configured or ModelRoute(match=asked, to=(asked if ":" in asked else f"{provider}:{asked}",))
-    models = tuple([model for name in route.targets(asked) if (model := _find(registry, name)) is not None])
+    models = tuple([model for name in route.targets(asked) if (model := _find(config, registry, name)) is not None])
     if not models:
         raise ModelNotFoundError(f"the model {asked!r} does not exist")
     return ModelChoice(asked, route, models, configured is not None)
@@ -119,11 +126,12 @@ def check_name(name: str) -> None:
         raise CallerError(f"not a model's name: {name[:80]!a}")
 
 
-def _find(registry: Registry, name: str) -> RoutedModel | None:
+def _find(config: GatewayConfig, registry: Registry, name: str) -> RoutedModel | None:
+    deployment = config.find_deployment(name)
     try:
-        model = registry.resolve(name)
+        model = registry.resolve(name if deployment is None else deployment.model)
         provider = registry.provider(model.provider)
     except (CallerError, PluginError) as error:  # its message lists the installed providers: not for callers
         _log.warning("no model %r: %s", name, error)
         return None
-    return RoutedModel(model.provider, model.name, provider.model(model.name), bool(provider.models()))
+    return RoutedModel(model.provider, model.name, provider.model(model.name), bool(provider.models()), deployment)

@@ -11,6 +11,7 @@ import click
 from interlingua import cost_of
 from interlingua.errors import InterlinguaError
 from interlingua.types import Origin, Usage
+from interlingua_gateway.config import ModelRoute
 from interlingua_gateway.models import RoutedModel, choose_models
 from interlingua_gateway.services import Services
 
@@ -32,7 +33,8 @@ def report_of(services: Services) -> dict[str, Any]:
                 row["models"].append({"model": name})
                 continue
             try:
-                choice = choose_models(attrs.evolve(config, routes=(), routes_only=False), services.registry, name, "")
+                alone = attrs.evolve(config, routes=(ModelRoute(match=name, to=(name,)),))
+                choice = choose_models(alone, services.registry, name, "")
             except InterlinguaError as error:
                 problems.append(f"routes[{at}].to: {error.message}")
                 continue
@@ -59,6 +61,7 @@ def _model_row(services: Services, model: RoutedModel) -> dict[str, Any]:
     )
     return {
         "model": str(model),
+        **({} if model.deployment is None else {"deployment": model.deployment.name}),
         "input_per_mtok_usd": None if given is None else str(given.normalize()),
         "output_per_mtok_usd": None if made is None else str(made.normalize()),
     }
@@ -81,7 +84,8 @@ def print_report(report: dict[str, Any]) -> None:
     for route in report["routes"]:
         click.echo(f"{route['match']}")
         for model in route["models"]:
-            click.echo(f"  {model['model']}{_price_text(model)}")
+            place = f"{model['deployment']} = " if "deployment" in model else ""
+            click.echo(f"  {place}{model['model']}{_price_text(model)}")
     if report["other_names"]:
         click.echo("every other name is read as provider:name; routes_only = true refuses it")
     for key in report["keys"]:

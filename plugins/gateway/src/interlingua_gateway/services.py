@@ -22,8 +22,9 @@ from interlingua.errors import CallerError, InterlinguaError, OverloadedError
 from interlingua.plugins import Connection, ConnectionSettings, ModelInfo, Registry
 from interlingua.types import Origin
 from interlingua_gateway.access import Access
-from interlingua_gateway.config import GatewayConfig, ModelRoute
-from interlingua_gateway.models import choose_models
+from interlingua_gateway.config import Deployment, GatewayConfig, ModelRoute
+from interlingua_gateway.health import Health
+from interlingua_gateway.models import RoutedModel, choose_models
 from interlingua_gateway.recall import Recall
 from interlingua_gateway.record import ConversationRecorder
 from interlingua_gateway.seal import KEY_BYTES, Sealer, read_key_file, read_keys
@@ -62,11 +63,12 @@ class Services:
         settings: Mapping[str, Mapping[str, Any]] | None = None,
         environ: Mapping[str, str] | None = None,
     ) -> None:
+        self._environ = os.environ if environ is None else environ
+        self._check_deployments(config)
         self.config = config
         self.registry = registry or Registry()
         self.log = logging.getLogger("interlingua.gateway")
         self._settings = settings or {}
-        self._environ = os.environ if environ is None else environ
         self._clients: dict[tuple[Any, ...], AsyncClient] = {}
         self.large_requests = ThreadPoolExecutor(1, "large-request")  # one at a time: small ones are handled beside it
         self.apis = find_apis(self.registry, config.apis)
@@ -82,6 +84,7 @@ class Services:
             self.spending = Spending(self.store, folder / "unwritten" if folder else None)
         store = self.store if config.auth == "keys" else None
         self.access = Access(store, key_headers, self.key_parameters, self.spending)
+        self.health = Health(lambda: self.config, self.access.metrics)
         self._sealer = Sealer(read_keys(self._environ.get(config.seal_keys_env, "")) or [self._own_seal_key()])
         self.recall = Recall(self.store, self._sealer) if self.store else None
         self.recorder = open_recorder(config, self.store)
@@ -90,13 +93,21 @@ class Services:
         """Use another configuration for the requests that follow.
 
         Raises:
-            CallerError: a setting differs that is read only when the gateway starts.
+            CallerError: a setting differs that is read only when the gateway starts, or the key of a deployment is not
+                in the environment.
         """
+        self._check_deployments(config)
         old = {name: getattr(self.config, name) for name in _FIXED}
         changed = [name for name, value in old.items() if getattr(config, name) != value]
         if changed:
             raise CallerError(f"{', '.join(changed)} can change only with a restart")
         self.config = config
+
+    def _check_deployments(self, config: GatewayConfig) -> None:
+        """Refuse a deployment without its key, which would get the key for the provider's own service instead."""
+        for at, one in enumerate(config.deployments):
+            if one.api_key_env and not self._environ.get(one.api_key_env):
+                raise CallerError(f"deployments[{at}].api_key_env: {one.api_key_env} is not set in the environment")
 
     def _own_seal_key(self) -> bytes:
         """Return the key in the configured file; it is made by the first call."""
@@ -112,35 +123,45 @@ class Services:
         own = re.fullmatch(self._connection(origin.provider).self_hosted, origin.model)
         return ModelInfo(id=origin.model, pricing_version=_SELF_HOSTED) if own else None
 
-    def _connection(self, provider: str) -> Connection:
+    def _settings_of(self, provider: str, deployment: Deployment | None) -> dict[str, Any]:
         given = {name: value for name, value in self._settings.get(provider, {}).items() if value is not None}
+        if deployment is not None and deployment.base_url:
+            given["base_url"] = deployment.base_url
+        if deployment is not None and deployment.api_key_env:
+            given["api_key"] = self._environ[deployment.api_key_env]
+        return given
+
+    def _connection(self, provider: str, deployment: Deployment | None = None) -> Connection:
+        given = self._settings_of(provider, deployment)
         return self.registry.provider(provider).connection(ConnectionSettings(environ=self._environ, **given))
 
-    def base_url(self, provider: str) -> str:
-        """Return the address of a provider's service."""
-        return self._connection(provider).base_url
+    def base_url(self, model: RoutedModel) -> str:
+        """Return the address of a model's service."""
+        return self._connection(model.provider, model.deployment).base_url
 
-    def client(self, route: ModelRoute) -> AsyncClient:
-        """Return the client with the limits of a route."""
-        limits = (route.first_byte, route.between_chunks, route.total)
+    def client(self, route: ModelRoute, model: RoutedModel) -> AsyncClient:
+        """Return the client of a model, with the limits of a route."""
+        place = None if model.deployment is None else (model.provider, *attrs.astuple(model.deployment))
+        limits = (route.first_byte, route.between_chunks, route.total, place)
         if limits not in self._clients:
+            settings = {**self._settings, model.provider: self._settings_of(model.provider, model.deployment)}
             self._clients[limits] = AsyncClient(
                 registry=self.registry,
-                settings=self._settings,
+                settings=settings if place else self._settings,
                 environ=self._environ,
                 retry=Retry(max_attempts=1),  # each attempt is reserved by itself
                 timeout=Timeout(first_byte=route.first_byte, between_chunks=route.between_chunks, total=route.total),
             )
         return self._clients[limits]
 
-    def missing_key(self, provider: str) -> str:
+    def missing_key(self, provider: str, deployment: Deployment | None = None) -> str:
         """Return the environment variables that may hold a provider's key; "" if it has its key or needs none.
 
         Raises:
             CallerError: there is no such provider.
             PluginError: its plugin is broken.
         """
-        connection = self._connection(provider)
+        connection = self._connection(provider, deployment)
         if connection.has_key:
             return ""
         return " or ".join(
@@ -150,9 +171,14 @@ class Services:
     def warnings(self) -> Iterator[str]:
         """Yield the reasons why models of the routes will fail: providers that are not installed or have no key."""
         models = [model for route in self.config.routes for model in route.to]
-        for provider in dict.fromkeys(model.partition(":")[0] for model in models if ":" in model):
+        places = [(name, self.config.find_deployment(name)) for name in models]
+        named = [(name if one is None else one.model, one) for name, one in places]
+        providers = [
+            (name.partition(":")[0], one if one and one.api_key_env else None) for name, one in named if ":" in name
+        ]
+        for provider, deployment in dict.fromkeys(providers):
             try:
-                if names := self.missing_key(provider):
+                if names := self.missing_key(provider, deployment):
                     yield f"no key for {provider}: its models will not answer until {names} is set"
             except InterlinguaError as error:
                 yield str(error)
@@ -176,6 +202,16 @@ class Services:
             usable = [provider for provider in self.registry.providers() if self._has_key(provider.key)]
             names = [f"{provider.key}:{model.id}" for provider in usable for model in provider.models()]
         return [name for name in names if not patterns or self._is_allowed(name, patterns)]
+
+    def route_models(self) -> dict[str, tuple[RoutedModel, ...]]:
+        """Return the models of each route, without those that depend on the requested name."""
+        found: dict[str, tuple[RoutedModel, ...]] = {}
+        for route in self.config.routes:
+            fixed = tuple([name for name in route.to if "{model}" not in name])
+            with suppress(InterlinguaError):
+                alone = attrs.evolve(self.config, routes=(attrs.evolve(route, match=route.to[0], to=fixed),))
+                found[route.match] = choose_models(alone, self.registry, route.to[0], "").models
+        return found
 
     def _is_allowed(self, name: str, patterns: Sequence[str]) -> bool:
         try:

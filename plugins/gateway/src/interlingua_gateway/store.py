@@ -216,6 +216,11 @@ class GatewayStore:
     def _begin(self) -> _Transaction:
         return _Transaction(self._engine)
 
+    def ping(self) -> None:
+        """Ask the database for nothing."""
+        with self._begin() as connection:
+            connection.execute(sa.select(1))
+
     # -- keys ----------------------------------------------------------------------------------------------------
 
     def add_key(self, name: str, **limits: Any) -> tuple[Key, str]:
