@@ -99,9 +99,27 @@ def test_a_blank_stop_sequence_is_not_sent(key: str) -> None:
 
 @pytest.mark.parametrize("key", HOSTS)
 @pytest.mark.parametrize("choice", ["required", ToolChoice("read_file")])
-def test_a_model_that_takes_no_forced_tool_is_named(key: str, choice: Any) -> None:
+def test_tools_demand_the_call_that_a_model_refuses_to_be_forced_to(key: str, choice: Any) -> None:
+    other = attrs.evolve(READ, name="look_up")
+    request = write(key, [user("q")], [READ, other], model=HOSTS[key][1], tool_choice=choice)
+    body = json.loads(request.body)
+    tools = body.get("tools") or [tool["toolSpec"] for tool in body["toolConfig"]["tools"]]
+
+    names = ["read_file"] if isinstance(choice, ToolChoice) else ["read_file", "look_up"]
+    assert [tool["name"] for tool in tools] == names
+    assert all("Answer with a call of this tool" in tool["description"] for tool in tools)
+    assert b"tool_choice" not in request.body
+    assert b"toolChoice" not in request.body
+    assert [(loss.path, loss.verdict) for loss in request.losses] == [("options.tool_choice", "rewritten")]
+    assert lint_request(REGISTRY.provider(key), request) == ()
+
+
+@pytest.mark.parametrize("key", HOSTS)
+def test_a_call_cannot_be_demanded_beside_the_services_own_tools(key: str) -> None:
+    own: dict[str, Any] = {"tools": [{"type": "web_search_20250305", "name": "web_search"}]}
+    options = {"toolConfig": own} if key == "bedrock" else own
     with pytest.raises(CapabilityError, match="opus-5-5 refuses a forced tool choice"):
-        write(key, [user("q")], [READ], model=HOSTS[key][1], tool_choice=choice)
+        write(key, [user("q")], [READ], model=HOSTS[key][1], tool_choice="required", provider_options=options)
 
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": False}

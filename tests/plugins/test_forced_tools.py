@@ -47,7 +47,20 @@ def test_a_forced_tool_has_the_name_that_it_is_declared_with(
     assert lint_request(REGISTRY.provider(key), request) == ()
 
 
-@pytest.mark.parametrize(("key", "model"), [("ollama", "qwen3"), ("llamacpp", "local"), ("openrouter", "x-ai/grok-4")])
+@pytest.mark.parametrize(
+    ("key", "model"),
+    [
+        ("ollama", "qwen3"),
+        ("llamacpp", "local"),
+        ("openrouter", "x-ai/grok-4"),
+        ("cohere", "command-r-08-2024"),
+        ("cohere", "command-r-plus-08-2024"),
+        ("anthropic", "claude-opus-5-5"),
+        ("vertex", "claude-opus-5-5"),
+        ("azure", "claude-opus-5-5"),
+        ("bedrock", "anthropic.claude-opus-5-5"),
+    ],
+)
 def test_a_tool_that_cannot_be_forced_by_its_name_is_sent_alone_with_a_row(key: str, model: str) -> None:
     """42 of langchain's standard tests, instructor, pydantic-ai and smolagents force a tool of several."""
     request = write(key, None, TOOL, OTHER, model=model, tool_choice=ToolChoice("look_up"))

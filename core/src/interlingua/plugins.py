@@ -21,7 +21,9 @@ _NAMES = {
     "_plugins.encoding": "Json encode_each json_array json_array_concat json_object json_object_with model_saw",
     "_plugins.errors": "error_class_for_status error_for_status retry_after",
     "_plugins.hookspecs": "hookimpl",
-    "_plugins.losses": "BlockLoss budget_as_effort message_loss nearest_effort note_for option_loss placeholder_text",
+    "_plugins.losses": (
+        "BlockLoss budget_as_effort demand_call message_loss nearest_effort note_for option_loss placeholder_text"
+    ),
     "_plugins.provider": "Provider",
     "_plugins.registry": "InstrumentedWork Registry format_provider",
     "_plugins.wire": "RequestContext WireChunk WireRequest WireResponse replay_state",
@@ -60,7 +62,7 @@ if TYPE_CHECKING:
     from interlingua._plugins.hookspecs import hookimpl as hookimpl
     from interlingua._plugins.losses import (
         BlockLoss as BlockLoss, budget_as_effort as budget_as_effort,
-        message_loss as message_loss,
+        demand_call as demand_call, message_loss as message_loss,
         nearest_effort as nearest_effort, note_for as note_for, option_loss as option_loss,
         placeholder_text as placeholder_text
     )

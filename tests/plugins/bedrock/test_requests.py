@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from botocore.validate import ParamValidator
 
-from interlingua.errors import CapabilityError
 from interlingua.plugins import WireRequest
 from interlingua.types import (
     AudioBlock,
@@ -219,8 +218,9 @@ def test_what_cannot_be_forbidden_is_in_the_ledger() -> None:
 
 
 def test_a_forced_tool_where_the_model_refuses_it() -> None:
-    with pytest.raises(CapabilityError, match="tool"):
-        asked([user("q")], [READ], model="us.anthropic.claude-opus-5-5", tool_choice=ToolChoice("read_file"))
+    request = asked([user("q")], [READ], model="us.anthropic.claude-opus-5-5", tool_choice=ToolChoice("read_file"))
+    assert "toolChoice" not in _accepted(request)["toolConfig"]
+    assert _reasons(request) == [("options.tool_choice", "rewritten")]
 
 
 def test_an_error_is_told_to_claude_and_nova_only() -> None:

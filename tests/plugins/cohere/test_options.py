@@ -97,8 +97,10 @@ def test_tools_can_be_forced_and_forbidden_and_a_named_one_is_sent_alone() -> No
 def test_older_models_have_no_choice() -> None:
     """https://docs.cohere.com/reference/chat: `tool_choice` is compatible with Command R7B and newer models."""
     assert "tools" not in body([user("q")], [READ], model=OLDER, tool_choice="none")
-    with pytest.raises(CapabilityError):
-        asked([user("q")], [READ], model=OLDER, tool_choice="required")
+    request = asked([user("q")], [READ], model=OLDER, tool_choice="required")
+    assert b"tool_choice" not in request.body
+    assert b"Answer with a call of this tool" in request.body
+    assert [(loss.path, loss.verdict) for loss in request.losses] == [("options.tool_choice", "rewritten")]
 
 
 def test_a_schema_stands_alone() -> None:

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple, get_args
 import attrs
 
 from interlingua.types.messages import Loss, Message, Role, Severity, Verdict
-from interlingua.types.options import Effort, RequestOptions
+from interlingua.types.options import Effort, RequestOptions, ToolChoice
+from interlingua.types.tools import ToolDefinition
 
 _EFFORTS = get_args(Effort)
 
@@ -108,3 +109,26 @@ def message_loss(index: int, reason: str, message_id: str | None = None, *, bloc
     """Return the row of a message that is sent in another form, or with something prepended or appended."""
     path = f"messages[{index}]"
     return Loss(path=path, block_type=block_type, verdict="rewritten", reason=reason, message_id=message_id)
+
+
+_DEMAND = "(Answer with a call of this tool, or of another that demands it, without any other text.)"
+
+
+def demand_call(
+    tools: Sequence[ToolDefinition], options: RequestOptions, losses: list[Loss], why: str
+) -> Sequence[ToolDefinition]:
+    """Return tools whose descriptions demand a call, a forced tool alone: for targets that cannot force one.
+
+    Args:
+        tools: the tools of the request.
+        options: its options; `tool_choice` demands a call.
+        losses: receives a row about `tool_choice`.
+        why: the beginning of the row's reason.
+    """
+    if isinstance(choice := options.tool_choice, ToolChoice):
+        tools = [tool for tool in tools if tool.name == choice.name]
+        reason = f"{why}; {choice.name!r} is the only tool sent, and its description demands the call"
+    else:
+        reason = f"{why}; the descriptions of the tools demand one"
+    losses.append(option_loss("tool_choice", "rewritten", reason))
+    return [attrs.evolve(tool, description=f"{tool.description} {_DEMAND}".strip()) for tool in tools]

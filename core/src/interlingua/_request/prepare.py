@@ -202,7 +202,7 @@ class RequestDraft:
         return self.wire
 
     def drop_thinking(self) -> bool:
-        """Leave out the thinking of earlier answers when `build` writes again; False if there is none."""
+        """Leave out the thinking of earlier answers when `build` writes again; False if nothing changes."""
         kinds = (ThinkingBlock, RedactedThinkingBlock)
         if self.target.refused_thinking or not any(
             isinstance(block, kinds) for message in self.messages for block in message.content

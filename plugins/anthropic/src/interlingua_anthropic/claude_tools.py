@@ -12,14 +12,16 @@ from typing import Any, NamedTuple
 import attrs
 
 from interlingua.errors import CapabilityError
-from interlingua.plugins import FrozenDict, Loss, RequestContext, dumps, freeze_object, loads, message_loss
+from interlingua.plugins import FrozenDict, Loss, RequestContext, demand_call, dumps, freeze_object, loads, message_loss
 from interlingua.types import (
     BlockEnd,
     DocumentBlock,
     ErrorEvent,
     Message,
+    RequestOptions,
     StreamEvent,
     TextBlock,
+    ToolChoice,
     ToolDefinition,
     ToolResultBlock,
     ToolUseBlock,
@@ -245,6 +247,23 @@ def fit_error(content: Sequence[Any], *, is_error: bool) -> tuple[Sequence[Any],
         return (TextBlock(text="(The tool failed and said nothing.)"),), True, "an error result without text is refused"
     reason = "an error result holds text alone here; it goes without the flag, and its text says that the tool failed"
     return (TextBlock(text="The tool failed. It returned:"), *content), False, reason
+
+
+def fit_choice(
+    tools: Sequence[ToolDefinition], options: RequestOptions, losses: list[Loss], *, service_tools: bool
+) -> tuple[Sequence[ToolDefinition], RequestOptions]:
+    """Return tools and options for a model that refuses a forced call: the descriptions demand it, with a row.
+
+    Raises:
+        CapabilityError: the request has tools of the service too, which might be called instead.
+    """
+    if not tools or (options.tool_choice != "required" and not isinstance(options.tool_choice, ToolChoice)):
+        return tools, options
+    if service_tools:
+        text = f"{options.model} refuses a forced tool choice; ask with tool_choice='auto' and only the tool you want"
+        raise CapabilityError(text, path="options.tool_choice")
+    tools = demand_call(tools, options, losses, f"{options.model} refuses a forced call")
+    return tools, attrs.evolve(options, tool_choice=None)
 
 
 def fit_citations(messages: Sequence[Message], losses: list[Loss], *, answer_schema: bool) -> Sequence[Message]:

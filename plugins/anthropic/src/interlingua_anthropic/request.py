@@ -29,7 +29,7 @@ from interlingua.types import (
     ToolDefinition,
 )
 from interlingua_anthropic.claude_thinking import ThinkingPlan, is_forced, is_taken_while_thinking, plan_thinking
-from interlingua_anthropic.claude_tools import ECHO, fit_citations, fit_tools, leads_back, rename_calls
+from interlingua_anthropic.claude_tools import ECHO, fit_choice, fit_citations, fit_tools, leads_back, rename_calls
 from interlingua_anthropic.errors import OWN_THINKING
 from interlingua_anthropic.messages import (
     MAX_MARKS,
@@ -80,6 +80,9 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
     facts = facts_of(options.model)
     losses: list[Loss] = []
     echo: dict[str, Any] = {}
+    if facts.get("forced_tool_choice") is False:
+        service_tools = bool(options.provider_options.get("tools"))
+        tools, options = fit_choice(tools, options, losses, service_tools=service_tools)
     if tools:
         tools, names, rows = fit_tools(tools)
         losses += rows
@@ -331,17 +334,8 @@ def with_service_tools(written: MessagesTools | None, service_tools: Sequence[An
 
 
 def to_wire_tool_choice(options: RequestOptions, facts: FrozenDict, losses: list[Loss]) -> dict[str, Any] | None:
-    """Write the choice.
-
-    Raises:
-        CapabilityError: a forced choice, which this model rejects.
-    """
+    """Write the choice; None if the service's default applies."""
     wanted = options.tool_choice
-    if is_forced(options) and facts.get("forced_tool_choice") is False:
-        raise CapabilityError(
-            f"{options.model} refuses a forced tool choice; ask with tool_choice='auto' and only the tool you want",
-            path="options.tool_choice",
-        )
     choice: dict[str, Any] | None = None
     if isinstance(wanted, ToolChoice):
         choice = {"type": "tool", "name": wanted.name}

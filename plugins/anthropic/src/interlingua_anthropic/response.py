@@ -220,7 +220,7 @@ def call_extras(raw: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def dropped_blocks(message: Mapping[str, Any]) -> tuple[Loss, ...] | None:
-    """Return a row for each block that the service says it dropped; None if it says nothing (WIRE.md, Thinking)."""
+    """Return a row for each block that the service reports as dropped; None without a report (WIRE.md, Thinking)."""
     listed = message.get("input_transformations")
     if not isinstance(listed, list):
         return None

@@ -28,7 +28,7 @@ from interlingua.types import (
     ToolDefinition,
     ToolUseBlock,
 )
-from interlingua_anthropic.claude_tools import ECHO, fit_citations, fit_tools, rename_calls
+from interlingua_anthropic.claude_tools import ECHO, fit_choice, fit_citations, fit_tools, rename_calls
 from interlingua_bedrock.messages import (
     MAX_POINTS,
     ConverseParts,
@@ -64,6 +64,9 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
     facts, family = facts_of(options.model), family_of(options.model)
     losses: list[Loss] = []
     names: Mapping[str, Mapping[str, str]] = {}
+    if facts.get("forced_tool_choice") is False:
+        service_tools = bool((options.provider_options.get("toolConfig") or {}).get("tools"))
+        tools, options = fit_choice(tools, options, losses, service_tools=service_tools)
     if tools and family.reasoning == "claude":
         tools, names, rows = fit_tools(tools)
         messages = rename_calls(messages, names)
@@ -197,11 +200,6 @@ def _tool_choice(
     options: RequestOptions, facts: FrozenDict, family: Family, losses: list[Loss], *, alone: bool
 ) -> dict[str, Any] | None:
     wanted = options.tool_choice
-    if is_forced(options) and facts.get("forced_tool_choice") is False:
-        raise CapabilityError(
-            f"{options.model} refuses a forced tool choice; ask with tool_choice='auto' and only the tool you want",
-            path="options.tool_choice",
-        )
     if options.parallel_tool_calls is False:
         losses.append(option_loss("parallel_tool_calls", "dropped", "this wire cannot forbid several calls"))
     if isinstance(wanted, ToolChoice) and not family.named_choice:

@@ -10,7 +10,17 @@ from typing import Any, Literal, NamedTuple
 import attrs
 
 from interlingua.errors import CapabilityError
-from interlingua.plugins import EMPTY, FrozenDict, Loss, dumps, freeze_object, json_array, loads, option_loss
+from interlingua.plugins import (
+    EMPTY,
+    FrozenDict,
+    Loss,
+    demand_call,
+    dumps,
+    freeze_object,
+    json_array,
+    loads,
+    option_loss,
+)
 from interlingua.types import RequestOptions, ToolChoice, ToolDefinition, to_wire_function_tool
 from interlingua_chat_completions.cache_markers import TOO_MANY, Markers, cache_control
 from interlingua_chat_completions.dialect import API, Dialect
@@ -33,8 +43,6 @@ _NAMED_SCHEMAS = ("properties", "$defs", "definitions")
 _NULL = {"type": "null"}
 _OUTSIDE_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
 _NAME_LENGTH = 64
-_UNFORCED = "this service cannot force a call of this model"
-_DEMAND = "(Answer with a call of this tool, or of another that demands it, without any other text.)"
 
 
 class ToolList(NamedTuple):
@@ -200,13 +208,7 @@ def tools_to_offer(
         raise CapabilityError(f"this service does not take tool_choice {kind!r}", path="options.tool_choice")
     if named and "required" in dialect.tool_choices:
         return [tool for tool in tools if isinstance(choice, ToolChoice) and tool.name == choice.name]
-    if isinstance(choice, ToolChoice):
-        tools = [tool for tool in tools if tool.name == choice.name]
-        reason = f"{_UNFORCED}; {choice.name!r} is the only tool sent, and its description demands the call"
-    else:
-        reason = f"{_UNFORCED}; the descriptions of the tools demand one"
-    losses.append(option_loss("tool_choice", "rewritten", reason))
-    return [attrs.evolve(tool, description=f"{tool.description} {_DEMAND}".strip()) for tool in tools]
+    return demand_call(tools, options, losses, "this service cannot force a call of this model")
 
 
 def strict_schema(schema: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from interlingua.errors import CapabilityError
-from interlingua.plugins import Json, Loss, WireRequest, dumps, json_array, json_object, option_loss
+from interlingua.plugins import Json, Loss, WireRequest, demand_call, dumps, json_array, json_object, option_loss
 from interlingua.types import ImageBlock, Message, RequestOptions, ToolChoice, ToolDefinition, to_wire_function_tool
 from interlingua_cohere.messages import to_wire_messages
 from interlingua_cohere.models import API, capabilities_of, takes_thinking
@@ -25,7 +25,7 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
     """Write the request; documents of user messages are beside the messages.
 
     Raises:
-        CapabilityError: a schema together with tools or documents, or a forced tool that the model does not support.
+        CapabilityError: a schema together with tools or documents.
     """
     losses: list[Loss] = []
     written: list[bytes | memoryview] = []  # joined once, with the request around them
@@ -39,7 +39,10 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
     written.append(b"]" if written else b"[]")
     others = to_wire_options(options, losses)
     fields: dict[str, Json] = {"model": dumps(options.model), "messages": written}
-    if isinstance(options.tool_choice, ToolChoice) and capabilities_of(options.model).supports_tool_choice:
+    forced = options.tool_choice == "required" or isinstance(options.tool_choice, ToolChoice)
+    if forced and tools and not capabilities_of(options.model).supports_tool_choice:
+        tools = demand_call(tools, options, losses, "the service cannot force a call of this model")
+    elif isinstance(options.tool_choice, ToolChoice):
         name = options.tool_choice.name
         reason = f"this wire takes no tool's name; {name!r} is the only tool sent, and some tool is forced"
         losses.append(option_loss("tool_choice", "rewritten", reason))
@@ -64,16 +67,10 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
 
 
 def to_wire_tool_choice(options: RequestOptions) -> str | None:
-    """Return `REQUIRED` or `NONE`; None if neither is needed or an older model supports neither.
-
-    Raises:
-        CapabilityError: a forced tool that the model does not support.
-    """
+    """Return `REQUIRED` or `NONE`; None if neither is needed or an older model supports neither."""
     choice, can = options.tool_choice, capabilities_of(options.model).supports_tool_choice
     if isinstance(choice, ToolChoice) or choice == "required":
-        if not can:
-            raise CapabilityError("this wire cannot make this model call a tool", path="options.tool_choice")
-        return "REQUIRED"
+        return "REQUIRED" if can else None
     return "NONE" if choice == "none" and can else None
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import attrs
-
 from interlingua.errors import CapabilityError
 from interlingua.plugins import (
     Json,
     Loss,
     WireRequest,
+    demand_call,
     dumps,
     json_array,
     json_object,
@@ -41,8 +40,6 @@ _LEVELS = ("low", "medium", "high", "max")
 # of what a canonical schema may hold; the server also knows `$defs` at the root and `anyOf` in properties
 _ROOT = frozenset(("type", "items", "required", "properties"))
 _PROPERTY = frozenset(("type", "items", "description", "enum", "properties", "required"))
-_UNFORCED = "this wire cannot force a call"
-_DEMAND = "(Answer with a call of this tool, or of another that demands it, without any other text.)"
 _BYTES_PER_TOKEN = 4
 _PER_IMAGE = 1000
 
@@ -83,13 +80,7 @@ def _demanded(tools: Sequence[ToolDefinition], options: RequestOptions, losses: 
         return tools
     if not tools:
         raise CapabilityError("a call is demanded and there are no tools", path="options.tool_choice")
-    if isinstance(choice, ToolChoice):
-        tools = [tool for tool in tools if tool.name == choice.name]
-        reason = f"{_UNFORCED}; {choice.name!r} is the only tool sent, and its description demands the call"
-    else:
-        reason = f"{_UNFORCED}; the descriptions of the tools demand one"
-    losses.append(option_loss("tool_choice", "rewritten", reason))
-    return [attrs.evolve(tool, description=f"{tool.description} {_DEMAND}".strip()) for tool in tools]
+    return demand_call(tools, options, losses, "this wire cannot force a call")
 
 
 def to_wire_tools(tools: Sequence[ToolDefinition], losses: list[Loss]) -> bytes:

@@ -115,7 +115,7 @@ class _OpenRouter(ChatProvider):
         from interlingua_chat_completions.errors import from_wire_error  # noqa: PLC0415  with the first failure
 
         error = from_wire_error(response, DIALECT, context)
-        # as Anthropic words it, in the upstream's body (interlingua-anthropic, WIRE.md, Thinking)
+        # as Anthropic words it, in the upstream's body
         error.refuses_thinking = b"invalid `signature` in `thinking` block" in response.body.lower()
         if response.status == 402:
             error.retryable = error.retry_after is not None
