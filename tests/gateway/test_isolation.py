@@ -90,7 +90,7 @@ def test_every_signature_goes_back_to_its_own_conversation(
     conversations = [Conversation(key, question) for key in keys for question in QUESTIONS for _ in range(2)]
     settings = {"anthropic": {"base_url": upstream.url, "api_key": "k"}}
     with gateway(upstream, settings=settings, routes=ROUTES, auth="keys", store=place) as url:
-        for _ in range(250 if FULL else 80):
+        for _ in range(1_000 if FULL else 80):
             one = chance.choice(conversations)
             earlier = list(one.answers)
             _step(url, path, one, service)

@@ -170,7 +170,7 @@ class Health:
         return 60 - second if too_many or too_much else 0.0
 
     def _label(self, model: RoutedModel) -> str:
-        """Return the label of a model in metrics; one that no route lists has no label of its own."""
+        """Return the label of a model in metrics; `other` for one that no route lists."""
         return model.label if any(model.label in route.to for route in self._config().routes) else _OTHER
 
     def _state(self, label: str) -> _State:
