@@ -13,7 +13,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from interlingua import AsyncClient
+from interlingua_bulk import ray_engine
 from interlingua_bulk.commands import batches, bulk, files
+from interlingua_bulk.runner import BulkReport
 from interlingua_cli.root import cli
 from tests.bulk.loopback import loopback
 from tests.bulk.support import LOCAL, assert_every_row_once, lines, write_rows
@@ -79,6 +81,25 @@ def test_another_file_is_no_output(tmp_path: Path) -> None:
 
     assert "no output of" in invoke("status", rows).output
     assert invoke("retry", rows, "--failed").exit_code == 1
+
+
+def test_the_workers_of_a_cluster_get_the_users_prices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[dict[str, Any]] = []
+
+    def run_on_ray(*_: Any, registry: dict[str, Any], **__: Any) -> BulkReport:
+        given.append(ray_engine.registry_of_workers(registry, {"INTERLINGUA_PRICES": "own.json"}))
+        return BulkReport(rows=1, done=1)
+
+    monkeypatch.setattr(ray_engine, "run_on_ray", run_on_ray)
+    monkeypatch.chdir(tmp_path)
+    rows, prices = write_rows(tmp_path / "rows.jsonl", 1), tmp_path / "prices.json"
+    prices.write_text("{}")
+    arguments = ["bulk", "run", str(rows), "--out", "answers.jsonl", "--model", LOCAL, "--engine", "ray"]
+    for named, found in (("", "own.json"), (str(prices), "prices.json")):
+        environ = {"XDG_CONFIG_HOME": str(tmp_path / "none"), "INTERLINGUA_CONFIG": "", "INTERLINGUA_PRICES": named}
+        CliRunner().invoke(cli, arguments, env=environ, catch_exceptions=False)
+        assert given[-1]["prices"] == str(tmp_path / found)
+    assert ray_engine.registry_of_workers({"rows": ()}, {}) == {"rows": ()}
 
 
 @pytest.mark.skipif(importlib.util.find_spec("ray") is not None, reason="Ray is installed")

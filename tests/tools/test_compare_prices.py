@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from interlingua import Registry
 from tests.tools import compare_prices as tool
 
 
@@ -33,6 +34,23 @@ def test_a_difference_needs_a_reason(
     assert shown in capsys.readouterr().out
 
 
-def test_each_reason_cites_a_page() -> None:
-    reasons = tomllib.loads(tool.REASONS.read_text(encoding="utf-8"))
-    assert all("https://" in row["reason"] for row in reasons.values())
+def test_the_catalogues_differ_from_the_digest_only_with_a_reason(capsys: pytest.CaptureFixture[str]) -> None:
+    """Without network: a price that changes here, or a newer digest, needs a reason."""
+    assert tool.main([]) == 0, "run `python -m tests.tools.compare_prices`: " + capsys.readouterr().out
+
+
+def test_a_rule_with_a_factor_accepts_no_other_difference(tmp_path: Path) -> None:
+    path = tmp_path / "map.json"
+    name, usd = "us-gov.anthropic.claude-opus-5", 6e-06
+    for factor, code in ((1, 0), (1.1, 1)):
+        path.write_text(json.dumps({name: _row(usd * factor, "bedrock_converse")}))
+        assert tool.main([str(path)]) == code
+
+
+def test_each_reason_cites_a_page_and_is_used() -> None:
+    rules = tomllib.loads(tool.REASONS.read_text(encoding="utf-8"))["difference"]
+    price_map = json.loads(tool.DIGEST.read_text(encoding="utf-8"))
+    used = {tool.reason_of(one, rules) for one in tool.differences(price_map, Registry(), tool.AT)}
+
+    assert all("https://" in rule["reason"] for rule in rules)
+    assert used == {rule["reason"] for rule in rules}

@@ -205,6 +205,12 @@ class RowActor:
             await asyncio.sleep(_REPORT_S)
 
 
+def registry_of_workers(registry: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, Any]:
+    """Return the arguments of the workers' registries, with the user's prices: workers have another environment."""
+    prices = registry.get("prices") or environ.get("INTERLINGUA_PRICES")
+    return {**registry, "prices": str(Path(prices).expanduser().resolve())} if prices else dict(registry)
+
+
 def run_on_ray(
     rows: str | Path | Sequence[Mapping[str, Any]],
     out: str | Path,
@@ -245,7 +251,8 @@ def run_on_ray(
         force: as for `arun`.
         ledger: folder for the answers as they arrive, on a disk that all machines share; `<out>.ledger` without it.
         client: arguments of `AsyncClient` by name, such as `settings`; keys come from the workers' environment.
-        registry: arguments of `Registry` by name, such as `rows`.
+        registry: arguments of `Registry` by name, such as `prices`, a file on a disk that all machines share; the
+            default is INTERLINGUA_PRICES here.
         on_progress: called with each chunk that has come back.
 
     Raises:
@@ -263,7 +270,7 @@ def run_on_ray(
         options=dict(options or {}),
         tools=tuple(tools),
         client=dict(client or {}),
-        registry=dict(registry or {}),
+        registry=registry_of_workers(registry or {}, os.environ),
         limits=Limits(
             concurrency=concurrency,
             requests_per_minute=requests_per_minute,

@@ -142,11 +142,14 @@ def _run_on_ray(
     arguments: dict[str, Any], *, as_json: bool,
 ) -> None:  # fmt: skip
     from interlingua_bulk.ray_engine import run_on_ray  # noqa: PLC0415  for clusters only
+    from interlingua_cli.config import prices_path  # noqa: PLC0415  for clusters only
 
     settings = {key: dict(one) for key, one in context.settings.items()}
     if url is not None and arguments["model"] is not None:
         settings.setdefault(context.registry.resolve(arguments["model"]).provider, {})["base_url"] = url
-    registry = {"presets": context.config.presets, "aliases": context.config.aliases}
+    registry: dict[str, Any] = {"presets": context.config.presets, "aliases": context.config.aliases}
+    if (prices := prices_path(context.environ)).exists():
+        registry["prices"] = prices
     client = {"settings": settings, "timeout": None if timeout is None else Timeout(total=timeout)}
     line = ProgressLine()
     try:
