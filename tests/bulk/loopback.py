@@ -36,7 +36,8 @@ class Service:
         self.errors = settings.get("errors", 0.0)  # share of 500 and 503
         self.cuts = settings.get("cuts", 0.0)  # share of connections cut after the work was done
         self.per_second = settings.get("per_second")  # requests; above are 429
-        self.retry_after_ms = settings.get("retry_after_ms", 50)
+        self.retry_after_ms = settings.get("retry_after_ms", 50)  # None for no header
+        self.refusals = settings.get("refusals", 0.0)  # share of 429, whatever the rate
         self.input_tokens, self.output_tokens = settings.get("input_tokens", 20), settings.get("output_tokens", 18)
         self.refuse_every = settings.get("refuse_every")  # after so many answers all get 429 for a while
         self.refuse_for = settings.get("refuse_for_ms", 30) / 1000
@@ -70,7 +71,8 @@ class Service:
             return self.failure("500 Internal Server Error", "server_error", "server_error")
         if row in self.bad_rows:
             return self.failure("400 Bad Request", "bad_row", "invalid_request_error")
-        if self.limited() or time.monotonic() < self.refused_until:
+        refused = self.refusals and self.random.random() < self.refusals
+        if refused or self.limited() or time.monotonic() < self.refused_until:
             return self.failure("429 Too Many Requests", "rate_limit_exceeded", "requests")
         chance = self.random.random()
         if chance < self.errors:
@@ -106,7 +108,8 @@ class Service:
 
     def failure(self, status: str, code: str, kind: str) -> tuple[str, bytes, bool]:
         self.kinds[status[:3]] += 1
-        headers = f"{status}\r\nretry-after-ms: {self.retry_after_ms}" if status.startswith("429") else status
+        wait = self.retry_after_ms is not None and status.startswith("429")
+        headers = f"{status}\r\nretry-after-ms: {self.retry_after_ms}" if wait else status
         return headers, json.dumps({"error": {"message": status, "type": kind, "code": code}}).encode(), False
 
     def stats(self) -> dict[str, Any]:

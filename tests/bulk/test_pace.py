@@ -36,43 +36,42 @@ def _run(body: Callable[[], Awaitable[None]]) -> None:
     asyncio.run(asyncio.wait_for(body(), 10))  # type: ignore[arg-type]
 
 
-def test_the_limit_doubles_until_a_refusal_and_then_grows_by_one() -> None:
+def test_the_limit_doubles_and_a_single_refusal_makes_only_its_row_wait() -> None:
     async def body() -> None:
         clock = Clock()
-        pace = Pace(100, clock=clock)
+        pace = Pace(100, clock=clock, random=lambda: 0.0)
         assert pace.limit == FIRST
         await _round(pace, clock)
+        assert pace.refuse(await pace.acquire(), None) == 0.5
+        assert pace.refuse(await pace.acquire(), 0.0) == 0.0
+        assert pace.refuse(await pace.acquire(), None, tries=3) == 2.0
+        assert pace.closed_for == 0
         await _round(pace, clock)
         assert pace.limit == 4 * FIRST
-        leases = [await pace.acquire() for _ in range(32)]
-        for lease in leases:
-            clock.now += 0.01
-            pace.refuse(lease, 1.0)
-        assert pace.limit == pytest.approx(32 * 0.7), "refusals of one round count once"
-        clock.now += 2
-        pace.succeed(await pace.acquire(), None, 10)
-        before = pace.limit
-        await _round(pace, clock)
-        assert pace.limit == before + 1
+        assert pace.rate is None
 
     _run(body)
 
 
-def test_after_a_refusal_one_request_goes_first() -> None:
+def test_when_nearly_all_are_refused_one_request_tries_first() -> None:
     async def body() -> None:
-        pace = Pace(16)
-        first, second = await pace.acquire(), await pace.acquire()
-        pace.refuse(first, 0.05)
-        pace.succeed(second, None, 1)
-        pace.refuse(await pace.acquire(), 0.05)
+        pace = Pace(16, random=lambda: 0.0)
+        leases = [await pace.acquire() for _ in range(4)]
+        waits = [pace.refuse(lease, 0.05) for lease in leases]
+        assert waits[-1] == pytest.approx(0.05, abs=0.01)
         waiting = [asyncio.ensure_future(pace.acquire()) for _ in range(3)]
         await asyncio.sleep(0.02)
         assert not any(task.done() for task in waiting)
         await asyncio.sleep(0.06)
         assert [task.done() for task in waiting] == [True, False, False]
-        pace.succeed(waiting[0].result(), None, 1)
-        await asyncio.sleep(0)
-        assert all(task.done() for task in waiting)
+        pace.refuse(waiting[0].result(), 0.05)
+        await asyncio.sleep(0.03)
+        assert not waiting[1].done()
+        await asyncio.sleep(0.04)
+        assert waiting[1].done()
+        pace.succeed(waiting[1].result(), None, 1)
+        assert pace.rate is not None, "the rate at which the service took requests"
+        waiting[2].cancel()
 
     _run(body)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import time
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,21 @@ def test_every_row_is_answered_once_whatever_the_service_does(tmp_path: Path) ->
     assert stats["extra"] == stats["kinds"]["cut"] > 0, "a row was answered again for another reason than a cut"
     assert report.input_tokens == 400 * 20
     assert report.output_tokens == 400 * 18
+
+
+@pytest.mark.parametrize("retry_after_ms", [0, None, 30])
+def test_refusals_by_chance_do_not_slow_a_run_down(tmp_path: Path, retry_after_ms: int | None) -> None:
+    rows = write_rows(tmp_path / "in.jsonl", 1000)
+    seconds = []
+    for name, refusals in (("free", 0.0), ("refusing", 0.04)):
+        with loopback(latency_ms=20, refusals=refusals, retry_after_ms=retry_after_ms) as server:
+            began = time.monotonic()
+            report = run(rows, tmp_path / f"{name}.jsonl", server.url, concurrency=64)
+            seconds.append(time.monotonic() - began)
+        assert report.done == 1000
+
+    # a pace that stops at each refusal takes ten times as long; the last refused row waits for 0.5 s or more
+    assert seconds[1] < 2.5 * seconds[0] + 2, seconds
 
 
 def test_a_refusal_for_load_costs_no_try(tmp_path: Path) -> None:

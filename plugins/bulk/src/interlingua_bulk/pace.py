@@ -8,6 +8,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from itertools import islice
 from random import random
 from statistics import median
 
@@ -17,6 +18,16 @@ FIRST = 8  # requests under way at the start: services refuse a rise that is too
 SLOW = 2.0  # a median time per output token of so many times the best one means that the service is overloaded
 LEAST_SAMPLES = 16
 MANY = 0.1  # share of a round's requests that the service was too busy for, from which on the limit falls
+LEAST_REFUSED = 3  # fewer refusals say nothing
+_TOLERATED = 0.01  # share of refusals above the usual one that leaves the rate as it is
+_TOLERATED_FIRST = 0.1  # while the number under way doubles
+_LOWER = 0.9  # of the accepted rate, after too many refusals: surely low enough
+_MOST_USUAL = 0.3  # a larger share has a cause
+_CALM = 4  # spans without a change of the rate before it grows
+_SPAN_SENT = 64  # a rate is judged by so many requests
+_PAUSE_S = 0.5  # the first pause of those that double, where the service names none
+_LONGEST_PAUSE_S = 15.0
+_PROBE_S = 1.0  # a request not refused until then is accepted: refusals come at once, answers may take minutes
 _LEASE_WAIT_S = 1.0  # a lease wakes the pace up earlier
 _LONGEST_RESET_S = 120.0  # what a day's limit says is left to its 429
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
@@ -51,6 +62,13 @@ class Bucket:
             self._leased = True
             self.level, self.capacity = 0.0, max(self.rate * seconds * 2, 1.0)
 
+    def set_rate(self, per_second: float, now: float, burst_s: float) -> None:
+        """Change the rate; what was taken or is left stays so, within the new capacity."""
+        self.wait(0, now)
+        self.level = 0.0 if self.rate is None else self.level
+        self.rate, self.capacity, self._at = per_second, max(per_second * burst_s, 1.0), now
+        self.level = min(self.level, self.capacity)
+
     def wanted(self) -> float:
         """Return the amount that still fits."""
         return 0.0 if self.rate is None else max(self.capacity - self.level, 0.0)
@@ -72,33 +90,59 @@ class Bucket:
             self.level -= amount
 
 
-@attrs.define
+@attrs.define(eq=False)
 class Lease:
     """A request that may be sent now.
 
     Attributes:
         tokens: what it was estimated to take of the tokens' rate.
         started: when, in seconds of the pace's clock.
+        refused: the service refused it.
     """
 
     tokens: float
     started: float
+    refused: bool = False
+
+
+@attrs.define
+class _Span:
+    """What became of the requests that were sent at one rate."""
+
+    began: float
+    sent: int = 0
+    refused: int = 0
+
+
+@attrs.frozen
+class _Signal:
+    """Too many refusals in a span: the limit on the rate then, the rate itself, and the share that was refused."""
+
+    limit: float | None
+    rate: float
+    share: float
 
 
 class Pace:
     """Decides when the next request to one model is sent. For one event loop.
 
-    The limit on requests under way starts small, doubles with each round of answers until something says stop, then
-    grows by one a round. A refusal for too many requests, or many for lack of capacity, take it to 0.7. Answers that
-    are slow beside the quickest leave it unchanged, unless more of them arrive; those that are slow beside the usual
-    ones take it to 0.9. While a service asks to wait, nothing is sent; then one request goes first, and the others
-    follow its answer.
+    Two limits hold. The number of requests under way starts small and doubles with each round of answers, until answers
+    get slow. The rate is free until the service refuses too many; then it is the rate at which the service accepted
+    requests, which grows slowly, and faster while nothing is refused. Refusals that do not become fewer at a lower rate
+    have nothing to do with it: their share is the usual one, and only a larger share lowers the rate.
+
+    A single refusal makes only its own row wait. When nearly all requests are refused nothing is sent until the service
+    takes requests again; one request tries first.
+
+    Answers that are slow beside the quickest leave the number under way unchanged, unless more of them arrive; those
+    that are slow beside the usual ones take it to 0.9, and many for lack of capacity to 0.7.
 
     Args:
         ceiling: most requests under way.
         requests_per_minute: None for no limit but the service's own.
         tokens_per_minute: input and output together; no limit if missing.
         clock: seconds, monotonic.
+        random: from 0 to 1, to spread load.
     """
 
     def __init__(
@@ -108,20 +152,19 @@ class Pace:
         requests_per_minute: float | None = None,
         tokens_per_minute: float | None = None,
         clock: Callable[[], float] = time.monotonic,
+        random: Callable[[], float] = random,
     ) -> None:
         self.ceiling = ceiling
         self.limit = float(min(FIRST, ceiling))
         self.in_flight = 0
         self.refusals = 0
         self._clock = clock
+        self._random = random
         now = clock()
         self.requests = Bucket(requests_per_minute, now)
         self.tokens = Bucket(tokens_per_minute, now, burst_s=5.0)
         self._growing = True  # until the first sign of load
-        self._closed_until = 0.0
-        self._probing = False
         self._decreased_at = -1.0
-        self._strikes = 0  # refusals without a wait of the service's own, one after the other
         self._overloads = 0  # in this round
         self._round: list[float] = []
         self._round_began = now
@@ -129,9 +172,28 @@ class Pace:
         self._best: float | None = None  # seconds per output token: the least, and the average of late
         self._usual: float | None = None
         self._grown_rate = 0.0  # answers a second when the limit grew last
+
+        self._accepted = Bucket(None, now)  # the rate that the service accepts, once it has refused too many
+        self._usual_share = 0.0  # of the requests, refused at any rate
+        self._span = _Span(now)
+        self._signal: _Signal | None = None
+        self._calm = 0  # spans since the last signal
+        self._seeking = True  # the rate doubles until the first refusals at it
+        self._newest: deque[Lease] = deque(maxlen=1024)
+        self._taken = 0  # requests that were sent and not refused
+        self._opened = (now, 0)  # when the service began to accept requests, and `_taken` then
+        self._closed_until = 0.0
+        self._closings = 0  # one after the other, nothing accepted between
+        self._probing = False  # the next request is the probe
+        self._probe: Lease | None = None
         self._waiters: deque[tuple[float, asyncio.Future[Lease]]] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self._names: tuple[tuple[str, str, str], ...] | None = None
+
+    @property
+    def rate(self) -> float | None:
+        """The requests a second that the service accepts; None until it has refused too many."""
+        return self._accepted.rate
 
     async def acquire(self, tokens: float = 0.0) -> Lease:
         """Wait until a request may be sent.
@@ -162,34 +224,35 @@ class Pace:
         now = self._clock()
         if tokens is not None:
             self.tokens.take(tokens - lease.tokens)
-        self._strikes = 0
-        self._probing = False
+        if lease is self._probe:
+            self._open(self._clock())
         self._round.append((now - lease.started) / max(output_tokens or 1, 1))
         if len(self._round) >= max(int(self.limit), LEAST_SAMPLES):
             self._end_round(now)
         self._end()
 
-    def refuse(self, lease: Lease, wait_s: float | None) -> float:
-        """Record a refusal for too many requests or tokens, and return the seconds until the next request.
+    def refuse(self, lease: Lease, wait_s: float | None, tries: int = 1) -> float:
+        """Record a refusal for too many requests or tokens, and return the seconds until this one may be sent again.
 
         Args:
             lease: of the request that was refused.
             wait_s: what the service asked for; None where it said nothing.
+            tries: how often this request was refused so far.
         """
         now = self._clock()
         self.refusals += 1
-        first = lease.started > self._decreased_at  # of those that were under way together
-        if first:
-            self._decrease(0.7, now)
-            self._strikes += 1
-        if not wait_s:
-            wait_s = min(0.5 * 2.0 ** min(self._strikes - 1, 7), 60.0)
-        until = now + wait_s * (1 + 0.1 * random())  # noqa: S311  spreads load, keeps no secret
-        if first or until > self._closed_until:
-            self._closed_until = max(self._closed_until, until)
-        self._probing = True
+        self._taken -= 1
+        lease.refused = True
+        if lease.started >= self._span.began:
+            self._span.refused += 1
+        if lease is self._probe or self._all_refused(lease):
+            self._close(lease, now, wait_s)
+        else:
+            self._judge_rate(now)
+        if wait_s is None:
+            wait_s = min(_PAUSE_S * 2.0 ** (tries - 1), _LONGEST_PAUSE_S)
         self._end()
-        return max(self._closed_until - now, 0.0)
+        return max(self._closed_until - now, self._spread(wait_s))
 
     def overload(self, lease: Lease) -> None:
         """Record that the service was overloaded; a single such answer among many does not change the limit."""
@@ -201,7 +264,8 @@ class Pace:
 
     def fail(self, lease: Lease) -> None:
         """Record a request that ended in any other way."""
-        self._probing = False
+        if lease is self._probe:
+            self._open(self._clock())
         self._end()
 
     def close_for(self, seconds: float) -> None:
@@ -227,21 +291,34 @@ class Pace:
                 if seconds is not None and 0 < seconds <= _LONGEST_RESET_S:
                     self.close_for(seconds)
 
-    # -- inside -------------------------------------------------------------------------------------------------
+    # -- when the next request may go ---------------------------------------------------------------------------
 
     def _wait(self, tokens: float) -> float:
         """Return the seconds until a request may be sent; infinity if another request must end first."""
         now = self._clock()
-        if self.in_flight >= (1 if self._probing else max(int(self.limit), 1)):
+        if self._probe is not None:  # refusals come at once, answers may take minutes
+            if now < self._probe.started + _PROBE_S:
+                return self._probe.started + _PROBE_S - now
+            self._open(now)
+        if self.in_flight >= max(int(self.limit), 1):
             return float("inf")
-        return max(self._closed_until - now, self.requests.wait(1, now), self.tokens.wait(tokens, now), 0.0)
+        buckets = self.requests.wait(1, now), self.tokens.wait(tokens, now), self._accepted.wait(1, now)
+        return max(self._closed_until - now, *buckets, 0.0)
 
     def _grant(self, tokens: float) -> Lease:
+        lease = Lease(tokens, self._clock())
         self.in_flight += 1
         self._peak = max(self._peak, self.in_flight)
-        self.requests.take(1)
-        self.tokens.take(tokens)
-        return Lease(tokens, self._clock())
+        for bucket, amount in ((self.requests, 1), (self.tokens, tokens), (self._accepted, 1)):
+            bucket.take(amount)
+        self._newest.append(lease)
+        self._taken += 1
+        self._span.sent += 1
+        if self._probing:
+            self._probe, self._probing = lease, False
+        else:
+            self._judge_rate(lease.started)
+        return lease
 
     def _end(self) -> None:
         self.in_flight -= 1
@@ -265,6 +342,80 @@ class Pace:
                 return
             self._waiters.popleft()
             waiter.set_result(self._grant(tokens))
+
+    # -- the rate, by refusals ----------------------------------------------------------------------------------
+
+    def _close(self, lease: Lease, now: float, wait_s: float | None) -> None:
+        """Send nothing for a time, since nothing is accepted, and then one request first."""
+        closed = self._probing or self._probe is not None
+        if not closed or lease is self._probe:
+            self._closings += 1
+            self._probing, self._probe = True, None
+            if wait_s is None:
+                wait_s = min(_PAUSE_S * 2.0 ** (self._closings - 1), _LONGEST_PAUSE_S)
+        self._closed_until = max(self._closed_until, now + self._spread(wait_s or 0.0))
+
+    def _all_refused(self, lease: Lease) -> bool:
+        """Return True if nearly all of the requests that were sent just before this one were refused, too."""
+        before = (each.refused for each in reversed(self._newest) if each.started <= lease.started)
+        newest = list(islice(before, LEAST_SAMPLES))
+        return sum(newest) >= max(LEAST_REFUSED, 0.9 * len(newest))
+
+    def _open(self, now: float) -> None:
+        """Go on at the rate at which the service accepted requests, the pause included."""
+        began, before = self._opened
+        self._probe, self._closings = None, 0
+        self._opened = (now, self._taken)
+        self._newest.clear()
+        self._calm, self._signal, self._seeking = 0, None, self._seeking and self.rate is None
+        self._set_rate(max(self._taken - before, 1) / max(now - began, 0.1), now)
+
+    def _judge_rate(self, now: float) -> None:
+        """Change the rate by the share of requests that was refused at it."""
+        span, usual = self._span, self._usual_share
+        seconds = now - span.began
+        if seconds < 1 or span.sent < (1 if self._seeking else LEAST_SAMPLES):
+            return
+        share, rate = span.refused / span.sent, span.sent / seconds
+        likely = usual + 2 * (usual / span.sent) ** 0.5 + (_TOLERATED if self.rate else _TOLERATED_FIRST)
+        if span.sent < _SPAN_SENT and span.refused >= LEAST_REFUSED and share < likely + 0.1:
+            return
+        self._span = _Span(now)
+        signal, self._signal = self._signal, None
+        if signal is not None and share < _MOST_USUAL:
+            self._learn_usual_share(signal, share, now)
+            return
+        if span.refused >= LEAST_REFUSED and share > likely:
+            self._signal = _Signal(self.rate, rate, share)
+            self._set_rate(_LOWER * rate * (1 - share), now)
+            return
+        self._calm += 1
+        if self.rate is not None and rate > 0.9 * self.rate:
+            if self._seeking:
+                self._set_rate(2 * self.rate, now)
+            elif self._calm > _CALM:
+                self._set_rate(self.rate * (1 + min(0.01 * 1.5 ** (self._calm - _CALM), 1.0)), now)
+
+    def _learn_usual_share(self, signal: _Signal, share: float, now: float) -> None:
+        """Set the rate after too many refusals, by the share that was refused at a rate that is surely low enough."""
+        self._usual_share = share
+        if signal.share - share <= 0.5 * share:  # the lower rate did not help
+            self._accepted.rate = None
+            if signal.limit is not None:
+                self._set_rate(signal.limit, now)
+            return
+        self._seeking = self._seeking and signal.limit is None
+        self._calm = 0
+        self._set_rate(0.98 * signal.rate * (1 - signal.share) / (1 - share), now)
+
+    def _set_rate(self, per_second: float, now: float) -> None:
+        self._accepted.set_rate(per_second, now, burst_s=0.1)
+        self._span = _Span(now)
+
+    def _spread(self, seconds: float) -> float:
+        return seconds * (1 + 0.1 * self._random())
+
+    # -- the number under way, by the time that answers take ----------------------------------------------------
 
     def _decrease(self, factor: float, now: float) -> None:
         self.limit = max(self.limit * factor, 1.0)

@@ -182,7 +182,7 @@ class Sender:
     async def _exchange(
         self, row: BulkRow, key: str | None, pace: Pace, exchange: Exchange, model: str | None
     ) -> RowAnswer:
-        attempts = failures = overloads = 0
+        attempts = failures = overloads = refusals = 0
         waited = 0.0  # for capacity: that costs no try either
         wire = exchange.request.wire
         tokens = 0.0
@@ -200,7 +200,10 @@ class Sender:
             except InterlinguaError as error:
                 pace.note_headers(exchange.headers)
                 if isinstance(error, RateLimitError) and error.retryable:
-                    self._check_wait(pace.refuse(lease, error.retry_after), error)
+                    refusals += 1
+                    wait_s = pace.refuse(lease, error.retry_after, refusals)
+                    self._check_wait(wait_s, error)
+                    await self._turn(asyncio.sleep(wait_s))
                     continue
                 if isinstance(error, OverloadedError) and error.retryable and waited < self.limits.patience_s:
                     pace.overload(lease)

@@ -1,0 +1,69 @@
+"""The pace against simulated services: the rate it keeps, what is refused, and how soon it recovers."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from interlingua_bulk.pace import Pace
+from tests.bulk.services import Admit, bucket, chance, run, seats, slow_start, window
+
+ENOUGH = 0.9  # of the best constant rate, once the start is over
+
+
+def _constant(rate: float) -> Admit:
+    return bucket(lambda _: rate, 0.1)
+
+
+@pytest.mark.parametrize(
+    ("service", "seconds", "begin", "best", "refused"),
+    [
+        (_constant(50), 60, 15, 50, 0.03),
+        (bucket(lambda _: 50.0, 0.1, told=True), 60, 15, 50, 0.03),
+        (bucket(lambda _: 20.0, 60), 120, 70, 20, 0.15),
+        (window(1200, 60, told=False), 185, 60, 20, 0.04),
+        (window(1200, 60, told=True), 185, 60, 20, 0.04),
+        (slow_start(100, 1.5), 90, 40, 65, 0.03),  # it begins anew wherever fewer requests come
+        (chance(0.04, Random(1), None, _constant(50)), 90, 20, 50, 0.09),
+    ],
+    ids=["a rate", "a rate, told", "a minute kept", "windows", "windows, told", "slow start", "chance and a rate"],
+)
+def test_the_rate_is_near_the_best_and_little_is_refused(
+    service: Admit, seconds: float, begin: float, best: float, refused: float
+) -> None:
+    ran = run(service, seconds)
+
+    assert ran.rate(begin, seconds - 5) > ENOUGH * best
+    assert ran.refused_share < refused
+
+
+@pytest.mark.parametrize(("share", "wait_s"), [(0.04, None), (0.04, 0.0), (0.04, 20.0), (0.15, None)])
+def test_refusals_by_chance_do_not_lower_the_rate(share: float, wait_s: float | None) -> None:
+    free = run(lambda _now, _under_way: None, 40, ceiling=64)
+    ran = run(chance(share, Random(1), wait_s), 40, ceiling=64)
+
+    assert ran.rate(10, 35) > ENOUGH * free.rate(10, 35)
+
+
+def test_the_rate_follows_a_capacity_that_changes() -> None:
+    ran = run(bucket(lambda now: 50.0 if now < 40 else 20.0 if now < 80 else 80.0, 0.1), 130)
+
+    assert ran.rate(20, 40) > ENOUGH * 50
+    assert ran.rate(45, 80) > ENOUGH * 20
+    assert ran.rate(105, 125) > ENOUGH * 80
+    assert ran.refused_share < 0.04
+
+
+def test_a_service_with_so_many_seats_is_kept_busy() -> None:
+    ran = run(seats(50), 60)
+
+    assert ran.rate(15, 55) > 0.85 * 50 / 1.046  # answers take 1.046 s on average; some seats stay free by chance
+    assert ran.refused_share < 0.07
+
+
+def test_the_simulation_notices_a_pace_that_stops_at_each_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Pace, "_all_refused", lambda _self, _lease: True)
+    ran = run(chance(0.04, Random(1), None), 40, ceiling=64)
+
+    assert ran.rate(10, 35) < 30
