@@ -226,7 +226,8 @@ class _Request:
     ) -> None:
         """Ask the models of the route in order, until one has started to answer."""
         choice, health = self._choice, self._services.health
-        models = health.ordered(choice.models, choice.route.balance, self._identity())
+        balance = choice.route.balance
+        models = health.ordered(choice.models, balance, "" if balance == "order" else self._identity())
         for model in models:
             last = model is models[-1]
             if not last and health.rests(model):  # since they were ordered
@@ -442,7 +443,8 @@ class _Request:
             message = None
         if message is not None and self._asked is not None and _needs_estimate(message):
             message = await self._work(self._asked.with_estimate, message, self._services)
-        if message is not None and (usage := message.metadata.usage) is not None:
+        limited = message is not None and self._model.deployment is not None
+        if message is not None and limited and (usage := message.metadata.usage) is not None:
             tokens = (usage.input_tokens or 0) + (usage.output_tokens or 0)
             self._services.health.count_tokens(self._model, tokens)
         unknown = unknown or (error is not None and _may_be_paid(error))

@@ -41,6 +41,7 @@ class _State:
     """The state of one deployment.
 
     Attributes:
+        metric: its label in metrics.
         open: requests in progress.
         failures: failures since the last answer.
         rests_until: by `time.monotonic`; 0 if it does not rest.
@@ -50,6 +51,7 @@ class _State:
         tokens: tokens in that minute.
     """
 
+    metric: str = ""
     open: int = 0
     failures: int = 0
     rests_until: float = 0.0
@@ -86,17 +88,19 @@ class Health:
         Raises:
             RateLimitError: all are at their limits.
         """
+        if len(models) == 1 and models[0].deployment is None:
+            return list(models)
         found = list(models)
         if balance != "order":
             found.sort(key=lambda model: -_score(model, identity))
         if balance == "least-busy":
-            found.sort(key=lambda model: self._state(model.label).open / _limits(model).weight)
+            found.sort(key=lambda model: self._state(model).open / _limits(model).weight)
         waits = {model.label: self._limited_for(model) for model in found}
         free = [model for model in found if not waits[model.label]]
         if not free:
             raise RateLimitError("every deployment of this model is at its limit", retry_after=min(waits.values()))
         awake = [model for model in free if not self.rests(model)]
-        return awake or sorted(free, key=lambda model: self._state(model.label).rests_until)
+        return awake or sorted(free, key=lambda model: self._state(model).rests_until)
 
     def rests(self, model: RoutedModel) -> bool:
         """Return True if a model is not asked now: it has failed, or one request is trying it again."""
@@ -105,12 +109,12 @@ class Health:
 
     def is_resting(self, model: RoutedModel) -> bool:
         """Return True if a model rests after failures."""
-        return self._state(model.label).rests_until > time.monotonic()
+        return self._state(model).rests_until > time.monotonic()
 
     @contextmanager
     def asking(self, model: RoutedModel) -> Iterator[None]:
         """Count a request to a model as in progress."""
-        state = self._state(model.label)
+        state = self._state(model)
         tries = bool(state.rests_until) and not state.is_tried
         now = int(time.time() // 60)
         if state.minute != now:
@@ -118,7 +122,7 @@ class Health:
         state.requests += 1
         state.open += 1
         state.is_tried = state.is_tried or tries
-        gauge = self._open.labels(self._label(model))
+        gauge = self._open.labels(state.metric)
         gauge.inc()
         try:
             yield
@@ -130,23 +134,23 @@ class Health:
 
     def note(self, model: RoutedModel, error: BaseException | None) -> None:
         """Note the outcome of an attempt: a model rests after some failures, or for as long as its service asks."""
-        config, state, label = self._config(), self._state(model.label), self._label(model)
+        state = self._state(model)
         if not isinstance(error, _OUTAGES):
-            state.failures, state.rests_until = 0, 0.0
-            if label != _OTHER:
-                self._healthy.labels(label).set(1)
+            if state.failures:
+                state.failures, state.rests_until = 0, 0.0
+                self._set_healthy(state)
             return
-        self._failures.labels(label, type(error).__name__).inc()
+        config = self._config()
+        self._failures.labels(state.metric, type(error).__name__).inc()
         state.failures += 1
         asked = min(error.retry_after or 0.0, _LONGEST_REST)
         if asked or state.failures >= config.rest_after:
             state.rests_until = time.monotonic() + max(asked, config.rest if state.failures >= config.rest_after else 0)
-            if label != _OTHER:
-                self._healthy.labels(label).set(0)
+            self._set_healthy(state)
 
     def count_tokens(self, model: RoutedModel, tokens: int) -> None:
         """Count the tokens of an answer against the limit of a deployment."""
-        self._state(model.label).tokens += tokens
+        self._state(model).tokens += tokens
 
     def report(self, models: Sequence[RoutedModel]) -> dict[str, dict[str, Any]]:
         """Return the state of models by name, for people."""
@@ -159,7 +163,7 @@ class Health:
 
     def _limited_for(self, model: RoutedModel) -> float:
         """Return the seconds until a deployment takes another request; 0 if it does now."""
-        limits, state = _limits(model), self._state(model.label)
+        limits, state = _limits(model), self._state(model)
         if limits.parallel is not None and state.open >= limits.parallel:
             return 1.0
         minute, second = divmod(time.time(), 60)
@@ -169,17 +173,26 @@ class Health:
         too_much = limits.tokens_per_minute is not None and state.tokens >= limits.tokens_per_minute
         return 60 - second if too_many or too_much else 0.0
 
-    def _label(self, model: RoutedModel) -> str:
-        """Return the label of a model in metrics; `other` for one that no route lists."""
-        return model.label if any(model.label in route.to for route in self._config().routes) else _OTHER
+    def follow_config(self) -> None:
+        """Label the models in metrics by the settings now in use: those that no route lists are `other`."""
+        listed = {name for route in self._config().routes for name in route.to}
+        for name, state in self._states.items():
+            state.metric = name if name in listed else _OTHER
 
-    def _state(self, label: str) -> _State:
+    def _set_healthy(self, state: _State) -> None:
+        if state.metric != _OTHER:
+            self._healthy.labels(state.metric).set(not state.rests_until)
+
+    def _state(self, model: RoutedModel) -> _State:
+        label = model.label
         if label not in self._states:
             if len(self._states) >= _KEPT:
                 idle = [name for name, state in self._states.items() if not (state.open or state.failures)]
                 for name in idle or list(self._states)[:1]:
                     del self._states[name]
             self._states[label] = _State()
+            self.follow_config()
+            self._set_healthy(self._states[label])
         return self._states[label]
 
 

@@ -28,18 +28,15 @@ class RoutedModel:
         info: the catalogue's entry; None if no catalogue lists it.
         listed: True if its provider has a catalogue.
         deployment: the place where it answers; None for its provider's own.
+        label: its name for operators: that of its deployment, or `provider:name`.
     """
 
     provider: str
     name: str
     info: ModelInfo | None
     listed: bool
-    deployment: Deployment | None = None
-
-    @property
-    def label(self) -> str:
-        """Its name for operators: that of its deployment, or `provider:name`."""
-        return str(self) if self.deployment is None else self.deployment.name
+    deployment: Deployment | None
+    label: str
 
     def __str__(self) -> str:
         """Return `provider:name`."""
@@ -127,11 +124,13 @@ def check_name(name: str) -> None:
 
 
 def _find(config: GatewayConfig, registry: Registry, name: str) -> RoutedModel | None:
-    deployment = config.find_deployment(name)
+    deployment = config.find_deployment(name) if config.deployments else None
     try:
         model = registry.resolve(name if deployment is None else deployment.model)
         provider = registry.provider(model.provider)
     except (CallerError, PluginError) as error:  # its message lists the installed providers: not for callers
         _log.warning("no model %r: %s", name, error)
         return None
-    return RoutedModel(model.provider, model.name, provider.model(model.name), bool(provider.models()), deployment)
+    info, listed = provider.model(model.name), bool(provider.models())
+    label = f"{model.provider}:{model.name}" if deployment is None else deployment.name
+    return RoutedModel(model.provider, model.name, info, listed, deployment, label)

@@ -102,6 +102,7 @@ class Services:
         if changed:
             raise CallerError(f"{', '.join(changed)} can change only with a restart")
         self.config = config
+        self.health.follow_config()
 
     def _check_deployments(self, config: GatewayConfig) -> None:
         """Refuse a deployment without its key, which would get the key for the provider's own service instead."""
