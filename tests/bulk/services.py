@@ -117,7 +117,7 @@ def chance(share: float, random: Random, wait_s: float | None, then: Admit | Non
 
 @attrs.frozen
 class Ran:
-    """What became of a run."""
+    """The answers and refusals of a run."""
 
     answered: int
     refused: int
@@ -161,20 +161,20 @@ def run(admit: Admit, seconds: float, *, latency: float = 1.0, ceiling: int = 51
             return
 
     async def feed() -> None:
-        room, tasks = asyncio.Event(), set[asyncio.Task[None]]()
+        free, tasks = asyncio.Event(), set[asyncio.Task[None]]()
 
         def forget(task: asyncio.Task[None]) -> None:
             tasks.discard(task)
-            room.set()
+            free.set()
 
         while loop.time() < seconds:
             while len(tasks) < 2 * max(int(pace.limit), 1):
                 task = loop.create_task(row())
                 tasks.add(task)
                 task.add_done_callback(forget)
-            room.clear()
+            free.clear()
             with suppress(TimeoutError):
-                await asyncio.wait_for(room.wait(), 1.0)
+                await asyncio.wait_for(free.wait(), 1.0)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

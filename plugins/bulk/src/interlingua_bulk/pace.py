@@ -19,7 +19,7 @@ SLOW = 2.0  # a median time per output token of so many times the best one means
 LEAST_SAMPLES = 16
 MANY = 0.1  # share of a round's requests that the service was too busy for, from which on the limit falls
 LEAST_REFUSED = 3  # fewer refusals say nothing
-_TOLERATED = 0.01  # share of refusals above the usual one that leaves the rate as it is
+_TOLERATED = 0.01  # share of refusals above the usual one that does not lower the rate
 _TOLERATED_FIRST = 0.1  # while the number under way doubles
 _LOWER = 0.9  # of the accepted rate, after too many refusals: surely low enough
 _MOST_USUAL = 0.3  # a larger share has a cause
@@ -107,7 +107,7 @@ class Lease:
 
 @attrs.define
 class _Span:
-    """What became of the requests that were sent at one rate."""
+    """Count of the requests that were sent at one rate, and of those refused."""
 
     began: float
     sent: int = 0
