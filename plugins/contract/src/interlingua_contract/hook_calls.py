@@ -124,7 +124,7 @@ def hook_calls(
         *_connections(subject),
         *(one for aim in aims for one in _writings(subject, aim)),
         *(one for exchange in exchanges for one in _readings(subject, exchange)),
-        *(one for exchange in _longest(subject, exchanges) for one in _incomplete(subject, exchange)),
+        *(one for exchange in _longest(subject, exchanges) for one in incomplete_answers(subject, exchange)),
         *_failures(subject, exchanges),
         *(one for aim in aims for one in _asides(subject, aim)),
         *_servings(subject, aims),
@@ -282,7 +282,7 @@ def _longest(subject: Subject, exchanges: Sequence[RecordedExchange]) -> list[Re
     return list(found.values())
 
 
-def _incomplete(subject: Subject, exchange: RecordedExchange) -> Iterator[HookCall]:
+def incomplete_answers(subject: Subject, exchange: RecordedExchange) -> Iterator[HookCall]:
     """One answer without one of its members: what is missing must not come from another answer."""
     frames = Frames(subject, exchange) if exchange.streamed else None
     for name in _member_names(json_payloads(subject, exchange))[:_MEMBERS]:

@@ -13,6 +13,9 @@ from typing import Any
 Path = tuple[str | int, ...]
 Shape = tuple[str, ...]
 
+_SHORTEST = 2
+"""Letters of a string that other strings may contain by accident."""
+
 MARK = re.compile(r"mk[a-z]\d+q")
 """A mark that appears nowhere else in a generated conversation."""
 
@@ -36,6 +39,17 @@ def texts(value: Any) -> list[str]:
             with suppress(ValueError):
                 found += texts(json.loads(leaf))
     return found
+
+
+_NAMES = ("type", "id", "role", "object", "event", "name", "kind", "status", "model")
+
+
+def append_to_texts(value: Any, words: str, within: str) -> Any:
+    """Return JSON with words appended to each string that `within` contains; names and types stay."""
+    for path, leaf in list(strings(value)):
+        if len(leaf.strip()) > _SHORTEST and leaf in within and not (path and path[-1] in _NAMES):
+            value = with_value(value, path, leaf + words)
+    return value
 
 
 def strings(value: Any) -> Iterator[tuple[Path, str]]:

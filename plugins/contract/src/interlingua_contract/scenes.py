@@ -6,6 +6,7 @@ import base64
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, lru_cache
 from typing import Any
 
 import attrs
@@ -42,7 +43,7 @@ from interlingua.types import (
     user,
 )
 from interlingua_contract.rule import RuleFinding, around_difference
-from interlingua_contract.strategies import conversations
+from interlingua_contract.strategies import conversations, tools
 from interlingua_contract.subject import Aim, Subject
 
 FOREIGN = Origin("elsewhere", "chat", "m-1")
@@ -293,11 +294,19 @@ def check_law(
 def _first_failure(
     subject: Subject, law: Law, aim: Aim, strategy: st.SearchStrategy[Any], share: int
 ) -> tuple[Any, Exception] | None:
-    failed: list[tuple[Any, Exception]] = []
+    for value in _draw(strategy, share, subject.seed):
+        if (error := _run_law(law, aim, _copy_lists(value))) is not None:
+            return value, error
+    return None
 
-    def once(value: Any) -> None:
-        if not failed and (error := _run_law(law, aim, value)) is not None:
-            failed.append((value, error))
+
+@lru_cache(maxsize=256)
+def _draw(strategy: st.SearchStrategy[Any], share: int, number: int) -> tuple[Any, ...]:
+    """Return what a strategy draws with a seed; laws share it, because drawing takes longer than most of them."""
+    drawn: list[Any] = []
+
+    def keep(value: Any) -> None:
+        drawn.append(value)
 
     relaxed = settings(
         max_examples=share,
@@ -307,8 +316,15 @@ def _first_failure(
         verbosity=Verbosity.quiet,
         suppress_health_check=list(HealthCheck),
     )
-    seed(subject.seed)(relaxed(given(strategy)(once)))()
-    return failed[0] if failed else None
+    seed(number)(relaxed(given(strategy)(keep)))()
+    return tuple(drawn)
+
+
+def _copy_lists(value: Any) -> Any:
+    """Return a value with copies of its lists: a broken plugin may change those that it receives."""
+    if isinstance(value, tuple):
+        return tuple(map(_copy_lists, value))
+    return list(value) if isinstance(value, list) else value
 
 
 def own_origin(subject: Subject, aim: Aim) -> Origin:
@@ -318,9 +334,24 @@ def own_origin(subject: Subject, aim: Aim) -> Origin:
 
 def mixed_histories(subject: Subject, **wanted: Any) -> Callable[[Aim], st.SearchStrategy[list[Message]]]:
     """Return the strategy of conversations whose answers are an aim's own or foreign; options as `conversations`."""
-    return lambda aim: conversations(
-        (own_origin(subject, aim), FOREIGN), linked=aim.capabilities.supports_image_urls, **wanted
+    options = tuple(wanted.items())
+    return lambda aim: histories_of(
+        (own_origin(subject, aim), FOREIGN), linked=aim.capabilities.supports_image_urls, options=options
     )
+
+
+@cache
+def histories_of(
+    origins: tuple[Origin, ...], *, linked: bool, options: tuple[tuple[str, Any], ...] = ()
+) -> st.SearchStrategy[list[Message]]:
+    """Return `conversations` of these origins, the same object each time."""
+    return conversations(origins, linked=linked, **dict(options))
+
+
+@cache
+def with_tools(histories: st.SearchStrategy[list[Message]]) -> st.SearchStrategy[Any]:
+    """Return the strategy of conversations, each with tools; the same object each time."""
+    return st.tuples(histories, tools())
 
 
 def offered_tools(aim: Aim) -> list[ToolDefinition]:

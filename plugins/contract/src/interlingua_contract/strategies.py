@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
+from functools import cache
 from itertools import count
 from typing import Any
 
@@ -49,12 +50,14 @@ PIXEL = base64.b64encode(b"\x89PNG\r\n\x1a\n").decode()
 PLAIN = base64.b64encode(b"plain").decode()
 
 
+@cache
 def texts(*, huge: bool = False) -> st.SearchStrategy[str]:
     """Texts: short ones, control characters, half surrogates, what looks like a wire's own marks; and huge ones."""
     usual = st.one_of(st.sampled_from(EXTREMES), st.text(max_size=12))
     return st.one_of(*[usual] * 12, st.just(HUGE)) if huge else usual
 
 
+@cache
 def json_objects() -> st.SearchStrategy[dict[str, Any]]:
     """Small JSON objects, as tools take them."""
     leaves = st.one_of(st.none(), st.booleans(), st.integers(-(2**53), 2**53), st.text(max_size=5), st.just(0))
@@ -62,11 +65,13 @@ def json_objects() -> st.SearchStrategy[dict[str, Any]]:
     return st.dictionaries(st.sampled_from(["path", "q", "n", "z", "a"]), values, max_size=3)
 
 
+@cache
 def hints() -> st.SearchStrategy[CacheHint | None]:
     """Cache hints, mostly none."""
     return st.one_of(st.none(), st.none(), st.none(), st.builds(CacheHint, ttl=st.sampled_from([None, "5m", "1h"])))
 
 
+@cache
 def media(*, linked: bool = True) -> st.SearchStrategy[ContentBlock]:
     """Images, audio, video and documents; with `linked`, images by URL too, which a client may fetch before sending."""
     inline = st.just(MediaSource(kind="base64", data=PIXEL))
@@ -102,6 +107,7 @@ def blocks() -> st.SearchStrategy[ContentBlock]:
 NAMES = ("read_file", "search", "run_2")
 
 
+@cache
 def schemas() -> st.SearchStrategy[dict[str, Any]]:
     """Object schemas with a few properties."""
     described = st.fixed_dictionaries({"type": st.sampled_from(["string", "integer", "boolean"])})
@@ -119,6 +125,7 @@ def schemas() -> st.SearchStrategy[dict[str, Any]]:
     )
 
 
+@cache
 def tools(*, most: int = 3) -> st.SearchStrategy[list[ToolDefinition]]:
     """Lists of tools with different names."""
     one = st.builds(
@@ -136,6 +143,16 @@ _STATUSES = (*[MessageStatus.COMPLETE] * 5, MessageStatus.PARTIAL, MessageStatus
 _STOPS = {MessageStatus.PARTIAL: None, MessageStatus.CANCELLED: None, MessageStatus.ERROR: StopReason.ERROR}
 
 
+@cache
+def _up_to(most: int) -> st.SearchStrategy[int]:
+    return st.integers(0, most)
+
+
+@cache
+def _one_of(*values: Any) -> st.SearchStrategy[Any]:
+    return st.sampled_from(values)
+
+
 class _HistoryMaker:
     """Draws the parts of one history."""
 
@@ -148,7 +165,7 @@ class _HistoryMaker:
         self._numbers = count(1)
 
     def seldom(self, one_in: int) -> bool:
-        return bool(self.draw(st.integers(0, one_in - 1)) == one_in - 1)
+        return bool(self.draw(_up_to(one_in - 1)) == one_in - 1)
 
     def text(self, letter: str) -> str:
         drawn = self.draw(texts(huge=letter == "t"))
@@ -177,13 +194,13 @@ class _HistoryMaker:
         return Message(role=Role.USER, content=tuple(self.draw(st.permutations(content))))
 
     def assistant(self) -> Message:
-        origin = self.draw(st.sampled_from(list(self.origins)))
+        origin = self.draw(_one_of(*self.origins))
         content = self._thought()
-        content.extend(self._said() for _ in range(self.draw(st.sampled_from([1, 1, 1, 2]))))
+        content.extend(self._said() for _ in range(self.draw(_one_of(1, 1, 1, 2))))
         if self.seldom(8):
             data = {"type": "brand_new", "payload": self.mark("o")}
             content.append(OpaqueBlock(provider=origin.provider, kind="brand_new", data=data))
-        content.extend(self._call() for _ in range(self.draw(st.sampled_from([0, 0, 1, 1, 2, 3]))))
+        content.extend(self._call() for _ in range(self.draw(_one_of(0, 0, 1, 1, 2, 3))))
         if self.seldom(8):  # written by hand
             kept = [block for block in content if isinstance(block, (TextBlock, ToolUseBlock))]
             return Message(role=Role.ASSISTANT, content=tuple(kept))
@@ -212,7 +229,7 @@ class _HistoryMaker:
             value = {**value, "mark": self.mark("a")}
         return ToolUseBlock(
             id=f"tu_01KAKDPZ000000000000{number:06d}",
-            name=self.draw(st.sampled_from(NAMES)),
+            name=self.draw(_one_of(*NAMES)),
             input=value,
             provider_id=self.draw(st.sampled_from(issued)),
             raw_input=f'{{"cut": "{self.mark("a")}' if broken else None,
@@ -221,7 +238,7 @@ class _HistoryMaker:
         )
 
     def _generated(self, origin: Origin, content: list[ContentBlock]) -> Message:
-        status = self.draw(st.sampled_from(_STATUSES))
+        status = self.draw(_one_of(*_STATUSES))
         calls = any(isinstance(block, ToolUseBlock) for block in content)
         stop = _STOPS.get(status, StopReason.TOOL_USE if calls else StopReason.END_TURN)
         raw = {"origin": list(origin), "replay": {"note": self.mark("r")}, "trace": {"id": self.mark("r")}}
@@ -289,9 +306,9 @@ def conversations(
         linked: with images by URL.
     """
     make = _HistoryMaker(draw, origins, marked=marked, cached=cached, linked=linked)
-    made = [make.system() for _ in range(draw(st.integers(0, 2)))]
+    made = [make.system() for _ in range(draw(_up_to(2)))]
     for turn in range(draw(st.integers(1, turns))):
-        made.extend(make.user() for _ in range(draw(st.sampled_from([1, 1, 1, 2] if turn == 0 else [1, 1, 2, 0]))))
+        made.extend(make.user() for _ in range(draw(_one_of(1, 1, 1, 2) if turn == 0 else _one_of(1, 1, 2, 0))))
         if make.seldom(6):
             made.append(make.system())
         answer = make.assistant()

@@ -29,6 +29,7 @@ from interlingua_contract.approved.shown import (
     write,
 )
 from interlingua_contract.approved.values import digest, plain
+from interlingua_contract.hook_calls import incomplete_answers
 from interlingua_contract.recordings import Frames, aim_for, read_answer, read_stream, read_whole, replay_history
 from interlingua_contract.scenes import own_origin
 from interlingua_contract.subject import Aim, Subject
@@ -71,6 +72,8 @@ def observe_answers(subject: Subject) -> Iterator[Shown]:
             yield show(f"{name_of(exchange)}, more", "", _extended, subject, exchange, model=model, depth=2)
         if exchange.good and exchange.streamed:
             yield show(f"{name_of(exchange)}, broken", "", _broken, subject, exchange, model=model, depth=2)
+        if exchange.good:
+            yield show(f"{name_of(exchange)}, less", "", _reduced, subject, exchange, model=model)
 
 
 def _broken(subject: Subject, exchange: RecordedExchange) -> Any:
@@ -129,6 +132,11 @@ def _extended(subject: Subject, exchange: RecordedExchange) -> Any:
         read = read_whole(subject, exchange, json.dumps(made).encode())
         found[name] = {"content": read.message and read.message.content, "error": read.error or read.escaped}
     return found
+
+
+def _reduced(subject: Subject, exchange: RecordedExchange) -> Any:
+    """Return one digest of an answer's readings, each without another member."""
+    return digest([result_of(one.make) for one in incomplete_answers(subject, exchange)])
 
 
 def _with_items(value: Any) -> Any:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from interlingua.types import Message, system, tool_result, user
 from interlingua_cli.cassettes import RecordedExchange
-from interlingua_contract.json_paths import leaves, texts, with_value
+from interlingua_contract.json_paths import append_to_texts, texts
 from interlingua_contract.recordings import Frames, read_answer, read_stream, recorded_streams
 from interlingua_contract.rule import NotApplicable, RuleFinding, around_difference, rule
 from interlingua_contract.scenes import READ, assistant_turn, call
@@ -54,12 +55,7 @@ def _read_with(subject: Subject, exchange: RecordedExchange, words: str) -> str:
     """Return the text of an answer as it is read with words appended to each of its strings."""
     plain = read_answer(subject, exchange).text
 
-    def change(data: Any) -> Any:
-        for path, leaf in list(leaves(data)):
-            if isinstance(leaf, str) and len(leaf.strip()) > 2 and leaf in plain:
-                data = with_value(data, path, leaf + words)
-        return data
-
+    change = partial(append_to_texts, words=words, within=plain)
     if exchange.streamed:
         return read_stream(subject, exchange, Frames(subject, exchange).changed(change)).text
     body = json.dumps(change(json.loads(exchange.body)), ensure_ascii=False).encode()

@@ -22,13 +22,13 @@ from interlingua_contract.scenes import (
     assistant_turn,
     check_law,
     foreign_scenes,
+    histories_of,
     linked_image,
     media_scenes,
     own_origin,
     result_document,
     result_image,
 )
-from interlingua_contract.strategies import conversations
 from interlingua_contract.subject import Aim, Subject
 
 LOG_FIELDS = ("session_id", "message_id", "block_type", "adapter", "reason")
@@ -168,7 +168,7 @@ def foreign_state_stays_away(subject: Subject) -> Iterator[RuleFinding]:
     def strategy(aim: Aim) -> Any:
         mine = own_origin(subject, aim)
         origins = (mine, Origin(subject.key, mine.api, "another-model"), FOREIGN)
-        return conversations(origins, marked=True, linked=aim.capabilities.supports_image_urls)
+        return histories_of(origins, linked=aim.capabilities.supports_image_urls, options=(("marked", True),))
 
     yield from check_law(subject, law, strategy)
 

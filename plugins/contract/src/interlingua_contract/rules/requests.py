@@ -8,7 +8,6 @@ from itertools import count
 from typing import Any, get_args
 
 import attrs
-from hypothesis import strategies as st
 
 from interlingua._request.conversation import ConversationCache
 from interlingua._request.project import project_conversation
@@ -43,8 +42,8 @@ from interlingua_contract.scenes import (
     mixed_histories,
     offered_tools,
     result_image,
+    with_tools,
 )
-from interlingua_contract.strategies import tools
 from interlingua_contract.subject import Aim, Subject
 
 _PICKY_TOOL = ToolDefinition(
@@ -89,7 +88,7 @@ def to_wire_is_deterministic(subject: Subject) -> Iterator[RuleFinding]:
         if after != alone:
             raise LawBroken("with other options the body is still the one of before", (alone, after))
 
-    yield from check_law(subject, law, lambda aim: st.tuples(mixed_histories(subject)(aim), tools()))
+    yield from check_law(subject, law, lambda aim: with_tools(mixed_histories(subject)(aim)))
 
 
 @rule(
@@ -164,7 +163,7 @@ def inputs_are_not_changed(subject: Subject) -> Iterator[RuleFinding]:
         if _snapshot(listed, offered, options) != before:
             raise LawBroken("the messages, tools or options are not what they were before the call")
 
-    yield from check_law(subject, law, lambda aim: st.tuples(mixed_histories(subject)(aim), tools()))
+    yield from check_law(subject, law, lambda aim: with_tools(mixed_histories(subject)(aim)))
 
 
 def _snapshot(messages: list[Message], offered: list[Any], options: RequestOptions) -> bytes:

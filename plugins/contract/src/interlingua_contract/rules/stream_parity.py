@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import AsyncIterator, Iterator, Sequence
 from difflib import SequenceMatcher
+from functools import partial
 from typing import Any
 
 from interlingua._response.framing import framer
@@ -14,7 +15,7 @@ from interlingua.errors import InterlinguaError, MalformedResponseError, PluginE
 from interlingua.plugins import WireChunk
 from interlingua.types import Message, StreamEvent
 from interlingua_cli.cassettes import RecordedExchange
-from interlingua_contract.json_paths import leaves, with_value
+from interlingua_contract.json_paths import append_to_texts, leaves
 from interlingua_contract.recordings import (
     USAGE_COUNTS,
     Frames,
@@ -148,13 +149,7 @@ def _find_torn_letters(subject: Subject, exchange: RecordedExchange) -> str | No
     """Put letters of two, three and four bytes into the text; they must arrive at every size; None without text."""
     plain = read_stream(subject, exchange).text
 
-    def change(data: Any) -> Any:
-        for path, leaf in list(leaves(data)):
-            if isinstance(leaf, str) and len(leaf.strip()) > 2 and leaf in plain:
-                data = with_value(data, path, leaf + _LETTERS)
-        return data
-
-    body = Frames(subject, exchange).changed(change)
+    body = Frames(subject, exchange).changed(partial(append_to_texts, words=_LETTERS, within=plain))
     if _LETTERS not in read_stream(subject, exchange, body).text:
         return None
     torn = [size for size in _SIZES if _LETTERS not in read_stream(subject, exchange, body, size=size).text]
