@@ -158,7 +158,7 @@ def measure_fidelity(transcript: Transcript | OpenTranscript, target: str | None
     if native or other is not system:
         if not other.writable:
             raise TranscriptError(f"files of {other.title} can be read, not written")
-        with WrittenEntries.of(other, new_conversation(read, read.messages)) as written:
+        with WrittenEntries.of(other, new_conversation(read, read.messages, other)) as written:
             _count(report, system, _native_groups(read) if native else _groups(read), read, written)
     else:
         _count(report, system, _groups(read), read, None)

@@ -8,6 +8,7 @@ from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
+from uuid import UUID
 
 from interlingua.types import (
     DEFAULT_SESSION,
@@ -122,6 +123,14 @@ def uuid_of(seed: str) -> str:
     raw[6], raw[8] = (raw[6] & 0x0F) | 0x80, (raw[8] & 0x3F) | 0x80
     text = raw.hex()
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+def is_uuid(text: str) -> bool:
+    """Say if a string is a UUID as agents write it: small hexadecimal letters, in groups."""
+    try:
+        return str(UUID(text)) == text
+    except ValueError:
+        return False
 
 
 def time_of(value: Any, otherwise: datetime = EPOCH) -> datetime:

@@ -6,6 +6,7 @@ import json
 import logging
 from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from datetime import datetime
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -16,7 +17,14 @@ import orjson
 from interlingua.plugins import dumps
 from interlingua.types import Message
 from interlingua_transcripts.imported import ImportedIds
-from interlingua_transcripts.transcript import Conversation, MessageGroup, ReadPlan, TranscriptError, Written
+from interlingua_transcripts.transcript import (
+    Conversation,
+    MessageGroup,
+    ReadPlan,
+    SessionPlace,
+    TranscriptError,
+    Written,
+)
 from interlingua_transcripts.values import Form
 
 _log = logging.getLogger("interlingua")
@@ -131,6 +139,20 @@ class SessionFormat:
         raise TranscriptError(f"files of {self.title} can be read, not written")
 
     # -- finding -------------------------------------------------------------------------------------------------
+
+    def place(
+        self, session_id: str, cwd: str, created_at: datetime, *, home: Path, environ: Mapping[str, str]
+    ) -> SessionPlace | None:
+        """Return where the agent looks for a session; None if it has no place for a file.
+
+        Args:
+            session_id: a UUID.
+            cwd: the folder that the session belongs to.
+            created_at: when it began.
+            home: the user's home folder.
+            environ: environment variables, some of which move the folders.
+        """
+        return None
 
     def gather(self, path: Path) -> bytes | None:
         """Return as one file what a session's folder, or its main file, holds; None where a file is whole by itself."""

@@ -109,6 +109,18 @@ class Transcript:
     notes: tuple[Note, ...] = ()
 
 
+class SessionPlace(NamedTuple):
+    """Where an agent looks for a session.
+
+    Attributes:
+        path: of the session's file.
+        command: the command that continues it, run in the folder of the session.
+    """
+
+    path: Path
+    command: tuple[str, ...]
+
+
 class Written(NamedTuple):
     """One entry that a system writes.
 
@@ -132,7 +144,7 @@ class Conversation:
         title: what it is called.
         cwd: the folder it was held in.
         calls: canonical id of a call -> the call, of the whole conversation.
-        spread: id of a message -> how many entries it had in the file it came from.
+        spread: id of a message -> how many entries it had in the system's own file; empty for another system's session.
         before: the entries already in the file, where messages are added to one; empty for a new file.
         branch: the entries of `before` that the new messages continue: the active branch as far as it is kept.
     """

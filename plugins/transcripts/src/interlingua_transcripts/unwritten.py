@@ -51,7 +51,7 @@ def count_unwritten(transcript: Transcript | OpenTranscript, target: str | Sessi
         _count_changed(found, transcript, system)
         return found
     issued: dict[str, str] = {}
-    with WrittenEntries.of(system, new_conversation(transcript, transcript.messages)) as written:
+    with WrittenEntries.of(system, new_conversation(transcript, transcript.messages, system)) as written:
         for message in transcript.messages:
             _count_message(found, message, [*written.stacks([message.id]), written.header], issued)
     return found

@@ -56,7 +56,7 @@ def write_entries(transcript: Transcript | OpenTranscript, system: SessionFormat
     if own and transcript.entries:
         yield from _own_entries(transcript, system)
     elif not own or transcript.messages:  # else it is an empty file
-        conversation = new_conversation(transcript, transcript.messages)
+        conversation = new_conversation(transcript, transcript.messages, system)
         yield from (dumps(one.value) for one in system.write(conversation))
 
 
@@ -81,7 +81,7 @@ def _changed_entries(transcript: Transcript, before: Transcript, system: Session
     added = [at for at, own in enumerate(index_messages(transcript.messages).ids) if own not in known]
     if added:
         conversation = attrs.evolve(
-            new_conversation(transcript, [transcript.messages[at] for at in added]),
+            new_conversation(transcript, [transcript.messages[at] for at in added], system),
             before=EntryValues(kept),
             branch=EntryValues(attrs.evolve(kept, indexes=_branch(before, changes, indexes))),
         )
@@ -116,7 +116,7 @@ def _find_changes(
     ids = index_messages(before.messages).ids
     now = {own: at for at, own in enumerate(index_messages(transcript.messages).ids)}
     different = _different(transcript.messages, before.messages, ids)
-    whole = new_conversation(before, before.messages)
+    whole = new_conversation(before, before.messages, system)
     changes: dict[int, bytes | None] = {}
     at = 0
     for group, count in zip(before.groups, before.counts, strict=True):
@@ -242,7 +242,7 @@ def patched(value: Any, was: Any, becomes: Any) -> Any:
     return becomes
 
 
-def new_conversation(transcript: Transcript, messages: Sequence[Message]) -> Conversation:
+def new_conversation(transcript: Transcript, messages: Sequence[Message], system: SessionFormat) -> Conversation:
     """Return what a system writes of these messages, with the facts of the session they are of."""
     first = next(iter(transcript.messages), None)
     return Conversation(
@@ -252,7 +252,7 @@ def new_conversation(transcript: Transcript, messages: Sequence[Message]) -> Con
         title=transcript.title,
         cwd=transcript.cwd,
         calls=LazyCalls(transcript.messages),
-        spread=_spread(transcript),
+        spread=_spread(transcript) if system.name == transcript.system else {},
     )
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from pathlib import Path
+from shlex import join, quote
 from typing import Any
 
+import attrs
 import click
 import orjson
 
@@ -40,6 +43,7 @@ from interlingua_transcripts.commands.shared import (
     write_session,
 )
 from interlingua_transcripts.entries import open_messages
+from interlingua_transcripts.imported import is_uuid, uuid_of
 from interlingua_transcripts.lazy import LazyMessages
 from interlingua_transcripts.opened import OpenTranscript
 from interlingua_transcripts.secrets import SecretSearch
@@ -221,7 +225,8 @@ class _StoredMessages(LazyMessages):
 
 @click.command("resume")
 @click.argument("source", metavar="SRC")
-@click.option("-m", "--model", type=MODEL, metavar="MODEL", required=True, help="Model that continues: PROVIDER:NAME.")
+@click.option("-m", "--model", type=MODEL, metavar="MODEL", help="Model that continues in a chat: PROVIDER:NAME.")
+@system_option("--in", "agent", text="Agent that continues: claude-code, codex or pi.")
 @system_option("--system", text="The format of the file; default: recognised by its content.")
 @_context_option
 @redact_option
@@ -235,7 +240,8 @@ class _StoredMessages(LazyMessages):
 def resume_command(
     context: CommandContext,
     source: str,
-    model: str,
+    model: str | None,
+    agent: str | None,
     system: str | None,
     as_context: bool,
     redact: bool,
@@ -245,11 +251,17 @@ def resume_command(
     options: Mapping[str, Any],
     place: str | None,
 ) -> None:
-    """Continue a session in a chat with another model.
+    """Continue a session in a chat with another model, or in another agent.
 
-    SRC is a session file, which is imported first, or the id of a stored session. Content that the model cannot take is
-    shown on stderr before the first question; --json shows it as JSON.
+    SRC is a session file or the id of a stored session. With --model, a file is imported first, and content that the
+    model cannot take is shown on stderr before the first question; --json shows it as JSON. With --in, the session is
+    written where the agent looks for it, and the command that continues it is printed.
     """
+    if agent is not None and model is None:
+        _resume_in(agent, source, system, place, redact=redact, strict=strict, as_json=as_json)
+        return
+    if model is None or agent is not None:
+        raise click.UsageError("pass either --model or --in")
     context.ledger_shown = True
     with store_at(place) as store:
         name = _stored_name(store, source, system, as_context=as_context, redact=redact)
@@ -267,6 +279,46 @@ def resume_command(
             run_chat(
                 TerminalChat(context, StoredConversation(context, client, store, session, None, arguments), Show())
             )
+
+
+def _resume_in(
+    agent: str, source: str, system: str | None, store_place: str | None, *, redact: bool, strict: bool, as_json: bool
+) -> None:
+    """Write a session where an agent looks for it, and print the command that continues it there."""
+    path = Path(source)
+    with ExitStack() as stack:
+        if path.is_file():
+            opened = stack.enter_context(opened_session(path, system, redact=redact))
+            transcript, search = opened.transcript(), None
+        else:
+            store = stack.enter_context(store_at(store_place))
+            transcript, search = stack.enter_context(_stored(store, source, agent)), SecretSearch(redact=redact)
+        known = (
+            transcript.cwd not in (None, "/") and Path(transcript.cwd or "").is_dir()
+        )  # `/` of files that name no folder
+        cwd = transcript.cwd if transcript.cwd and known else str(Path.cwd())
+        first = next(iter(transcript.messages), None)
+        if first is None:
+            raise TranscriptError("no message was found in it", path=source)
+        own = transcript.session_id
+        if not is_uuid(own):
+            own = uuid_of(f"{transcript.system}\0{own or first.id}")
+        where = session_format(agent).place(own, cwd, first.created_at, home=Path.home(), environ=os.environ)
+        if where is None:
+            raise click.UsageError(
+                f"{session_format(agent).title} is given no session by a file; use `convert --to {agent}`"
+            )
+        if where.path.exists():
+            click.echo(f"{where.path} is there already, and is not written again", err=True)
+        else:
+            transcript = attrs.evolve(transcript, session_id=own, cwd=cwd)
+            report_unwritten(transcript, agent, name=source, strict=strict, as_json=as_json, to_stdout=True)
+            pieces = write_pieces(transcript, agent)
+            write_session(where.path, pieces if search is None else search.through(pieces), force=False)
+            click.echo(f"written to {where.path}", err=True)
+        if search is not None:
+            name_secrets(search.found, redact=redact, name=source)
+        click.echo(f"cd {quote(cwd)} && {join(where.command)}")
 
 
 def _report_losses(losses: Sequence[Loss], model: str, *, strict: bool, as_json: bool) -> None:

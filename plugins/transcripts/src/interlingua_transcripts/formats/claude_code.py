@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from datetime import datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -29,7 +31,7 @@ from interlingua.types import (
 )
 from interlingua_transcripts.imported import ImportedIds, count_of, time_of, to_iso, uuid_of
 from interlingua_transcripts.system import SessionFormat, pick
-from interlingua_transcripts.transcript import Conversation, MessageGroup, Note, ReadPlan, Written
+from interlingua_transcripts.transcript import Conversation, MessageGroup, Note, ReadPlan, SessionPlace, Written
 from interlingua_transcripts.values import Form, sum_form
 
 _USER, _ASSISTANT, _TOOL = Role.USER, Role.ASSISTANT, Role.TOOL
@@ -186,6 +188,14 @@ class ClaudeCode(SessionFormat):
         prompt = next((value for value in lines if value.get("type") == "last-prompt" and "leafUuid" in value), None)
         if prompt is not None and linked:  # the program continues from the line that the last of these refers to
             yield Written({**prompt, "leafUuid": parent})
+
+    def place(
+        self, session_id: str, cwd: str, created_at: datetime, *, home: Path, environ: Mapping[str, str]
+    ) -> SessionPlace:
+        """Return the path in the project's folder, whose name is its path with `-` for each other letter."""
+        base = Path(environ.get("CLAUDE_CONFIG_DIR") or home / ".claude")
+        folder = re.sub(r"[^A-Za-z0-9]", "-", cwd)
+        return SessionPlace(base / "projects" / folder / f"{session_id}.jsonl", ("claude", "--resume", session_id))
 
     def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
         """Yield the sessions of every project, those of subagents left out."""
@@ -451,7 +461,10 @@ def _bodies(message: Message, conversation: Conversation) -> Iterator[dict[str, 
     if message.role is Role.TOOL:
         yield _results_content([message], conversation)
         return
-    blocks = [made for block in message.content if (made := _written_block(block)) is not None]
+    kept = [block for block in message.content if not _is_refused(block, message.metadata)]
+    if message.content and not kept:
+        return
+    blocks = [made for block in kept if (made := _written_block(block)) is not None]
     if message.role is not Role.ASSISTANT:
         plain = len(blocks) == 1 and blocks[0].get("type") == "text"
         yield {"role": "user", "content": blocks[0]["text"] if plain else blocks}
@@ -472,6 +485,14 @@ def _bodies(message: Message, conversation: Conversation) -> Iterator[dict[str, 
         if usage is not None:
             body["usage"] = usage
         yield body
+
+
+def _is_refused(block: ContentBlock, metadata: MessageMetadata) -> bool:
+    """Say if a block is thinking without a signature of Claude's own, which the service refuses in a request."""
+    if not isinstance(block, ThinkingBlock | RedactedThinkingBlock):
+        return False
+    by_claude = metadata.provider == "anthropic" or "claude" in (metadata.model or "")
+    return not by_claude or (isinstance(block, ThinkingBlock) and not block.signature)
 
 
 def _stop_word(metadata: MessageMetadata) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
+from datetime import datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -26,7 +27,7 @@ from interlingua.types import (
 )
 from interlingua_transcripts.imported import ImportedIds, count_of, time_of, to_iso, uuid_of
 from interlingua_transcripts.system import SessionFormat, pick
-from interlingua_transcripts.transcript import Conversation, MessageGroup, Note, ReadPlan, Written
+from interlingua_transcripts.transcript import Conversation, MessageGroup, Note, ReadPlan, SessionPlace, Written
 
 _USER, _ASSISTANT, _SYSTEM, _TOOL = Role.USER, Role.ASSISTANT, Role.SYSTEM, Role.TOOL
 _ENVELOPES = {
@@ -144,6 +145,14 @@ class Codex(SessionFormat):
                 continue  # the header said it
             for kind, payload in _payloads(message, conversation):
                 yield Written(_envelope(kind, payload, at), (message.id,))
+
+    def place(
+        self, session_id: str, cwd: str, created_at: datetime, *, home: Path, environ: Mapping[str, str]
+    ) -> SessionPlace:
+        """Return a rollout's path: a folder for each day, the time and the id in the name."""
+        base = Path(environ.get("CODEX_HOME") or home / ".codex") / "sessions"
+        name = f"rollout-{created_at:%Y-%m-%dT%H-%M-%S}-{session_id}.jsonl"
+        return SessionPlace(base / f"{created_at:%Y/%m/%d}" / name, ("codex", "resume", session_id))
 
     def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
         """Yield the rollouts, the archived ones as well."""

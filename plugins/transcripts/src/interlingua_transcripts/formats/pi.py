@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, ClassVar
@@ -40,7 +41,7 @@ from interlingua_transcripts.imported import (
     uuid_of,
 )
 from interlingua_transcripts.system import SessionFormat, pick
-from interlingua_transcripts.transcript import Conversation, MessageGroup, Note, ReadPlan, Written
+from interlingua_transcripts.transcript import Conversation, MessageGroup, Note, ReadPlan, SessionPlace, Written
 from interlingua_transcripts.values import Form, sum_form
 
 _USER, _ASSISTANT, _SYSTEM, _TOOL = Role.USER, Role.ASSISTANT, Role.SYSTEM, Role.TOOL
@@ -190,11 +191,20 @@ class Pi(SessionFormat):
                 yield Written(body if flat else entry, (message.id,))
                 parent = own
 
+    def place(
+        self, session_id: str, cwd: str, created_at: datetime, *, home: Path, environ: Mapping[str, str]
+    ) -> SessionPlace | None:
+        """Return the path in the folder of the working folder's sessions."""
+        folder = _sessions_of(home, environ)
+        if not environ.get("PI_CODING_AGENT_SESSION_DIR"):
+            name = re.sub(r"[/\\:]", "-", re.sub(r"^[/\\]", "", cwd))
+            folder /= f"--{name}--"
+        name = f"{to_iso(created_at).replace(':', '-').replace('.', '-')}_{session_id}.jsonl"
+        return SessionPlace(folder / name, ("pi", "--session", session_id))
+
     def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
         """Yield the files below pi's session folder."""
-        folder = environ.get("PI_CODING_AGENT_SESSION_DIR")
-        base = Path(environ.get("PI_CODING_AGENT_DIR") or home / ".pi" / "agent")
-        return (Path(folder) if folder else base / "sessions").glob("**/*.jsonl")
+        return _sessions_of(home, environ).glob("**/*.jsonl")
 
 
 class OpenClaw(Pi):
@@ -223,6 +233,12 @@ class OpenClaw(Pi):
             yield Written({**entry, **at, "customType": "model-snapshot", "data": stamp})
         yield from entries
 
+    def place(
+        self, session_id: str, cwd: str, created_at: datetime, *, home: Path, environ: Mapping[str, str]
+    ) -> SessionPlace | None:
+        """Return None: the gateway of OpenClaw keeps a list of its sessions."""
+        return None
+
     def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
         """Yield the sessions of every agent; archives and sidecars are no sessions."""
         for name in (".openclaw", ".moltbot", ".clawdbot"):
@@ -246,9 +262,20 @@ class OpenClawLines(Pi):
             return None
         return "flat" if any(_is_flat(value) for value in head) else None
 
+    def place(
+        self, session_id: str, cwd: str, created_at: datetime, *, home: Path, environ: Mapping[str, str]
+    ) -> SessionPlace | None:
+        """Return None: no program continues this form."""
+        return None
+
     def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
         """Yield nothing: OpenClaw's own folder holds files of the other form."""
         return iter(())
+
+
+def _sessions_of(home: Path, environ: Mapping[str, str]) -> Path:
+    folder = environ.get("PI_CODING_AGENT_SESSION_DIR")
+    return Path(folder) if folder else Path(environ.get("PI_CODING_AGENT_DIR") or home / ".pi" / "agent") / "sessions"
 
 
 # -- recognition ------------------------------------------------------------------------------------------------------

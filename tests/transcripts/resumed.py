@@ -1,0 +1,178 @@
+"""`python -m tests.transcripts.resumed AGENT FOLDER`: continue session files in a real agent, offline.
+
+Each file of FOLDER is written for AGENT by `transcript resume --in`, then the agent continues it against a scripted
+service; JSON says for each file what the agent showed of it, or sent. The agents come from npm, as in
+`tests.gateway.agents`: INTERLINGUA_AGENTS names the folder. Run in a network namespace with loopback only.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from tests.gateway.agents import COUNT, SAID, messages_events
+from tests.gateway.conftest import Upstream
+from tests.support.loopback import send_bytes
+
+ASKED = "Go on, please."
+
+
+def _answer(handler: BaseHTTPRequestHandler, _body: dict[str, Any]) -> None:
+    if handler.path.startswith(COUNT):
+        send_bytes(handler, 200, "application/json", b'{"input_tokens": 50}')
+        return
+    lines = [f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in messages_events([])]
+    send_bytes(handler, 200, "text/event-stream", "".join(lines).encode())
+
+
+def _call(command: Sequence[str], environ: dict[str, str], folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command,
+        cwd=folder,
+        env=environ,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+class _Lab:
+    """A home, a working folder and the session files that are written there."""
+
+    def __init__(self, agent: str, folder: Path, scratch: Path) -> None:
+        self.modules = Path(os.environ["INTERLINGUA_AGENTS"]) / "node_modules"
+        self.home, self.work = scratch / "home", scratch / "work"
+        self.home.mkdir()
+        self.work.mkdir()
+        self.environ = {"HOME": str(self.home), "PATH": os.environ["PATH"], "TERM": "dumb"}
+        self.commands: dict[str, list[str]] = {}
+        self.refused: dict[str, str] = {}
+        interlingua = Path(sys.executable).with_name("interlingua")
+        for path in sorted(folder.iterdir()):
+            own = [str(interlingua), "transcript", "resume", str(path), "--in", agent]
+            done = _call(own, {**self.environ, "XDG_DATA_HOME": str(self.home / "data")}, self.work)
+            if done.returncode:
+                self.refused[path.name] = done.stderr[-500:]
+            else:
+                self.commands[path.name] = done.stdout.strip().rpartition(" && ")[2].split()
+
+    def ask_each(
+        self, program: Path, options: Sequence[str], set_up: Callable[[str], Mapping[str, str]]
+    ) -> dict[str, Any]:
+        """Ask one question in each session; return what was answered and the conversation that the service got.
+
+        Args:
+            program: the agent's.
+            options: its own, after those that name the session.
+            set_up: makes the agent's environment of the service's address.
+        """
+        upstream = Upstream()
+        upstream.answers = [_answer]
+        environ = {**self.environ, **set_up(upstream.url)}
+        found = {}
+        for name, command in self.commands.items():
+            upstream.requests.clear()
+            done = _call([str(program), *command[1:], *options], environ, self.work)
+            sent = [body for path, body in upstream.requests if not path.startswith(COUNT) and _has_question(body)]
+            found[name] = {
+                "said": SAID in done.stdout,
+                "sent": sent[-1]["messages"] if sent else [],
+                "output": (done.stdout + done.stderr)[-600:],
+            }
+        upstream.close()
+        return found
+
+
+def _has_question(body: Mapping[str, Any]) -> bool:
+    return ASKED in json.dumps(body["messages"][-1])
+
+
+def _claude(lab: _Lab) -> dict[str, Any]:
+    environ = {
+        "ANTHROPIC_API_KEY": "x", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_TELEMETRY": "1",
+        "DISABLE_ERROR_REPORTING": "1", "DISABLE_AUTOUPDATER": "1", "CLAUDE_CODE_MAX_RETRIES": "1",
+    }  # fmt: skip
+    program = lab.modules / "@anthropic-ai" / "claude-code-linux-x64" / "claude"
+    options = ["-p", ASKED, "--model", "claude-sonnet-4-5"]
+    return lab.ask_each(program, options, lambda url: {**environ, "ANTHROPIC_BASE_URL": url})
+
+
+def _pi(lab: _Lab) -> dict[str, Any]:
+    model = {"id": "m", "name": "m", "reasoning": True, "input": ["text", "image"], "contextWindow": 200_000,
+             "maxTokens": 8_000, "cost": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0}}  # fmt: skip
+
+    def set_up(url: str) -> Mapping[str, str]:
+        provider = {"baseUrl": url, "api": "anthropic-messages", "apiKey": "x", "models": [model]}
+        settings = lab.home / ".pi" / "agent" / "models.json"
+        settings.parent.mkdir(parents=True, exist_ok=True)
+        settings.write_text(json.dumps({"providers": {"lab": provider}}))
+        return {"PI_OFFLINE": "1", "PI_SKIP_VERSION_CHECK": "1", "PI_TELEMETRY": "0"}
+
+    options = ["--print", "--provider", "lab", "--model", "m", ASKED]
+    return lab.ask_each(lab.modules / ".bin" / "pi", options, set_up)
+
+
+def _codex(lab: _Lab) -> dict[str, Any]:
+    """List and resume each session by the app-server, which Codex's own windows use."""
+    package = lab.modules / "@openai" / "codex-linux-x64" / "vendor" / "x86_64-unknown-linux-musl"
+    server = subprocess.Popen(
+        [str(package / "bin" / "codex"), "app-server"], cwd=lab.work, env=lab.environ, text=True,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert server.stdin is not None
+    assert server.stdout is not None
+    stdin, stdout = server.stdin, server.stdout
+    asked = 0
+
+    def ask(method: str, params: dict[str, Any]) -> dict[str, Any]:
+        nonlocal asked
+        asked += 1
+        stdin.write(json.dumps({"id": asked, "method": method, "params": params}) + "\n")
+        stdin.flush()
+        for line in stdout:
+            answer: dict[str, Any] = json.loads(line)
+            if answer.get("id") == asked:
+                return answer
+        raise EOFError("the app-server ended")
+
+    ask("initialize", {"clientInfo": {"name": "t", "title": "t", "version": "1"}})
+    listed = {thread["id"] for thread in ask("thread/list", {"limit": 200})["result"]["data"]}
+    found: dict[str, Any] = {}
+    for name, command in lab.commands.items():
+        answer = ask("thread/resume", {"threadId": command[-1]})
+        turns = answer["result"]["thread"]["turns"] if "result" in answer else []
+        items = [item for turn in turns for item in turn["items"]]
+        found[name] = {
+            "listed": command[-1] in listed,
+            "turns": len(turns),
+            "items": items,
+            "error": answer.get("error"),
+        }
+    server.kill()
+    server.wait()
+    return found
+
+
+AGENTS: dict[str, Callable[[_Lab], dict[str, Any]]] = {"claude-code": _claude, "codex": _codex, "pi": _pi}
+
+
+def main(agent: str, folder: str) -> int:
+    """Print what an agent makes of each file."""
+    with TemporaryDirectory() as scratch:
+        lab = _Lab(agent, Path(folder), Path(scratch))
+        found = AGENTS[agent](lab)
+    print(json.dumps({"found": found, "refused": lab.refused}))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(*sys.argv[1:]))

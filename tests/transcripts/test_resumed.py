@@ -1,0 +1,102 @@
+"""`transcript resume --in`: sessions that Codex, Claude Code and pi list and continue (tests.transcripts.resumed)."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+
+from interlingua.types import Message, ThinkingBlock
+from interlingua_transcripts import transcript_of, write_transcript
+from interlingua_transcripts.imported import uuid_of
+from tests.cli.conftest import Run
+from tests.gateway import test_agents
+from tests.support import tree
+from tests.transcripts.histories import HISTORY, writable_systems
+
+needs_agents = pytest.mark.skipif((reason := test_agents._missing()) is not None, reason=reason or "")
+
+
+def _sources(folder: Path) -> Path:
+    folder.mkdir()
+    for system in writable_systems():
+        made = write_transcript(transcript_of(HISTORY, system.name, uuid_of(system.name)), system)
+        (folder / f"{system.name}{system.suffix}").write_bytes(made)
+    return folder
+
+
+def _resumed(agent: str, folder: Path) -> dict[str, Any]:
+    inside = f"ip link set lo up && exec {sys.executable} -m tests.transcripts.resumed {agent} {folder}"
+    done = subprocess.run(
+        ["unshare", "-n", "sh", "-c", inside], cwd=tree.ROOT, capture_output=True, timeout=600, check=False
+    )
+    assert done.returncode == 0, done.stderr.decode()[-2_000:]
+    made: dict[str, Any] = json.loads(done.stdout)
+    assert made["refused"] == {}
+    assert len(made["found"]) == len(writable_systems())
+    found: dict[str, Any] = made["found"]
+    return found
+
+
+@needs_agents
+def test_codex_lists_and_resumes_with_turns(tmp_path: Path) -> None:
+    for name, found in _resumed("codex", _sources(tmp_path / "src")).items():
+        assert found["listed"], name
+        assert found["turns"] >= 3, (name, found["error"])
+        assert "Two lines" in json.dumps(found["items"]), name
+
+
+@needs_agents
+@pytest.mark.parametrize("agent", ["claude-code", "pi"])
+def test_an_agent_continues(agent: str, tmp_path: Path) -> None:
+    for name, found in _resumed(agent, _sources(tmp_path / "src")).items():
+        assert found["said"], (name, found["output"])
+        blocks = [
+            block for message in found["sent"] if isinstance(message["content"], list) for block in message["content"]
+        ]
+        assert [block["id"] for block in blocks if block["type"] == "tool_use"] == ["toolu_01", "toolu_02"], name
+        results = [block["tool_use_id"] for block in blocks if block["type"] == "tool_result"]
+        assert results == ["toolu_01", "toolu_02"], name
+        assert all(block["signature"] for block in blocks if block["type"] == "thinking"), name
+        sent = json.dumps(found["sent"])
+        assert all(text in sent for text in ("What is in a.txt?", "Reading.", "no such folder", "Two lines")), name
+
+
+@pytest.mark.usefixtures("place")
+@pytest.mark.parametrize("agent", ["claude-code", "codex", "pi"])
+def test_a_session_is_placed_once(run: Run, agent: str) -> None:
+    Path("s.json").write_bytes(write_transcript(transcript_of(HISTORY, "atif", "no-uuid"), "atif"))
+    first = run("transcript", "resume", "s.json", "--in", agent)
+    assert first.exit_code == 0, first.output
+    assert first.stdout.startswith("cd ")
+    own = first.stdout.split()[-1]
+    again = run("transcript", "resume", "s.json", "--in", agent)
+    assert again.stdout == first.stdout
+    assert own in again.stderr
+    assert "is there already" in again.stderr
+
+
+@pytest.mark.usefixtures("place")
+def test_a_session_is_continued_by_a_model_or_in_an_agent(run: Run) -> None:
+    Path("s.json").write_bytes(write_transcript(transcript_of(HISTORY, "atif", "s"), "atif"))
+    assert "--model or --in" in run("transcript", "resume", "s.json").stderr
+    assert "convert --to wolo" in run("transcript", "resume", "s.json", "--in", "wolo").stderr
+
+
+def _thinking(message: Message, **facts: Any) -> Message:
+    return attrs.evolve(message, metadata=attrs.evolve(message.metadata, **facts))
+
+
+def test_claude_code_gets_no_thinking_that_its_service_refuses() -> None:
+    answer = HISTORY[2]
+    foreign = _thinking(answer, provider="google", model="google:gemini-3")
+    unsigned = attrs.evolve(answer, content=(ThinkingBlock(text="I read it."), *answer.content[1:]))
+    for message, kept in ((answer, True), (foreign, False), (unsigned, False)):
+        made = write_transcript(transcript_of([HISTORY[1], message], "pi", uuid_of("s")), "claude-code")
+        assert (b"I read it." in made) is kept
+        assert b"Reading." in made
