@@ -253,7 +253,7 @@ class Crossing:
                 yield f"{early.speaker.side.name}: no array of the body grows with the conversation"
             elif not _is_prefix(late.elements, early.elements):
                 yield f"{early.speaker.side.name}: its request is no element prefix of {what}"
-            elif early.frame != late.frame and _option_rows(late) == _option_rows(early):
+            elif early.frame != late.frame and _thinking_rows(late) == _thinking_rows(early):
                 yield f"{early.speaker.side.name}: a field beside the conversation changed in {what}"
 
     def _own_ids(self, back: WrittenRequest) -> Iterator[str]:
@@ -263,13 +263,13 @@ class Crossing:
                 yield f"{self.a.side.name}: the call it named {issued!r} comes back as {back.call_ids[place]!r}"
 
 
-def _option_rows(written: WrittenRequest) -> set[tuple[str, str]]:
-    """Return the options that the ledger names; a field may change together with a row that reports it.
+def _thinking_rows(written: WrittenRequest) -> set[str]:
+    """Return the rows about thinking; the fields beside the conversation may change together with one.
 
     Claude on Bedrock needs it: a turn that another model began without thinking continues without, and the next turn
-    thinks again.
+    thinks again. No other option may change.
     """
-    return {(loss.path, loss.reason) for loss in written.request.losses if loss.path.startswith("options.")}
+    return {loss.reason for loss in written.request.losses if loss.path == "options.thinking"}
 
 
 def _is_prefix(late: list[str], early: list[str]) -> bool:
