@@ -20,8 +20,10 @@ from interlingua_cli.replay.exchange import Match, Matcher, decode_entry, make_c
 from interlingua_cli.replay.source import Entry, read_entry
 from tests.oracle.openai_sdk import Reading
 from tests.support.corpus import Corpus
+from tests.support.counts import chosen
 
 _MATCHER = Matcher(Registry())
+_PART = 5
 
 
 @attrs.frozen(kw_only=True)
@@ -57,9 +59,9 @@ class Answer:
 
 
 def answers(corpus: Corpus, file: str, *, streamed: bool) -> Iterator[Answer]:
-    """Yield the successful answers of one kind."""
+    """Yield the successful answers of one kind: all in CI, and otherwise a fixed one in five."""
     for row in corpus.entries(file):
-        if (row["status"] or 200) < 400 and (row["kind"] == "sse") is streamed:
+        if chosen(row["id"], _PART) and (row["status"] or 200) < 400 and (row["kind"] == "sse") is streamed:
             entry = read_entry(json.dumps(row).encode(), row["id"])
             yield Answer(entry=entry, match=_MATCHER.match(entry))
 

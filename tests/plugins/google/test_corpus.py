@@ -111,7 +111,7 @@ def test_whole_answers(corpus: Corpus) -> None:
 
 def test_streams_at_every_chunking_and_as_one_body(corpus: Corpus) -> None:
     wrong: dict[str, list[str]] = {}
-    streams = corpus.answers("google-generate", "sse")
+    streams = corpus.answers("google-generate", "sse", of=4)
     for name, raw in streams:
         message = driving.streamed(GOOGLE, raw, context("m"))
         found = []

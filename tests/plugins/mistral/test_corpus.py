@@ -94,7 +94,7 @@ def test_whole_answers(corpus: Corpus) -> None:
 
 
 def test_streams_at_every_chunking_and_as_one_body(corpus: Corpus) -> None:
-    streams = corpus.answers("mistral-chat", "sse")
+    streams = corpus.answers("mistral-chat", "sse", of=4)
     for name, raw in streams:
         message = driving.streamed(MISTRAL, raw, context())
         for size in (1, 7):

@@ -75,7 +75,7 @@ def test_whole_answers(corpus: Corpus) -> None:
 
 def test_streams_at_every_chunking_and_as_one_body(corpus: Corpus) -> None:
     read = 0
-    for name, raw in corpus.answers("openrouter-chat", "sse"):
+    for name, raw in corpus.answers("openrouter-chat", "sse", of=4):
         try:
             message = driving.streamed(OPENROUTER, raw, context("m"))
         except InterlinguaError:

@@ -47,7 +47,7 @@ def test_whole_answers(corpus: Corpus) -> None:
 
 
 def test_streams_at_every_chunking_and_as_one_body(corpus: Corpus) -> None:
-    streams = corpus.answers("zai-chat", "sse")
+    streams = corpus.answers("zai-chat", "sse", of=4)
     for name, raw in streams:
         message = driving.streamed(ZAI, raw, context())
         for size in (1, 7):

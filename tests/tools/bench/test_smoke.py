@@ -12,6 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.counts import FULL, SKIP_REASON
+
+pytestmark = pytest.mark.skipif(not FULL, reason=SKIP_REASON)
+
 HERE = Path(__file__).parent
 FLOOR_WORKLOADS = {
     "text_16k", "text", "tool_2000", "tool_8000", "think", "small", "received_first", "received_next", "stored_first",
