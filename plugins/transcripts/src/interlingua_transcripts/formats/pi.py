@@ -54,7 +54,7 @@ APIS = {
     "bedrock-converse-stream": "converse",
     "ollama": "chat-native",
 }
-_API_WORDS = {ours: theirs for theirs, ours in APIS.items()}
+API_WORDS = {ours: theirs for theirs, ours in APIS.items()}
 _ITEMS = ("openai-responses", "azure-openai-responses", "openai-codex-responses")  # their signature is a whole item
 _FIELD_NAME = re.compile(r"[A-Za-z_]{1,32}")  # or the name of the wire's field that the thinking came in: no signature
 _STOPS = {
@@ -70,8 +70,8 @@ _BRANCH = "The following is a summary of a branch that this conversation came ba
 _END = "\n</summary>"
 _IN_CONTEXT = {"message", "custom_message", "branch_summary", "compaction"}
 _SUMMARIES = {"compactionSummary": "compaction", "branchSummary": "branch_summary"}  # role -> the type of an entry
-_ROLES = {"user", "assistant", "toolResult", "bashExecution", "system", *_SUMMARIES}  # others no model sees
-_TREE = {*_ROLES, "custom", ""}  # pi sends its custom messages; an outline may have no role
+ROLES = {"user", "assistant", "toolResult", "bashExecution", "system", *_SUMMARIES}  # others no model sees
+_TREE = {*ROLES, "custom", ""}  # pi sends its custom messages; an outline may have no role
 _LONG = {"content", "data", "details", "message", "summary", "timestamp", "usage"}  # what a plan needs nothing of
 _MAKERS = {"openclaw"}  # answers that the gateway put in and no model made
 
@@ -102,8 +102,8 @@ class Pi(SessionFormat):
 
     def detect(self, head: Sequence[Any]) -> str | None:
         """Return the header's version; similar files of OpenClaw and others are not pi's."""
-        version = _version(head)
-        return None if version is None or _is_openclaw(head) else version
+        version = read_version(head)
+        return None if version is None or is_openclaw(head) else version
 
     def kind_of(self, value: Any) -> str:
         """Return type and role, or type and custom type."""
@@ -207,79 +207,14 @@ class Pi(SessionFormat):
         return _sessions_of(home, environ).glob("**/*.jsonl")
 
 
-class OpenClaw(Pi):
-    """OpenClaw's files: pi's entries and additional ones."""
-
-    name = "openclaw"
-    title = "OpenClaw"
-
-    def detect(self, head: Sequence[Any]) -> str | None:
-        """Return the header's version."""
-        version = _version(head)
-        return version if version is not None and _is_openclaw(head) else None
-
-    def write(self, conversation: Conversation) -> Iterator[Written]:
-        """Yield pi's entries, and behind the header the model's snapshot that tells the two programs' files apart."""
-        entries = super().write(conversation)
-        if not conversation.before:
-            header = next(entries)
-            yield header
-            origins = (one.metadata.origin for one in conversation.messages)
-            provider, api, model = next(filter(None, origins), ("unknown", "unknown", "unknown"))
-            data = {"provider": provider, "modelApi": _API_WORDS.get(api, api), "modelId": model}
-            stamp = {"timestamp": to_milliseconds(conversation.created_at), **data}
-            entry = {"type": "custom", "id": short_id(f"{conversation.session_id}\0model"), "parentId": None}
-            at = {"timestamp": to_iso(conversation.created_at)}
-            yield Written({**entry, **at, "customType": "model-snapshot", "data": stamp})
-        yield from entries
-
-    def place(
-        self, session_id: str, cwd: str, created_at: datetime, *, home: Path, environ: Mapping[str, str]
-    ) -> SessionPlace | None:
-        """Return None: the gateway of OpenClaw keeps a list of its sessions."""
-        return None
-
-    def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
-        """Yield the sessions of every agent; archives and sidecars are no sessions."""
-        for name in (".openclaw", ".moltbot", ".clawdbot"):
-            for path in (home / name / "agents").glob("*/sessions/*.jsonl"):
-                if ".checkpoint." not in path.name and ".trajectory" not in path.name:
-                    yield path
-
-
-class OpenClawLines(Pi):
-    """The flat form of OpenClaw's documentation: each line is a message."""
-
-    name = "openclaw-lines"
-    title = "OpenClaw's lines of messages"
-    links = None
-    flat = True
-
-    def detect(self, head: Sequence[Any]) -> str | None:
-        """Return `flat` for lines that are messages themselves."""
-        first = next((value for value in head if isinstance(value, dict) and value.get("role") in _ROLES), None)
-        if first is None or any(isinstance(value, dict) and "type" in value for value in head):
-            return None
-        return "flat" if any(_is_flat(value) for value in head) else None
-
-    def place(
-        self, session_id: str, cwd: str, created_at: datetime, *, home: Path, environ: Mapping[str, str]
-    ) -> SessionPlace | None:
-        """Return None: no program continues this form."""
-        return None
-
-    def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
-        """Yield nothing: OpenClaw's own folder holds files of the other form."""
-        return iter(())
-
-
 def _sessions_of(home: Path, environ: Mapping[str, str]) -> Path:
     folder = environ.get("PI_CODING_AGENT_SESSION_DIR")
     return Path(folder) if folder else Path(environ.get("PI_CODING_AGENT_DIR") or home / ".pi" / "agent") / "sessions"
 
 
 # -- recognition ------------------------------------------------------------------------------------------------------
-def _version(head: Sequence[Any]) -> str | None:
+def read_version(head: Sequence[Any]) -> str | None:
+    """Return the version of a file with pi's header; None for other files."""
     header = head[0]
     if not isinstance(header, dict) or header.get("type") != "session" or not isinstance(header.get("id"), str):
         return None
@@ -291,7 +226,8 @@ def _version(head: Sequence[Any]) -> str | None:
     return str(header.get("version", 1))
 
 
-def _is_openclaw(head: Sequence[Any]) -> bool:
+def is_openclaw(head: Sequence[Any]) -> bool:
+    """Return True if only OpenClaw writes such entries."""
     for value in head:
         if not isinstance(value, dict):
             continue
@@ -302,12 +238,6 @@ def _is_openclaw(head: Sequence[Any]) -> bool:
         if isinstance(message, dict) and message.get("provider") in _MAKERS:
             return True
     return False
-
-
-def _is_flat(value: Any) -> bool:
-    if not isinstance(value, dict):
-        return False
-    return value.get("role") == "toolResult" or "api" in value or isinstance(value.get("timestamp"), int)
 
 
 # -- the tree ---------------------------------------------------------------------------------------------------------
@@ -364,7 +294,7 @@ def _group(path: Sequence[int], entries: Mapping[int, Mapping[str, Any]], plan: 
 def _is_message(entry: Mapping[str, Any]) -> bool:
     kind = entry.get("type")
     if kind is None:
-        return entry.get("role") in _ROLES and not entry.get("excludeFromContext")
+        return entry.get("role") in ROLES and not entry.get("excludeFromContext")
     if kind == "message":
         message = entry.get("message")
         return isinstance(message, dict) and not message.get("excludeFromContext") and message.get("role", "") in _TREE
@@ -534,7 +464,7 @@ def _result_body(block: ToolResultBlock, conversation: Conversation, at: int) ->
 def _assistant_body(message: Message, at: int) -> dict[str, Any]:
     metadata = message.metadata
     provider = metadata.provider or "unknown"
-    api = _API_WORDS.get(metadata.api or "", metadata.api or "unknown")
+    api = API_WORDS.get(metadata.api or "", metadata.api or "unknown")
     content = _content(message.content)
     if api in _ITEMS:
         for block in content:
@@ -619,5 +549,3 @@ def _with(made: dict[str, Any], name: str, value: str | None) -> dict[str, Any]:
 
 
 pi = Pi()
-openclaw = OpenClaw()
-openclaw_lines = OpenClawLines()
