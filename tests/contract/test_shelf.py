@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from interlingua_contract.guard import read_settings, restore_settings
@@ -20,6 +22,7 @@ def test_a_broken_adapter_is_caught(mutant: Mutant | BrokenDistribution) -> None
     try:
         result = check(mutant.subject(), RULES[mutant.rule], 1)
     finally:
+        settings["the import path"] = list(sys.path)  # broken distributions are found there
         restore_settings(settings)  # some adapters change them
 
     assert result.outcome == "fail", f"{mutant.rule} lets {mutant.name!r} pass: {result.reason}"
