@@ -121,7 +121,7 @@ def test_a_file_is_small_and_of_no_machine(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
 
     assert len(text) < LARGEST
-    assert not re.search(r"/home/|/root/|/tmp/|/work/|/Users/|site-packages", text)
+    assert not re.search(r"/(home|root|tmp|work|Users)/|site-packages", text)
     assert all(json.loads(line) for line in text.splitlines())
 
 
