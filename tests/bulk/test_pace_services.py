@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from random import Random
 
 import pytest
 
 from interlingua_bulk.pace import Pace
-from tests.bulk.services import Admit, bucket, chance, run, seats, slow_start, window
+from tests.bulk.services import Admit, Refused, bucket, chance, run, seats, slow_start, window
 
 ENOUGH = 0.9  # of the best constant rate, once the start is over
 
@@ -53,6 +54,46 @@ def test_the_rate_follows_a_capacity_that_changes() -> None:
     assert ran.rate(45, 80) > ENOUGH * 20
     assert ran.rate(105, 125) > ENOUGH * 80
     assert ran.refused_share < 0.04
+
+
+@pytest.mark.parametrize("wait_s", [None, 0.0])
+def test_a_service_that_refuses_all_for_minutes_is_asked_seldom_and_then_used_again(wait_s: float | None) -> None:
+    asked: list[float] = []
+
+    def admit(now: float, _under_way: int) -> None:
+        asked.append(now)
+        if now < 200:
+            raise Refused(wait_s)
+
+    ran = run(admit, 330, ceiling=64)
+
+    assert sum(20 < at < 200 for at in asked) < 60
+    assert ran.rate(300, 325) > 40, "64 requests at once, answered after a second or so"
+
+
+def test_refusals_of_all_requests_in_a_short_span_keep_a_rate() -> None:
+    now = 0.0
+    pace = Pace(8, clock=lambda: now)
+
+    async def refuse_a_whole_span() -> None:
+        nonlocal now
+        for _ in range(20):  # accepted before
+            pace.succeed(await pace.acquire(), None, 1)
+        older = await pace.acquire()
+        now = 2.0
+        pace._judge_rate(now)
+        leases = [await pace.acquire() for _ in range(3)]
+        now = 2.5
+        for lease in leases:
+            pace.refuse(lease, None)
+        now = 3.5
+        pace.refuse(older, None)
+
+    asyncio.run(refuse_a_whole_span())
+
+    assert pace.rate is not None
+    assert pace.rate > 0
+    assert 0 <= pace._wait(0) < 60
 
 
 def test_a_service_with_so_many_seats_is_kept_busy() -> None:

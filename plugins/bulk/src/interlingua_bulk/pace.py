@@ -24,6 +24,8 @@ _TOLERATED_FIRST = 0.1  # while the number under way doubles
 _LOWER = 0.9  # of the accepted rate, after too many refusals: surely low enough
 _MOST_USUAL = 0.3  # a larger share has a cause
 _CALM = 4  # spans without a change of the rate before it grows
+_LEAST_RATE = 0.2  # requests a second; a service that accepts fewer refuses the others
+_SPAN_S = 5.0  # a rate at which nothing is refused is judged after so many seconds
 _SPAN_SENT = 64  # a rate is judged by so many requests
 _PAUSE_S = 0.5  # the first pause of those that double, where the service names none
 _LONGEST_PAUSE_S = 15.0
@@ -225,7 +227,7 @@ class Pace:
         if tokens is not None:
             self.tokens.take(tokens - lease.tokens)
         if lease is self._probe:
-            self._open(self._clock())
+            self._open(now)
         self._round.append((now - lease.started) / max(output_tokens or 1, 1))
         if len(self._round) >= max(int(self.limit), LEAST_SAMPLES):
             self._end_round(now)
@@ -351,7 +353,7 @@ class Pace:
         if not closed or lease is self._probe:
             self._closings += 1
             self._probing, self._probe = True, None
-            if wait_s is None:
+            if not wait_s:  # a service that refuses all and asks for no wait would be asked without end
                 wait_s = min(_PAUSE_S * 2.0 ** (self._closings - 1), _LONGEST_PAUSE_S)
         self._closed_until = max(self._closed_until, now + self._spread(wait_s or 0.0))
 
@@ -374,7 +376,8 @@ class Pace:
         """Change the rate by the share of requests that was refused at it."""
         span, usual = self._span, self._usual_share
         seconds = now - span.began
-        if seconds < 1 or span.sent < (1 if self._seeking else LEAST_SAMPLES):
+        few = self._seeking or (seconds >= _SPAN_S and not span.refused)  # a very low rate grows, too
+        if seconds < 1 or span.sent < (1 if few else LEAST_SAMPLES):
             return
         share, rate = span.refused / span.sent, span.sent / seconds
         likely = usual + 2 * (usual / span.sent) ** 0.5 + (_TOLERATED if self.rate else _TOLERATED_FIRST)
@@ -390,7 +393,7 @@ class Pace:
             self._set_rate(_LOWER * rate * (1 - share), now)
             return
         self._calm += 1
-        if self.rate is not None and rate > 0.9 * self.rate:
+        if self.rate is not None and span.sent + 1 > 0.9 * self.rate * seconds:
             if self._seeking:
                 self._set_rate(2 * self.rate, now)
             elif self._calm > _CALM:
@@ -409,7 +412,7 @@ class Pace:
         self._set_rate(0.98 * signal.rate * (1 - signal.share) / (1 - share), now)
 
     def _set_rate(self, per_second: float, now: float) -> None:
-        self._accepted.set_rate(per_second, now, burst_s=0.1)
+        self._accepted.set_rate(max(per_second, _LEAST_RATE), now, burst_s=0.1)
         self._span = _Span(now)
 
     def _spread(self, seconds: float) -> float:
