@@ -12,6 +12,7 @@ from interlingua_transcripts import (
     measure_fidelity,
     open_transcript,
     read_transcript,
+    session_format,
     with_entries,
     write_transcript,
 )
@@ -20,6 +21,7 @@ from tests.transcripts.samples import needs_samples, samples
 # format of the samples -> the systems its files may be of: two files among OpenClaw's hold nothing but pi's entries
 OWN = ("atif", "chat-ft", "claude-code", "codex", "gemini", "inspect", "mini-swe-agent", "opencode", "openhands", "pi")
 SYSTEMS = {name: {name} for name in OWN} | {
+    "claude-code": {"claude-code", "qwen-code"},  # two of the files are Qwen Code's
     "openclaw": {"openclaw", "pi"},
     "role-list": {"chat-list"},
     "sweagent": {"swe-agent"},
@@ -67,6 +69,8 @@ def _goes_on(read: Transcript, kept: int) -> None:
 def test_a_session_goes_on_from_any_message(name: str) -> None:
     for _, data in samples(name):
         read = read_transcript(data)
+        if not session_format(read.system).writable:
+            continue
         count = len(read.messages)
         for kept in {1, count // 3, count // 2, count - 1, count}:
             if 0 < kept <= count and all(message.content for message in read.messages):  # else a like program's lines

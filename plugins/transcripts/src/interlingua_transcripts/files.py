@@ -27,6 +27,7 @@ _REPAIRS = 50  # entries that may be left aside before a plan is given up
 MAIN_FILES = ("session.json",)  # of sessions that are folders
 _HEAD = 40  # lines that tell a system
 HEAD_BYTES = 4 << 20  # no more of the file is read for them
+_BEGINNING = 4_096  # bytes of a file of text that tell its system
 NOT_JSON = "not JSON; kept unchanged"
 _GZIP = b"\x1f\x8b"
 _PACKED = {b"PK\x03\x04": "unzip", b"(\xb5/\xfd": "zstd -d"}  # zip, Zstandard: first bytes -> what unpacks it
@@ -55,6 +56,8 @@ def recognise(data: bytes) -> tuple[SessionFormat, str, Any] | None:
     whole = lines if document is None else [document]
     for system in installed_formats().values():
         head = whole if isinstance(system, DocumentFormat) else lines
+        if system.text:
+            head = [data[:_BEGINNING].decode(errors="replace")]
         version = _detect(system, head) if (head and head[0] is not None) or len(head) > 1 else None
         if version is not None:
             return system, version, document

@@ -49,6 +49,7 @@ class SessionFormat:
         writable: False where files are only read.
         several: True if a file holds several conversations, each a separate group.
         results_in_calls: True if a result is a part of its call's entry.
+        text: True if a file is no JSON: `detect` gets its beginning as a string, and `parse` makes the entries.
         links: where entries make a tree, the members that hold an entry's id and its parent's.
         forms: rules that turn a value of an entry into the values by which a message says the same: end of its path,
             without indexes, such as `usage.input` -> rule.
@@ -64,6 +65,7 @@ class SessionFormat:
     writable: ClassVar[bool] = True
     several: ClassVar[bool] = False
     results_in_calls: ClassVar[bool] = False
+    text: ClassVar[bool] = False
     links: ClassVar[tuple[str, str] | None] = None
     forms: ClassVar[Mapping[str, Form]] = {}
     beside: ClassVar[Sequence[str]] = ()

@@ -23,6 +23,7 @@ from interlingua.types import (
     Usage,
     read_tool_input,
 )
+from interlingua_transcripts.formats.messages_shaped import cline, is_messages_block, read_turn
 from interlingua_transcripts.imported import EPOCH, ImportedIds, count_of, time_of
 from interlingua_transcripts.system import DocumentFormat, SessionFormat
 from interlingua_transcripts.transcript import MessageGroup, Note, ReadPlan
@@ -122,7 +123,7 @@ class MiniSweAgent(_MessageList):
 
 
 class ChatList(DocumentFormat):
-    """A list of `{"role", "content"}`, as many small programs write."""
+    """A list of `{"role", "content"}` in the form of Chat Completions or of Messages, as many small programs write."""
 
     name = "chat-list"
     title = "a list of chat messages"
@@ -132,7 +133,7 @@ class ChatList(DocumentFormat):
     def detect(self, head: Sequence[Any]) -> str | None:
         """Recognise a list of messages."""
         document = head[0]
-        if not isinstance(document, list) or not document:
+        if not isinstance(document, list) or not document or cline.detect(head) is not None:
             return None
         return "" if all(isinstance(one, dict) and one.get("role") and "content" in one for one in document) else None
 
@@ -247,6 +248,8 @@ def read_chat_message(
 ) -> list[Message]:
     """Return the canonical message of one in the Chat Completions form, whatever extra members it has; none if empty.
 
+    Content in blocks of the Messages API makes a message for each result, and one for the rest.
+
     Args:
         raw: the message.
         ids: source of canonical ids.
@@ -272,10 +275,12 @@ def read_chat_message(
         ]
         kind, facts = _TOOL, {"parent_tool_use_id": call}
     else:
+        facts = _answer_facts(raw, provider, model) if kind is _ASSISTANT else {}
+        content = raw.get("content")
+        if isinstance(content, list) and any(map(is_messages_block, content)):
+            return list(read_turn(kind, content, ids, time_of(raw.get("timestamp"), at), facts))
         calls = [_call(one, ids) for one in raw.get("tool_calls") or ()]
-        blocks = [*_thinking(raw), *_parts(raw.get("content")), *calls]
-        if kind is _ASSISTANT:
-            facts = _answer_facts(raw, provider, model)
+        blocks = [*_thinking(raw), *_parts(content), *calls]
     return [ids.make_message(kind, blocks, time_of(raw.get("timestamp"), at), facts)] if blocks else []
 
 
@@ -299,6 +304,8 @@ def _part(part: Mapping[str, Any]) -> ContentBlock:
         return TextBlock(text=part.get("text") or "")
     if kind == "thinking":
         return ThinkingBlock(text=part.get("thinking") or "", signature=part.get("signature"))
+    if kind == "think":
+        return ThinkingBlock(text=part.get("think") or "", signature=part.get("encrypted"))
     if kind == "reasoning":
         if part.get("redacted"):
             return RedactedThinkingBlock(data=str(part.get("reasoning") or ""))

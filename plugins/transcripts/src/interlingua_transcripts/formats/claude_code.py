@@ -9,13 +9,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
-from interlingua.plugins import dumps
 from interlingua.types import (
     ContentBlock,
     DocumentBlock,
     ErrorInfo,
     ImageBlock,
-    MediaSource,
     Message,
     MessageMetadata,
     MessageStatus,
@@ -29,6 +27,8 @@ from interlingua.types import (
     ToolUseBlock,
     Usage,
 )
+from interlingua_transcripts.formats.messages_shaped import listed_blocks, read_block, read_turn
+from interlingua_transcripts.formats.qwen_code import is_qwen
 from interlingua_transcripts.imported import ImportedIds, count_of, time_of, to_iso, uuid_of
 from interlingua_transcripts.system import SessionFormat, pick
 from interlingua_transcripts.transcript import Conversation, MessageGroup, Note, ReadPlan, SessionPlace, Written
@@ -87,12 +87,13 @@ class ClaudeCode(SessionFormat):
     def detect(self, head: Sequence[Any]) -> str | None:
         """Return the program's version, or `stream-json` for what it prints."""
         lines = [line for line in head if isinstance(line, dict) and line.get("type") in _KINDS]
-        if not any(name in line for line in lines for name in _OWN):
+        if not any(name in line for line in lines for name in _OWN) or any(map(is_qwen, lines)):
             return None
         if any("session_id" in line for line in lines) and not any("sessionId" in line for line in lines):
             return "stream-json"  # what the program prints on request
         talk = ("user", "assistant")
         own = [line for line in lines if line["type"] not in talk or isinstance(line.get("message"), dict)]
+        own = [line for line in own if line["type"] != "system" or "uuid" in line]  # Factory's printed lines have none
         return next((str(line["version"]) for line in own if "version" in line), "") if own else None
 
     def kind_of(self, value: Any) -> str:
@@ -109,7 +110,7 @@ class ClaudeCode(SessionFormat):
             return value
         small = {name: item for name, item in value.items() if name in _PLANNED}
         if isinstance(message := value.get("message"), dict):
-            blocks = [raw for raw in _raw_blocks(message.get("content")) if raw.get("type") in _LINKED]
+            blocks = [raw for raw in listed_blocks(message.get("content")) if raw.get("type") in _LINKED]
             small["message"] = {
                 "id": message.get("id"),
                 "content": [pick(raw, "type", "id", "tool_use_id") for raw in blocks],
@@ -144,17 +145,7 @@ class ClaudeCode(SessionFormat):
         if first.get("type") == "assistant":
             blocks, facts = _answer(values, ids)
             return [ids.make_message(_ASSISTANT, blocks, at, facts)]
-        made = []
-        rest: list[ContentBlock] = []
-        for raw in _raw_blocks(_content(first)):
-            if raw.get("type") == _RESULTS:
-                result = _result(raw, ids)
-                made.append(ids.make_message(_TOOL, [result], at, {"parent_tool_use_id": result.tool_use_id}))
-            else:
-                rest.append(_block(raw, ids))
-        if rest:
-            made.append(ids.make_message(_USER, rest, at))
-        return made
+        return list(read_turn(Role.USER, _content(first), ids, at))
 
     def write(self, conversation: Conversation) -> Iterator[Written]:
         """Yield the lines: one for each block of an answer, one for its calls' results, one for a user's message."""
@@ -288,7 +279,7 @@ def _ids_of(entry: Mapping[str, Any]) -> Iterator[str]:
     message = entry.get("message") or {}
     if entry.get("type") == "assistant" and (own := str(message.get("id") or "")):
         yield f"message {own}"
-    for raw in _raw_blocks(_content(entry)):
+    for raw in listed_blocks(_content(entry)):
         if raw.get("type") in _LINKED:
             yield f"call {raw.get('id') or raw.get('tool_use_id')}"
 
@@ -339,14 +330,8 @@ def _content(entry: Mapping[str, Any]) -> Any:
     return (entry.get("message") or {}).get("content") if queued is None else queued
 
 
-def _raw_blocks(content: Any) -> list[Mapping[str, Any]]:
-    if isinstance(content, str):
-        return [{"type": "text", "text": content}]
-    return [raw for raw in content if isinstance(raw, dict)] if isinstance(content, list) else []
-
-
 def _answer(lines: Sequence[Mapping[str, Any]], ids: ImportedIds) -> tuple[list[ContentBlock], dict[str, Any]]:
-    blocks = [_block(raw, ids) for line in lines for raw in _raw_blocks(_content(line))]
+    blocks = [read_block(raw, ids) for line in lines for raw in listed_blocks(_content(line))]
     last = lines[-1]
     message = last["message"]
     model = message.get("model")
@@ -362,38 +347,6 @@ def _answer(lines: Sequence[Mapping[str, Any]], ids: ImportedIds) -> tuple[list[
         if isinstance(message.get("usage"), dict):
             facts["usage"] = _usage(message["usage"])
     return blocks, facts
-
-
-def _block(raw: Mapping[str, Any], ids: ImportedIds) -> ContentBlock:
-    kind = raw.get("type")
-    if kind == "text":
-        return TextBlock(text=raw["text"])
-    if kind == "thinking":
-        return ThinkingBlock(text=raw["thinking"], signature=raw.get("signature") or None)
-    if kind == "redacted_thinking":
-        return RedactedThinkingBlock(data=raw["data"])
-    if kind == "tool_use":
-        given = raw.get("input")
-        value = given if isinstance(given, dict) else {}
-        issued = None if raw.get("id") is None else str(raw["id"])
-        own = ids.call(f"{raw['name']} {dumps(value).decode()}" if issued is None else issued)
-        return ToolUseBlock(id=own, provider_id=issued, name=str(raw["name"]), input=value)
-    if kind in ("image", "document") and isinstance(raw.get("source"), dict):
-        source = raw["source"]
-        made = DocumentBlock if kind == "document" else ImageBlock
-        if source.get("type") == "base64":
-            given = MediaSource(kind="base64", data=source["data"])
-            return made(source=given, media_type=source.get("media_type") or "")
-        if source.get("type") == "url":
-            return made(source=MediaSource(kind="url", data=source["url"]), media_type="")
-    return OpaqueBlock(provider="anthropic", kind=str(kind), data=raw)
-
-
-def _result(raw: Mapping[str, Any], ids: ImportedIds) -> ToolResultBlock:
-    blocks = [_block(part, ids) for part in _raw_blocks(raw.get("content"))]
-    return ToolResultBlock(
-        tool_use_id=ids.call(str(raw["tool_use_id"])), content=tuple(blocks), is_error=raw.get("is_error") is True
-    )
 
 
 def _usage(raw: Mapping[str, Any]) -> Usage:

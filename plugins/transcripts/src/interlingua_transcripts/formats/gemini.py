@@ -126,8 +126,8 @@ def _messages(raw: Mapping[str, Any], ids: ImportedIds, answered: frozenset[str]
     by_model = raw.get("type") in _BY_MODEL
     content = raw.get("content")
     parts = content if isinstance(content, list) else []
-    answers = [part["functionResponse"] for part in parts if _is_answer(part)]
-    blocks = _thoughts(raw) + _parts([part for part in parts if not _is_answer(part)] if answers else content, ids)
+    answers = [part["functionResponse"] for part in parts if is_answer(part)]
+    blocks = _thoughts(raw) + read_parts([part for part in parts if not is_answer(part)] if answers else content, ids)
     if not any(isinstance(block, ToolUseBlock) for block in blocks):
         blocks += [_call(call, ids) for call in calls]
     facts: dict[str, Any] = {}
@@ -142,8 +142,7 @@ def _messages(raw: Mapping[str, Any], ids: ImportedIds, answered: frozenset[str]
     for answer in answers:
         issued = str(answer.get("id") or answer.get("name"))
         if issued not in answered:
-            texts = tuple(_result_parts({"functionResponse": answer}))
-            block = ToolResultBlock(tool_use_id=ids.call(issued), content=texts, tool_name=answer.get("name"))
+            block = read_result({"functionResponse": answer}, ids)
             yield message(Role.TOOL, [block], parent_tool_use_id=block.tool_use_id)
     if blocks:
         yield message(Role.ASSISTANT if by_model else Role.USER, blocks, **facts)
@@ -161,8 +160,20 @@ def _messages(raw: Mapping[str, Any], ids: ImportedIds, answered: frozenset[str]
         yield message(Role.TOOL, [result], parent_tool_use_id=own)
 
 
-def _is_answer(part: Any) -> bool:
+def is_answer(part: Any) -> bool:
+    """Tell whether a part is the result of a call."""
     return isinstance(part, dict) and isinstance(part.get("functionResponse"), dict)
+
+
+def read_result(part: Mapping[str, Any], ids: ImportedIds, *, failed: bool = False) -> ToolResultBlock:
+    """Return the result that a part holds; a call without an id has its name for one."""
+    answer = part["functionResponse"]
+    return ToolResultBlock(
+        tool_use_id=ids.call(str(answer.get("id") or answer.get("name"))),
+        content=tuple(_result_parts(part)),
+        is_error=failed,
+        tool_name=answer.get("name"),
+    )
 
 
 def _thoughts(raw: Mapping[str, Any]) -> list[ContentBlock]:
@@ -174,7 +185,8 @@ def _thoughts(raw: Mapping[str, Any]) -> list[ContentBlock]:
     return found
 
 
-def _parts(content: Any, ids: ImportedIds) -> list[ContentBlock]:
+def read_parts(content: Any, ids: ImportedIds) -> list[ContentBlock]:
+    """Return the blocks of a message's parts, which may be a string."""
     listed = content if isinstance(content, list) else [content] if content else []
     return [_part(part, ids) for part in listed if part]
 
