@@ -66,7 +66,7 @@ class ContinueDev(DocumentFormat):
     def to_messages(
         self, group: MessageGroup, values: Sequence[Any], plan: ReadPlan, ids: ImportedIds
     ) -> list[Message]:
-        """Return the message, with what was put before a prompt, and one for each result of its calls."""
+        """Return the message, with what was prepended to a prompt, and one for each result of its calls."""
         item = values[0]
         raw = item["message"]
         if raw.get("role") == "tool":
@@ -118,7 +118,7 @@ def _states(item: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _context(item: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the files and other items that the program puts before a prompt."""
+    """Yield the files and other items that the program prepends to a prompt."""
     listed = item.get("contextItems")
     for one in listed if isinstance(listed, list) else ():
         if isinstance(one, dict) and isinstance(one.get("content"), str) and one["content"].strip():

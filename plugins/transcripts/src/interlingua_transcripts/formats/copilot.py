@@ -62,7 +62,7 @@ class CopilotCli(SessionFormat):
         return str(data.get("copilotVersion", ""))
 
     def plan(self, values: Sequence[Any]) -> ReadPlan:
-        """Take what was said, in file order; events of a subagent are a branch, and a compaction begins the context."""
+        """Take the messages in file order; events of a subagent are a branch, and a compaction begins the context."""
         plan = ReadPlan(session_id="")
         model: str | None = None
         begins: int | None = None
@@ -129,7 +129,7 @@ class CopilotCli(SessionFormat):
 
 
 def _name_apart(plan: ReadPlan) -> None:
-    """Give groups keys of their own, if events of a broken file share an id."""
+    """Make the keys of groups different, if events of a broken file share an id."""
     seen: set[str] = set()
     for number, group in enumerate(plan.groups):
         if group.key in seen:
@@ -160,7 +160,7 @@ def _result(data: Mapping[str, Any], ids: ImportedIds) -> ToolResultBlock:
 
 
 def _images(listed: Any) -> Iterator[ImageBlock]:
-    """Yield the pictures among attachments or binary results; the others are named in the text that the model got."""
+    """Yield the pictures among attachments or binary results; the text that the model got lists the others."""
     for one in listed if isinstance(listed, list) else ():
         kind = one.get("mimeType") if isinstance(one, dict) else None
         if isinstance(kind, str) and kind.startswith("image/") and isinstance(one.get("data"), str):

@@ -155,7 +155,7 @@ class Amp(DocumentFormat):
 
 
 def _amp_block(raw: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a block as the Messages API has it: a result names its call `toolUseID`, and its outcome is a `run`."""
+    """Return a block as the Messages API has it: a result has `toolUseID` and its outcome in `run`."""
     if raw.get("type") != "tool_result" or not isinstance(raw.get("run"), dict):
         return raw
     run = raw["run"]

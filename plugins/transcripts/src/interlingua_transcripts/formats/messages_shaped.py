@@ -73,7 +73,7 @@ def read_turn(
 
 
 def read_block(raw: Mapping[str, Any], ids: ImportedIds) -> ContentBlock:
-    """Return a block other than a result; one of an unknown kind is kept as it is."""
+    """Return a block other than a result; one of an unknown kind is kept unchanged."""
     kind = raw.get("type")
     if kind == "text":
         return TextBlock(text=raw["text"])
@@ -99,7 +99,7 @@ def read_block(raw: Mapping[str, Any], ids: ImportedIds) -> ContentBlock:
 
 
 def read_result(raw: Mapping[str, Any], ids: ImportedIds) -> ToolResultBlock:
-    """Return a result; its call is named by `tool_use_id`."""
+    """Return a result of the call `tool_use_id`."""
     blocks = [read_block(part, ids) for part in listed_blocks(raw.get("content"))]
     return ToolResultBlock(
         tool_use_id=ids.call(str(raw["tool_use_id"])), content=tuple(blocks), is_error=raw.get("is_error") is True

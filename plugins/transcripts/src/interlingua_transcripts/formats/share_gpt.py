@@ -34,7 +34,7 @@ _JSON = re.compile(r"[{\[].*[}\]]", re.DOTALL)
 
 
 def _turn_parts(value: Any, _turn: Mapping[str, Any]) -> Sequence[Any] | None:
-    """Return the texts, and the values of calls and results, that a turn holds in tags or as JSON."""
+    """Return the strings, and the values of calls and results, in tags or as JSON in a turn."""
     if not isinstance(value, str):
         return None
     tagged = [found for pattern in (_CALL, _RESPONSE) for found in pattern.findall(value)]
@@ -75,7 +75,7 @@ _FORMS = {"conversations.value": Form("a call's name and arguments, taken out of
 
 
 class _ShareGpt:
-    """Both forms: one conversation after the other, each in an entry of its own."""
+    """Both forms: one conversation after the other, each in its own entry."""
 
     writable: ClassVar[bool] = False
     several: ClassVar[bool] = True
@@ -162,7 +162,7 @@ def _messages(raw: Mapping[str, Any], ids: ImportedIds, key: str) -> Iterator[Me
 
 
 def _calls(texts: Iterable[str]) -> Iterator[tuple[str, Any]]:
-    """Yield name and arguments of the calls in texts of JSON; a text that is something else has none."""
+    """Yield name and arguments of the calls in JSON strings; any other string has none."""
     for text in texts:
         value = _parsed(text)
         for call in value if isinstance(value, list) else [value]:
