@@ -26,7 +26,7 @@ _NAMES = {
     ),
     "_plugins.provider": "Provider",
     "_plugins.registry": "InstrumentedWork Registry format_provider",
-    "_plugins.wire": "RequestContext WireChunk WireRequest WireResponse replay_state",
+    "_plugins.wire": "FollowUp RequestContext WireChunk WireRequest WireResponse replay_state",
     "_request.prepare": "estimate_tokens build_request",
     "_response.decode": "MessageAssembler",
     "types.messages": "Loss",
@@ -71,7 +71,7 @@ if TYPE_CHECKING:
         InstrumentedWork as InstrumentedWork, Registry as Registry, format_provider as format_provider
     )
     from interlingua._plugins.wire import (
-        RequestContext as RequestContext, WireChunk as WireChunk, WireRequest as WireRequest,
+        FollowUp as FollowUp, RequestContext as RequestContext, WireChunk as WireChunk, WireRequest as WireRequest,
         WireResponse as WireResponse, replay_state as replay_state
     )
     from interlingua._request.prepare import estimate_tokens as estimate_tokens, build_request as build_request

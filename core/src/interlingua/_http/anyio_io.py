@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from inspect import isawaitable
 from typing import Any, TypeVar, cast
@@ -75,6 +75,11 @@ class AnyIO:
     async def sleep(self, seconds: float) -> None:
         """Wait."""
         await anyio.sleep(seconds)
+
+    async def finish(self, work: Awaitable[object]) -> None:
+        """Do some last work within a few seconds, also for a caller whose task was cancelled."""
+        with anyio.move_on_after(io.LAST_SECONDS, shield=True):
+            await work
 
     async def load(self, function: Callable[..., _T], *arguments: Any) -> _T:
         """Call a function in a thread."""

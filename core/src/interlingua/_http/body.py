@@ -59,6 +59,8 @@ class ReplyBody:
         self._inflate = None if encoding in ("", "identity") else _Decompressor(encoding).pieces
         self._has_total = limits.timeout is not None and limits.timeout.total is not None
         self._next: Callable[[], Awaitable[bytes]] | None = None
+        self._whole: WireResponse | None = None  # once `read` has read it
+        self._rest: Iterator[bytes] = iter(())  # its body, to iterate over
 
     def __aiter__(self) -> ReplyBody:
         return self
@@ -66,6 +68,10 @@ class ReplyBody:
     async def __anext__(self) -> bytes:
         if self._has_total:
             self._limits.left()
+        if self._whole is not None:
+            for whole in self._rest:
+                return whole
+            raise StopAsyncIteration
         if self._next is None:
             self._next = aiter(self._reply).__anext__
         if self._inflate is None:
@@ -75,12 +81,14 @@ class ReplyBody:
         return piece
 
     async def read(self) -> WireResponse:
-        """Read the whole body and release the connection.
+        """Read the whole body and release the connection; what was read is returned again.
 
         Raises:
             MalformedResponseError: it is larger than the limit.
             APIConnectionError: it broke off, or cannot be decompressed.
         """
+        if self._whole is not None:
+            return self._whole
         body = bytearray()
         try:
             async for piece in self:
@@ -90,4 +98,6 @@ class ReplyBody:
                     raise MalformedResponseError(text, status=self.status)
         finally:
             await self.close()
-        return WireResponse(status=self.status, headers=self.headers, body=bytes(body))
+        self._whole = WireResponse(status=self.status, headers=self.headers, body=bytes(body))
+        self._rest = iter((self._whole.body,))
+        return self._whole

@@ -115,6 +115,15 @@ class BaseClient(Generic[_TransportT]):
             await exchange.build(self._io)
             return await exchange.run_attempts(self._io, exchange.attempt)
 
+    async def _start(self, messages: MessagesInput, options: RequestKwargs) -> Message:
+        exchange = await self._begin(messages, options)
+        with exchange.instrument:
+            await exchange.build(self._io)
+            return await exchange.run_attempts(self._io, exchange.start)
+
+    async def _resume(self, message: Message) -> Message:
+        return await self._complete(await self._io.load(Exchange.resume, self._shared, message))
+
     async def _prepare(self, messages: MessagesInput, output: Any, options: RequestKwargs) -> Exchange:
         exchange = await self._begin(messages, options, output)
         with exchange.instrument:
@@ -196,6 +205,29 @@ class Client(BaseClient[Transport]):
             WireError: no answer arrived, or it could not be read.
         """
         return run_without_waiting(self._send(messages, output, output_retries, options))
+
+    def start(self, messages: MessagesInput, **options: Unpack[RequestKwargs]) -> Message:
+        """Send a conversation to a service that answers later, and return without waiting for the answer.
+
+        Store the message and pass it to `resume`, in this process or another; arguments and errors as for `send`.
+
+        Returns:
+            A PARTIAL message that holds what `resume` needs; the answer itself if the service has answered.
+        """
+        return run_without_waiting(self._start(messages, options))
+
+    def resume(self, message: Message) -> Message:
+        """Wait for the answer that an incomplete message belongs to, and return it; nothing is generated again.
+
+        Args:
+            message: the result of `start`, `stream.partial`, or `error.partial` of a call that failed.
+
+        Raises:
+            CallerError: nothing follows this message.
+            ProviderError: the service answered with a failure.
+            WireError: no answer arrived, or it could not be read.
+        """
+        return run_without_waiting(self._resume(message))
 
     def prepare(self, messages: MessagesInput, *, output: Any = None, **options: Unpack[RequestKwargs]) -> Exchange:
         """Build the request that `send` would make, without sending it, for callers that schedule sending themselves.
@@ -318,6 +350,14 @@ class AsyncClient(BaseClient[AsyncTransport]):
     ) -> Message | Answer[Any]:
         """Send a conversation and return the assistant's message; arguments and errors as for `Client.send`."""
         return await self._send(messages, output, output_retries, options)
+
+    async def start(self, messages: MessagesInput, **options: Unpack[RequestKwargs]) -> Message:
+        """Send a conversation without waiting for the answer, as `Client.start` does."""
+        return await self._start(messages, options)
+
+    async def resume(self, message: Message) -> Message:
+        """Wait for the answer that an incomplete message belongs to, as `Client.resume` does."""
+        return await self._resume(message)
 
     async def prepare(
         self, messages: MessagesInput, *, output: Any = None, **options: Unpack[RequestKwargs]

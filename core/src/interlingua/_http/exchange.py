@@ -5,23 +5,33 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import attrs
+
 from interlingua._http.body import ACCEPTED, ReplyBody
+from interlingua._http.io import LAST_SECONDS
 from interlingua._http.state import ClientState, MessagesInput, secret_failure
 from interlingua._http.transports import IO
 from interlingua._json import EMPTY
 from interlingua._plugins.connection import Connection, HttpRequest
 from interlingua._plugins.provider import Provider
-from interlingua._plugins.wire import RequestContext, WireRequest, WireResponse
+from interlingua._plugins.wire import FollowUp, RequestContext, WireRequest, WireResponse
 from interlingua._request.prepare import RequestDraft, read_messages, read_options
 from interlingua._response.finalize import FAILED, AnswerFinalizer, add_response_headers
-from interlingua.errors import AuthenticationError, CallerError, InterlinguaError, ProviderError
-from interlingua.transport import TimeLimits, unsendable
-from interlingua.types.messages import Loss, Message, Origin, RoutingDecision
+from interlingua.errors import (
+    APIConnectionError,
+    APITimeoutError,
+    AuthenticationError,
+    CallerError,
+    InterlinguaError,
+    ProviderError,
+)
+from interlingua.transport import TimeLimits, Timeout, unsendable
+from interlingua.types.messages import Loss, Message, MessageStatus, Origin, RoutingDecision
 
 if TYPE_CHECKING:
     from interlingua._request.media import Fetched
@@ -49,11 +59,18 @@ class _SignedExchange:
 
     async def run_attempts(self, io: IO, attempt: Callable[[IO], Awaitable[_T]]) -> _T:
         """Repeat an attempt until it succeeds, or raise its error when there must be no further one."""
-        while True:
-            try:
-                return await attempt(io)
-            except InterlinguaError as error:
-                await io.sleep(self.retry_delay(error))
+        try:
+            while True:
+                try:
+                    return await attempt(io)
+                except InterlinguaError as error:
+                    await io.sleep(self.retry_delay(error))
+        except BaseException as error:
+            await self.leave(io, error)
+            raise
+
+    async def leave(self, io: IO, error: BaseException | None = None) -> None:
+        """Do what is left to do at the service, because nothing more is wanted of it."""
 
     def retry_delay(self, error: InterlinguaError) -> float:
         """Return the seconds to wait before the next attempt, or raise the error again if there must be none."""
@@ -70,7 +87,9 @@ class _SignedExchange:
         self._replaced = True
         return True
 
-    async def _sign(self, request: WireRequest, headers: Mapping[str, str], io: IO) -> HttpRequest:
+    async def _sign(
+        self, request: WireRequest, headers: Mapping[str, str], io: IO, *, follows: bool = False
+    ) -> HttpRequest:
         connection = self.connection
         if not connection.has_key:
             names = [name for name in connection.env_vars if "KEY" in name or "TOKEN" in name] or connection.env_vars
@@ -78,7 +97,7 @@ class _SignedExchange:
             raise AuthenticationError(text, provider=self._provider.key, retryable=False)
         if (source := connection.credentials) is not None:
             self._secret = await self._state.secret_store(self._provider.key, source).read(io)
-        signed = sign_request(connection, request, headers, self._secret)
+        signed = sign_request(connection, request, headers, self._secret, follows=follows)
         signed.headers.setdefault("accept-encoding", ACCEPTED)
         return signed
 
@@ -120,15 +139,36 @@ class Exchange(_SignedExchange):
         fixed = {"model": resolved.id.name, "stream": stream, "user_id": given.pop("user_id", None)}
         read = read_options(given, state.settings.get(resolved.provider.key, EMPTY), state.headers, **fixed)
         routing = routing or resolved.routing
-        self.request = request = RequestDraft(
+        self.request = RequestDraft(
             resolved.provider, messages, tools, read, routing, team_id, losses, state.conversations
         )
+        self._begin(state)
+
+    @classmethod
+    def resume(cls, state: ClientState, message: Message) -> Exchange:
+        """Return the exchange that takes up what has to follow a message."""
+        from interlingua._http.pending import ResumedRequest  # noqa: PLC0415  few answers come later
+
+        provider = state.resolve_provider(message.metadata.provider)
+        made = cls.__new__(cls)
+        made.plan, made.headers, made._fetched = None, EMPTY, None
+        settings = state.settings.get(provider.key, EMPTY)
+        made.request = request = ResumedRequest(provider, message, settings, state.headers)
+        made._begin(state)
+        made._take(request.follow_up)
+        return made
+
+    def _begin(self, state: ClientState) -> None:
+        request = self.request
         self._state, self._provider, self._api = state, request.provider, request.options.api
         self._model_info = partial(state.model_info, request.provider, request.options.model)
         # what decides which of the provider's modules take part
         self._kind = (request.provider.key, request.options.api, request.options.stream)
         self.response = AnswerFinalizer(request, state.registry, self._model_info)
-        self.response.typed = self.plan is not None and not stream
+        self.response.typed = self.plan is not None and not request.options.stream
+        self.stopped = False  # the caller cancelled: nothing more is sent
+        self._next: FollowUp | None = None  # what is sent now, instead of the request
+        self._tries = 0  # how often it was sent
 
     @property
     def instrument(self) -> AbstractContextManager[None]:
@@ -185,22 +225,117 @@ class Exchange(_SignedExchange):
         )
 
     async def attempt(self, io: IO) -> Message:
-        """Send the request once and return the answer."""
-        response = await (await self.send(io)).read()
-        self.headers = response.headers
-        message = await self._load(io, self.response.read, response)
+        """Send the request once, and what follows it, and return the answer."""
+        body = await (self.open if self._provider.answers_later else self.send)(io)
+        self.headers = body.headers
+        if self._next is not None and body.status < FAILED:
+            await self.read_usage(io)
+            if self._sent.stream:  # of a resumed stream
+                reader = await self.open_reader(body, io)
+                reader.feed((await body.read()).body)
+                reader.end()
+                return reader.message()
+        message = await self._load(io, self.response.read, await body.read())
         self._state.answered.add(self._kind)
         return message
+
+    async def start(self, io: IO) -> Message:
+        """Send the request once and return the answer, or a PARTIAL message that holds what has to follow."""
+        response = await (await self.send(io)).read()
+        if await self.follow(io, response, wait=False) and (pending := self.pending_message(MessageStatus.PARTIAL)):
+            self.response.report(pending)
+            return pending
+        return await self._load(io, self.response.read, response)
+
+    async def open(self, io: IO) -> ReplyBody:
+        """Send the request and what follows it; return the reply that is streamed, or that nothing follows."""
+        while True:
+            body = await self.send(io)
+            if self._sent.stream or not self._provider.answers_later or not await self.follow(io, await body.read()):
+                return body
+
+    async def follow(self, io: IO, response: WireResponse, *, wait: bool = True) -> bool:
+        """Wait for what has to follow a whole answer, so that `send` sends it; False if the answer is final.
+
+        Raises:
+            APITimeoutError: the wait is longer than what is left of the time.
+        """
+        if response.status >= FAILED:
+            return False
+        context = attrs.evolve(self.request.context, response_headers=response.headers)
+        found = await self._load(io, self._provider.follow_up, response, context)
+        if found is None:
+            return False
+        self._take(found)
+        if wait:
+            left = self._limits.left()
+            if left is not None and found.after >= left:
+                text = "the service has not finished, and the time of the call ends before it can be asked again"
+                raise APITimeoutError(text, retryable=False)
+            await io.sleep(found.after)
+            if self.stopped:
+                raise APIConnectionError("the caller cancelled", retryable=False)
+        return True
+
+    def _take(self, follow_up: FollowUp) -> None:
+        """Send this from now on."""
+        from interlingua._http.pending import pack_follow_up  # noqa: PLC0415  few answers come later
+
+        self._next, self._tries, context = follow_up, 0, self.request.context
+        if echo := follow_up.request.echo:
+            self.request.context = context = attrs.evolve(context, echo={**context.echo, **echo})
+        self.response.follow_up = pack_follow_up(follow_up, context)
+
+    async def read_usage(self, io: IO) -> None:
+        """Ask for the usage of an answer that is complete, if it is in another request."""
+        if self._next is None or self._next.usage is None:
+            return
+        try:
+            reply = await self._open(self._next.usage, io, self._limits)
+            read = self._provider.from_wire_response if reply.status < FAILED else self._provider.from_wire_error
+            answer = read(await reply.read(), self.request.context)
+            if isinstance(answer, InterlinguaError):
+                raise answer
+            self.response.usage = answer.metadata.usage
+        except InterlinguaError as error:  # the answer is there, and paid for
+            _log.warning("the usage of an answer of %s could not be read: %s", self._provider.key, error)
+
+    async def leave(self, io: IO, error: BaseException | None = None) -> None:
+        """End the work at the service if the caller left or a time limit passed; other errors hold what follows."""
+        if isinstance(error, InterlinguaError) and error.partial is None:
+            error.partial = self.pending_message(MessageStatus.ERROR)
+        follow_up, self._next = self._next, None
+        wanted = isinstance(error, InterlinguaError) and not isinstance(error, APITimeoutError) and not self.stopped
+        if follow_up is None or follow_up.cancel is None or wanted:
+            return
+        with suppress(Exception):  # it may have ended by itself, and the caller's own error matters more
+            await io.finish(self._cancel(io, follow_up.cancel))
+
+    async def _cancel(self, io: IO, request: WireRequest) -> None:
+        await (await self._open(request, io, TimeLimits(Timeout(total=LAST_SECONDS)))).read()
+
+    async def _open(self, request: WireRequest, io: IO, limits: TimeLimits) -> ReplyBody:
+        signed = await self._sign(request, self.request.options.headers, io, follows=True)
+        return ReplyBody(await io.open(signed, limits), limits, self._state.max_response_bytes)
+
+    def pending_message(self, status: MessageStatus) -> Message | None:
+        """Return an empty message that holds what has to follow, or None if nothing does."""
+        if self._next is None:
+            return None
+        return self.response.finalize(self.request.context.message([], stop_reason=None, status=status))
 
     async def send(self, io: IO) -> ReplyBody:
         """Begin the next attempt, signed now, and return its reply when the headers have arrived."""
         response, request, state = self.response, self.request, self._state
-        response.attempts += 1
-        if response.attempts == 1:  # the time of a call counts from its first attempt
+        self._tries += 1
+        if not response.attempts:  # the time of a call counts from its first attempt
             self._limits = TimeLimits(state.timeout)
             response.request_id_headers = self.connection.request_id_headers
-        response.started = time.monotonic()
-        signed = await self._sign(request.wire, request.options.headers, io)
+        if not response.attempts or self._next is None or self._tries > 1:  # a follow-up is no attempt
+            response.attempts += 1
+            response.started = time.monotonic()
+        self._sent, follows = (request.wire, False) if self._next is None else (self._next.request, True)
+        signed = await self._sign(self._sent, request.options.headers, io, follows=follows)
         if response.activity is not None or state.registry.observes:
             response.url = signed.url.partition("?")[0]  # a query may hold a key
         if state.registry.observes:
@@ -231,7 +366,9 @@ class Exchange(_SignedExchange):
         if self._replace_secret(error) or self._drop_thinking(error):
             return 0.0
         attempts = self.response.attempts
-        delay = self._state.retry.delay(error, attempts - self._replaced)
+        delay = self._state.retry.delay(error, self._tries - self._replaced)
+        if self._next is not None and isinstance(error, ProviderError) and (error.status or FAILED) < FAILED:
+            delay = None  # the work failed, and asking again does not change that
         left = None if delay is None or not attempts else self._limits.left()
         if delay is None or (left is not None and delay >= left):
             self.response.report(error.partial, error)
@@ -283,19 +420,30 @@ class AuxiliaryExchange(_SignedExchange):
 
 
 def sign_request(
-    connection: Connection, request: WireRequest, headers: Mapping[str, str], secret: Any = None
+    connection: Connection,
+    request: WireRequest,
+    headers: Mapping[str, str],
+    secret: Any = None,
+    *,
+    follows: bool = False,
 ) -> HttpRequest:
     """Return the HTTP request, with auth and signature.
 
-    Later sources of a header win: connection, wire, caller, auth, signature. Headers of `list_headers` add up.
+    Later sources of a header win: connection, wire, caller, auth, signature. Headers of `list_headers` add up. The
+    address of a request that `follows` an answer must be of the service.
     """
     try:
+        own = connection.base_url + request.path if connection.url is None else connection.url(request)
+        url = request.path if follows and "://" in request.path.partition("?")[0] else own
+        if follows:
+            from interlingua._http.pending import check_address  # noqa: PLC0415  few answers come later
+
+            check_address(url, connection)
         merged = {"content-type": "application/json"}
         for source in (connection.headers, request.headers, headers, connection.auth(request)):
             for name, value in source.items():
                 lower = name.lower()
                 merged[lower] = _joined(merged.get(lower), value) if lower in connection.list_headers else value
-        url = connection.base_url + request.path if connection.url is None else connection.url(request)
         made = HttpRequest(request.method, url, merged, request.body, datetime.now(UTC))
         if connection.sign is not None:
             made = made._replace(url=_encode(url))

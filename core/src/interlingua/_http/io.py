@@ -17,6 +17,9 @@ from interlingua.transport import AsyncReply, HttpRequest, Reply, TimeLimits, Tr
 
 _T = TypeVar("_T")
 
+LAST_SECONDS = 5.0
+"""How long a client waits for the answer to a request that ends work at a service."""
+
 network_guard: Callable[[object, str], None] | None = None
 """Called with the transport and the address before each request; `interlingua.testing.no_network` sets it."""
 
@@ -53,6 +56,10 @@ class BlockingIO:
     async def sleep(self, seconds: float) -> None:
         """Wait."""
         time.sleep(seconds)
+
+    async def finish(self, work: Awaitable[object]) -> None:
+        """Do some last work within a few seconds, also for a caller whose task was cancelled."""
+        await work
 
     async def load(self, function: Callable[..., _T], *arguments: Any) -> _T:
         """Call a function that may import modules or read files, without blocking an event loop."""

@@ -56,7 +56,7 @@ class BaseStream:
 
     def cancel(self) -> None:
         """Stop, and keep what was received as a CANCELLED message. May be called from another thread."""
-        self._stopped = True
+        self._stopped = self._exchange.stopped = True
         if self._body is not None and not self._finished:
             self._body.abort()
 
@@ -73,14 +73,15 @@ class BaseStream:
                 self._first = await exchange.run_attempts(self._io, self._open)
             except BaseException as error:
                 self._keep_ending(error)
-                raise
+                if not (self._stopped and self._message):
+                    raise
         self._batches = self._run()
         self._events = self._iterate(self._batches)
 
     async def _open(self, io: IO) -> list[StreamEvent]:
         """Begin an attempt and return its first events; an error before all content is raised."""
         try:
-            self._body = await self._exchange.send(io)
+            self._body = await self._exchange.open(io)
             self._reader = await self._exchange.open_reader(self._body, io)
             return await self._read_first(self._reader)
         except BaseException:
@@ -115,6 +116,8 @@ class BaseStream:
 
     async def _next_batch(self) -> list[StreamEvent] | None:
         """Return the events of the next read; None after the last, when the message is complete."""
+        if self._reader is None and self._message is not None:  # cancelled before anything was read
+            return None
         reader, (events, self._first) = self._opened(self._reader), (self._first, None)
         try:
             if events is None and not (self._stopped or self._ended):
@@ -123,6 +126,7 @@ class BaseStream:
                 if self._stopped:
                     self._keep_cancelled()
                 elif not self._finished:
+                    await self._exchange.read_usage(self._io)
                     self._message = reader.message()
                     self._exchange.response.report(self._message)
         except BaseException as error:
@@ -141,7 +145,7 @@ class BaseStream:
 
     def _keep_ending(self, error: BaseException) -> None:
         """Keep the error that ends the stream; any other exception (Ctrl-C, a cancelled task) cancels the stream."""
-        if not isinstance(error, InterlinguaError):
+        if self._stopped or not isinstance(error, InterlinguaError):
             self._keep_cancelled()
             return
         self._error = error
@@ -168,12 +172,14 @@ class BaseStream:
     def _snapshot(self, status: MessageStatus) -> Message:
         if self._reader is None:
             context: RequestContext = self._opened(getattr(self._exchange.request, "context", None))  # once built
-            return context.message([], stop_reason=None, status=status)
+            return self._exchange.response.finalize(context.message([], stop_reason=None, status=status))
         return self._reader.partial(status)
 
     async def _close(self) -> None:
         if self._body is not None:
             await self._body.close()
+        if self._finished and (self._message is None or self._message.metadata.status is MessageStatus.CANCELLED):
+            await self._exchange.leave(self._io, self._error)
 
 
 class MessageStream(BaseStream):

@@ -10,7 +10,7 @@ import pluggy
 if TYPE_CHECKING:
     from interlingua._catalogue import ModelInfo
     from interlingua._plugins.connection import Connection, ConnectionSettings
-    from interlingua._plugins.wire import RequestContext, WireChunk, WireRequest, WireResponse
+    from interlingua._plugins.wire import FollowUp, RequestContext, WireChunk, WireRequest, WireResponse
     from interlingua.errors import ProviderError
     from interlingua.types.events import StreamEvent
     from interlingua.types.messages import CostParts, Message
@@ -91,6 +91,25 @@ class ProviderHooks:
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions | None
     ) -> int | None:
         """Called by routing and budgets: estimate the input tokens of a request without sending it."""
+
+    @hookspec(firstresult=True)
+    def follow_up(self, response: WireResponse, context: RequestContext) -> FollowUp | None:
+        """Called with each whole answer whose status is below 300, before it is read: return what has to follow it.
+
+        Optional: without it every answer is final. Pure. Core waits, sends the request, and calls this with its answer;
+        a failed attempt is repeated from here, so that the first request is sent once. If the caller wants a stream and
+        the first answer is not one, `to_wire` returns a request with `stream=False`.
+
+        Args:
+            response: the answer to the request, or to the last follow-up.
+            context: as for `from_wire_response`. The `echo` of a follow-up is added to that of the request.
+
+        Returns:
+            The next request, or None if `from_wire_response` can read this answer (also if the work failed).
+
+        Raises:
+            ProviderError: the work failed.
+        """
 
     @hookspec(firstresult=True)
     def from_wire_error(self, response: WireResponse, context: RequestContext) -> ProviderError | None:

@@ -13,7 +13,7 @@ import attrs
 from interlingua._catalogue import ModelInfo, find_model
 from interlingua._plugins.connection import Connection, ConnectionSettings
 from interlingua._plugins.errors import describe_html, error_for_status
-from interlingua._plugins.wire import RequestContext, WireChunk, WireRequest, WireResponse
+from interlingua._plugins.wire import FollowUp, RequestContext, WireChunk, WireRequest, WireResponse
 from interlingua.errors import CapabilityError, InterlinguaError, MalformedResponseError, PluginError, ProviderError
 from interlingua.types.messages import Loss, Message, Origin
 from interlingua.types.options import ModelCapabilities, RequestOptions
@@ -98,6 +98,8 @@ class Provider:
         self._hook = hook
         self._prepare = prepare
         self.cost_of: Callable[..., Any] = getattr(hook, "cost_of", lambda **_: None)
+        later = getattr(hook, "follow_up", None)
+        self.answers_later = later is not None and bool(later.get_hookimpls())
         self._targets: dict[tuple[str, ModelCapabilities, bool], ProjectionTarget] = {}
         self._catalogue: tuple[ModelInfo, ...] | None = None
         self.prices: tuple[ModelInfo, ...] = ()  # the user's
@@ -215,15 +217,23 @@ class Provider:
             ProviderError: the body is an error inside a 200.
             MalformedResponseError: the body is not valid in the API.
         """
+        message: Message = self._read("from_wire_response", response, context)
+        return message
+
+    def follow_up(self, response: WireResponse, context: RequestContext) -> FollowUp | None:
+        """Return what has to follow a whole answer, or None if it is final; raises as `from_wire_response`."""
+        found: FollowUp | None = self._read("follow_up", response, context, optional=True)
+        return found
+
+    def _read(self, hook: str, response: WireResponse, context: RequestContext, *, optional: bool = False) -> Any:
         try:
-            message: Message = self.call_hook("from_wire_response", response=response, context=context)
+            return self.call_hook(hook, optional=optional, response=response, context=context)
         except InterlinguaError as error:
             self._annotate_error(error, context, response)
             raise
         except UNREADABLE as error:
             text = f"the answer is not valid in this API: {type(error).__name__}: {error}"
             raise self._annotate_error(MalformedResponseError(text), context, response) from error
-        return message
 
     def stream_response(
         self, response_stream: AsyncIterator[WireChunk], context: RequestContext

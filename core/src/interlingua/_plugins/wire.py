@@ -59,7 +59,8 @@ class WireRequest:
 
     Attributes:
         method: HTTP method.
-        path: path below the connection's base URL, starting with a slash; may carry a query.
+        path: path below the connection's base URL, starting with a slash; may carry a query. Of a `FollowUp` also a
+            complete address.
         headers: headers that the API itself requires; never a secret.
         body: the exact bytes to send.
         losses: the ledger of this projection, in conversation order.
@@ -95,6 +96,27 @@ class WireResponse:
     headers: Mapping[str, str] = attrs.field(factory=dict)
     body: bytes = b""
     losses: tuple[Loss, ...] = ()
+
+
+@attrs.frozen(kw_only=True)
+class FollowUp:
+    """The request that has to follow an answer, because the message is not in it; the result of the hook `follow_up`.
+
+    Core sends no key to an address that is not of the service: a complete one needs the origin of `base_url`, or a host
+    of `Connection.hosts` if `base_url` has one.
+
+    Attributes:
+        request: the next request; with `stream=True` its answer is read by `stream_response`.
+        after: seconds to wait before it is sent.
+        cancel: request that ends the work; sent if the caller leaves or a time limit passes.
+        usage: request for the usage, if the answer to `request` has none; sent when that is complete, and its answer is
+            read by `from_wire_response`.
+    """
+
+    request: WireRequest
+    after: float = 0.0
+    cancel: WireRequest | None = None
+    usage: WireRequest | None = None
 
 
 def replay_state(message: Message, api: str | None = None) -> Mapping[str, Any]:

@@ -18,7 +18,7 @@ from interlingua._request.prepare import RequestDraft
 from interlingua._values import replace
 from interlingua.errors import InterlinguaError, MalformedResponseError, RejectedAnswerError
 from interlingua.types.blocks import ToolUseBlock
-from interlingua.types.messages import Message, MessageStatus
+from interlingua.types.messages import Message, MessageStatus, Usage
 
 _log = logging.getLogger("interlingua")
 
@@ -53,6 +53,8 @@ class AnswerFinalizer:
         self.typed = False  # a whole typed answer is wanted: an answer that the service rejected is read too
         self.activity: InstrumentedWork | None = None  # the scopes of plugins
         self.request_id_headers: tuple[str, ...] = ()  # further headers of this connection with a request id
+        self.follow_up: Mapping[str, Any] | None = None  # what has to follow, as a message holds it
+        self.usage: Usage | None = None  # of another request
         self._reported, self._registry, self._model_info = False, registry, model_info
 
     def read(self, response: WireResponse) -> Message:
@@ -83,6 +85,10 @@ class AnswerFinalizer:
         latency_ms = round(((arrived or time.monotonic()) - self.started) * 1000)
         metadata, usage = message.metadata, message.metadata.usage
         complete = metadata.status is MessageStatus.COMPLETE
+        if self.follow_up is not None and not complete:
+            raw = metadata.provider_raw or {"origin": [*self.request.context.origin], "replay": {}, "trace": {}}
+            metadata = replace(metadata, provider_raw={**raw, "follow_up": self.follow_up})
+        usage = self.usage or usage
         if usage is not None:
             cost: dict[str, Any] = {"cost_note": UNFINISHED_COST}
             if complete:

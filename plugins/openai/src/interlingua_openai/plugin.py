@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from interlingua.plugins import (
         Connection,
         ConnectionSettings,
+        FollowUp,
         ModelInfo,
         RequestContext,
         WireChunk,
@@ -127,6 +128,15 @@ class _OpenAI:
         from interlingua_openai.responses.stream import stream_response
 
         return stream_response(response_stream, context)
+
+    @hookimpl
+    def follow_up(self, response: WireResponse, context: RequestContext) -> FollowUp | None:
+        """Ask again for a response that is generated in the background (option `background`)."""
+        if context.origin.api == _CHAT or self.key != _KEY:
+            return None
+        from interlingua_openai.responses.response import follow_up
+
+        return follow_up(response)
 
     @hookimpl
     def from_wire_error(self, response: WireResponse, context: RequestContext) -> ProviderError:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import quote
 
 from interlingua.errors import MalformedResponseError, ProviderError
-from interlingua.plugins import RequestContext, WireResponse, loads
+from interlingua.plugins import FollowUp, RequestContext, WireRequest, WireResponse, loads
 from interlingua.types import ContentBlock, ErrorInfo, Message, MessageStatus, StopReason, Usage
 from interlingua_openai.errors import from_wire_error_body
 from interlingua_openai.responses.items import CALLS, from_wire_item, normalise_items
@@ -21,6 +22,7 @@ _BILLED_USES = {  # web searches apart; their names in the price list (WIRE.md, 
     "shell_call": "shell",
 }
 _UNFINISHED = ("queued", "in_progress")  # in the background (WIRE.md, Responses status)
+_POLL_SECONDS = 2.0  # between two requests for an answer that takes minutes
 _ERROR_MEMBERS = ("detail", "errors", "message", "msg")  # how gateways say an error
 _TRACED = (
     "id",
@@ -65,6 +67,17 @@ def from_wire_response(response: WireResponse, context: RequestContext) -> Messa
         trace=from_wire_trace(body),
         status=MessageStatus.PARTIAL if body.get("status") in _UNFINISHED else MessageStatus.COMPLETE,
     )
+
+
+def follow_up(response: WireResponse) -> FollowUp | None:
+    """Return the request for a response that is still generated, and for cancelling it (WIRE.md, Responses status)."""
+    body = loads(response.body)
+    if not isinstance(body, dict) or body.get("status") not in _UNFINISHED or not body.get("background"):
+        return None
+    path = f"/responses/{quote(body['id'], safe='')}"
+    again = WireRequest(method="GET", path=path, body=b"", api="responses")
+    cancel = WireRequest(path=f"{path}/cancel", body=b"", api="responses")
+    return FollowUp(request=again, after=_POLL_SECONDS, cancel=cancel)
 
 
 def _content(items: Sequence[Mapping[str, Any]], context: RequestContext) -> list[ContentBlock]:
