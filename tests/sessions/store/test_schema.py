@@ -83,7 +83,7 @@ def test_migrations_are_numbered_and_applied_once(place: str) -> None:
     for _ in range(2):
         open_store(place).close()
 
-    assert raw_sql.rows(place, "SELECT version FROM schema_migrations ORDER BY version") == [(1,), (2,)]
+    assert raw_sql.rows(place, "SELECT version FROM schema_migrations ORDER BY version") == [(1,), (2,), (3,)]
 
 
 def test_a_database_of_a_newer_version_is_left_alone(place: str) -> None:

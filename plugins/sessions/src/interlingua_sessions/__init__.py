@@ -19,8 +19,8 @@ _NAMES = {
     "routing.router": "Delegation Recommendation",
     "session": "AsyncSession Session",
     "store": (
-        "EntryKind LoggedTurn Repriced SessionEntry SessionExistsError SessionNotFoundError SessionRecord Store "
-        "StoreError StoreFinding ToolCallRecord ToolCallStatus open_store"
+        "EntryKind FoundMessage LoggedTurn Repriced SessionEntry SessionExistsError SessionNotFoundError SessionRecord "
+        "Store StoreError StoreFinding ToolCallRecord ToolCallStatus open_store"
     ),
     "streams": "AsyncSessionStream SessionStream",
     "turn": "SystemPrompt",
@@ -40,10 +40,11 @@ if TYPE_CHECKING:
     from interlingua_sessions.routing.router import Delegation as Delegation, Recommendation as Recommendation
     from interlingua_sessions.session import AsyncSession as AsyncSession, Session as Session
     from interlingua_sessions.store import (
-        EntryKind as EntryKind, LoggedTurn as LoggedTurn, Repriced as Repriced, SessionEntry as SessionEntry,
-        SessionExistsError as SessionExistsError, SessionNotFoundError as SessionNotFoundError,
-        SessionRecord as SessionRecord, Store as Store, StoreError as StoreError, StoreFinding as StoreFinding,
-        ToolCallRecord as ToolCallRecord, ToolCallStatus as ToolCallStatus, open_store as open_store
+        EntryKind as EntryKind, FoundMessage as FoundMessage, LoggedTurn as LoggedTurn, Repriced as Repriced,
+        SessionEntry as SessionEntry, SessionExistsError as SessionExistsError,
+        SessionNotFoundError as SessionNotFoundError, SessionRecord as SessionRecord, Store as Store,
+        StoreError as StoreError, StoreFinding as StoreFinding, ToolCallRecord as ToolCallRecord,
+        ToolCallStatus as ToolCallStatus, open_store as open_store
     )
     from interlingua_sessions.streams import AsyncSessionStream as AsyncSessionStream, SessionStream as SessionStream
     from interlingua_sessions.turn import SystemPrompt as SystemPrompt

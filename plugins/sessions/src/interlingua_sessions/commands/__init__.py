@@ -14,6 +14,7 @@ _COMMANDS = {
     "import": ("maintenance", "Create a session from a JSON Lines file."),
     "list": ("show", "List sessions, the latest used first."),
     "reprice": ("maintenance", "Price stored answers anew from today's catalogues."),
+    "search": ("search", "Search the messages of all sessions."),
     "send": ("send", "Ask a question in a session and print the answer."),
     "show": ("show", "Show a session's messages, and why each model answered."),
     "switch": ("show", "Use another model for a session from now on."),
@@ -23,4 +24,4 @@ _COMMANDS = {
 
 @click.group(cls=LazyGroup, package=__name__, commands=_COMMANDS)
 def session() -> None:
-    """Manage stored conversations: list, show, send, switch, verify, export, import."""
+    """Manage stored conversations: list, show, search, send, switch, verify, export, import."""

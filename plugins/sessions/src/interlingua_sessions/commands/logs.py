@@ -21,6 +21,7 @@ from interlingua_cli.output import json_option, mask_credentials, print_facts, p
 from interlingua_cli.schema import OUTPUT_NAME, given_schema, schema_multi_option, schema_option
 from interlingua_cli.show import find_code
 from interlingua_cli.streams import escape_controls
+from interlingua_sessions.commands.search import indexing
 from interlingua_sessions.commands.shared import arguments_before, default_place, store_at, store_option
 from interlingua_sessions.store import LoggedTurn, Store
 
@@ -71,6 +72,9 @@ def logs(ctx: click.Context, /, count: int | None, latest: bool, response: bool,
     _refuse_together({"--json": as_json, "-s": short, "-r, -x and --xl": alone, "--data": wants_data})
     wanted = _Wanted(ctx.obj, **given)
     with store_at(place) as store:
+        if wanted.query is not None:
+            with indexing() as progress:
+                store.update_index(progress)
         session_id = _newest_session(store) if wanted.current else wanted.cid
         if count is None:
             count = 1 if alone else 0 if session_id is not None or wants_data else _SHOWN

@@ -15,11 +15,12 @@ from interlingua_sessions.store.schema import (
     ToolCallRecord,
     ToolCallStatus,
 )
-from interlingua_sessions.store.search import LoggedTurn
+from interlingua_sessions.store.search import FoundMessage, LoggedTurn
 from interlingua_sessions.store.store import Store, open_store
 
 __all__ = [
     "EntryKind",
+    "FoundMessage",
     "LoggedTurn",
     "Repriced",
     "SessionChanges",

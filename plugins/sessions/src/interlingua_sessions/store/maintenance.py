@@ -63,7 +63,8 @@ _STRAY_ENTRIES = """
 def maintenance_transaction(sql: Statements, session_id: str) -> Iterator[None]:
     """Lock a session for maintenance, without changing when it was last used."""
     with sql.database.transaction():
-        sql.database.run("UPDATE sessions SET updated_at = updated_at WHERE id = ?", (session_id,))  # locks it
+        if not sql.database.read_only:
+            sql.database.run("UPDATE sessions SET updated_at = updated_at WHERE id = ?", (session_id,))  # locks it
         yield
 
 

@@ -26,6 +26,7 @@ class PostgresqlDatabase:
 
     kind = "postgresql"
     commit_order: str | None = None
+    read_only = False
     as_json = "{}"
 
     def __init__(self, url: str) -> None:

@@ -29,6 +29,8 @@ class Database(Protocol):
     """Names the migrations: `sqlite` or `postgresql`."""
     commit_order: str | None
     """A column that increases from one inserted row to the next, where the database has one."""
+    read_only: bool
+    """True if nothing can be written: no migration is applied, and no search index made."""
     as_json: str
     """Selects a column of JSON in the way that costs least to parse, as text or its UTF-8; `{}` is the column."""
 
@@ -231,6 +233,7 @@ class Repriced:
 
 
 _TABLE = "CREATE TABLE schema_migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at BIGINT NOT NULL)"
+_READABLE = 2  # from this version on, all that is read is there
 _FILE = re.compile(r"(\d{4})_(\w+)\.(\w+)\.sql")
 
 
@@ -256,11 +259,14 @@ def migrate(database: Database) -> None:
     """Apply what is missing.
 
     Raises:
-        StoreError: a newer version made the database.
+        StoreError: a newer version made the database, or it is too old to be read without a change.
     """
     steps = migrations(database.kind)
-    if _applied(database) == steps[-1].version:
+    found = _applied(database)
+    if found == steps[-1].version or (database.read_only and _READABLE <= found < steps[-1].version):
         return
+    if database.read_only and found < _READABLE:
+        raise StoreError(f"the store has schema {found} and cannot be changed: open it once with permission to write")
     with database.migrating():
         applied = _applied(database)
         if applied > steps[-1].version:

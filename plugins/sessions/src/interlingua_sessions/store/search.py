@@ -1,21 +1,70 @@
-"""Questions and their answers over all sessions, the newest first, and those that hold given words."""
+"""Full-text search over the messages of a store, and questions with their answers, the newest first."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from itertools import islice
+from typing import Any
 
 import attrs
 
-from interlingua.types import Message, Role
-from interlingua_sessions.store.statements import PAGE, Statements, read_pages
+from interlingua import CallerError
+from interlingua.types import Message, MessageStatus, Role
+from interlingua_sessions.store.schema import Row, StoreError
+from interlingua_sessions.store.statements import PAGE, Statements, read_message, read_pages, stamp_of
+from interlingua_sessions.store.text_index import (
+    Passage,
+    Phrase,
+    Revision,
+    TextIndex,
+    line_around,
+    passages_of,
+    phrases_of,
+    searchable_text,
+    words_of,
+)
 
-_PLAIN_WORD = re.compile(r"[a-z0-9]+\Z")  # written in JSON without escapes
 _NEXT = "SELECT min(id) FROM messages WHERE session_id = ? AND role = 'user' AND id > ?"
-_HOLDS = """ AND session_id IN (
-    SELECT session_id FROM messages WHERE role IN ('user', 'assistant') AND lower(content_json) LIKE ?)"""
-
+_QUESTION = "SELECT max(a.id) FROM messages a WHERE a.session_id = d.key AND a.role = 'user' AND a.id <= p.message_id"
 _CALLED = " AND session_id IN (SELECT session_id FROM tool_calls WHERE name = ?)"
+_TOGETHER = 200  # sessions whose messages are read and indexed together
+_COMMON = 10_000  # passages with a word: more, and the newest turns are found sooner by reading turns
+
+_STALE = """
+    SELECT s.id, s.updated_at FROM sessions s LEFT JOIN search_documents d ON d.key = s.id
+    WHERE d.stamp IS NULL OR d.stamp <> s.updated_at ORDER BY s.updated_at, s.id"""
+Progress = Callable[[int, int], None]
+"""Called while an index is made, with how many sessions or files are indexed, of how many."""
+
+_UNREAD = """
+    SELECT {columns} FROM messages m
+    WHERE m.session_id IN ({marks}) AND (m.session_id, m.id) > (?, ?)
+        AND NOT EXISTS (SELECT 1 FROM search_passages p JOIN search_documents d ON d.id = p.document
+            WHERE d.key = m.session_id AND p.message_id = m.id)
+    ORDER BY m.session_id, m.id LIMIT ?"""
+_SPOKEN = " AND p.role IN ('user', 'assistant')"
+
+
+@attrs.frozen(kw_only=True)
+class FoundMessage:
+    """One message that holds the searched words.
+
+    Attributes:
+        session_id: of its session.
+        message_id: of the message.
+        role: of the message.
+        model: canonical model id of an answer, or None.
+        created_at: UTC.
+        line: the line that holds the words, cut to 160 letters.
+    """
+
+    session_id: str
+    message_id: str
+    role: Role
+    model: str | None
+    created_at: datetime
+    line: str
 
 
 @attrs.frozen(kw_only=True)
@@ -38,23 +87,145 @@ class LoggedTurn:
         return tuple(message for message in self.messages if message.role is Role.ASSISTANT)
 
 
+# The index
+
+
+def index_messages(sql: Statements, progress: Progress | None = None) -> None:
+    """Index the messages that were stored since the last time, some hundreds in each transaction."""
+    index = TextIndex(sql.database)
+    index.create()
+    while stale := sql.database.rows(_STALE):
+        for at in range(0, len(stale), _TOGETHER):
+            if progress is not None:
+                progress(at, len(stale))
+            if not _index_sessions(sql, index, dict(stale[at : at + _TOGETHER])):
+                break  # another process indexes: look again at what is left
+        else:
+            return
+
+
+def _index_sessions(sql: Statements, index: TextIndex, sessions: dict[str, int]) -> bool:
+    """Index the unindexed messages of some sessions; False if another process changed the index meanwhile."""
+    marks = ", ".join("?" * len(sessions))
+    query = _UNREAD.format(columns=sql.joined_columns, marks=marks)
+    place = ("", "")
+    while True:
+        seen = index.changes()
+        rows = sql.database.rows(query, [*sessions, *place, PAGE])
+        is_last = len(rows) < PAGE
+        read: dict[str, list[Passage]] = {}
+        for row in rows:
+            read.setdefault(row[1], []).extend(_row_passages(row))
+        done = dict.fromkeys(sessions) if is_last else read
+        revisions = [
+            Revision(session, sessions[session] if is_last else -1, {}, read.get(session, ())) for session in done
+        ]
+        if not index.revise(revisions, seen):
+            return False
+        if is_last:
+            return True
+        place = (rows[-1][1], rows[-1][0])
+
+
+def _row_passages(row: Row) -> list[Passage]:
+    """Return the passages of a message's row; nothing if the message is being streamed or cannot be read."""
+    try:
+        message = read_message(row)
+    except StoreError:
+        return []
+    if message.metadata.status is MessageStatus.PARTIAL:
+        return []
+    return passages_of(message, 0, stamp_of(message.created_at))
+
+
+# Searching
+
+
+def search_messages(
+    sql: Statements, query: str, session_id: str | None, limit: int, progress: Progress | None
+) -> list[FoundMessage]:
+    """See `Store.search`."""
+    phrases = phrases_of(query)
+    if not phrases:
+        raise CallerError(f"there is no word to search for in {query!r}")
+    if sql.database.read_only:
+        return list(islice(_scanned(sql, phrases, query, session_id), limit))
+    index_messages(sql, progress)
+    index = TextIndex(sql.database)
+    where, values = ("", []) if session_id is None else (" AND d.key = ?", [session_id])
+    found: dict[str, FoundMessage] = {}
+    for passage in index.search(phrases, limit=limit, where=where, values=values):
+        if passage.message_id not in found:
+            found[passage.message_id] = _found(sql.message(passage.message_id), query)
+    return list(found.values())
+
+
+def _found(message: Message, query: str) -> FoundMessage:
+    return FoundMessage(
+        session_id=message.session_id, message_id=message.id, role=message.role, model=message.metadata.model,
+        created_at=message.created_at, line=line_around(searchable_text(message), query),
+    )  # fmt: skip
+
+
+def _scanned(sql: Statements, phrases: Sequence[Phrase], query: str, session_id: str | None) -> Iterator[FoundMessage]:
+    """Search without an index, which a store that is only read does not get."""
+    for session in [session_id] if session_id is not None else [one.id for one in sql.sessions(None, None)]:
+        for message in read_pages(sql.pages(session, newest_first=True)):
+            text = f" {' '.join(words_of(searchable_text(message)))} "
+            if all(f" {' '.join(words)}{'' if is_prefix else ' '}" in text for words, is_prefix in phrases):
+                yield _found(message, query)
+
+
+# Turns
+
+
 def newest_turns(
-    sql: Statements, session_id: str | None, words: Sequence[str], tools: Iterable[str]
+    sql: Statements, session_id: str | None, words: Sequence[str], tools: Sequence[str]
 ) -> Iterator[LoggedTurn]:
     """Yield turns, the newest first, read page by page; with words, only turns that contain them all.
 
     Args:
         sql: of the store.
         session_id: only of this session.
-        words: searched in questions and answers, ignoring case.
+        words: searched in questions and answers, ignoring case; letters and digits only where a word begins.
         tools: names of tools that were called in the session.
     """
-    called = list(tools)
     wanted = [word.casefold() for word in words]
-    plain = [word for word in wanted if _PLAIN_WORD.match(word)]
-    where = (" AND session_id = ?" if session_id is not None else "") + _HOLDS * len(plain)
-    where += _CALLED * len(called)
-    given = [*([session_id] if session_id is not None else []), *(f"%{word}%" for word in plain), *called]
+    where = (" AND session_id = ?" if session_id is not None else "") + "".join(_CALLED for _ in tools)
+    given = [*([session_id] if session_id is not None else []), *tools]
+    holding = _turns_holding(sql, session_id, wanted)
+    if holding is not None:
+        where, given = f"{where} AND id IN ({holding[0]})", [*given, *holding[1]]
+    for session, message_id in _questions(sql, where, given):
+        turn = _read_turn(sql, session, message_id, wanted)
+        if turn.matches or not wanted:
+            yield turn
+
+
+def _turns_holding(sql: Statements, session_id: str | None, words: Sequence[str]) -> tuple[str, list[Any]] | None:
+    """Return a query, and its values, for ids of questions whose turns contain the rarest of the words.
+
+    None if the index does not help: no word is in it, or each is so common that newest turns soon hold it.
+    """
+    usable = [phrases for phrases in map(phrases_of, words) if phrases and all(map(_is_usable, phrases))]
+    if not usable or sql.database.read_only:
+        return None
+    index_messages(sql)
+    index = TextIndex(sql.database)
+    where, values = (_SPOKEN, []) if session_id is None else (f"{_SPOKEN} AND d.key = ?", [session_id])
+    counts = [index.count(phrases, _COMMON + 1, where, values) for phrases in usable]
+    rarest = min(range(len(usable)), key=counts.__getitem__)
+    if counts[rarest] > _COMMON:
+        return None
+    return index.select(f"({_QUESTION})", usable[rarest], where, values)
+
+
+def _is_usable(phrase: Phrase) -> bool:
+    """Tell whether the index finds all places of a phrase: a short word could be the beginning of a longer one."""
+    return phrase.is_prefix or len(phrase.words) > 1
+
+
+def _questions(sql: Statements, where: str, given: Sequence[Any]) -> Iterator[tuple[str, str]]:
     bound: list[object] = []
     while True:
         older = " AND (created_at, id) < (?, ?)" if bound else ""
@@ -64,9 +235,7 @@ def newest_turns(
             [*given, *bound, PAGE],
         )
         for _, message_id, session in rows:
-            turn = _read_turn(sql, session, message_id, wanted)
-            if turn.matches or not wanted:
-                yield turn
+            yield session, message_id
         if len(rows) < PAGE:
             return
         bound = [rows[-1][0], rows[-1][1]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
@@ -39,22 +40,50 @@ class SqliteDatabase:
             raise StoreError(text)
         self._lock = RLock()
         self._where = str(path)
+        self.read_only = _is_unwritable(Path(path))
+        if self.read_only:
+            self._connect_read_only(Path(path).resolve())
+        else:
+            self._connect(str(path))
+
+    def _connect(self, place: str, *, uri: bool = False) -> None:
         try:  # no isolation level: transactions begin and end where the store says
             self._connection = sqlite3.connect(
-                path, timeout=_POLL_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=256
+                place,
+                timeout=_POLL_SECONDS,
+                isolation_level=None,
+                check_same_thread=False,
+                cached_statements=256,
+                uri=uri,
             )
         except sqlite3.Error as error:
             raise self._store_error(error) from error
         try:
-            self.run("PRAGMA journal_mode = WAL")
+            if not self.read_only:
+                self.run("PRAGMA journal_mode = WAL")
             self.run("PRAGMA foreign_keys = ON")
+            if self.read_only:
+                self.rows("SELECT count(*) FROM sqlite_master")
         except BaseException:
             self._connection.close()
             raise
 
+    def _connect_read_only(self, path: Path) -> None:
+        """Connect to a file that this user may only read."""
+        written = path.with_name(f"{path.name}-wal")
+        try:
+            self._connect(f"{path.as_uri()}?mode=ro", uri=True)
+        except StoreError as error:
+            if written.exists() and written.stat().st_size:
+                raise StoreError(
+                    f"{path}: its last messages are in {written.name}, which needs permission to write the folder: "
+                    "copy both files and open the copy"
+                ) from error
+            self._connect(f"{path.as_uri()}?immutable=1", uri=True)
+
     def transaction(self) -> AbstractContextManager[None]:
         """Begin as a writer at once: a reader that becomes a writer could fail half-way."""
-        return _Transaction(self._lock, self._connection, self._retry)
+        return _Transaction(self._lock, self._connection, self._retry, "BEGIN" if self.read_only else "BEGIN IMMEDIATE")
 
     migrating = transaction
 
@@ -119,15 +148,19 @@ class _Transaction:
     """One transaction; a class, because a generator would cost more than the statements of a small message."""
 
     def __init__(
-        self, lock: RLock, connection: sqlite3.Connection, retry: Callable[[sqlite3.Error, Callable[[], Any]], Any]
+        self,
+        lock: RLock,
+        connection: sqlite3.Connection,
+        retry: Callable[[sqlite3.Error, Callable[[], Any]], Any],
+        begin: str,
     ) -> None:
-        self._lock, self._connection, self._retry = lock, connection, retry
+        self._lock, self._connection, self._retry, self._begin = lock, connection, retry, begin
 
     def __enter__(self) -> None:
         self._lock.acquire()
         nested = self._connection.in_transaction
         try:
-            self._execute("BEGIN IMMEDIATE")
+            self._execute(self._begin)
         except BaseException:  # Ctrl-C may come between BEGIN and here
             if self._connection.in_transaction and not nested:
                 self._connection.execute("ROLLBACK")
@@ -148,3 +181,11 @@ class _Transaction:
             self._connection.execute(sql)
         except sqlite3.Error as error:
             self._retry(error, lambda: self._connection.execute(sql))
+
+
+def _is_unwritable(path: Path) -> bool:
+    """Tell whether this user cannot write an existing file, or the files that SQLite creates beside it."""
+    if not path.is_file():
+        return False
+    beside = path.with_name(f"{path.name}-shm")
+    return not os.access(path, os.W_OK) or not (beside.exists() or os.access(path.parent, os.W_OK))

@@ -129,7 +129,8 @@ class Statements:
     def __init__(self, database: Database) -> None:
         self.database = database
         self.columns = read_columns(database.as_json)
-        self._changes = _CHANGES.format(columns=read_columns(database.as_json, "m."))
+        self.joined_columns = read_columns(database.as_json, "m.")
+        self._changes = _CHANGES.format(columns=self.joined_columns)
 
     def one(self, sql: str, row: Sequence[Any] = ()) -> Row | None:
         """Return the first row of a query, or None."""

@@ -37,7 +37,14 @@ from interlingua_sessions.store.schema import (
     ToolCallStatus,
     migrate,
 )
-from interlingua_sessions.store.search import LoggedTurn, newest_turns
+from interlingua_sessions.store.search import (
+    FoundMessage,
+    LoggedTurn,
+    index_messages,
+    newest_turns,
+    search_messages,
+)
+from interlingua_sessions.store.search import Progress as IndexProgress
 from interlingua_sessions.store.statements import (
     ENTRY_CONTENT,
     CallEnd,
@@ -266,6 +273,8 @@ class Store:
     ) -> Iterator[LoggedTurn]:
         """Yield questions with their answers and tool results, of all sessions or of one, the newest first.
 
+        Words of letters and digits are found by the index that `search` makes: whole or as beginnings of longer ones.
+
         Args:
             session_id: only of this session.
             words: only those whose question and answers hold all of these, in any case.
@@ -273,7 +282,40 @@ class Store:
         """
         if session_id is not None:
             self._sql.require_session(session_id)
-        return newest_turns(self._sql, session_id, words, tools)
+        return newest_turns(self._sql, session_id, words, list(tools))
+
+    def search(
+        self,
+        query: str,
+        *,
+        session_id: str | None = None,
+        limit: int = 20,
+        progress: IndexProgress | None = None,
+    ) -> list[FoundMessage]:
+        """Return the messages that hold all words of a query, newest sessions first.
+
+        Text, thinking, calls and results are searched, without regard to case and accents. A word of at least three
+        letters is also found as the beginning of a longer one; words in double quotes must follow each other. The first
+        search makes an index in the database, later ones add what was stored since. An interrupted index continues.
+        A store that can only be read is searched without an index, message by message.
+
+        Args:
+            query: some words.
+            session_id: only of this session.
+            limit: at most so many.
+            progress: called while the index is made, with the number of sessions done and of all.
+
+        Raises:
+            CallerError: the query has no word.
+        """
+        if session_id is not None:
+            self._sql.require_session(session_id)
+        return search_messages(self._sql, query, session_id, limit, progress)
+
+    def update_index(self, progress: IndexProgress | None = None) -> None:
+        """Bring the index of `search` and `turns` up to date, as they do themselves."""
+        if not self.database.read_only:
+            index_messages(self._sql, progress)
 
     def count_messages(self, session_id: str) -> int:
         """Return how many messages a session has."""
