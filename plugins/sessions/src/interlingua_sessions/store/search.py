@@ -29,6 +29,7 @@ _NEXT = "SELECT min(id) FROM messages WHERE session_id = ? AND role = 'user' AND
 _QUESTION = "SELECT max(a.id) FROM messages a WHERE a.session_id = d.key AND a.role = 'user' AND a.id <= p.message_id"
 _CALLED = " AND session_id IN (SELECT session_id FROM tool_calls WHERE name = ?)"
 _TOGETHER = 200  # sessions whose messages are read and indexed together
+_READ = 2_000  # messages that are read and indexed in one transaction
 _COMMON = 10_000  # passages with a word: more, and the newest turns are found sooner by reading turns
 
 _STALE = """
@@ -111,8 +112,8 @@ def _index_sessions(sql: Statements, index: TextIndex, sessions: dict[str, int])
     place = ("", "")
     while True:
         seen = index.changes()
-        rows = sql.database.rows(query, [*sessions, *place, PAGE])
-        is_last = len(rows) < PAGE
+        rows = sql.database.rows(query, [*sessions, *place, _READ])
+        is_last = len(rows) < _READ
         read: dict[str, list[Passage]] = {}
         for row in rows:
             read.setdefault(row[1], []).extend(_row_passages(row))
