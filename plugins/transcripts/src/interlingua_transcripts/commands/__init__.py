@@ -14,10 +14,11 @@ _COMMANDS = {
     "import": ("store", "Make stored sessions of session files."),
     "list": ("look", "List the sessions on this machine, newest first."),
     "resume": ("store", "Continue a session in a chat with another model."),
+    "search": ("search", "Search the messages of all sessions on this machine."),
     "show": ("look", "Print a session's conversation."),
 }
 
 
 @click.group(cls=LazyGroup, package=__name__, commands=_COMMANDS)
 def transcript() -> None:
-    """Use other agents' sessions: list, show, import, resume, export, convert, check."""
+    """Use other agents' sessions: list, search, show, import, resume, export, convert, check."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from itertools import islice
+from os import stat_result
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ def list_command(context: CommandContext, system: str | None, limit: int, every:
     Only the beginning of each file listed is read.
     """
     systems = [session_format(system)] if system else list(installed_formats().values())
-    found = sorted(_found(systems, context.environ), key=lambda one: -one[1])
+    found = sorted(found_files(systems, context.environ), key=lambda one: -one[1].st_mtime)
     rows = [_row(*one) for one in (found if every else found[:limit])]
     if as_json:
         print_json(rows)
@@ -52,9 +53,10 @@ def list_command(context: CommandContext, system: str | None, limit: int, every:
         click.echo("no session was found; `interlingua transcript show FILE` reads one from anywhere", err=True)
 
 
-def _found(
-    systems: list[SessionFormat], environ: Mapping[str, str]
-) -> Iterator[tuple[SessionFormat, float, int, Path]]:
+def found_files(
+    systems: Iterable[SessionFormat], environ: Mapping[str, str]
+) -> Iterator[tuple[SessionFormat, stat_result, Path]]:
+    """Yield the session files of systems on this machine, with their size and times."""
     home = Path(environ.get("HOME") or Path.home())
     for system in systems:
         for path in system.find(home, environ):
@@ -62,15 +64,15 @@ def _found(
                 status = path.stat()
             except OSError:
                 continue
-            yield system, status.st_mtime, status.st_size, path
+            yield system, status, path
 
 
-def _row(system: SessionFormat, changed: float, size: int, path: Path) -> dict[str, Any]:
+def _row(system: SessionFormat, status: stat_result, path: Path) -> dict[str, Any]:
     return {
         "system": system.name,
         "path": str(path),
-        "changed": datetime.fromtimestamp(changed, UTC).isoformat(timespec="seconds"),
-        "bytes": size,
+        "changed": datetime.fromtimestamp(status.st_mtime, UTC).isoformat(timespec="seconds"),
+        "bytes": status.st_size,
         "begins": _first_words(path),
     }
 
