@@ -15,7 +15,7 @@ _NAMES = {
     "_json": "EMPTY FrozenDict dumps dumps_trimmed freeze_object loads loads_lossy repair_surrogates thaw",
     "_lazy": "lazy_names",
     "_plugins.connection": (
-        "BatchAnswer BatchLimits BatchStatus Connection ConnectionSettings HttpRequest bearer_auth no_auth"
+        "BatchAnswer BatchLimits BatchStatus Connection ConnectionSettings HttpRequest KeyExchange bearer_auth no_auth"
     ),
     "_plugins.contract": "CONTRACT_VERSION",
     "_plugins.encoding": "Json encode_each json_array json_array_concat json_object json_object_with model_saw",
@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     )
     from interlingua._plugins.connection import (
         BatchAnswer as BatchAnswer, BatchLimits as BatchLimits, BatchStatus as BatchStatus, Connection as Connection,
-        ConnectionSettings as ConnectionSettings, HttpRequest as HttpRequest, bearer_auth as bearer_auth,
-        no_auth as no_auth
+        ConnectionSettings as ConnectionSettings, HttpRequest as HttpRequest, KeyExchange as KeyExchange,
+        bearer_auth as bearer_auth, no_auth as no_auth
     )
     from interlingua._plugins.contract import CONTRACT_VERSION as CONTRACT_VERSION
     from interlingua._plugins.encoding import (

@@ -80,7 +80,7 @@ class _SignedExchange:
 
     def _replace_secret(self, error: InterlinguaError) -> bool:
         """Return True for the first refusal of a secret: the next attempt has another."""
-        source = self.connection.credentials
+        source = self.connection.credentials or self.connection.key_exchange
         if source is None or self._secret is None or self._replaced or not isinstance(error, AuthenticationError):
             return False
         self._state.secret_store(self._provider.key, source).refuse(self._secret, error)
@@ -95,7 +95,7 @@ class _SignedExchange:
             names = [name for name in connection.env_vars if "KEY" in name or "TOKEN" in name] or connection.env_vars
             text = f"no API key: set {' or '.join(names) or 'the environment'} or pass api_key="
             raise AuthenticationError(text, provider=self._provider.key, retryable=False)
-        if (source := connection.credentials) is not None:
+        if (source := connection.credentials or connection.key_exchange) is not None:
             self._secret = await self._state.secret_store(self._provider.key, source).read(io)
         signed = sign_request(connection, request, headers, self._secret, follows=follows)
         signed.headers.setdefault("accept-encoding", ACCEPTED)
@@ -137,7 +137,8 @@ class Exchange(_SignedExchange):
         if routing is not None and type(routing) is not RoutingDecision:
             raise CallerError(f"routing must be a RoutingDecision, not {type(routing).__name__}")
         fixed = {"model": resolved.id.name, "stream": stream, "user_id": given.pop("user_id", None)}
-        read = read_options(given, state.settings.get(resolved.provider.key, EMPTY), state.headers, **fixed)
+        settings = state.request_settings(resolved.provider, given.get("api"))
+        read = read_options(given, settings, state.headers, **fixed)
         routing = routing or resolved.routing
         self.request = RequestDraft(
             resolved.provider, messages, tools, read, routing, team_id, losses, state.conversations
@@ -152,7 +153,7 @@ class Exchange(_SignedExchange):
         provider = state.resolve_provider(message.metadata.provider)
         made = cls.__new__(cls)
         made.plan, made.headers, made._fetched = None, EMPTY, None
-        settings = state.settings.get(provider.key, EMPTY)
+        settings = state.request_settings(provider, message.metadata.api)
         made.request = request = ResumedRequest(provider, message, settings, state.headers)
         made._begin(state)
         made._take(request.follow_up)

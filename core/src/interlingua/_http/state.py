@@ -9,28 +9,33 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
+from urllib.parse import unquote_plus
 
 from interlingua._catalogue import ModelInfo
+from interlingua._http.body import ReplyBody
 from interlingua._http.retry import Retry
 from interlingua._http.transports import IO
 from interlingua._ids import ModelId
 from interlingua._json import EMPTY
-from interlingua._plugins.connection import Connection, ConnectionSettings, Credentials
+from interlingua._plugins.connection import Connection, ConnectionSettings, Credentials, HttpRequest, KeyExchange
+from interlingua._plugins.errors import error_for_status
 from interlingua._plugins.provider import Provider
 from interlingua._plugins.registry import Registry
-from interlingua._plugins.wire import EVENT_LIMIT
+from interlingua._plugins.wire import EVENT_LIMIT, WireResponse
 from interlingua._pricing import SELF_HOSTED
 from interlingua._request.conversation import ConversationCache
 from interlingua._request.prefix import PrefixWatch
 from interlingua._request.prepare import read_options
-from interlingua.errors import AuthenticationError, CallerError, InterlinguaError, ProviderError
+from interlingua._response.finalize import FAILED
+from interlingua.errors import AuthenticationError, CallerError, InterlinguaError, PluginError, ProviderError
 from interlingua.output import OutputFormat, OutputPlan
-from interlingua.transport import Timeout
+from interlingua.transport import TimeLimits, Timeout
 from interlingua.types.messages import Message, RoutingDecision, RoutingMode
 from interlingua.types.options import RequestOptions
 
 _log = logging.getLogger("interlingua")
 _MARGIN = timedelta(minutes=1)  # a secret that expires within this time is replaced
+_SECRET = re.compile(r"(?:^|[_-])(?:(?:api_?)?key|token|secret|password|credentials?)(?:$|[_-])", re.I)
 _SETTINGS = frozenset({"api", "api_key", "base_url", "options"})
 _ARGUMENTS = ("model", "tools", "routing", "user_id", "team_id")  # what is no option of `read_options`
 
@@ -137,12 +142,24 @@ class ClientState:
                 api=api,
                 options=given.get("options") or {},
             )
-            found = self._connections[provider.key, api] = provider.connection(settings)
+            found = provider.connection(settings)
+            _check_options(provider.key, settings, found)
+            self._connections[provider.key, api] = found
         return found
 
-    def secret_store(self, key: str, source: Credentials) -> SecretStore:
+    def request_settings(self, provider: Provider, api: str | None) -> Mapping[str, Any]:
+        """Return the settings that a request is written with: `options` has the connection's values and no secret."""
+        given = self.settings.get(provider.key, EMPTY)
+        try:
+            own = self.connection(provider, api or given.get("api")).options
+        except InterlinguaError:  # a request can be written without a connection; sending it raises this
+            own = EMPTY
+        options = {**(given.get("options") or EMPTY), **own}
+        return {**given, "options": {name: value for name, value in options.items() if not _SECRET.search(name)}}
+
+    def secret_store(self, key: str, source: Credentials | KeyExchange) -> SecretStore:
         """Return the store of a provider's secret."""
-        return self._secrets.setdefault(key, SecretStore(key, source))
+        return self._secrets.setdefault(key, SecretStore(key, source, self.timeout))
 
     def model_info(self, provider: Provider, name: str) -> ModelInfo | None:
         """Return the catalogue's entry of a model, or None; a missing one is logged once and never refused.
@@ -187,7 +204,7 @@ class ClientState:
         format_: OutputFormat[Any] = output if isinstance(output, OutputFormat) else self.registry.output_format(output)
         resolved = self.resolve_model(options.get("model"))
         given = {name: value for name, value in options.items() if name not in _ARGUMENTS}
-        settings = self.settings.get(resolved.provider.key, EMPTY)
+        settings = self.request_settings(resolved.provider, given.get("api"))
         read = read_options(given, settings, self.headers, model=resolved.id.name, stream=stream)
         tools = options.get("tools", ())
         return format_.plan(tools, read, resolved.provider.capabilities(read.model, read))
@@ -196,9 +213,9 @@ class ClientState:
 class SecretStore:
     """Keeps the secret of one provider for all exchanges of a client; safe for several threads and event loops."""
 
-    def __init__(self, provider: str, source: Credentials) -> None:
+    def __init__(self, provider: str, source: Credentials | KeyExchange, timeout: Timeout | None) -> None:
         self._lock_name = f"secret of {provider}"
-        self._source = source
+        self._source, self._timeout = source, timeout
         self._secret: Any = None
         self._refusal: ProviderError | None = None
 
@@ -220,7 +237,10 @@ class SecretStore:
 
     async def _obtain(self, io: IO) -> Any:
         try:
-            made = await io.call(self._source, self._refusal)
+            if isinstance(self._source, KeyExchange):
+                made = self._source.read(await self._exchange(self._source.request(datetime.now(UTC)), io))
+            else:
+                made = await io.call(self._source, self._refusal)
         except InterlinguaError:
             raise
         except Exception as error:
@@ -228,6 +248,25 @@ class SecretStore:
         if made is None:
             raise AuthenticationError("the credentials returned no secret", retryable=False)
         return made
+
+    async def _exchange(self, request: HttpRequest, io: IO) -> WireResponse:
+        limits = TimeLimits(self._timeout)
+        response = await ReplyBody(await io.open(request, limits), limits, EVENT_LIMIT).read()
+        if response.status < FAILED:
+            return response
+        error: ProviderError = error_for_status(response)
+        sent = unquote_plus(request.body.decode("utf-8", "replace"))  # a service may quote the key that it refuses
+        text = re.sub(r"[^\s\"']{8,}", lambda found: "…" if found[0] in sent else found[0], error.message)
+        kind = type(error) if response.status == 429 or response.status >= 500 else AuthenticationError
+        raise kind(f"the key could not be exchanged: {text}", status=response.status, retry_after=error.retry_after)
+
+
+def _check_options(key: str, settings: ConnectionSettings, made: Connection) -> None:
+    """Refuse a secret in `Connection.options`, which may be written into a request."""
+    secrets = {settings.api_key, *(settings.environ.get(name) for name in made.env_vars if _SECRET.search(name))}
+    shown = repr(dict(made.options))
+    if any(map(_SECRET.search, made.options)) or any(secret and repr(secret)[1:-1] in shown for secret in secrets):
+        raise PluginError(f"provider {key!r} has a secret in Connection.options; secrets belong to `auth` or `sign`")
 
 
 def _is_stale(secret: Any) -> bool:

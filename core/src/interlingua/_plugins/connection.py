@@ -72,6 +72,20 @@ def bearer_auth(key: str | None) -> Auth:
     return lambda _request: headers
 
 
+@attrs.frozen(kw_only=True)
+class KeyExchange:
+    """The exchange of a key for a token. Core sends the request, keeps the token, and replaces it; both are pure.
+
+    Attributes:
+        request: returns the complete request, given the time, which a signature may need.
+        read: returns the secret for `sign` from a good answer: any value but None, with the attribute `expires_at`
+            (a datetime with time zone) if it expires.
+    """
+
+    request: Callable[[datetime], HttpRequest]
+    read: Callable[[WireResponse], Any]
+
+
 class Endpoint(NamedTuple):
     """The API and the model that the path of a request refers to, and whether the plugin reads that API.
 
@@ -109,8 +123,9 @@ class Connection:
             before the first attempt, and once more with the error of an attempt that failed with an
             AuthenticationError. Core keeps the secret until then, or until its attribute `expires_at` (a datetime
             with time zone, optional) is near. It may block: an asynchronous client calls it in a thread.
+        key_exchange: how a service exchanges the key for the secret of `sign`, instead of `credentials`.
         sign: returns the secret headers of the finished request, given that request and the secret (None without
-            `credentials`); called for every attempt, after `auth`; pure.
+            `credentials` and `key_exchange`); called for every attempt, after `auth`; pure.
         url: returns the complete URL of a request if that is not `base_url` plus the path; pure.
         headers: public headers of every request.
         list_headers: lower-case names of list headers: the values of connection, request and caller are joined.
@@ -125,11 +140,14 @@ class Connection:
         self_hosted: models (regular expression, matched whole) that run on the machines of the operator: their
             tokens have no price, so they cost 0; "" for no models.
         batch_limits: limits of a batch, or None if the service accepts no batches.
+        options: values from the settings or the environment that `to_wire` needs, such as a project's id; they are
+            added to `RequestOptions.connection`. Never a secret.
     """
 
     base_url: str
     auth: Auth = no_auth
     credentials: Credentials | None = None
+    key_exchange: KeyExchange | None = None
     sign: Sign | None = None
     url: Callable[[WireRequest], str] | None = None
     headers: Mapping[str, str] = attrs.field(factory=dict)
@@ -143,6 +161,7 @@ class Connection:
     unread_endpoints: Mapping[str, str] = attrs.field(factory=dict)
     self_hosted: str = ""
     batch_limits: BatchLimits | None = None
+    options: Mapping[str, Any] = attrs.field(factory=dict)
 
     def find_endpoint(self, path: str) -> Endpoint | None:
         """Return the endpoint that a URL's path ends with, or None."""

@@ -136,7 +136,7 @@ def key_state(connection: Connection) -> str:
         return "missing"
     if connection.auth is not no_auth:
         return "found"
-    if connection.credentials is not None:
+    if connection.credentials is not None or connection.key_exchange is not None:
         return "looked up"
     return "found" if connection.sign is not None else "not needed"
 

@@ -34,11 +34,14 @@ def read_credentials(made: Connection) -> Any:
 def secret_headers(made: Connection, request: WireRequest, secret: Any) -> dict[str, str] | None:
     """Return the secret headers of a request at a fixed time; a signature shows no key, and changes with it.
 
-    None if `sign` needs a secret that is not known here.
+    None if `sign` needs a secret that is not known here. A key that is exchanged is secret in the request that does so.
     """
     headers = dict(made.auth(request))
     if made.sign is None:
         return headers
+    if secret is None and made.key_exchange is not None:
+        asked = made.key_exchange.request(CLOCK)
+        return {**headers, **asked.headers, "body": asked.body.decode()}
     if secret is None and made.credentials is not None:
         return None
     url = made.base_url + request.path if made.url is None else made.url(request)

@@ -252,7 +252,13 @@ def _connect(subject: Subject, settings: ConnectionSettings, api: str) -> Any:
     request = WireRequest(path="/contract", body=b"{}", api=api)
     found["auth()"] = _hide(result_of(made.auth, request))
     found["url()"] = result_of(made.url, request) if made.url is not None else None
-    if made.sign is not None and (made.credentials is None or len(settings.environ) > 1):
+    if not found.get("options"):
+        found.pop("options", None)
+    found.pop("key_exchange", None)
+    if made.key_exchange is not None:
+        asked = made.key_exchange.request(_CLOCK)
+        found["key_exchange"] = [asked.method, asked.url, sorted(asked.headers), digest(asked.body.decode())]
+    elif made.sign is not None and (made.credentials is None or len(settings.environ) > 1):
         found["sign()"] = _hide(result_of(_sign, made))  # with no secret given, it would be looked for on this machine
     return found
 

@@ -90,5 +90,7 @@ def _describe(subject: Subject, environ: dict[str, str], **settings: str) -> str
 def _signed(made: Connection, body: bytes) -> object:
     if made.sign is None:
         return ""
+    if made.key_exchange is not None:
+        return tuple(made.key_exchange.request(CLOCK))
     secret = made.credentials(None) if made.credentials is not None else None
     return dict(made.sign(HttpRequest("POST", made.base_url, {}, body, CLOCK), secret))

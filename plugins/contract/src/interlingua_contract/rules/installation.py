@@ -63,6 +63,8 @@ def requests_hold_no_secret(subject: Subject) -> Iterator[RuleFinding]:
         made = subject.provider.connection(settings)
         if _KEY in made.base_url or _KEY in repr(dict(made.headers)):
             yield RuleFinding(f"the key from {how} is in the base URL or the public headers", "connection")
+        if _KEY in repr(dict(made.options)):
+            yield RuleFinding(f"the key from {how} is in `Connection.options`, which requests may hold", "connection")
         for aim in subject.aims[:1]:
             secrets = dict.fromkeys(("api_key", "access_token", "token", "secret"), _KEY)
             asked = {"connection": {**aim.connection, **secrets}}
