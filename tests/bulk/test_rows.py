@@ -83,6 +83,11 @@ def test_a_body_needs_a_reader() -> None:
         ("[1]\n", "line 1"),
         ('{"id": ["a"], "prompt": "x"}\n', "row 1"),
         ("\n", "no row"),
+        ('{"prompt": "x"}\n{"promt": "y"}\n', "row 2: a row has no field 'promt'"),
+        ('{"prompt": "x"}\n{"prompt": 5}\n', "row 2: prompt must be a string, not int"),
+        ('{"prompt": "x", "options": [1]}\n', "row 1: options must be an object, not list"),
+        ('{"prompt": "x", "messages": []}\n', "row 1: a row has either a prompt or messages"),
+        ('{"id": "a"}\n', "row 1: a row has either"),
     ],
 )
 def test_an_input_that_would_mix_rows_up_is_refused(tmp_path: Path, text: str, place: str) -> None:

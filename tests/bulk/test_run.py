@@ -59,13 +59,13 @@ def test_refusals_by_chance_do_not_slow_a_run_down(tmp_path: Path, retry_after_m
 
 
 def test_a_refusal_for_load_costs_no_try(tmp_path: Path) -> None:
-    rows = write_rows(tmp_path / "in.jsonl", 60)
-    with loopback(latency_ms=1, per_second=40, retry_after_ms=30) as server:
+    rows = write_rows(tmp_path / "in.jsonl", 30)
+    with loopback(latency_ms=1, per_second=8, retry_after_ms=30) as server:
         report = run(rows, tmp_path / "out.jsonl", server.url, concurrency=16, max_attempts=1)
         stats = server.stats()
 
-    assert_every_row_once(tmp_path / "out.jsonl", 60)
-    assert report.asked == 60 + stats["kinds"]["429"]
+    assert_every_row_once(tmp_path / "out.jsonl", 30)
+    assert report.asked == 30 + stats["kinds"]["429"]
     assert stats["kinds"]["429"] > 0
 
 
@@ -123,8 +123,9 @@ def test_a_bad_line_in_the_output_is_named(tmp_path: Path) -> None:
 
 def test_a_row_that_fails_says_why_and_the_others_go_on(tmp_path: Path) -> None:
     given = [{"id": f"r{number}", "prompt": f"row {number}"} for number in range(5)]
-    given += [{"id": "empty", "prompt": " "}, {"id": "odd", "promt": "x"}]
-    given += [{"id": "both", "prompt": "x", "messages": []}]  # type: ignore[dict-item]
+    given += [{"id": "empty", "prompt": " "}]
+    given += [{"id": "odd", "messages": [{"role": "narrator", "content": "x"}]}]  # type: ignore[dict-item]
+    given += [{"id": "option", "prompt": "x", "options": {"temprature": 1}}]  # type: ignore[dict-item]
     rows, out = write_rows(tmp_path / "in.jsonl", given), tmp_path / "out.jsonl"
     with loopback(latency_ms=1, bad_rows=[3]) as server:
         report = run(rows, out, server.url)
@@ -134,8 +135,8 @@ def test_a_row_that_fails_says_why_and_the_others_go_on(tmp_path: Path) -> None:
     assert errors["r3"]["type"] == "BadRequestError"
     assert errors["r3"]["status"] == 400
     assert errors["r3"]["code"] == "bad_row"
-    assert {errors[name]["type"] for name in ("empty", "odd", "both")} == {"CallerError"}
-    assert "promt" in errors["odd"]["message"]
+    assert {errors[name]["type"] for name in ("empty", "option")} == {"CallerError"}
+    assert "narrator" in errors["odd"]["message"]
 
 
 def test_failed_rows_are_sent_again_on_demand_only(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ _NAMES = {
     "batches": "Batch BatchRun UncertainBatchError",
     "runner": "BulkReport arun run",
     "sizing": "Estimate SizingPlan estimate",
+    "tables": "RowTemplate read_table",
 }
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     )
     from interlingua_bulk.runner import BulkReport as BulkReport, arun as arun, run as run
     from interlingua_bulk.sizing import Estimate as Estimate, SizingPlan as SizingPlan, estimate as estimate
-    # fmt: on
+    from interlingua_bulk.tables import RowTemplate as RowTemplate, read_table as read_table
     # fmt: on
 else:
     __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)

@@ -37,10 +37,11 @@ from interlingua_bulk.rows import (
     iterate_rows,
     read_options,
     read_row,
-    row_id,
+    unread_row,
     write_asked,
 )
 from interlingua_bulk.sender import answer_line, error_line
+from interlingua_bulk.tables import prepare_input
 from interlingua_bulk.wire_rows import WireReader
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ class BatchRun:
         if facts is None and rows is None:
             raise CallerError(f"{out} is no output of `bulk submit`")
         asked = {} if facts is None else facts["asked"]
-        self.path = Path(rows) if rows is not None else Path(facts["input"]["path"])  # type: ignore[index]
+        self.path = prepare_input(rows, self.out) if rows is not None else Path(facts["input"]["path"])  # type: ignore[index]
         self.model = model or asked.get("model") or client.model
         self.options = dict(options) if options is not None else read_options(asked.get("options") or {})
         self._known = None if facts is None else facts["input"]["sha256"]
@@ -181,7 +182,7 @@ class BatchRun:
             size = len(request.wire.body) + 200  # the rest of the line around the body
             if size > limits.size:
                 refused = CallerError(f"the request has {size:,} bytes, more than a batch of {target[0]} may")
-                await self._fail(index, row_id(index, data), refused)
+                await self._fail(unread_row(index, data), refused)
                 continue
             group = waiting.setdefault(target, _Group())
             if group.rows and (group.size + size > limits.size or len(group.rows) >= min(limits.requests, batch_rows)):
@@ -330,7 +331,7 @@ class BatchRun:
         for index, data in iterate_rows(self.path, lambda index: batch.holds(index) and self.answers.is_open(index)):
             answer = found.get(self._id(index))
             if answer is None or answer.response is None:
-                await self._fail(index, row_id(index, data), _no_answer(batch, status, answer, lost))
+                await self._fail(unread_row(index, data), _no_answer(batch, status, answer, lost))
             else:
                 await self._read(index, data, answer)
         await self.answers.flush()
@@ -344,10 +345,9 @@ class BatchRun:
             exchange.response.started = time.monotonic()
             message = _at_batch_price(exchange.response.read(answer.response), exchange)
         except InterlinguaError as error:
-            await self._fail(index, row_id(index, data), error)
+            await self._fail(unread_row(index, data), error)
             return
-        row = BulkRow(index, row_id(index, data), "")
-        line = answer_line(row, None, message, exchange.request.wire.losses, 1)
+        line = answer_line(unread_row(index, data), None, message, exchange.request.wire.losses, 1)
         await self.answers.add(index, line, ok=True)
 
     async def _prepare(self, index: int, data: Mapping[str, Any]) -> Exchange | None:
@@ -358,12 +358,12 @@ class BatchRun:
             model = row.model or self.model
             return await self.client.prepare(row.messages, model=model, tools=row.tools or self.tools, **options)
         except Exception as error:  # a fault of one row must not stop the others
-            name = row_id(index, data)
-            await self._fail(index, name, explain_row(error, name))
+            unread = unread_row(index, data)
+            await self._fail(unread, explain_row(error, unread.id))
             return None
 
-    async def _fail(self, index: int, name: str, error: InterlinguaError) -> None:
-        await self.answers.add(index, error_line(index, name, error, 1), ok=False)
+    async def _fail(self, row: BulkRow, error: InterlinguaError) -> None:
+        await self.answers.add(row.index, error_line(row, error, 1), ok=False)
 
     async def _ask(self, batch: Batch, kind: str, **arguments: Any) -> Any:
         """Make a request that is safe to repeat."""

@@ -27,14 +27,13 @@ from interlingua_bulk.pace import Bucket
 from interlingua_bulk.rows import (
     explain_row,
     inspect_input,
-    iterate_rows,
     read_row,
-    row_id,
-    spool_rows,
+    unread_row,
     write_asked,
 )
 from interlingua_bulk.runner import BulkReport
 from interlingua_bulk.sender import Limits, RowAnswer, Sender, StopRunError, error_line
+from interlingua_bulk.tables import prepare_input
 from interlingua_bulk.wire_rows import WireReader
 
 CHUNK = 250  # rows that are handed out and come back together
@@ -174,8 +173,8 @@ class RowActor:
         try:
             row = read_row(index, data, self._wire.read, self._settings.model)
         except Exception as error:  # a fault of one row must not stop the others
-            name = row_id(index, data)
-            answer = RowAnswer(False, error_line(index, name, explain_row(error, name), 0))
+            row = unread_row(index, data)
+            answer = RowAnswer(False, error_line(row, explain_row(error, row.id), 0))
         else:
             try:
                 answer = await self._sender.send(row)
@@ -259,9 +258,7 @@ def run_on_ray(
         CallerError: Ray is not installed; or as `run`.
     """
     out = Path(out)
-    path = Path(rows) if isinstance(rows, (str, Path)) else spool_rows(rows, out.with_name(out.name + ".in.jsonl"))
-    if path.suffix == ".parquet":  # actors read lines from where they begin
-        path = spool_rows((data for _, data in iterate_rows(path)), out.with_name(out.name + ".in.jsonl"))
+    path = prepare_input(rows, out)
     folder = Path(ledger) if ledger is not None else out.with_name(out.name + _LEDGER)
     settings = ActorSettings(
         path=str(path.resolve()),

@@ -1,4 +1,4 @@
-"""The input: rows of JSON Lines or Parquet, each read as one request."""
+"""The input: rows of JSON Lines, each read as one request."""
 
 from __future__ import annotations
 
@@ -17,7 +17,18 @@ from interlingua_bulk.answers import BulkInput
 
 _BLOCK = 1 << 20
 _FACTORIES = {"user": user, "system": system, "assistant": assistant}
-_FIELDS = frozenset({"id", "prompt", "system", "messages", "tools", "options", "output_schema", "model", "metadata"})
+ROW_FIELDS = frozenset({"id", "prompt", "system", "messages", "tools", "options", "output_schema", "model", "metadata"})
+
+_KINDS: dict[str, tuple[type, str]] = {
+    "prompt": (str, "a string"),
+    "system": (str, "a string"),
+    "model": (str, "a string"),
+    "messages": (list, "a list"),
+    "tools": (list, "a list"),
+    "options": (dict, "an object"),
+    "metadata": (dict, "an object"),
+    "body": (dict, "an object"),
+}
 
 ReadWire = Callable[[Mapping[str, Any], str | None], tuple[Sequence[Message], Sequence[ToolDefinition], dict[str, Any]]]
 """Reads a row in a provider's own request format; see `wire_rows.py`."""
@@ -34,6 +45,7 @@ class BulkRow:
         tools: what the model may call.
         options: of this row, names as in `RequestKwargs`.
         model: instead of the run's model.
+        metadata: comes back in the row's line of the output.
     """
 
     index: int
@@ -42,31 +54,26 @@ class BulkRow:
     tools: Sequence[ToolDefinition] = ()
     options: Mapping[str, Any] = attrs.field(factory=dict)
     model: str | None = None
+    metadata: Mapping[str, Any] | None = None
 
 
 def inspect_input(path: Path, known_sha256: str | None = None) -> BulkInput:
-    """Read the whole input once, and reject it if rows could be confused.
+    """Read the whole input once, and reject it if a row has a wrong field or rows could be confused.
 
     Args:
-        path: JSON Lines, or Parquet by its suffix `.parquet`.
+        path: JSON Lines.
         known_sha256: hash of an input that was inspected before; the same bytes are not inspected again.
 
     Raises:
-        DecodeError: a line is not a JSON object, or two rows share an id; the message has the line.
+        DecodeError: a line is not a JSON object, a field has another type, or two rows share an id; the message has
+            the row.
     """
-    if path.suffix == ".parquet":
-        from interlingua_bulk.parquet import count_rows  # noqa: PLC0415  needs the extra
-
-        digest, size = _digest(path)
-        rows = count_rows(path)
-        if digest != known_sha256:
-            _check_ids(path, (data for _, data in iterate_rows(path)))
-        return BulkInput(path, rows, size, digest)
-    digest, size = _digest(path)
-    if digest != known_sha256:
-        return BulkInput(path, _check_ids(path, (data for _, data in iterate_rows(path))), size, digest)
     with path.open("rb") as file:
-        return BulkInput(path, sum(1 for line in file if line.strip()), size, digest)
+        digest, size = hashlib.file_digest(file, "sha256").hexdigest(), file.tell()
+        if digest == known_sha256:
+            file.seek(0)
+            return BulkInput(path, sum(1 for line in file if line.strip()), size, digest)
+    return BulkInput(path, _check_rows(path, (data for _, data in iterate_rows(path))), size, digest)
 
 
 def iterate_rows(path: Path, wanted: Callable[[int], bool] = lambda _: True) -> Iterator[tuple[int, Mapping[str, Any]]]:
@@ -75,18 +82,13 @@ def iterate_rows(path: Path, wanted: Callable[[int], bool] = lambda _: True) -> 
     Raises:
         DecodeError: a line is no JSON object.
     """
-    if path.suffix == ".parquet":
-        from interlingua_bulk.parquet import read_objects  # noqa: PLC0415  needs the extra
-
-        yield from ((index, data) for index, data in enumerate(read_objects(path)) if wanted(index))
-        return
     index = 0
     with path.open("rb", buffering=_BLOCK) as file:
         for number, line in enumerate(file, 1):
             if not line.strip():
                 continue
             if wanted(index):
-                yield index, _load(line, path, number)
+                yield index, load_row(line, str(path), number)
             index += 1
 
 
@@ -104,19 +106,19 @@ def read_row(
     Raises:
         CallerError: the row has another form, or part of it cannot be read.
     """
-    name = row_id(index, data)
+    name, metadata = row_id(index, data), data.get("metadata")
     if "body" in data:
         if read_wire is None:
             raise CallerError("this row has a body, as in a batch file: write a prompt or messages")
         messages, tools, options = read_wire(data, default_model)
-        return BulkRow(index, name, messages, tools, options, options.pop("model", None))
-    if unknown := data.keys() - _FIELDS:
-        raise CallerError(f"a row has no field {sorted(unknown)[0]!r}; there are {', '.join(sorted(_FIELDS))}")
+        return BulkRow(index, name, messages, tools, options, options.pop("model", None), metadata)
+    if unknown := data.keys() - ROW_FIELDS:
+        raise CallerError(_unknown_field(unknown))
     options = read_options(data.get("options") or {})
     if (schema := data.get("output_schema")) is not None:
         options["response_schema"] = schema
     tools = [_tool(tool) for tool in data.get("tools") or ()]
-    return BulkRow(index, name, _conversation(data), tools, options, data.get("model"))
+    return BulkRow(index, name, _conversation(data), tools, options, data.get("model"), metadata)
 
 
 def read_options(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -135,6 +137,11 @@ def write_asked(model: str | None, options: Mapping[str, Any], tools: Sequence[T
     choice = options.get("tool_choice")
     named = {"tool_choice": {"name": choice.name}} if isinstance(choice, ToolChoice) else {}
     return {"model": model, "options": {**options, **named}, "tools": [encode_tool(tool) for tool in tools]}
+
+
+def unread_row(index: int, data: Mapping[str, Any]) -> BulkRow:
+    """Return a row without its request, for the line of its answer or error."""
+    return BulkRow(index, row_id(index, data), "", metadata=data.get("metadata"))
 
 
 def row_id(index: int, data: Mapping[str, Any]) -> str:
@@ -158,9 +165,14 @@ def content_key(row: BulkRow, model: str | None, options: Mapping[str, Any]) -> 
 
 
 def spool_rows(rows: Iterable[Mapping[str, Any]], path: Path) -> Path:
-    """Write rows as JSON Lines, so that a run over them can be resumed; return the path."""
-    with path.open("wb") as file:
-        file.writelines(orjson.dumps(row) + b"\n" for row in rows)
+    """Write rows as JSON Lines, so that a run over them can be resumed; return the path.
+
+    A run that reads an earlier file of this name keeps reading that one.
+    """
+    temporary = path.with_name(f".{path.name}.part")
+    with temporary.open("wb") as file:
+        file.writelines(orjson.dumps(row, default=str) + b"\n" for row in rows)
+    temporary.replace(path)
     return path
 
 
@@ -194,27 +206,28 @@ def _tool(data: Any) -> ToolDefinition:
     return from_wire_tool(data, side_effects=SideEffects.EXECUTE)
 
 
-def _load(line: bytes, path: Path, number: int) -> Mapping[str, Any]:
+def load_row(line: bytes, name: str, number: int) -> Mapping[str, Any]:
+    """Return the JSON object of a line.
+
+    Raises:
+        DecodeError: it holds none; the message has the file's name and the line.
+    """
     try:
         data = orjson.loads(line)
     except ValueError as error:
-        raise DecodeError(f"{path}, line {number} is not JSON: {error}") from None
+        raise DecodeError(f"{name}, line {number} is not JSON: {error}") from None
     if not isinstance(data, dict):
-        raise DecodeError(f"{path}, line {number} is no JSON object")
+        raise DecodeError(f"{name}, line {number} is no JSON object")
     return data
 
 
-def _digest(path: Path) -> tuple[str, int]:
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256")
-        return digest.hexdigest(), file.tell()
-
-
-def _check_ids(path: Path, rows: Iterable[Mapping[str, Any]]) -> int:
-    """Return the number of rows; 8 bytes of each id's digest are kept."""
+def _check_rows(path: Path, rows: Iterable[Mapping[str, Any]]) -> int:
+    """Check the fields and ids of all rows, and return how many there are; 8 bytes of each id's digest are kept."""
     seen: set[int] = set()
     count = 0
     for count, data in enumerate(rows, 1):
+        if wrong := _find_wrong_field(data):
+            raise DecodeError(f"{path}, row {count}: {wrong}")
         own = data.get("id") if data.get("id") is not None else data.get("custom_id")
         if own is not None:
             if not isinstance(own, (str, int)) or own == "":
@@ -227,6 +240,23 @@ def _check_ids(path: Path, rows: Iterable[Mapping[str, Any]]) -> int:
     if not count:
         raise DecodeError(f"{path} holds no row")
     return count
+
+
+def _find_wrong_field(data: Mapping[str, Any]) -> str | None:
+    """Return what is wrong with a row's fields, or None; messages, tools and options are read later, row by row."""
+    if "body" not in data and (unknown := data.keys() - ROW_FIELDS):
+        return _unknown_field(unknown)
+    for name, (kind, word) in _KINDS.items():
+        if (value := data.get(name)) is not None and not isinstance(value, kind):
+            return f"{name} must be {word}, not {type(value).__name__}"
+    if "body" not in data and (data.get("prompt") is None) == (data.get("messages") is None):
+        return "a row has either a prompt or messages"
+    return None
+
+
+def _unknown_field(unknown: Iterable[str]) -> str:
+    return (f"a row has no field {min(unknown)!r}; there are {', '.join(sorted(ROW_FIELDS))};"
+            " other data goes into metadata, or into a prompt with --prompt")  # fmt: skip
 
 
 def explain_row(error: Exception, row: str) -> InterlinguaError:

@@ -25,11 +25,11 @@ from interlingua_bulk.rows import (
     inspect_input,
     iterate_rows,
     read_row,
-    row_id,
-    spool_rows,
+    unread_row,
     write_asked,
 )
 from interlingua_bulk.sender import Limits, RowAnswer, Sender, StopRunError, error_line, shared_line
+from interlingua_bulk.tables import prepare_input
 from interlingua_bulk.wire_rows import WireReader
 
 
@@ -100,7 +100,8 @@ async def arun(
     The same call continues an interrupted run: rows with a line in `out` are not sent again.
 
     Args:
-        rows: the input file (JSON Lines, or Parquet by its suffix), or rows, which are then kept in `<out>.in.jsonl`.
+        rows: the input file (JSON Lines, CSV or Parquet by its suffix, `.gz` or `.zst` behind it), or rows, for example
+            of `read_table`. Rows that are not plain JSON Lines are copied to `<out>.in.jsonl`.
         out: the output file; `<out>.run.json` says beside it what was asked.
         model: for rows that name none; else the client's default.
         options: of every request, names as in `RequestKwargs`; a row's own win.
@@ -125,7 +126,7 @@ async def arun(
         DecodeError: the input cannot be read; nothing was sent.
     """
     out = Path(out)
-    path = Path(rows) if isinstance(rows, (str, Path)) else spool_rows(rows, out.with_name(out.name + ".in.jsonl"))
+    path = await asyncio.to_thread(prepare_input, rows, out)
     options = dict(options or {})
     own = client is None
     client = client if client is not None else AsyncClient(model, retry=Retry(max_attempts=1))
@@ -289,8 +290,8 @@ class _Run:
         try:
             row = read_row(index, data, self._wire.read, self.sender.model)
         except Exception as error:  # a fault of one row must not stop the others
-            name = row_id(index, data)
-            await self._keep(RowAnswer(False, error_line(index, name, explain_row(error, name), 0)), index, None)
+            row = unread_row(index, data)
+            await self._keep(RowAnswer(False, error_line(row, explain_row(error, row.id), 0)), index, None)
             return
         key = content_key(row, self.sender.model, self.sender.options) if self._dedupe else None
         if key is not None and await self._share(row, key):

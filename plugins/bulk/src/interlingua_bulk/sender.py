@@ -172,7 +172,7 @@ class Sender:
                 row.messages, model=model, tools=row.tools or self.tools, **{**self.options, **row.options}
             )
         except InterlinguaError as error:
-            return RowAnswer(False, error_line(row.index, row.id, error, 0))
+            return RowAnswer(False, error_line(row, error, 0))
         reserved = self._reserve(exchange)
         try:
             return await self._exchange(row, key, pace, exchange, model)
@@ -216,7 +216,7 @@ class Sender:
                 failures += 1
                 delay = self._delay(exchange, error, failures, model)
                 if delay is None:
-                    return RowAnswer(False, error_line(row.index, row.id, error, attempts), attempts=attempts)
+                    return RowAnswer(False, error_line(row, error, attempts), attempts=attempts)
                 await self._turn(asyncio.sleep(delay))
             except BaseException:
                 pace.fail(lease)
@@ -349,17 +349,18 @@ def answer_line(row: BulkRow, key: str | None, message: Message, losses: Sequenc
     line["cost_usd"] = None if usage is None or usage.cost_usd is None else f"{usage.cost_usd:f}"
     line["losses"] = [attrs.asdict(loss) for loss in losses]
     line["attempts"] = attempts
-    return orjson.dumps(line) + b"\n"
+    return _dump(line, row)
 
 
 def shared_line(row: BulkRow, line: Mapping[str, Any]) -> bytes:
     """Return the line of a row that shares another's answer and costs nothing."""
     own = {**line, "index": row.index, "id": row.id, "shared_with": line["id"], "cost_usd": "0", "attempts": 0}
     own.pop("key", None)
-    return orjson.dumps({"index": own.pop("index"), "status": own.pop("status"), **own}) + b"\n"
+    own.pop("metadata", None)
+    return _dump({"index": own.pop("index"), "status": own.pop("status"), **own}, row)
 
 
-def error_line(index: int, row: str, error: InterlinguaError, attempts: int) -> bytes:
+def error_line(row: BulkRow, error: InterlinguaError, attempts: int) -> bytes:
     """Return the line of a row that has no answer."""
     facts = {
         "type": type(error).__name__,
@@ -371,7 +372,13 @@ def error_line(index: int, row: str, error: InterlinguaError, attempts: int) -> 
         "path": error.place,
     }
     kept = {name: value for name, value in facts.items() if value is not None}
-    return orjson.dumps({"index": index, "status": "error", "id": row, "error": kept, "attempts": attempts}) + b"\n"
+    return _dump({"index": row.index, "status": "error", "id": row.id, "error": kept, "attempts": attempts}, row)
+
+
+def _dump(line: dict[str, Any], row: BulkRow) -> bytes:
+    if row.metadata is not None:
+        line["metadata"] = row.metadata
+    return orjson.dumps(line) + b"\n"
 
 
 def _usage(usage: Usage) -> dict[str, int]:

@@ -11,6 +11,7 @@ import click
 
 from interlingua import AsyncClient, Retry
 from interlingua_bulk.batches import RESPONSE_LIMIT, Batch, BatchRun
+from interlingua_bulk.commands.run import input_options, prepare_rows, rows_argument
 from interlingua_cli.context import MODEL, CommandContext, plugin_option
 from interlingua_cli.input import option_option, read_tools, url_option
 from interlingua_cli.output import json_option, print_json, print_table
@@ -21,9 +22,10 @@ out_argument = click.argument("out", type=click.Path(exists=True, dir_okay=False
 
 
 @click.command("submit")
-@click.argument("rows", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@rows_argument
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), required=True, help="The output file.")
-@click.option("--model", type=MODEL, help="For rows that name none.")
+@input_options
+@click.option("-m", "--model", type=MODEL, metavar="MODEL", help="For rows that name none.")
 @click.option("--tools", type=click.Path(exists=True, dir_okay=False), help="Tools for rows that bring none, as JSON.")
 @click.option("--batch-rows", type=click.IntRange(1), default=10_000, show_default=True, help="Most rows of one batch.")
 @option_option
@@ -32,15 +34,16 @@ out_argument = click.argument("out", type=click.Path(exists=True, dir_okay=False
 @plugin_option
 @click.pass_obj
 def submit_command(
-    context: CommandContext, rows: Path, out: Path, model: str | None, tools: str | None, *, batch_rows: int,
-    options: Mapping[str, Any], url: str | None, as_json: bool,
+    context: CommandContext, /, rows: Path, out: Path, model: str | None, tools: str | None, *, batch_rows: int,
+    options: Mapping[str, Any], url: str | None, as_json: bool, **table: Any,
 ) -> None:  # fmt: skip
     """Submit rows to the service's batch API: answers within a day or so, at the batch price.
 
     Rows that have a line in the output, or are in a batch under way, are not submitted again.
     """
     found = () if tools is None else read_tools(tools)
-    run = BatchRun(out, make_client(context, model, url), rows, model=model, options=options, tools=found)
+    source = prepare_rows(rows, out, **table)
+    run = BatchRun(out, make_client(context, model, url), source, model=model, options=options, tools=found)
     made = in_run(run, lambda: run.submit(batch_rows))
     print_batches(made, as_json=as_json)
 

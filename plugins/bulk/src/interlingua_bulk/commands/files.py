@@ -13,6 +13,7 @@ from interlingua.errors import CallerError
 from interlingua_bulk.answers import compact_answers, read_answers, read_facts
 from interlingua_bulk.batches import BatchRun, read_batches
 from interlingua_bulk.commands.batches import in_run, make_client, print_batches
+from interlingua_bulk.tables import write_answers
 from interlingua_cli.context import CommandContext, plugin_option
 from interlingua_cli.output import json_option, print_facts, print_json
 
@@ -82,12 +83,17 @@ def summarize(out: Path, facts: dict[str, Any]) -> dict[str, Any]:
 @click.command("compact")
 @click.argument("out", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--parquet", type=click.Path(dir_okay=False, path_type=Path), help="Write a Parquet file instead.")
-def compact_command(out: Path, parquet: Path | None) -> None:
-    """Rewrite an output in the input's order, with the last line of each row."""
-    if parquet is not None:
-        from interlingua_bulk.parquet import write_answers  # noqa: PLC0415  needs the extra
+@click.option("--csv", type=click.Path(dir_okay=False, path_type=Path), help="Write a CSV file instead.")
+def compact_command(out: Path, parquet: Path | None, csv: Path | None) -> None:
+    """Rewrite an output in the input's order, with the last line of each row.
 
-        rows = write_answers(out, parquet)
-    else:
+    A table has the text, the cost and the columns of the input that were kept.
+    """
+    if parquet is not None and csv is not None:
+        raise click.UsageError("pass either --parquet or --csv")
+    table = parquet or csv
+    if table is None:
         rows = compact_answers(out)
+    else:
+        rows = write_answers(out, table, "parquet" if parquet is not None else "csv")
     click.echo(f"{rows:,} rows", err=True)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +17,10 @@ from interlingua import AsyncClient, Retry, Timeout
 from interlingua.codec import decode_tool
 from interlingua.errors import CallerError
 from interlingua.types import ToolDefinition
-from interlingua_bulk.answers import read_facts
+from interlingua_bulk.answers import last_lines, read_facts
 from interlingua_bulk.rows import read_options
 from interlingua_bulk.runner import BulkReport, run
+from interlingua_bulk.tables import FORMATS, RowTemplate, prepare_input, read_table
 from interlingua_cli.context import MODEL, CommandContext, plugin_option
 from interlingua_cli.input import option_option, read_tools, url_option
 from interlingua_cli.output import json_option, print_error, print_json
@@ -42,9 +45,67 @@ def pace_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
+rows_argument = click.argument("rows", type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path))
+
+
+def input_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say how the input becomes requests."""
+    options = (
+        click.option("--format", "form", type=click.Choice(FORMATS), help="Of the input; the default is its suffix's."),
+        click.option("--prompt", metavar="TEMPLATE",
+                     help="Prompt of each row: 'Summarise {text}' inserts the column text; @FILE reads the template."),
+        click.option("--system", metavar="TEMPLATE", help="System message of each row, in the same form."),
+        click.option("--id", "id_column", metavar="COLUMN", help="Column with the ids; default: id, if it exists."),
+        click.option("--keep", multiple=True, metavar="COLUMN",
+                     help="Return only this column with the answers; may be repeated. The default is all."),
+    )  # fmt: skip
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def prepare_rows(
+    rows: Path, out: Path, form: str | None, prompt: str | None, system: str | None, id_column: str | None,
+    keep: Sequence[str],
+) -> Path:  # fmt: skip
+    """Return the input as a file of JSON Lines; `-` is standard input."""
+    template = RowTemplate(_read_template(prompt), _read_template(system), id_column, tuple(keep) or None)
+    if str(rows) != "-":
+        return prepare_input(rows, out, template, form=form)
+    return prepare_input(read_table(sys.stdin.buffer, template, form=form), out)
+
+
+def _read_template(given: str | None) -> str | None:
+    if given is None or not given.startswith("@"):
+        return given
+    try:
+        return Path(given[1:]).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CallerError(f"the template {given[1:]} cannot be read: {error}") from None
+
+
+@contextmanager
+def output_file(out: Path) -> Iterator[Path]:
+    """Yield the output's path; for `-` a temporary file that is printed at the end, in the input's order."""
+    if str(out) != "-":
+        yield out
+        return
+    with tempfile.TemporaryDirectory(prefix="interlingua-bulk-") as folder:
+        path = Path(folder) / "answers.jsonl"
+        try:
+            yield path
+        finally:
+            if path.exists():
+                for line in last_lines(path):
+                    sys.stdout.buffer.write(line)
+                sys.stdout.buffer.flush()
+
+
 @click.command("run")
-@click.argument("rows", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), required=True, help="The output file.")
+@rows_argument
+@click.option("--out", type=click.Path(dir_okay=False, allow_dash=True, path_type=Path), required=True,
+              help="The output file; - prints the answers at the end; that run cannot be continued.")  # fmt: skip
+@input_options
 @click.option("-m", "--model", type=MODEL, metavar="MODEL", help="For rows that name none.")
 @click.option("--tools", type=click.Path(exists=True, dir_okay=False), help="Tools for rows that bring none, as JSON.")
 @pace_options
@@ -61,27 +122,31 @@ def pace_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def run_command(
     ctx: click.Context, /, rows: Path, out: Path, model: str | None, tools: str | None, *, options: Mapping[str, Any],
     url: str | None, timeout: float | None, as_json: bool, budget: str | None, rpm: float | None, tpm: float | None,
-    attempts: int, dedupe: bool, engine: str, address: str | None, actors: int, **more: Any,
+    attempts: int, dedupe: bool, engine: str, address: str | None, actors: int,
+    form: str | None, prompt: str | None, system: str | None, id_column: str | None, keep: Sequence[str], **more: Any,
 ) -> None:  # fmt: skip
     """Send every row of a file once, and append the answers to another.
 
-    ROWS holds {"id", "prompt"}, {"id", "messages"} or lines of a batch file, as JSON Lines or Parquet.
+    ROWS holds {"id", "prompt"}, {"id", "messages"} or lines of a batch file, as JSON Lines, CSV, TSV or Parquet, also
+    compressed (.gz, .zst); - is standard input. With --prompt it may hold any columns.
     The same command continues an interrupted run. Ctrl-C waits for the open requests; a second Ctrl-C aborts them.
     """
     context: CommandContext = ctx.ensure_object(CommandContext)
     found: Sequence[ToolDefinition] = () if tools is None else read_tools(tools)
     limits = {"requests_per_minute": rpm, "tokens_per_minute": tpm, "budget_usd": budget, "max_attempts": attempts}
     arguments = {"model": model, "options": options, "tools": found, **limits, **more}
-    if engine == "ray":
-        if dedupe or budget is not None:
-            raise click.UsageError(
-                "--dedupe and --budget are for runs on one machine: workers see their own answers only"
-            )
-        del arguments["budget_usd"]
-        arguments |= {"address": address, "actors": actors}
-        _run_on_ray(ctx, context, rows, out, url, timeout, arguments, as_json=as_json)
-        return
-    _run(ctx, context, rows, out, url, timeout, {**arguments, "dedupe": dedupe}, as_json=as_json)
+    if engine == "ray" and (dedupe or budget is not None):
+        raise click.UsageError("--dedupe and --budget are for runs on one machine: workers see their own answers only")
+    if str(out) == "-" and (as_json or engine == "ray"):
+        raise click.UsageError("--out - prints the answers: it does not go with --json or --engine ray")
+    with output_file(out) as path:
+        source = prepare_rows(rows, path, form, prompt, system, id_column, keep)
+        if engine == "ray":
+            del arguments["budget_usd"]
+            arguments |= {"address": address, "actors": actors}
+            _run_on_ray(ctx, context, source, path, url, timeout, arguments, as_json=as_json)
+        else:
+            _run(ctx, context, source, path, url, timeout, {**arguments, "dedupe": dedupe}, as_json=as_json)
 
 
 @click.command("retry")

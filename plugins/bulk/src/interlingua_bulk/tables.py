@@ -1,0 +1,348 @@
+"""Files of other forms: rows from CSV, Parquet and compressed files, answers to CSV and Parquet."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import importlib
+import io
+import itertools
+import re
+import string
+import sys
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import attrs
+import orjson
+
+from interlingua.errors import CallerError, DecodeError
+from interlingua_bulk.answers import last_lines
+from interlingua_bulk.rows import ROW_FIELDS, load_row, spool_rows
+
+FORMATS = ("jsonl", "csv", "tsv", "parquet")
+_SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".parquet": "parquet"}
+_COMPRESSED = (".gz", ".zst")
+_DELIMITERS = ",;\t|"
+_CELL_LIMIT = 1 << 26  # characters in one cell
+_BLOCK = 4096  # rows of a Parquet file in memory
+_JSON = ("messages", "tools", "options", "output_schema", "body", "metadata")  # columns that may hold JSON text
+_COLUMNS = ("index", "status", "id", "text", "error", "cost_usd", "input_tokens", "output_tokens", "attempts")
+
+
+@attrs.frozen
+class RowTemplate:
+    """How the columns of a table become requests.
+
+    Without `prompt`, columns with the name of a row's field are that field. With it, every column is data.
+
+    Attributes:
+        prompt: the user message; `{name}` is replaced by the column, `{{` is a brace.
+        system: the system message, in the same form.
+        id: the column with the rows' ids; the default is `id` if there is one.
+        keep: the columns that come back in an answer's `metadata`; the default is all.
+
+    Raises:
+        CallerError: a template has another form.
+    """
+
+    prompt: str | None = None
+    system: str | None = None
+    id: str | None = None
+    keep: tuple[str, ...] | None = None
+
+    def __attrs_post_init__(self) -> None:
+        for name in ("prompt", "system"):
+            if (template := getattr(self, name)) is not None:
+                _parts(name, template)
+
+    def write_row(self, columns: Mapping[str, Any], place: str) -> dict[str, Any]:
+        """Return the row for one line of a table.
+
+        Args:
+            columns: the cells by name; an empty cell is None.
+            place: file and line, for errors.
+
+        Raises:
+            DecodeError: a named column does not exist.
+        """
+        fields = ROW_FIELDS
+        if self.prompt is not None:
+            fields = frozenset({"id"})
+        else:
+            columns = {name: _read_cell(name, cell, place) for name, cell in columns.items()}
+        row = {name: columns[name] for name in fields & columns.keys() if columns[name] not in (None, "")}
+        if self.id is not None:
+            row["id"] = self._cell(columns, self.id, place)
+        for name in ("prompt", "system"):
+            if (template := getattr(self, name)) is not None:
+                row[name] = self._fill(name, template, columns, place)
+        kept = (
+            self.keep if self.keep is not None else [name for name in columns if name not in row or name not in fields]
+        )
+        own = row.get("metadata", {})
+        if not isinstance(own, Mapping):
+            raise DecodeError(f"{place}: metadata must be an object, not {type(own).__name__}")
+        if metadata := {**own, **{name: self._cell(columns, name, place) for name in kept}}:
+            row["metadata"] = metadata
+        if not row.keys() & {"prompt", "messages", "body"}:
+            example = next(iter(columns), "text")
+            raise DecodeError(f"{place}: no prompt; name a column in a template, for example --prompt '{{{example}}}'")
+        return row
+
+    def _fill(self, name: str, template: str, columns: Mapping[str, Any], place: str) -> str:
+        parts = (literal + ("" if column is None else _text(self._cell(columns, column, place)))
+                 for literal, column in _parts(name, template))  # fmt: skip
+        return "".join(parts)
+
+    def _cell(self, columns: Mapping[str, Any], name: str, place: str) -> Any:
+        if name not in columns:
+            raise DecodeError(f"{place}: no column {name!r}; the columns are {', '.join(map(str, columns)) or 'none'}")
+        return columns[name]
+
+
+def read_table(
+    source: str | Path | IO[bytes], template: RowTemplate | None = None, *, form: str | None = None
+) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a file, each as the JSON object of a line of JSON Lines.
+
+    Args:
+        source: a path, also of a file compressed as `.gz` or `.zst`, or an open binary file.
+        template: how columns become requests.
+        form: `jsonl`, `csv`, `tsv` or `parquet`; the default follows from the path's suffix, else `jsonl`.
+
+    Raises:
+        CallerError: a library for this form is not installed.
+        DecodeError: a line or a cell cannot be read; the message has the place.
+    """
+    template = template if template is not None else RowTemplate()
+    name = "standard input" if not isinstance(source, (str, Path)) else str(source)
+    form = form or table_form(name)
+    if form == "parquet":
+        if not isinstance(source, (str, Path)):
+            raise CallerError("a Parquet file cannot be read from standard input: name the file")
+        for number, row in enumerate(_parquet_rows(Path(source)), 1):
+            yield template.write_row(row, f"{name}, row {number}")
+        return
+    with _open(source, name) as file:
+        if form == "jsonl":
+            for number, line in enumerate(file, 1):
+                if line.strip():
+                    yield _write_json_row(load_row(line, name, number), template, f"{name}, line {number}")
+        else:
+            for place, columns in _csv_rows(file, name, "\t" if form == "tsv" else None):
+                yield template.write_row(columns, place)
+
+
+def table_form(name: str) -> str:
+    """Return the form that a file's suffix says: `jsonl` for every other one."""
+    path = Path(name)
+    return _SUFFIXES.get((path.with_suffix("") if path.suffix in _COMPRESSED else path).suffix, "jsonl")
+
+
+def is_compressed(path: Path) -> bool:
+    """Return True for a file that is compressed by its suffix."""
+    return path.suffix in _COMPRESSED
+
+
+def prepare_input(
+    rows: str | Path | Iterable[Mapping[str, Any]],
+    out: Path,
+    template: RowTemplate | None = None,
+    *,
+    form: str | None = None,
+) -> Path:
+    """Return a file of JSON Lines with a run's rows: the given one, or else a copy, `<out>.in.jsonl`."""
+    if isinstance(rows, (str, Path)):
+        plain = (form or table_form(str(rows))) == "jsonl" and not is_compressed(Path(rows))
+        if plain and template in (None, RowTemplate()):
+            return Path(rows)
+        rows = read_table(rows, template, form=form)
+    return spool_rows(rows, out.with_name(out.name + ".in.jsonl"))
+
+
+def write_answers(out: Path, path: Path, form: str = "parquet") -> int:
+    """Write an output as a table in the input's order: common fields, the kept columns, and each line in full.
+
+    Args:
+        out: the output of a run.
+        path: the table.
+        form: `parquet`, or `csv`, which has no full lines.
+
+    Returns:
+        The number of rows.
+    """
+    kept = list(dict.fromkeys(name for line in last_lines(out) for name in orjson.loads(line).get("metadata") or ()))
+    names = {name: name if name not in (*_COLUMNS, "line") else f"input_{name}" for name in kept}
+    rows = (_columns(line, names) for line in last_lines(out))
+    temporary = path.with_name(f".{path.name}.part")
+    write = _write_parquet if form == "parquet" else _write_csv
+    count = write(temporary, [*_COLUMNS, *names.values()], rows)
+    temporary.replace(path)
+    return count
+
+
+# -- in ---------------------------------------------------------------------------------------------------------
+
+
+def _write_json_row(data: Mapping[str, Any], template: RowTemplate, place: str) -> dict[str, Any]:
+    """Return a line of JSON Lines as a row: with a template its members are columns, else they are fields."""
+    return template.write_row(data, place) if template != RowTemplate() else dict(data)
+
+
+@contextmanager
+def _open(source: str | Path | IO[bytes], name: str) -> Iterator[IO[bytes]]:
+    """Open a file, and decompress it by its suffix."""
+    damaged: tuple[type[Exception], ...] = (EOFError, gzip.BadGzipFile, zlib.error)
+    try:
+        if not isinstance(source, (str, Path)):
+            yield source
+        elif Path(source).suffix == ".gz":
+            with gzip.open(source, "rb") as file:
+                yield file  # type: ignore[misc]
+        elif Path(source).suffix == ".zst":
+            zstd = _zstd()
+            damaged = (EOFError, zstd.ZstdError)
+            with zstd.open(source, "rb") as file:
+                yield file
+        else:
+            with Path(source).open("rb", buffering=1 << 20) as plain:
+                yield plain
+    except damaged as error:
+        raise DecodeError(f"{name} cannot be decompressed: {error}") from None
+
+
+def _zstd() -> Any:
+    name = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"  # the latter needs the extra
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError:
+        how = "pip install 'interlingua-bulk[zstd]'"
+        raise CallerError(f"files compressed as .zst need {name}: {how}") from None
+
+
+def _csv_rows(file: IO[bytes], name: str, delimiter: str | None) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the place and the columns of each row of a CSV file with a header."""
+    before = csv.field_size_limit(_CELL_LIMIT)  # process-wide, set again below for other users of the module
+    text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
+    start = 1
+    try:
+        first = text.readline()
+        if delimiter is None:
+            outside = re.sub(r'"[^"]*"', "", first)
+            delimiter = max(_DELIMITERS, key=outside.count)
+        reader = csv.reader(itertools.chain([first], text), delimiter=delimiter, strict=True)
+        header = next(reader, None)
+        if not header:
+            raise DecodeError(f"{name} has no header line with the names of its columns")
+        if twice := {column for column in header if header.count(column) > 1}:
+            raise DecodeError(f"{name} has two columns {sorted(twice)[0]!r}")
+        start = reader.line_num + 1
+        for cells in reader:
+            place, start = f"{name}, line {start}", reader.line_num + 1
+            if not cells:
+                continue
+            if len(cells) != len(header):
+                raise DecodeError(f"{place}: {len(cells)} cells, but the header has {len(header)}")
+            yield place, dict(zip(header, cells, strict=True))
+    except csv.Error as error:
+        raise DecodeError(f"{name}, line {start}: {error}") from None
+    except UnicodeDecodeError as error:
+        raise DecodeError(f"{name} is not UTF-8: {error}; convert it first") from None
+    finally:
+        csv.field_size_limit(before)
+        text.detach()
+
+
+def _read_cell(name: str, value: Any, place: str) -> Any:
+    """Return a cell, read as JSON if its column holds JSON."""
+    if name not in _JSON or not isinstance(value, str) or not value:
+        return value
+    try:
+        return orjson.loads(value)
+    except ValueError as error:
+        raise DecodeError(f"{place}: column {name!r} is not JSON: {error}") from None
+
+
+def _parts(name: str, template: str) -> list[tuple[str, str | None]]:
+    """Return a template as pairs of literal text and the column after it."""
+    try:
+        parts = list(string.Formatter().parse(template))
+    except ValueError as error:
+        raise CallerError(f"the {name} template cannot be read: {error}; write {{{{ for a brace") from None
+    for _, column, form, conversion in parts:
+        if column == "" or form or conversion:
+            raise CallerError(f"the {name} template takes {{column}} only; write {{{{ for a brace")
+    return [(literal, column) for literal, column, _, _ in parts]
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else orjson.dumps(value, default=str).decode()
+
+
+def _pyarrow() -> Any:
+    try:
+        import pyarrow.parquet  # type: ignore[import-not-found,unused-ignore]  # noqa: PLC0415  needs the extra
+    except ModuleNotFoundError:
+        how = "pip install 'interlingua-bulk[parquet]'"
+        raise CallerError(f"Parquet files need pyarrow: {how}") from None
+    return pyarrow
+
+
+def _parquet_rows(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the columns of each row."""
+    with _pyarrow().parquet.ParquetFile(path) as file:
+        for block in file.iter_batches(batch_size=_BLOCK):
+            yield from block.to_pylist()
+
+
+# -- out --------------------------------------------------------------------------------------------------------
+
+
+def _columns(line: bytes, names: Mapping[str, str]) -> dict[str, Any]:
+    """Return a line's common fields, its kept columns under their names in the table, and the line."""
+    data = orjson.loads(line)
+    usage = data.get("usage") or {}
+    blocks = (data.get("message") or {}).get("content", ())
+    text = "".join(block["text"] for block in blocks if block["type"] == "text") if data["status"] == "ok" else None
+    counts = {name: usage.get(name) for name in ("input_tokens", "output_tokens")}
+    own = {name: data.get(name) for name in ("index", "status", "id", "cost_usd", "attempts")}
+    error = (data.get("error") or {}).get("message")
+    metadata = data.get("metadata") or {}
+    kept = {column: None if (value := metadata.get(name)) is None else _text(value) for name, column in names.items()}
+    return {**own, **counts, "text": text, "error": error, **kept, "line": line.decode().rstrip("\n")}
+
+
+def _write_csv(path: Path, columns: list[str], rows: Iterator[dict[str, Any]]) -> int:
+    count = 0
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, columns, extrasaction="ignore")
+        writer.writeheader()
+        for row in rows:
+            writer.writerow(row)
+            count += 1
+    return count
+
+
+def _write_parquet(path: Path, columns: list[str], rows: Iterator[dict[str, Any]]) -> int:
+    arrow = _pyarrow()
+    integers = ("index", "input_tokens", "output_tokens", "attempts")
+    kinds = {name: arrow.int64() if name in integers else arrow.string() for name in (*columns, "line")}
+    schema = arrow.schema(list(kinds.items()))
+    count = 0
+    with arrow.parquet.ParquetWriter(path, schema) as writer:
+        block: list[dict[str, Any]] = []
+        for row in rows:
+            block.append(row)
+            count += 1
+            if len(block) == _BLOCK:
+                writer.write_table(arrow.Table.from_pylist(block, schema))
+                block = []
+        if block:
+            writer.write_table(arrow.Table.from_pylist(block, schema))
+    return count

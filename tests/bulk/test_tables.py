@@ -1,0 +1,206 @@
+"""Tables in and out: CSV, compressed files, templates; Parquet where pyarrow is installed (`make ray` has it)."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import importlib.util
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from interlingua.errors import CallerError, DecodeError
+from interlingua_bulk import RowTemplate, read_table
+from interlingua_bulk.tables import write_answers
+from interlingua_cli.root import cli
+from tests.bulk.loopback import loopback
+from tests.bulk.support import LOCAL, assert_every_row_once, lines, run, write_rows
+
+HERE = importlib.util.find_spec("pyarrow") is not None
+needs_pyarrow = pytest.mark.skipif(not HERE, reason="pyarrow is not installed; .ci/run has it beside Ray")
+
+
+@needs_pyarrow
+def test_rows_are_read_and_answers_written(tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rows, out = tmp_path / "in.parquet", tmp_path / "out.jsonl"
+    given: list[dict[str, Any]] = [{"id": f"r{number}", "prompt": f"row {number}"} for number in range(20)]
+    given[3] |= {"prompt": None, "messages": '[{"role": "user", "content": "row 3"}]', "options": '{"max_tokens": 9}'}
+    columns = ("id", "prompt", "messages", "options")
+    table = pa.table({name: [row.get(name) for row in given] for name in columns})
+    pq.write_table(table, rows)
+    with loopback(latency_ms=1) as server:
+        report = run(rows, out, server.url)
+        assert run(rows, out, server.url).asked == 0
+
+    assert report.done == 20
+    assert_every_row_once(out, 20)
+    assert write_answers(out, tmp_path / "out.parquet", "parquet") == 20
+    written = pq.read_table(tmp_path / "out.parquet").to_pylist()
+    assert [row["id"] for row in written] == [f"r{number}" for number in range(20)]
+    assert all(row["text"].endswith(f"is {row['index'] ** 2}.") for row in written)
+    assert written[0]["input_tokens"] == 20
+
+
+@pytest.mark.skipif(HERE, reason="pyarrow is installed")
+def test_without_pyarrow_it_is_said_what_to_install(tmp_path: Path) -> None:
+    rows = tmp_path / "in.parquet"
+    rows.write_bytes(b"PAR1")
+    with pytest.raises(CallerError, match=r"interlingua-bulk\[parquet\]"):
+        run(rows, tmp_path / "out.jsonl", "http://127.0.0.1:9/v1")
+
+
+def command(*arguments: Any, **given: Any) -> Result:
+    return CliRunner().invoke(cli, ["bulk", *map(str, arguments)], catch_exceptions=False, **given)
+
+
+def test_columns_fill_a_template_and_come_back() -> None:
+    table = b'text,"first name",id\r\n"two\r\nlines, ""quoted""",Zo\xc3\xab,a\r\nplain,,b\r\n'
+    template = RowTemplate("Greet {first name}: {text} {{literally}}", "Be brief, {id}.")
+
+    first, second = read_table(io.BytesIO(b"\xef\xbb\xbf" + table), template, form="csv")
+
+    assert first == {
+        "id": "a",
+        "prompt": 'Greet Zoë: two\r\nlines, "quoted" {literally}',
+        "system": "Be brief, a.",
+        "metadata": {"text": 'two\r\nlines, "quoted"', "first name": "Zoë"},
+    }
+    assert second["prompt"] == "Greet : plain {literally}"
+    kept = RowTemplate("{text}", id="first name", keep=("text",))
+    assert next(read_table(io.BytesIO(table), kept, form="csv")) == {
+        "id": "Zoë", "prompt": 'two\r\nlines, "quoted"', "metadata": {"text": 'two\r\nlines, "quoted"'},
+    }  # fmt: skip
+
+
+def test_with_a_template_a_column_named_like_a_field_is_data() -> None:
+    table = b"id,messages,model\n1,two hellos,T\n"
+
+    assert list(read_table(io.BytesIO(table), RowTemplate("{messages} {model}"), form="csv")) == [
+        {"id": "1", "prompt": "two hellos T", "metadata": {"messages": "two hellos", "model": "T"}}
+    ]
+
+
+def test_columns_that_are_fields_need_no_template() -> None:
+    table = b'id;prompt;options;city\n1;Hello;{"max_tokens": 5};Bonn\n'
+
+    assert list(read_table(io.BytesIO(table), form="csv")) == [
+        {"id": "1", "prompt": "Hello", "options": {"max_tokens": 5}, "metadata": {"city": "Bonn"}}
+    ]
+
+
+def test_members_of_json_lines_are_columns_of_a_template() -> None:
+    source = io.BytesIO(
+        b'{"text": "a", "n": 3, "list": [1], "prompt": "old"}\n\n{"text": null, "n": 0.5, "list": {}}\n'
+    )
+
+    rows = list(read_table(source, RowTemplate("{text}/{n}/{list}")))
+
+    assert [row["prompt"] for row in rows] == ["a/3/[1]", "/0.5/{}"]
+    assert rows[0]["metadata"] == {"text": "a", "n": 3, "list": [1], "prompt": "old"}
+
+
+@pytest.mark.parametrize(
+    ("table", "template", "message"),
+    [
+        (b"a,b\n1,2\n", {"prompt": "{c}"}, "line 2: no column 'c'; the columns are a, b"),
+        (b"a,b\n1,2\n", {"prompt": "{a}", "keep": ("c",)}, "line 2: no column 'c'"),
+        (b"a,b\n1,2\n", {}, "line 2: no prompt; name a column in a template, for example --prompt '{a}'"),
+        (b'a,b\n"1\n",2\n3\n', {"prompt": "{a}"}, "line 4: 1 cells, but the header has 2"),
+        (b"a,a\n1,2\n", {"prompt": "{a}"}, "two columns 'a'"),
+        (b"", {"prompt": "{a}"}, "no header"),
+        (b'a,b\n"1,2\n', {"prompt": "{a}"}, "line 2: unexpected end of data"),
+        (b"a\n\xff\n", {"prompt": "{a}"}, "not UTF-8"),
+        (b"prompt,options\nx,{\n", {}, "line 2: column 'options' is not JSON"),
+        (b"prompt,metadata\nx,[1]\n", {}, "line 2: metadata must be an object, not list"),
+    ],
+)
+def test_wrong_tables_are_refused_by_line_and_column(table: bytes, template: dict[str, Any], message: str) -> None:
+    with pytest.raises(DecodeError) as caught:
+        list(read_table(io.BytesIO(table), RowTemplate(**template), form="csv"))
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("template", ["{", "{}", "{a!r}", "{a:>5}", "a}"])
+def test_wrong_templates_are_refused(template: str) -> None:
+    with pytest.raises(CallerError, match="prompt template"):
+        RowTemplate(template)
+
+
+def compress(path: Path, data: bytes) -> None:
+    if path.suffix == ".gz":
+        path.write_bytes(gzip.compress(data))
+    else:
+        module = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
+        path.write_bytes(pytest.importorskip(module).compress(data))
+
+
+@pytest.mark.parametrize("suffix", [".csv.gz", ".jsonl.zst"])
+def test_compressed_files_are_read_and_damaged_ones_refused(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"in{suffix}"
+    rows = 2000
+    made = [f"row {number}" for number in range(rows)]
+    table = "text\n" + "\n".join(made) if "csv" in suffix else "\n".join(json.dumps({"text": text}) for text in made)
+    compress(path, table.encode())
+
+    assert [row["prompt"] for row in read_table(path, RowTemplate("{text}"))] == made
+    path.write_bytes(path.read_bytes()[:-200])
+    with pytest.raises(DecodeError):
+        list(read_table(path, RowTemplate("{text}")))
+    path.write_bytes(b"no archive")
+    with pytest.raises(DecodeError, match="decompressed"):
+        list(read_table(path, RowTemplate("{text}")))
+
+
+def test_a_csv_file_is_run_resumed_and_written_as_csv(tmp_path: Path) -> None:
+    table, out, answers = tmp_path / "in.csv", tmp_path / "out.jsonl", tmp_path / "answers.csv"
+    table.write_text("id,number,note\n" + "".join(f'r{n},{n},"a, {n}"\n' for n in range(6)))
+    with loopback(latency_ms=1, bad_rows=[4]) as server:
+        arguments = ("run", table, "--out", out, "-m", LOCAL, "--url", server.url, "--prompt", "row {number}")
+        first = command(*arguments, "--keep", "note")
+        again = command(*arguments, "--keep", "note", "--json")
+        other = command(*arguments)
+    compacted = command("compact", out, "--csv", answers)
+
+    assert first.exit_code == 1, first.output
+    assert json.loads(again.stdout)["asked"] == 0
+    assert "different input" in other.stderr
+    assert compacted.exit_code == 0, compacted.output
+    with answers.open(newline="") as file:
+        written = list(csv.DictReader(file))
+    assert [row["note"] for row in written] == [f"a, {n}" for n in range(6)]
+    assert [row["status"] for row in written] == ["ok"] * 4 + ["error", "ok"]
+    assert written[2]["text"].endswith("row 2 is 4.")
+    assert written[4]["error"]
+
+
+def test_standard_input_and_output_are_a_pipe(tmp_path: Path) -> None:
+    given = "".join(json.dumps({"id": f"r{n}", "prompt": f"row {n}", "metadata": {"n": n}}) + "\n" for n in range(5))
+    with loopback(latency_ms=1) as server:
+        done = command("run", "-", "--out", "-", "-m", LOCAL, "--url", server.url, input=given)
+        both = command("run", "-", "--out", "-", "-m", LOCAL, "--url", server.url, "--json", input=given)
+
+    assert done.exit_code == 0, done.output
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [line["index"] for line in answers] == list(range(5))
+    assert [line["metadata"] for line in answers] == [{"n": n} for n in range(5)]
+    assert both.exit_code == 2
+
+
+def test_a_row_that_shares_an_answer_keeps_its_own_metadata(tmp_path: Path) -> None:
+    rows = write_rows(tmp_path / "in.jsonl", [
+        {"id": "a", "prompt": "row 1", "metadata": {"n": 1}}, {"id": "b", "prompt": "row 1"},
+        {"id": "c", "prompt": "row 1", "metadata": {"n": 3}},
+    ])  # fmt: skip
+    with loopback(latency_ms=1) as server:
+        assert run(rows, tmp_path / "out.jsonl", server.url, dedupe=True).asked == 1
+
+    found = {line["id"]: line.get("metadata") for line in lines(tmp_path / "out.jsonl")}
+    assert found == {"a": {"n": 1}, "b": None, "c": {"n": 3}}
