@@ -12,14 +12,18 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
+import interlingua_serving
 from interlingua.errors import CallerError
 from interlingua.plugins import Registry
 from interlingua_cli.root import cli
+from interlingua_contract.approved.shown import show
 from interlingua_contract.approved.table import APPROVED_FILE, read_approved, write_approved
 from interlingua_contract.guard import no_network, silence_log
 from interlingua_contract.report import check
@@ -72,6 +76,30 @@ def test_what_is_only_a_digest_is_shown_whole(tmp_path: Path) -> None:
     result = check(_with(tmp_path, row, row.replace(old, "# 00000000")), RULES["C98"])
 
     assert 'is {"session_id"' in result.findings[0].why or '"role"' in result.findings[0].why
+
+
+def test_an_api_that_is_served_no_longer_fails(tmp_path: Path) -> None:
+    registry = Registry()
+    registry.add_plugin(_ServesNothing(), "contract")
+    subject = Subject("mistral", FOLDER / "mistral", registry=registry)
+
+    assert [check(subject, RULES[number], 1).outcome for number in ("C94", "C98", "C99")] == ["pass", "fail", "fail"]
+
+
+class _ServesNothing:
+    @interlingua_serving.hookimpl(wrapper=True)
+    def served_apis(self) -> Generator[None, Any, tuple[str, ...]]:
+        yield
+        return ()
+
+
+def test_a_large_result_is_digests_below_its_first_steps() -> None:
+    large = {"body": {"rows": [{"name": f"row {at}", "is": ["long"] * 9} for at in range(200)]}}
+    shown = show("large", "", dict, large)
+
+    assert len(json.dumps(shown.value)) < len(json.dumps(large)) / 3
+    assert shown.value["body"]["rows"][0].startswith("# ")
+    assert shown.whole == large
 
 
 def test_without_a_file_nothing_is_compared(tmp_path: Path) -> None:

@@ -129,6 +129,13 @@ def _served_usage(inner: Any, **_: Any) -> Any:
     return attrs.evolve(response, body=json.dumps(body).encode())
 
 
+def _without_wait(inner: Any, response: Any, **_: Any) -> Any:
+    error = inner()
+    if len(response.body) > len("{}"):
+        error.retry_after = None
+    return error
+
+
 DETAILS = (
     Mutant("an hour of cache on tools as five minutes", "C90", in_body(
         lambda body: [one.get("cache_control", {}).pop("ttl", None) for one in body.get("tools", ())])),
@@ -191,4 +198,19 @@ DETAILS = (
     Mutant("descriptions cut at a thousand letters", "C94", in_body(_each(
         _set("description", lambda words: words[:1000] if isinstance(words, str) else words)))),
     Mutant("served: cached tokens not reported", "C99", {"to_wire_response": _served_usage}),
+    Mutant("the first of two system prompts", "C10", in_body(_set("system", lambda blocks: blocks[:1]))),
+    Mutant("google: temperatures above one as one", "C18", in_body(_each(
+        _set("temperature", lambda one: min(one, 1.0)))), "google"),
+    Mutant("chat: limits above eight thousand cut", "C18", in_body(
+        _set("max_completion_tokens", lambda most: min(most, 8192))), "openai", "chat"),
+    Mutant("google: stop words trimmed", "C18", in_body(_each(
+        _set("stopSequences", lambda words: [word.strip() for word in words]))), "google"),
+    Mutant("cohere: long descriptions cut", "C07", in_body(_each(
+        _set("description", lambda words: words[:1000] if isinstance(words, str) else words))), "cohere"),
+    Mutant("mistral: serves no API any longer", "C98", {"served_apis": lambda inner, **_: ()}, "mistral"),
+    Mutant("mistral: waits without a body only", "C95", {"from_wire_error": _without_wait}, "mistral"),
+    Mutant("tools without fields that are empty", "C94", in_body(_each(
+        _dropped("required", lambda one: one.get("required") == [])))),
+    Mutant("tools of a history are not defined again", "C94", in_body(
+        _set("tools", lambda tools: tools[:1]))),
 )  # fmt: skip

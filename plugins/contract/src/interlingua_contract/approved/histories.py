@@ -67,6 +67,15 @@ _DEEP: Mapping[str, Any] = {
     | {"a": {"type": "object", "properties": {"b": {"type": "array", "items": {"type": "object", "properties": {
         "c": {"type": "array", "items": {"type": "array", "items": {"type": "integer"}}}}}}}}},
 }  # fmt: skip
+_ODD_SCHEMAS: tuple[Mapping[str, Any], ...] = (
+    {"type": "object", "properties": {}, "required": []},
+    {"type": "object", "properties": {}, "required": [], "additionalProperties": False},
+    {"type": "object", "properties": {"Path7": {"type": "string", "description": ""}}, "required": []},
+    {"type": "object", "properties": {"L7": {"type": "array", "items": {"type": "object", "properties": {}}}}},
+    {"type": "object", "required": [], "properties": {"Z7": {"type": "string"}, "A7": {"type": "integer"}}},
+)
+"""Schemas with empty parts, which adapters leave out or complete."""
+
 OTHER_TOOLS = {
     "cached tools": (
         attrs.evolve(READ, cache=_HOUR),
@@ -85,6 +94,9 @@ OTHER_TOOLS = {
         attrs.evolve(READ, name="zz_first", description="", input_schema={"type": "object", "properties": {}}),
         attrs.evolve(READ, name="aa_last_7", description="Last.", input_schema={"type": "object"}),
         attrs.evolve(SEARCH, name="read_file", description="Read again."),
+    ),
+    "tools with odd schemas": tuple(
+        attrs.evolve(READ, name=f"odd_{at}", input_schema=schema) for at, schema in enumerate(_ODD_SCHEMAS)
     ),
 }
 """Tools by scene."""

@@ -30,6 +30,7 @@ from interlingua_contract.approved.shown import (
 )
 from interlingua_contract.approved.values import digest, plain
 from interlingua_contract.hook_calls import incomplete_answers
+from interlingua_contract.json_paths import nodes, value_at, with_value
 from interlingua_contract.recordings import Frames, aim_for, read_answer, read_stream, read_whole, replay_history
 from interlingua_contract.scenes import own_origin
 from interlingua_contract.subject import Aim, Subject
@@ -47,6 +48,8 @@ _MADE_UP: Mapping[str, Mapping[str, Any]] = {
 """Answers with the names that services use, for kinds that are small."""
 
 _ARGUMENTS = ("input", "arguments", "args")
+_MEMBER = {"contract_new_field": {"a": [1]}}
+_MOST_OBJECTS = 24
 _UNKNOWN = {"type": "contract_new_kind", "Payload": "Pay7", "w": 1.0}
 
 
@@ -77,11 +80,14 @@ def observe_answers(subject: Subject) -> Iterator[Shown]:
 
 
 def _broken(subject: Subject, exchange: RecordedExchange) -> Any:
-    """Return readings of a stream with every event twice, with neighbours exchanged, and cut in the middle."""
+    """Return readings of a stream with every event twice, neighbours exchanged, events lost, and cut in the middle."""
     frames = Frames(subject, exchange)
     events = frames.events
     turned = [event for at in range(0, len(events), 2) for event in reversed(events[at : at + 2])]
+    lost = [[event for at, event in enumerate(events) if at % 3 != missing] for missing in range(3)]
     found = {
+        **{f"lost {at}": read_stream(subject, exchange, frames.join(some)) for at, some in enumerate(lost)},
+        "joined": read_stream(subject, exchange, frames.join([*events[: len(events) // 2], *events])),
         "twice": read_stream(subject, exchange, frames.join([event for event in events for _ in range(2)])),
         "turned": read_stream(subject, exchange, frames.join(turned)),
         "cut": read_stream(subject, exchange, frames.join(events[: len(events) // 2]), broken=True),
@@ -125,13 +131,23 @@ def _joined(events: tuple[StreamEvent, ...]) -> Iterator[Any]:
 
 
 def _extended(subject: Subject, exchange: RecordedExchange) -> Any:
-    """Return an answer with an unknown item in each list of typed ones, and one with an unknown member everywhere."""
+    """Return an answer with an unknown item in each list of typed ones, and with an unknown member, and several."""
     body = json.loads(exchange.body)
-    found = {}
+    found: dict[str, Any] = {"one member": digest([_content(subject, exchange, made) for made in _with_one(body)])}
     for name, made in (("items", _with_items(body)), ("members", _with_members(body))):
-        read = read_whole(subject, exchange, json.dumps(made).encode())
-        found[name] = {"content": read.message and read.message.content, "error": read.error or read.escaped}
+        found[name] = _content(subject, exchange, made)
     return found
+
+
+def _with_one(body: Any) -> list[Any]:
+    """Return copies of a body, each with an unknown member in another of its first objects."""
+    found = [path for path, value in nodes(body) if path and isinstance(value, dict) and not {*path} & {*_ARGUMENTS}]
+    return [with_value(body, path, {**value_at(body, path), **_MEMBER}) for path in found[:_MOST_OBJECTS]]
+
+
+def _content(subject: Subject, exchange: RecordedExchange, body: Any) -> Any:
+    read = read_whole(subject, exchange, json.dumps(body).encode())
+    return plain({"content": read.message and read.message.content, "error": read.error or read.escaped})
 
 
 def _reduced(subject: Subject, exchange: RecordedExchange) -> Any:
@@ -154,23 +170,27 @@ def _with_members(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     kept = {name: item if name in _ARGUMENTS else _with_members(item) for name, item in value.items()}
-    return {**kept, "contract_new_field": {"a": [1]}}
+    return {**kept, **_MEMBER}
 
 
 def observe_errors(subject: Subject) -> Iterator[Shown]:
     """Yield the errors of recorded failures, of every status, and of headers that say more."""
     read = subject.provider.from_wire_error
+    ids = {name: f"Req_7 {name}" for name in ("x-request-id", "request-id", *subject.connection.request_id_headers)}
+    headers = {"retry-after": "7", **ids}
     for exchange in subject.exchanges:
+        if not exchange.good:
+            answer = WireResponse(status=exchange.status, headers={**exchange.headers, **headers}, body=exchange.body)
+            yield show(f"{name_of(exchange)} with headers", "", read, answer, subject.context(exchange))
         for status in (exchange.status, 400, 500) if not exchange.good else ():
             answer = WireResponse(status=status, headers=exchange.headers, body=exchange.body)
             yield show(f"{status} {name_of(exchange)}", "", read, answer, subject.context(exchange))
         stream = None if exchange.good else next(iter(_streams_like(subject, exchange)), None)
         if stream is not None:
             yield show(f"{name_of(exchange)} in a stream", "", _fail, subject, exchange, stream)
-    ids = {name: f"Req_7 {name}" for name in ("x-request-id", "request-id", *subject.connection.request_id_headers)}
     for api in subject.apis:
         for status in _STATUSES:
-            answer = WireResponse(status=status, headers={"retry-after": "7", **ids}, body=b"{}")
+            answer = WireResponse(status=status, headers=headers, body=b"{}")
             yield show(f"{status}", api, read, answer, subject.context_for(api, "m"))
 
 

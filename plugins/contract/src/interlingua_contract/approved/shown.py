@@ -21,6 +21,11 @@ from interlingua_contract.scenes import own_origin
 from interlingua_contract.subject import Aim, Subject
 
 _ALL = 99
+_DEEP = 6
+_LEAST = 3
+_LARGE = 5000
+"""Characters of a result that is kept whole; of a larger one, all but the first steps are digests."""
+
 _NAME = 4
 """Letters of a model's name that occurs nowhere by accident."""
 
@@ -48,7 +53,7 @@ def show(
 ) -> Shown:
     """Return what a function returns, or the error that it raises; the model's name is replaced.
 
-    `depth` is the number of steps below which a value that is not small is a digest.
+    `depth` is the number of steps below which a value that is not small is a digest; there are fewer for a large one.
     """
     value = result_of(make, *given, **named)
     if len(model) >= _NAME:
@@ -56,7 +61,16 @@ def show(
         for name in dict.fromkeys((json.dumps(model)[1:-1], quote(model, safe=""))):
             text = text.replace(name, "$MODEL")
         value = json.loads(text)
-    return Shown(scene, where, shorten(value, depth), value)
+    return Shown(scene, where, _shorten_large(value, depth), value)
+
+
+def _shorten_large(value: Any, depth: int) -> Any:
+    made = shorten(value, depth)
+    for fewer in range(min(depth, _DEEP), _LEAST - 1, -1):
+        if len(json.dumps(made)) <= _LARGE:
+            break
+        made = shorten(value, fewer)
+    return made
 
 
 def result_of(make: Callable[..., Any], *given: Any, **named: Any) -> Any:
@@ -84,6 +98,8 @@ def requests_for(subject: Subject, aim: Aim) -> Iterator[Asked]:
     histories = fixed_histories(own_origin(subject, aim))
     for name, history in histories.items():
         yield Asked(name, history, tools if name in _WITH_TOOLS else ())
+    for name in ("calls", "reasoning"):
+        yield Asked(f"{name} without tools", histories[name])
     for name, history in block_scenes(subject, aim).items():
         yield Asked(f"small: {name}", dated(history), tools_of(name) or tools[:1])
     for name, offered in OTHER_TOOLS.items() if tools else ():

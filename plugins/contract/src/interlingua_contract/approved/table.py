@@ -125,6 +125,8 @@ def compare(subject: Subject, *sections: str) -> Iterator[tuple[str, str]]:
     if approved is None:
         raise NotApplicable(f"there is no {APPROVED_FILE} beside the recordings: `interlingua check KEY --approve`")
     seen: set[tuple[str, str]] = set()
+    whole = {aim.name for aim in subject.aims} >= {name for name in approved.places if "/" in name}
+    whole = whole and len(subject.exchanges) == approved.exchanges
     for section in sections:
         try:
             for shown in OBSERVERS[section](subject):
@@ -132,11 +134,9 @@ def compare(subject: Subject, *sections: str) -> Iterator[tuple[str, str]]:
                 if why := _differs(approved, section, shown):
                     yield f"{shown.scene} {shown.where}".strip(), why
         except NotApplicable:
-            if not any(known == section for known, _ in approved.rows):
-                continue
-            raise
-    whole = {aim.name for aim in subject.aims} >= {name for name in approved.places if "/" in name}
-    if whole and len(subject.exchanges) == approved.exchanges:
+            if not whole and any(known == section for known, _ in approved.rows):
+                raise
+    if whole:
         for section, scene in approved.rows.keys() - seen:
             if section in sections:
                 yield scene, f"{APPROVED_FILE} has this scene, and nothing shows it"

@@ -119,11 +119,14 @@ def request_ids_are_kept(subject: Subject) -> Iterator[RuleFinding]:
             found = _error_of(subject, exchange).request_id
             if leaf != found and leaf not in exchange.headers.values():
                 yield RuleFinding(f"{name} {leaf!r} is not in the error, which has {found!r}", exchange.cassette)
-    for name in sorted(subject.connection.request_id_headers):
-        answer = WireResponse(status=failed[0].status, headers={name: "req-contract-1"}, body=b"{}")
-        found = subject.provider.from_wire_error(answer, subject.context(failed[0])).request_id
-        if found not in (None, "req-contract-1"):  # None: core fills it in
-            yield RuleFinding(f"the id in the header {name} is read as {found!r}", failed[0].cassette)
+    for exchange in failed:
+        for name in sorted({*subject.connection.request_id_headers, "request-id", "x-request-id"}):
+            for body in (b"{}", exchange.body):
+                answer = WireResponse(status=exchange.status, headers={name: "req-contract-1"}, body=body)
+                found = subject.provider.from_wire_error(answer, subject.context(exchange)).request_id
+                known = [leaf for _, leaf in _recorded_ids(body)]
+                if found not in (None, "req-contract-1", *known):  # None: core fills it in
+                    yield RuleFinding(f"the id in the header {name} is read as {found!r}", exchange.cassette)
 
 
 def _recorded_ids(body: bytes) -> Iterator[tuple[str, str]]:

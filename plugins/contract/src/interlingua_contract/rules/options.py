@@ -17,13 +17,12 @@ from interlingua_contract.scenes import offered_tools
 from interlingua_contract.subject import Aim, Subject
 
 _ONE_OPTION: tuple[Mapping[str, Any], ...] = (
-    {"max_tokens": 4321},
-    {"temperature": 0.0},
-    {"temperature": 0.7},
-    {"top_p": 0.5},
-    {"top_k": 7},
-    {"seed": 0},
-    {"stop": ("mkstop", "mkother", "mkthird")},
+    *({"max_tokens": limit} for limit in (1, 4321, 9876)),
+    *({"temperature": number} for number in (0.0, 0.7, 1.0, 1.5)),
+    *({"top_p": number} for number in (0.0, 0.5, 0.99, 1.0)),
+    *({"top_k": number} for number in (1, 7, 400)),
+    *({"seed": number} for number in (0, 1, 2**31 - 1)),
+    *({"stop": words} for words in (("mkstop", "mkother", "mkthird"), ("mkStop \n", "mk\u00e9e\u0301"))),
     {"user_id": "mkuser"},
     {"parallel_tool_calls": False},
     {"tool_choice": "required"},

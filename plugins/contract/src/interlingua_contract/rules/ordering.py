@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Container, Iterator, Sequence
 from typing import Any
 
@@ -55,16 +56,31 @@ def results_follow_their_calls(subject: Subject) -> Iterator[RuleFinding]:
     `supports_system_prompt` is declared.""",
 )
 def system_messages_keep_their_place(subject: Subject) -> Iterator[RuleFinding]:
-    """One leading system message, and a later one: between two turns, and at the end."""
+    """Two leading system messages, and a later one: between two turns, and at the end."""
+    blocks = (TextBlock(text="mkt1q"), TextBlock(text="mks1q"))
+    leading = [Message(role=Role.SYSTEM, content=blocks), system("mks2q")]
     turns = [user("mkt2q"), assistant("mkt3q")]
     for aim in subject.aims:
         path = growing_path(subject, aim)
         for later in ([system("mkt4q"), user("mkt5q")], [user("mkt4q"), system("mkt5q")]):
             body = subject.body(aim, [system("mkt1q"), *turns, *later])
-            if why := _misplaced(body, path, "mkt4q" if later[0].role is Role.SYSTEM else "mkt5q"):
+            both = subject.body(aim, [*leading, *turns, *later])
+            if why := _lost_prompt(both) or _misplaced(
+                body, path, "mkt4q" if later[0].role is Role.SYSTEM else "mkt5q"
+            ):
                 yield RuleFinding(why, aim.name)
             if aim.capabilities.supports_system_prompt and path is not None and _written_as_user(body, path):
                 yield RuleFinding("the system prompt is written as a user message is", aim.name)
+
+
+def _lost_prompt(body: Any) -> str:
+    """Return what is wrong with two leading system messages, the first one of two blocks."""
+    marks = [mark for mark in marks_in(body) if mark in ("mkt1q", "mks1q", "mks2q")]
+    if marks != ["mkt1q", "mks1q", "mks2q"]:
+        return f"two leading system messages must be there once, in order; found {marks}"
+    if any(re.search(r"mks1q\S*mks2q", leaf) for _, leaf in strings(body)):
+        return "two leading system messages are joined without anything between them"
+    return ""
 
 
 def _misplaced(body: Any, path: Path | None, later: str) -> str:

@@ -103,6 +103,9 @@ def _objects(body: Any) -> Iterator[Any]:
             continue
 
 
+_LONG = f" {'Use it for files, and when asked. ' * 200}\n"
+
+
 @rule(
     "C07",
     "Tool definitions reach the wire whole and in order; without tools the request has no tool field.",
@@ -112,9 +115,11 @@ def _objects(body: Any) -> Iterator[Any]:
     `supports_tools=False`; core then sends it none.""",
 )
 def tool_definitions_arrive(subject: Subject) -> Iterator[RuleFinding]:
-    """Every field of a definition, and six names in an order that is no other's."""
-    offered = [attrs.evolve(READ, name=name) for name in ("zz_first", "beta", "read_file", "delta", "omega", "a1")]
+    """Every field of a definition, a long description, and many names in an order that is no other's."""
+    names = ("zz_first", "beta", "read_file", "delta", "omega" * 12, "a1", *[f"tool_{at}" for at in range(20, 0, -1)])
+    offered = [attrs.evolve(READ, name=name) for name in names]
     offered[0] = attrs.evolve(offered[0], description="mkd1q", input_schema=SCHEMA)
+    offered[1] = attrs.evolve(offered[1], description=_LONG)
     for aim in subject.aims:
         request = subject.write(aim, [user("q")], offered)
         body = request.body.decode()
@@ -128,6 +133,8 @@ def tool_definitions_arrive(subject: Subject) -> Iterator[RuleFinding]:
             yield RuleFinding(f"{', '.join(missing)} of the definitions is not in the body", aim.name)
         elif places != sorted(places):
             yield RuleFinding("the tools were put in another order", aim.name)
+        elif not request.losses and not any(leaf == _LONG for _, leaf in strings(json.loads(body))):
+            yield RuleFinding(f"a description of {len(_LONG)} characters is not in the body unchanged", aim.name)
         elif not request.losses and not any(_covers(node, SCHEMA) for node in _objects(json.loads(body))):
             yield RuleFinding(f"no object of the body holds the whole schema {SCHEMA}", aim.name)
 
