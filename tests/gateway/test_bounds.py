@@ -8,7 +8,7 @@ import time
 import httpx
 
 from interlingua.plugins import Loss
-from interlingua_gateway.exchange import _ledger
+from interlingua_gateway.upstream_request import ledger_text
 from tests.gateway.apis import APIS
 from tests.gateway.conftest import Upstream, gateway, refuse, wait_for_metric
 
@@ -62,7 +62,7 @@ def test_the_header_of_losses_is_bounded_and_counts_the_rest() -> None:
         rows = [
             Loss(path=f"messages[{at}]", block_type="text", verdict="dropped", reason=reason) for at in range(5_000)
         ]
-        text = _ledger(rows)
+        text = ledger_text(rows)
         assert len(text) <= 4_000
         assert text.isascii()
         assert text.isprintable()

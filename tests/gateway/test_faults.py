@@ -251,7 +251,7 @@ def test_a_postgresql_database_that_is_gone_gives_nothing_away(upstream: Upstrea
             first = httpx.post(served + APIS[1].path, json=dict(APIS[1].body), headers=headers)
             engine = sa.create_engine(own.replace("postgresql://", "postgresql+psycopg://", 1))
             with engine.begin() as connection:
-                connection.execute(sa.text("DROP TABLE gateway_usage"))
+                connection.execute(sa.text("DROP TABLE gateway_used"))
             engine.dispose()
             gone = {api.name: httpx.post(served + api.path, json=dict(api.body), headers=headers) for api in APIS}
 

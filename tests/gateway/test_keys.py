@@ -112,7 +112,7 @@ def test_a_database_that_is_gone_gives_nothing_away(upstream: Upstream, store: G
     _, secret = store.add_key("tests", budget_usd=Decimal(1))
     with gateway(upstream, auth="keys", store=f"sqlite:///{tmp_path}/g.db") as url:
         assert _ask(url, secret).status_code == 200
-        rows(f"{tmp_path}/g.db", "DROP TABLE gateway_usage")
+        rows(f"{tmp_path}/g.db", "DROP TABLE gateway_used")
         answer = _ask(url, secret)
 
     assert answer.status_code in (503, 529)

@@ -189,7 +189,7 @@ def test_nothing_of_the_databases_library_is_in_an_error(api: Api, tmp_path: Pat
     engine = sa.create_engine(url)
     app = create_app(config_of({"routes": CLAUDE, "auth": "keys", "store": url}), environ={})
     with engine.begin() as connection:
-        connection.execute(sa.text("DROP TABLE gateway_usage"))
+        connection.execute(sa.text("DROP TABLE gateway_used"))
     engine.dispose()
     with serving(app) as served:
         answer = httpx.post(served + api.path, json=dict(api.body), headers={"authorization": f"Bearer {secret}"})

@@ -119,8 +119,12 @@ class Access:
             raise AuthenticationError("this key is revoked or expired")
         return key
 
-    async def check_admin(self, headers: Mapping[str, str], query: Mapping[str, str]) -> None:
-        """Let a request about the gateway itself pass, if requests need no key or its key is an admin's.
+    def forget_keys(self) -> None:
+        """Read keys from the store again: one has changed."""
+        self._known.clear()
+
+    async def check_admin(self, headers: Mapping[str, str], query: Mapping[str, str]) -> Key | None:
+        """Return the key of a request about the gateway itself, an admin's; None if requests need no key.
 
         Raises:
             AuthenticationError: the request has no valid key.
@@ -130,6 +134,7 @@ class Access:
         key = await self.authenticate(headers, query)
         if key is not None and not key.admin:
             raise PermissionDeniedError("this needs an admin's key (interlingua gateway keys add NAME --admin)")
+        return key
 
     async def admit(self, key: Key | None, choice: ModelChoice, api: str) -> Admission:
         """Admit a request.
@@ -177,15 +182,17 @@ class Access:
         key = admission.key
         if key is None or self.spending is None:
             return output_tokens
-        most = highest_use(info, input_tokens, output_tokens)
-        if most is None and key.budget_usd is not None:
-            raise CapabilityError(f"this key has a budget, and no price of {model} is known")
-        most = most or Use(input_tokens=input_tokens, output_tokens=output_tokens)
-        name, balance = await self.spending.reserve(key, most)
+        priced = highest_use(info, input_tokens, output_tokens)
+        most = priced or Use(input_tokens=input_tokens, output_tokens=output_tokens)
+        name, balance = await self.spending.reserve(key, most, model)
+        if priced is None and balance.budget is not None:
+            if name is not None:
+                await self.spending.settle(name, Use(requests=0))
+            raise CapabilityError(f"this {balance.owner} has a budget, and no price of {model} is known")
         if name is None and balance.left is not None and (fewer := _affordable(info, most, balance.left)) >= least:
             output_tokens = fewer
             most = highest_use(info, input_tokens, output_tokens) or most
-            name, balance = await self.spending.reserve(key, most)
+            name, balance = await self.spending.reserve(key, most, model)
         if name is None:
             raise _refusal(balance, most)
         admission.reservation, admission.most = name, most
@@ -256,7 +263,7 @@ def _affordable(info: ModelInfo | None, most: Use, left: Decimal) -> int:
 def _refusal(balance: Balance, most: Use) -> QuotaExceededError | RateLimitError:
     unspent = (balance.budget or Decimal(0)) - balance.spent
     if unspent <= 0:
-        return QuotaExceededError(f"the budget of this key, {balance.budget} USD, is used up")
+        return QuotaExceededError(f"the budget of this {balance.owner}, {balance.budget} USD, is used up")
     text = (
         f"this request may cost {most.cost_usd:.6f} USD, and {max(balance.left or 0, 0):.6f} USD of the budget are left"
     )

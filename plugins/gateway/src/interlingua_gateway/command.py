@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from interlingua_gateway.services import Services
     from interlingua_gateway.store import GatewayStore
 
+_ACTOR = "command line"  # in the audit log
 _CONFIG = click.option(
     "--config", "file", type=click.Path(path_type=Path, dir_okay=False, exists=True), help="A TOML file."
 )
@@ -100,7 +101,8 @@ def keys() -> None:
 @click.option("--requests-per-minute", type=click.IntRange(1))
 @click.option("--tokens-per-minute", type=click.IntRange(1))
 @click.option("--model", "models", multiple=True, help="A model name or pattern that the key may use; repeatable.")
-@click.option("--admin", is_flag=True, help="The key may also read the gateway's metrics.")
+@click.option("--admin", is_flag=True, help="The key may also use /admin and read the gateway's metrics.")
+@click.option("--team", default="", help="The team whose budget it shares; /admin makes teams.")
 @click.option("--expires-in", type=click.IntRange(1), help="Days until the key expires.")
 @click.pass_obj
 def add_key(
@@ -113,6 +115,7 @@ def add_key(
     tokens_per_minute: int | None,
     models: tuple[str, ...],
     admin: bool,
+    team: str,
     expires_in: int | None,
 ) -> None:
     """Make a key for NAME and print it once."""
@@ -121,14 +124,19 @@ def add_key(
     except InvalidOperation as error:
         raise click.BadParameter(f"{budget!r} is not an amount of USD", param_hint="--budget") from error
     expires = None if expires_in is None else datetime.now(UTC) + timedelta(days=expires_in)
-    key, secret = _store(state, file).add_key(
+    store = _store(state, file)
+    if team and team not in [one.name for one in store.list_teams()]:
+        raise click.BadParameter(f"there is no team {team!r}; /admin makes teams", param_hint="--team")
+    key, secret = store.add_key(
         name,
+        actor=_ACTOR,
         budget_usd=amount,
         budget_days=days,
         requests_per_minute=requests_per_minute,
         tokens_per_minute=tokens_per_minute,
         models=models,
         admin=admin,
+        team=team,
         expires=expires,
     )
     click.echo(f"key {key.id} for {name}; it is shown only once:", err=True)
@@ -164,7 +172,7 @@ def list_keys(state: CommandContext, file: Path | None, as_json: bool) -> None:
 @click.pass_obj
 def revoke_key(state: CommandContext, key_id: str, file: Path | None) -> None:
     """Revoke the key KEY_ID; running gateways reject it within seconds."""
-    if not _store(state, file).revoke_key(key_id):
+    if not _store(state, file).revoke_key(key_id, actor=_ACTOR):
         raise click.UsageError(f"no key {key_id!r}; `interlingua gateway keys list` shows them")
     click.echo(f"key {key_id} is revoked", err=True)
 

@@ -188,19 +188,32 @@ def config_of(data: Mapping[str, Any], name: str = "the configuration", text: st
     Raises:
         DecodeError: a value is invalid; the message says where.
     """
+    try:
+        return strict_converter(Deployment, ModelRoute, GatewayConfig).structure(dict(data), GatewayConfig)
+    except ClassValidationError as error:
+        reasons = [_located(reason, text) for reason in transform_error(error, format_exception=reason_of)]
+        raise DecodeError(f"{name}: {'; '.join(reasons)}") from error
+    except (ValueError, TypeError, CallerError) as error:
+        raise DecodeError(f"{name}: {error}") from error
+
+
+def strict_converter(*classes: type) -> Converter:
+    """Return a converter that makes values of these classes from plain values, and refuses unknown fields."""
     converter = Converter(forbid_extra_keys=True, prefer_attrib_converters=True)
     for plain in (str, bool, int, float):
         converter.register_structure_hook(plain, _read_plain)
     converter.register_structure_hook_func(lambda kind: kind == tuple[str, ...], _read_names)
-    for kind in (Deployment, ModelRoute, GatewayConfig):
+    for kind in classes:
         converter.register_structure_hook(kind, make_dict_structure_fn(kind, converter, _cattrs_forbid_extra_keys=True))
-    try:
-        return converter.structure(dict(data), GatewayConfig)
-    except ClassValidationError as error:
-        reasons = [_located(reason, text) for reason in transform_error(error, format_exception=_reason)]
-        raise DecodeError(f"{name}: {'; '.join(reasons)}") from error
-    except (ValueError, TypeError, CallerError) as error:
-        raise DecodeError(f"{name}: {error}") from error
+    return converter
+
+
+def reason_of(error: BaseException, kind: type | None) -> str:
+    """Return the reason why a field is refused, for `transform_error` of cattrs."""
+    if isinstance(error, KeyError):
+        return "is missing"
+    known = getattr(error, "extra_fields", None)  # of cattrs' ForbiddenExtraKeysError
+    return f"has no setting {', '.join(sorted(known))}" if known else str(error.args[0] if error.args else error)
 
 
 def _read_plain(value: Any, kind: Any) -> Any:
@@ -217,13 +230,6 @@ def _read_names(value: Any, _kind: Any) -> tuple[str, ...]:
             f"must be a list of strings, such as [{value!r}]" if isinstance(value, str) else "must be a list of strings"
         )
     return tuple(value)
-
-
-def _reason(error: BaseException, kind: type | None) -> str:
-    if isinstance(error, KeyError):
-        return "is missing"
-    known = getattr(error, "extra_fields", None)  # of cattrs' ForbiddenExtraKeysError
-    return f"has no setting {', '.join(sorted(known))}" if known else str(error.args[0] if error.args else error)
 
 
 def _located(reason: str, text: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import json
 import time
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
 from contextlib import nullcontext, suppress
@@ -14,40 +13,37 @@ from urllib.parse import parse_qsl, urlencode
 
 import attrs
 
-from interlingua import Retry, cost_of
+from interlingua import Retry
 from interlingua.errors import (
-    APIConnectionError,
     CallerError,
     CapabilityError,
     InterlinguaError,
-    MalformedResponseError,
+    OverloadedError,
     ServerError,
-    StreamInterruptedError,
 )
 from interlingua.plugins import Loss, WireRequest, WireResponse, estimate_tokens
 from interlingua.types import (
-    AudioBlock,
-    ContentBlock,
-    DocumentBlock,
     ErrorEvent,
-    ImageBlock,
     Message,
     MessageComplete,
-    MessageStatus,
-    Origin,
-    RequestOptions,
     Role,
-    ToolResultBlock,
-    ToolUseBlock,
     Usage,
 )
 from interlingua_gateway.access import NOBODY, Admission
+from interlingua_gateway.activity import Activity
 from interlingua_gateway.errors import BodyTooLargeError, UpstreamKeyError, error_for_caller, hide_addresses
 from interlingua_gateway.local_requests import MediaTypeError, check_local_request
 from interlingua_gateway.models import ModelChoice, RoutedModel, choose_models
 from interlingua_gateway.recall import shown
 from interlingua_gateway.services import Services
-from interlingua_gateway.store import Use
+from interlingua_gateway.store import Key, Use, ask_store
+from interlingua_gateway.upstream_request import (
+    UpstreamRequest,
+    ledger_text,
+    may_be_paid,
+    needs_estimate,
+    upstream_request,
+)
 from interlingua_serving import InboundRequest, ServeContext, ServedApi, ServedRoute, ServingPlugin
 
 if TYPE_CHECKING:
@@ -64,8 +60,6 @@ _UNKNOWN_OUTPUT = 32_000  # tokens that are reserved for an answer of a model wi
 _LEAST_OUTPUT = 1_024  # fewest tokens to which an answer is limited if the budget has no more left
 _MARGIN = 1.5  # how many times the estimated input is reserved
 _T = TypeVar("_T")
-_HEADER_LIMIT = 4_000  # bytes of the ledger in a header: servers and proxies allow 8,000 for all
-_OPTIONS = tuple(attrs.fields_dict(RequestOptions).keys() - {"model", "stream", "connection"})
 
 
 class ApiEndpoint:
@@ -100,6 +94,8 @@ class ApiEndpoint:
             finally:
                 if activity is not None:
                     activity.end(None, request.failure, {"status": request.status})
+                if request.failure is not None:
+                    await request.note_failure(request.failure)
 
 
 class _Request:
@@ -111,8 +107,9 @@ class _Request:
         self._scope, self._receive, self._send = scope, receive, send
         self._context = ServeContext(provider=self._plugin.key, api=self._api.name)
         self._started = time.perf_counter()
+        self._key: Key | None = None
         self._admission: Admission | None = None
-        self._asked: _Target | None = None
+        self._asked: UpstreamRequest | None = None
         self._is_large = False
         self._has_left = False  # the caller, before a whole answer
         self._choice: ModelChoice
@@ -143,7 +140,7 @@ class _Request:
         services, context, headers = self._services, self._context, self._headers
         check_local_request(self._scope, services.config)
         query = parse_qsl(self._scope["query_string"].decode("latin-1"), keep_blank_values=True)
-        key = await services.access.authenticate(headers, dict(query))
+        self._key = key = await services.access.authenticate(headers, dict(query))
         if self._route.kind == "models":
             names = services.model_names(() if key is None else key.models)
             written = self._plugin.to_wire_auxiliary("models", names, context)
@@ -213,6 +210,15 @@ class _Request:
                 extra["retry-after"] = str(max(1, round(seconds)))
             await self._respond(response, extra)
 
+    async def note_failure(self, failure: BaseException) -> None:
+        """Store the class of a failure for operators, without its text, which may quote the conversation."""
+        store, key = self._services.store, self._key
+        if store is not None and key is not None:
+            model = "" if self._asked is None else self._asked.name
+            facts = (self.id, key.id, self._plugin.key, model, type(failure).__name__, self.status)
+            with suppress(OverloadedError):
+                await ask_store(Activity(store.database).add_failure, *facts)
+
     def _without_addresses(self, error: InterlinguaError) -> InterlinguaError:
         """Return an error without addresses of services; the log keeps them."""
         place = self._services.base_url(self._model) if self._asked is not None else None
@@ -222,7 +228,7 @@ class _Request:
         return error
 
     async def _first_that_answers(
-        self, inbound: InboundRequest, ask: Callable[[AsyncClient, _Target], Awaitable[None]]
+        self, inbound: InboundRequest, ask: Callable[[AsyncClient, UpstreamRequest], Awaitable[None]]
     ) -> None:
         """Ask the models of the route in order, until one has started to answer."""
         choice, health = self._choice, self._services.health
@@ -255,7 +261,7 @@ class _Request:
         self,
         inbound: InboundRequest,
         model: RoutedModel,
-        ask: Callable[[AsyncClient, _Target], Awaitable[None]],
+        ask: Callable[[AsyncClient, UpstreamRequest], Awaitable[None]],
         *,
         last: bool,
     ) -> None:
@@ -288,7 +294,7 @@ class _Request:
                 health.note(model, self.failure)
                 return
 
-    async def _reserve(self, admission: Admission, target: _Target) -> _Target:
+    async def _reserve(self, admission: Admission, target: UpstreamRequest) -> UpstreamRequest:
         """Reserve the most that a request to a model may cost; limit its output to what the budget pays for."""
         access = self._services.access
         if admission.key is None or access.spending is None:
@@ -309,30 +315,16 @@ class _Request:
             usage = self._asked.with_estimate(error.partial, self._services).metadata.usage or Usage()
             given, made = usage.input_tokens or 0, usage.output_tokens or 0
             return Use(input_tokens=given, output_tokens=made, cost_usd=usage.cost_usd or Decimal(0), requests=0)
-        if admission is not None and _may_be_paid(error):
+        if admission is not None and may_be_paid(error):
             return attrs.evolve(admission.most, requests=0)
         return Use(requests=0)
 
-    def _target(self, inbound: InboundRequest, model: RoutedModel) -> _Target:
-        provider = self._services.registry.provider(model.provider)
-        can = provider.capabilities(model.name)
-        if (model.provider, can.api) != (self._plugin.key, self._api.name):
-            _refuse_references(inbound, self._api.references, str(model))
-        messages, options, losses = inbound.for_upstream(model.provider, can.api, model.name, can.json_mode)
-        if not self._services.config.fetch_urls and not can.supports_image_urls:
-            _refuse_urls(messages, str(model))
-        if self._choice.route.allow_loss:
-            options = attrs.evolve(options, allow_loss=True)
-        origin = Origin(model.provider, can.api, model.name)
-        target = _Target(str(model), origin, messages, inbound.tools, options, losses)
-        most = self._choice.route.max_tokens
-        if most is None or (options.max_tokens or 0) <= most:
-            return target
-        return target.with_limit(most, f"the gateway allows {most} tokens")
+    def _target(self, inbound: InboundRequest, model: RoutedModel) -> UpstreamRequest:
+        return upstream_request(self._services, self._plugin.key, self._api, self._choice.route, inbound, model)
 
     # -- whole ---------------------------------------------------------------------------------------------------
 
-    async def _whole(self, client: AsyncClient, target: _Target) -> None:
+    async def _whole(self, client: AsyncClient, target: UpstreamRequest) -> None:
         asking = asyncio.ensure_future(self._ask(client, target))
         gone = asyncio.ensure_future(self._wait_until_gone())
         try:
@@ -360,7 +352,7 @@ class _Request:
         await self._respond(response, self._facts(target, [*losses, *response.losses]))
         await self._settle(message, None)
 
-    async def _ask(self, client: AsyncClient, target: _Target) -> tuple[Message, Sequence[Loss]]:
+    async def _ask(self, client: AsyncClient, target: UpstreamRequest) -> tuple[Message, Sequence[Loss]]:
         exchange = await client.prepare(target.messages, model=target.name, tools=target.tools, **target.given)
         while True:
             try:
@@ -370,7 +362,7 @@ class _Request:
 
     # -- streamed ------------------------------------------------------------------------------------------------
 
-    async def _stream(self, client: AsyncClient, target: _Target) -> None:
+    async def _stream(self, client: AsyncClient, target: UpstreamRequest) -> None:
         async with client.stream(target.messages, model=target.name, tools=target.tools, **target.given) as stream:
             context = attrs.evolve(self._context, origin=target.origin)
             writer = self._plugin.stream_to_wire(context)
@@ -391,7 +383,9 @@ class _Request:
                 pump.cancel()
                 await asyncio.wait({pump})
                 if writer.losses:  # the headers are sent before a stream loses anything
-                    self._services.log.warning("request %s: losses of the answer: %s", self.id, _ledger(writer.losses))
+                    self._services.log.warning(
+                        "request %s: losses of the answer: %s", self.id, ledger_text(writer.losses)
+                    )
                 self._services.access.count_losses(self._plugin.key, target.name, [*losses, *writer.losses])
                 self.failure = None if pump.cancelled() else pump.exception() or pump.result()
                 await self._settle(stream.partial, self.failure)
@@ -422,7 +416,7 @@ class _Request:
 
     # -- other requests ------------------------------------------------------------------------------------------
 
-    async def _count(self, client: AsyncClient, target: _Target) -> None:
+    async def _count(self, client: AsyncClient, target: UpstreamRequest) -> None:
         """Count a request's tokens by its model's service, or estimate them if the service cannot count."""
         try:
             tokens = await client.count_tokens(target.messages, model=target.name, tools=target.tools, **target.given)
@@ -441,13 +435,13 @@ class _Request:
         admission, self._admission = self._admission, None
         if error is not None and message is not None and not message.content:
             message = None
-        if message is not None and self._asked is not None and _needs_estimate(message):
+        if message is not None and self._asked is not None and needs_estimate(message):
             message = await self._work(self._asked.with_estimate, message, self._services)
         limited = message is not None and self._model.deployment is not None
         if message is not None and limited and (usage := message.metadata.usage) is not None:
             tokens = (usage.input_tokens or 0) + (usage.output_tokens or 0)
             self._services.health.count_tokens(self._model, tokens)
-        unknown = unknown or (error is not None and _may_be_paid(error))
+        unknown = unknown or (error is not None and may_be_paid(error))
         await self._services.access.settle(admission, message, error, unknown=unknown)
         if (record := self._services.recorder) is not None and message is not None and self._asked is not None:
             asked = (admission.tenant, self._asked.name, self._inbound, message)
@@ -481,12 +475,12 @@ class _Request:
             if not event.get("more_body"):
                 return b"".join(parts)
 
-    def _facts(self, target: _Target, losses: Sequence[Loss]) -> dict[str, str]:
+    def _facts(self, target: UpstreamRequest, losses: Sequence[Loss]) -> dict[str, str]:
         """Return the headers with the request id, the model that answered and the losses."""
         return {
             "x-interlingua-request-id": self.id,
             "x-interlingua-model": target.name,
-            "x-interlingua-losses": _ledger(losses),
+            "x-interlingua-losses": ledger_text(losses),
         }
 
     async def _begin(self, status: int, headers: Mapping[str, str]) -> None:
@@ -500,93 +494,6 @@ class _Request:
         await self._send({"type": "http.response.body", "body": response.body, "more_body": False})
 
 
-@attrs.frozen
-class _Target:
-    """The request to one model: its id and origin, the conversation, tools, options, and the losses so far."""
-
-    name: str
-    origin: Origin
-    messages: tuple[Message, ...]
-    tools: Sequence[Any]
-    options: RequestOptions
-    losses: tuple[Loss, ...]
-
-    @property
-    def given(self) -> dict[str, Any]:
-        """The options as the client takes them."""
-        found = {name: getattr(self.options, name) for name in _OPTIONS}
-        return {name: value for name, value in found.items() if value is not None}
-
-    def with_limit(self, most: int, reason: str) -> _Target:
-        """Return the request with fewer output tokens, and a row for it."""
-        row = Loss(path="options.max_tokens", block_type="option", verdict="rewritten", reason=reason)
-        return attrs.evolve(self, options=attrs.evolve(self.options, max_tokens=most), losses=(*self.losses, row))
-
-    def with_estimate(self, message: Message, services: Services) -> Message:
-        """Return an answer with the counts that its service did not report: it reports them at the end."""
-        provider = services.registry.provider(self.origin.provider)
-        options = attrs.evolve(self.options, model=self.origin.model)
-        usage = message.metadata.usage or Usage()
-        given, made = usage.input_tokens, usage.output_tokens
-        if given is None:
-            given = estimate_tokens(provider, self.messages, self.tools, options)
-        if made is None or message.metadata.status is not MessageStatus.COMPLETE:
-            said = Message(role=Role.USER, content="".join(map(_text_of, message.content)))
-            made = max(made or 0, estimate_tokens(provider, [said], (), options))
-        usage = attrs.evolve(usage, input_tokens=given, output_tokens=made)
-        usage = cost_of(usage, services.model_info(self.origin), message.created_at)
-        return attrs.evolve(message, metadata=attrs.evolve(message.metadata, usage=usage))
-
-
-def _needs_estimate(message: Message) -> bool:
-    usage = message.metadata.usage
-    counted = usage is not None and usage.input_tokens is not None and usage.output_tokens is not None
-    return not counted or message.metadata.status is not MessageStatus.COMPLETE
-
-
-def _may_be_paid(error: BaseException) -> bool:
-    """Return True if a service may have made, and charged, an answer that was not received whole."""
-    if isinstance(error, APIConnectionError):
-        return error.phase == "response"
-    return isinstance(error, MalformedResponseError | StreamInterruptedError)
-
-
 def _header_value(text: str) -> bytes:
     """Return a header's value without characters that could end it."""
     return "".join([char if char.isprintable() else " " for char in text]).encode("latin-1", "replace")
-
-
-def _text_of(block: ContentBlock) -> str:
-    if isinstance(block, ToolUseBlock):
-        return block.input_json
-    text = getattr(block, "text", "")
-    return text if isinstance(text, str) else ""
-
-
-def _refuse_references(inbound: InboundRequest, names: Sequence[str], model: str) -> None:
-    for name in names:
-        if inbound.extra.get(name) is not None:
-            text = f"{name} refers to data that only this API's own service has, and {model} answers"
-            raise CapabilityError(f"{text}; send the whole conversation in the request")
-
-
-def _refuse_urls(messages: Sequence[Message], model: str) -> None:
-    for at, message in enumerate(messages):
-        for block in message.content:
-            inner = block.content if isinstance(block, ToolResultBlock) else (block,)
-            for part in inner:
-                if isinstance(part, ImageBlock | DocumentBlock | AudioBlock) and part.source.kind == "url":
-                    text = f"message {at}: {model} accepts no media URLs, and fetch_urls is off in this gateway"
-                    raise CapabilityError(f"{text}; send the data itself")
-
-
-def _ledger(losses: Sequence[Loss]) -> str:
-    """Return the rows as ASCII JSON; the last one counts those that do not fit."""
-    rows: list[dict[str, Any]] = [{"path": row.path, "verdict": row.verdict, "reason": row.reason} for row in losses]
-    text = ""
-    for kept in range(min(len(rows), 100), -1, -1):
-        more: list[dict[str, Any]] = [{"more": len(rows) - kept}] if kept < len(rows) else []
-        text = json.dumps(rows[:kept] + more, separators=(",", ":"))
-        if len(text) <= _HEADER_LIMIT:
-            break
-    return text

@@ -12,7 +12,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 
 from interlingua.errors import (
     AuthenticationError,
@@ -22,6 +22,7 @@ from interlingua.errors import (
     ProviderError,
 )
 from interlingua.plugins import Registry
+from interlingua_gateway.admin import admin_routes
 from interlingua_gateway.config import GatewayConfig
 from interlingua_gateway.exchange import ApiEndpoint
 from interlingua_gateway.local_requests import check_local_request
@@ -67,7 +68,7 @@ def create_app(
     return app
 
 
-def _routes(services: Services) -> list[Route]:
+def _routes(services: Services) -> list[BaseRoute]:
     paths: dict[tuple[str, str], list[ApiEndpoint]] = {}
     for plugin, api in services.apis:
         for route in api.routes:
@@ -95,6 +96,7 @@ def _routes(services: Services) -> list[Route]:
         Route("/health", _health, methods=["GET"]),
         Route("/health/ready", partial(_ready, services), methods=["GET"]),
         Route("/metrics", partial(_metrics, services), methods=["GET"]),
+        *admin_routes(services),
         Route("/", _hello, methods=["GET", "HEAD"]),
     ]
 

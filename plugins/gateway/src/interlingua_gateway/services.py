@@ -22,6 +22,7 @@ from interlingua.errors import CallerError, InterlinguaError, OverloadedError
 from interlingua.plugins import Connection, ConnectionSettings, ModelInfo, Registry
 from interlingua.types import Origin
 from interlingua_gateway.access import Access
+from interlingua_gateway.activity import Activity
 from interlingua_gateway.config import Deployment, GatewayConfig, ModelRoute
 from interlingua_gateway.health import Health
 from interlingua_gateway.models import RoutedModel, choose_models
@@ -36,6 +37,7 @@ _SELF_HOSTED = "self-hosted"  # the price of models on machines of one's own
 _FIXED = ("apis", "auth", "store", "seal_keys_env", "seal_key_file", "record", "drain")
 _EVERY = 10.0  # seconds between two rounds of recurring work
 _STATES_AGE = timedelta(days=30)
+_FAILURES_AGE = timedelta(days=7)
 _DROP_EVERY = 3600.0  # seconds between two searches for old states
 _SECRETS = {"authorization", "x-api-key", "api-key", "cookie", "proxy-authorization"}
 
@@ -235,6 +237,7 @@ class Services:
                     await self.spending.tend()
                 if self.store is not None and time.monotonic() >= drop_at:
                     await ask_store(self.store.drop_states, datetime.now(UTC) - _STATES_AGE)
+                    await ask_store(Activity(self.store.database).drop_failures, datetime.now(UTC) - _FAILURES_AGE)
                     drop_at = time.monotonic() + _DROP_EVERY
             except OverloadedError as error:
                 self.log.warning("%s", error.message)

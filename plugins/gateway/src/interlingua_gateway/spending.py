@@ -57,17 +57,18 @@ class Spending:
         self._file = folder / f"unwritten-{self._gateway}.jsonl" if folder else None
         self._waiting: list[tuple[str, Use]] = []
 
-    async def reserve(self, key: Key, most: Use) -> tuple[str | None, Balance]:
-        """Reserve the most that a request may use.
+    async def reserve(self, key: Key, most: Use, model: str = "") -> tuple[str | None, Balance]:
+        """Reserve the most that a request to a model may use.
 
         Returns:
-            the reservation's name, or None if the budget of the key has less left, and the budget before it.
+            the reservation's name, or None if a budget has less left; and the budget with less left before it, of the
+            key or its team.
 
         Raises:
             OverloadedError: the database does not respond.
         """
         name = new_ulid()
-        balance = await ask_store(self._store.reserve, key, name, self._gateway, most)
+        balance = await ask_store(self._store.reserve, key, name, self._gateway, most, model)
         return (name if balance.has(most.cost_usd) else None), balance
 
     async def settle(self, name: str, use: Use) -> None:

@@ -5,92 +5,35 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import hmac
-import logging
-import os
+import json
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from pathlib import Path
 from typing import Any, TypeVar
 
 import attrs
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.schema import CreateColumn
 
-from interlingua.errors import CallerError, OverloadedError
+from interlingua.errors import OverloadedError
+from interlingua.types import new_ulid
+from interlingua_gateway.database import (
+    CHANGES,
+    KEYS,
+    MINUTES,
+    RESERVED,
+    SESSIONS,
+    STATES,
+    TEAMS,
+    USED,
+    GatewayDatabase,
+)
 
 _PREFIX = "ilg"
+_TIMES = ("created", "expires", "revoked")
 _PATIENCE = 12.0  # seconds that a request waits for the database; SQLite waits for its lock for 10
-# libpq's options, in seconds and milliseconds: a server that vanishes is noticed sooner than by the system's defaults
-_NOTICE = {
-    "connect_timeout": 5, "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3,
-    "tcp_user_timeout": 20_000,
-}  # fmt: skip
-_CREATE_ATTEMPTS = 4
 _Result = TypeVar("_Result")
-_log = logging.getLogger("interlingua.gateway")
-_TABLES = sa.MetaData()
-_KEYS = sa.Table(
-    "gateway_keys", _TABLES,
-    sa.Column("id", sa.Text, primary_key=True),
-    sa.Column("name", sa.Text, nullable=False),
-    sa.Column("hash", sa.Text, nullable=False),
-    sa.Column("created", sa.Float, nullable=False),
-    sa.Column("expires", sa.Float),
-    sa.Column("revoked", sa.Float),
-    sa.Column("budget_usd", sa.Numeric(18, 6)),
-    sa.Column("budget_days", sa.Integer),
-    sa.Column("requests_per_minute", sa.Integer),
-    sa.Column("tokens_per_minute", sa.Integer),
-    sa.Column("models", sa.Text),
-    sa.Column("admin", sa.Boolean, nullable=False, server_default=sa.false()),
-)  # fmt: skip
-_USAGE = sa.Table(
-    "gateway_usage", _TABLES,
-    sa.Column("key", sa.Text, primary_key=True),
-    sa.Column("day", sa.Integer, primary_key=True),  # days since 1970, UTC
-    sa.Column("requests", sa.BigInteger, nullable=False),
-    sa.Column("input_tokens", sa.BigInteger, nullable=False),
-    sa.Column("output_tokens", sa.BigInteger, nullable=False),
-    sa.Column("cost_usd", sa.Numeric(18, 9), nullable=False),
-)  # fmt: skip
-_MINUTES = sa.Table(
-    "gateway_minutes", _TABLES,
-    sa.Column("key", sa.Text, primary_key=True),
-    sa.Column("minute", sa.BigInteger, primary_key=True),
-    sa.Column("requests", sa.Integer, nullable=False),
-    sa.Column("tokens", sa.BigInteger, nullable=False),
-)  # fmt: skip
-_RESERVED = sa.Table(  # requests in progress, with the most that each may use
-    "gateway_reserved", _TABLES,
-    sa.Column("id", sa.Text, primary_key=True),
-    sa.Column("key", sa.Text, nullable=False, index=True),
-    sa.Column("gateway", sa.Text, nullable=False),
-    sa.Column("created", sa.Float, nullable=False),
-    sa.Column("renewed", sa.Float, nullable=False),
-    sa.Column("input_tokens", sa.BigInteger, nullable=False),
-    sa.Column("output_tokens", sa.BigInteger, nullable=False),
-    sa.Column("cost_usd", sa.Numeric(18, 9), nullable=False),
-)  # fmt: skip
-_STATES = sa.Table(
-    "gateway_states", _TABLES,
-    sa.Column("tenant", sa.Text, primary_key=True),
-    sa.Column("handle", sa.Text, primary_key=True),
-    sa.Column("seal", sa.Text, nullable=False),  # "" once two answers have the same handle
-    sa.Column("digest", sa.Text, nullable=False, server_default=""),  # of the state
-    sa.Column("created", sa.Float, nullable=False),
-)  # fmt: skip
-_SESSIONS = sa.Table(
-    "gateway_sessions", _TABLES,
-    sa.Column("tenant", sa.Text, primary_key=True),
-    sa.Column("digest", sa.Text, primary_key=True),  # of a recorded conversation, up to its end
-    sa.Column("session", sa.Text, nullable=False),
-    sa.Column("created", sa.Float, nullable=False),
-)  # fmt: skip
 
 
 @attrs.frozen(kw_only=True)
@@ -109,7 +52,8 @@ class Key:
         tokens_per_minute: the most tokens a minute, input and output together; None means no limit.
         models: patterns of the models that requests may use: names of routes, or names of models with or without the
             provider; empty allows all.
-        admin: True if the key may read the gateway's metrics.
+        admin: True if the key may read the gateway's metrics, and use `/admin`.
+        team: the name of its team, whose budget its requests share; empty for none.
     """
 
     id: str
@@ -123,6 +67,24 @@ class Key:
     tokens_per_minute: int | None = None
     models: tuple[str, ...] = ()
     admin: bool = False
+    team: str = ""
+
+
+@attrs.frozen(kw_only=True)
+class Team:
+    """Several keys that share a budget.
+
+    Attributes:
+        name: its name.
+        created: when it was made.
+        budget_usd: the most that the requests of its keys may cost in a period; None means no limit.
+        budget_days: the length of a period, as for a key.
+    """
+
+    name: str
+    created: datetime
+    budget_usd: Decimal | None = None
+    budget_days: int | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -137,14 +99,16 @@ class Spent:
 
 @attrs.frozen(kw_only=True)
 class Balance:
-    """The budget of a key.
+    """The budget of a key or a team.
 
     Attributes:
+        owner: `key` or `team`.
         budget: the budget; None means no limit.
         spent: the cost of the requests that have ended in this period.
         reserved: the most that requests in progress may cost.
     """
 
+    owner: str = "key"
     budget: Decimal | None
     spent: Decimal
     reserved: Decimal
@@ -188,65 +152,62 @@ class GatewayStore:
     """
 
     def __init__(self, url: str) -> None:
-        if url.startswith("postgresql://"):
-            url = url.replace("postgresql://", "postgresql+psycopg://", 1)
-        elif not url.startswith("sqlite:///"):
-            raise CallerError(f"store must be sqlite:///file or postgresql://…, not {url.partition(':')[0]}:")
-        self._insert: Any = sqlite.insert if url.startswith("sqlite") else postgresql.insert
-        place = sa.make_url(url)
-        more = {} if place.drivername == "sqlite" else {n: v for n, v in _NOTICE.items() if n not in place.query}
-        self._engine = sa.create_engine(place, pool_pre_ping=True, connect_args=more)
-        if url.startswith("sqlite"):
-            _make_private_file(Path(url.removeprefix("sqlite:///")))
-            sa.event.listen(self._engine, "connect", _set_up_sqlite)
-        self._create_tables()
-
-    def _create_tables(self) -> None:
-        for attempt in range(_CREATE_ATTEMPTS):
-            try:
-                with self._engine.begin() as connection:
-                    _TABLES.create_all(connection)
-                    _add_new_columns(connection)
-                return
-            except SQLAlchemyError as error:  # another gateway that starts now may be making the same tables
-                if attempt + 1 == _CREATE_ATTEMPTS:
-                    raise _no_answer(error) from error
-                time.sleep(0.1 * (attempt + 1))
-
-    def _begin(self) -> _Transaction:
-        return _Transaction(self._engine)
+        self.database = GatewayDatabase(url)
 
     def ping(self) -> None:
         """Ask the database for nothing."""
-        with self._begin() as connection:
+        with self.database.begin() as connection:
             connection.execute(sa.select(1))
 
     # -- keys ----------------------------------------------------------------------------------------------------
 
-    def add_key(self, name: str, **limits: Any) -> tuple[Key, str]:
+    def add_key(self, name: str, *, actor: str = "program", **limits: Any) -> tuple[Key, str]:
         """Make a key; return it with its secret, which is not stored.
 
         Args:
             name: its owner.
+            actor: the maker, for the audit log.
             **limits: fields of `Key`.
         """
         own, secret = secrets.token_hex(4), secrets.token_urlsafe(32)
         key = Key(id=own, name=name, created=datetime.now(UTC), **limits)
-        row = {
-            "id": own, "name": name, "hash": _hash(secret), "created": key.created.timestamp(),
-            "expires": key.expires.timestamp() if key.expires else None, "revoked": None,
-            "budget_usd": key.budget_usd, "budget_days": key.budget_days,
-            "requests_per_minute": key.requests_per_minute, "tokens_per_minute": key.tokens_per_minute,
-            "models": " ".join(key.models), "admin": key.admin,
-        }  # fmt: skip
-        with self._begin() as connection:
-            connection.execute(_KEYS.insert().values(row))
-        return key, f"{_PREFIX}-{own}-{secret}"
+        with self.database.begin() as connection:
+            connection.execute(KEYS.insert().values(hash=_hash(secret), **_row_of(key)))
+            _note_change(connection, actor, "make key", own, {"name": name, **limits})
+        return key, _text_of(own, secret)
+
+    def change_key(self, own: str, changes: Mapping[str, Any], *, actor: str = "program") -> Key | None:
+        """Change fields of a key; return it, or None if no key has this id.
+
+        Args:
+            own: its id.
+            changes: the new values of fields of `Key`.
+            actor: the one who changes it, for the audit log.
+        """
+        with self.database.begin() as connection:
+            row = connection.execute(KEYS.select().where(KEYS.c.id == own)).mappings().first()
+            if row is None:
+                return None
+            before = _key_of(row)
+            key = attrs.evolve(before, **changes)
+            connection.execute(KEYS.update().where(KEYS.c.id == own).values(_row_of(key)))
+            changed = {name: value for name, value in changes.items() if getattr(before, name) != value}
+            _note_change(connection, actor, "change key", own, changed)
+        return key
+
+    def rotate_key(self, own: str, *, actor: str = "program") -> str | None:
+        """Replace the secret of a key and return the new key; None if no key has this id."""
+        secret = secrets.token_urlsafe(32)
+        with self.database.begin() as connection:
+            if connection.execute(KEYS.update().where(KEYS.c.id == own).values(hash=_hash(secret))).rowcount != 1:
+                return None
+            _note_change(connection, actor, "rotate key", own, {})
+        return _text_of(own, secret)
 
     def list_keys(self) -> list[Key]:
         """Return all keys, oldest first."""
-        with self._begin() as connection:
-            return [_key_of(row) for row in connection.execute(_KEYS.select().order_by(_KEYS.c.created)).mappings()]
+        with self.database.begin() as connection:
+            return [_key_of(row) for row in connection.execute(KEYS.select().order_by(KEYS.c.created)).mappings()]
 
     def find_key(self, text: str) -> Key | None:
         """Return the key with this secret, even if it is revoked or expired; None if there is no such key.
@@ -257,72 +218,108 @@ class GatewayStore:
         own, _, secret = rest.partition("-")
         if prefix != _PREFIX or not secret:
             return None
-        with self._begin() as connection:
-            row = connection.execute(_KEYS.select().where(_KEYS.c.id == own)).mappings().first()
+        with self.database.begin() as connection:
+            row = connection.execute(KEYS.select().where(KEYS.c.id == own)).mappings().first()
         same = hmac.compare_digest(_hash(secret), row["hash"] if row else _hash(""))
         return _key_of(row) if row and same else None
 
-    def revoke_key(self, own: str) -> bool:
+    def revoke_key(self, own: str, *, actor: str = "program") -> bool:
         """Revoke a key; return False if no key has this id."""
-        with self._begin() as connection:
-            done = connection.execute(_KEYS.update().where(_KEYS.c.id == own).values(revoked=time.time()))
+        with self.database.begin() as connection:
+            done = connection.execute(KEYS.update().where(KEYS.c.id == own).values(revoked=time.time()))
+            if done.rowcount == 1:
+                _note_change(connection, actor, "revoke key", own, {})
             return done.rowcount == 1
+
+    # -- teams ---------------------------------------------------------------------------------------------------
+
+    def set_team(
+        self, name: str, budget_usd: Decimal | None = None, budget_days: int | None = None, *, actor: str = "program"
+    ) -> Team:
+        """Make a team, or change its budget."""
+        budget: dict[str, Any] = {"budget_usd": budget_usd, "budget_days": budget_days}
+        statement = self.database.insert(TEAMS).values(name=name, created=time.time(), **budget)
+        statement = statement.on_conflict_do_update(index_elements=["name"], set_=budget).returning(*TEAMS.c)
+        with self.database.begin() as connection:
+            team = _team_of(connection.execute(statement).mappings().one())
+            _note_change(connection, actor, "set team", name, budget)
+        return team
+
+    def list_teams(self) -> list[Team]:
+        """Return all teams by name."""
+        with self.database.begin() as connection:
+            return [_team_of(row) for row in connection.execute(TEAMS.select().order_by(TEAMS.c.name)).mappings()]
+
+    def remove_team(self, name: str, *, actor: str = "program") -> bool:
+        """Remove a team; its keys have none then. Return False if there is no such team."""
+        with self.database.begin() as connection:
+            if connection.execute(TEAMS.delete().where(TEAMS.c.name == name)).rowcount != 1:
+                return False
+            connection.execute(KEYS.update().where(KEYS.c.team == name).values(team=""))
+            _note_change(connection, actor, "remove team", name, {})
+        return True
 
     # -- use -----------------------------------------------------------------------------------------------------
 
-    def spent(self, key: Key, now: datetime | None = None) -> Spent:
-        """Return the use of a key in the current period of its budget."""
-        first = _first_day(key, now)
-        columns = [sa.func.coalesce(sa.func.sum(_USAGE.c[name]), 0) for name in attrs.fields_dict(Spent)]
-        with self._begin() as connection:
-            row = connection.execute(sa.select(*columns).where(_USAGE.c.key == key.id, _USAGE.c.day >= first)).one()
+    def spent(self, owner: Key | Team, now: datetime | None = None) -> Spent:
+        """Return the use of a key or a team in the current period of its budget."""
+        mine = USED.c.key == owner.id if isinstance(owner, Key) else USED.c.team == owner.name
+        columns = [sa.func.coalesce(sa.func.sum(USED.c[name]), 0) for name in attrs.fields_dict(Spent)]
+        recent = USED.c.day >= _first_day(owner.budget_days, now)
+        with self.database.begin() as connection:
+            row = connection.execute(sa.select(*columns).where(mine, recent)).one()
         return Spent(requests=row[0], input_tokens=row[1], output_tokens=row[2], cost_usd=Decimal(str(row[3])))
 
-    def add_usage(self, key: str, input_tokens: int, output_tokens: int, cost_usd: Decimal) -> None:
+    def add_usage(self, key: str, input_tokens: int, output_tokens: int, cost_usd: Decimal, model: str = "") -> None:
         """Add the use of one request."""
         use = Use(input_tokens=input_tokens, output_tokens=output_tokens, cost_usd=cost_usd)
-        with self._begin() as connection:
-            self._add_use(connection, key, use, None)
+        with self.database.begin() as connection:
+            team = connection.execute(sa.select(KEYS.c.team).where(KEYS.c.id == key)).scalar()
+            self._add_use(connection, key, team or "", model, use, None)
 
-    def _add_use(self, connection: Any, key: str, use: Use, when: datetime | None) -> None:
-        self._add(connection, _USAGE, {"key": key, "day": _day(when)}, attrs.asdict(use))
-        self._add(connection, _MINUTES, _minute(key), {"requests": 0, "tokens": use.input_tokens + use.output_tokens})
+    def _add_use(self, connection: Any, key: str, team: str, model: str, use: Use, when: datetime | None) -> None:
+        place = {"key": key, "day": _day(when), "team": team, "model": model}
+        self.database.add(connection, USED, place, attrs.asdict(use))
+        tokens = use.input_tokens + use.output_tokens
+        self.database.add(connection, MINUTES, _minute(key), {"requests": 0, "tokens": tokens})
 
-    def reserve(self, key: Key, name: str, gateway: str, most: Use) -> Balance:
-        """Reserve the most that a request may use, unless the key's budget has less left.
+    def reserve(self, key: Key, name: str, gateway: str, most: Use, model: str = "") -> Balance:
+        """Reserve the most that a request may use, unless the budget of the key or its team has less left.
 
         Args:
             key: the key.
             name: a new name for the reservation.
             gateway: the name of this process; `renew` keeps its reservations alive.
             most: the most that the request may use.
+            model: the `provider:model` that will be asked.
 
         Returns:
-            the budget before the reservation; `most` is reserved if it `has` that amount.
+            the budget with less left before the reservation; `most` is reserved if it `has` that amount.
         """
         now = time.time()
-        with self._begin() as connection:
-            # a write locks the key's row (PostgreSQL) or the file (SQLite), so that two requests cannot pass at once
-            mine = _KEYS.c.id == key.id
-            connection.execute(_KEYS.update().where(mine).values(revoked=_KEYS.c.revoked))
-            # one statement: PostgreSQL shows each its own moment, and what is settled between two is in neither
-            spent = _sum_of(_USAGE.c.cost_usd, _USAGE.c.key == key.id, _USAGE.c.day >= _first_day(key))
-            others = _sum_of(_RESERVED.c.cost_usd, _RESERVED.c.key == key.id)
-            sums = [Decimal(str(one)) for one in connection.execute(sa.select(spent, others)).one()]
-            balance = Balance(budget=key.budget_usd, spent=sums[0], reserved=sums[1])
+        with self.database.begin() as connection:
+            # a write locks the rows (PostgreSQL) or the file (SQLite), so that two requests cannot pass at once
+            mine = KEYS.update().where(KEYS.c.id == key.id).values(revoked=KEYS.c.revoked)
+            own = connection.execute(mine.returning(KEYS.c.budget_usd, KEYS.c.budget_days, KEYS.c.team)).one()
+            balances = [_balance(connection, "key", own, key.id)]
+            if own.team:
+                ours = TEAMS.update().where(TEAMS.c.name == own.team).values(created=TEAMS.c.created)
+                team = connection.execute(ours.returning(TEAMS.c.budget_usd, TEAMS.c.budget_days)).one_or_none()
+                balances += [] if team is None else [_balance(connection, "team", team, own.team)]
+            balance = min(balances, key=lambda one: Decimal("Infinity") if one.left is None else one.left)
             if balance.has(most.cost_usd):
-                row = {"id": name, "key": key.id, "gateway": gateway, "created": now, "renewed": now}
+                row = {"id": name, "key": key.id, "team": own.team, "model": model, "gateway": gateway}
                 row |= attrs.asdict(most, filter=lambda field, _value: field.name != "requests")
-                connection.execute(_RESERVED.insert().values(row))
+                connection.execute(RESERVED.insert().values(row | {"created": now, "renewed": now}))
             return balance
 
     def settle(self, name: str, use: Use) -> bool:
         """Replace a reservation by what was used; return False if that was done before."""
-        with self._begin() as connection:
-            row = self._take(connection, _RESERVED.c.id == name)
+        with self.database.begin() as connection:
+            row = self._take(connection, RESERVED.c.id == name)
             if not row:
                 return False
-            self._add_use(connection, row[0].key, use, _utc(row[0].created))
+            self._add_use(connection, row[0].key, row[0].team, row[0].model, use, _utc(row[0].created))
             return True
 
     def settle_abandoned(self, before: float) -> int:
@@ -331,22 +328,22 @@ class GatewayStore:
         Args:
             before: the time since the epoch, in seconds, before which they were last renewed.
         """
-        with self._begin() as connection:
-            rows = self._take(connection, _RESERVED.c.renewed < before)
+        with self.database.begin() as connection:
+            rows = self._take(connection, RESERVED.c.renewed < before)
             for row in rows:
                 use = Use(input_tokens=row.input_tokens, output_tokens=row.output_tokens, cost_usd=row.cost_usd)
-                self._add_use(connection, row.key, use, _utc(row.created))
+                self._add_use(connection, row.key, row.team, row.model, use, _utc(row.created))
             return len(rows)
 
     def _take(self, connection: Any, where: Any) -> Sequence[Any]:
         """Delete reservations and return them; each is returned to one caller only."""
-        return list(connection.execute(_RESERVED.delete().where(where).returning(*_RESERVED.c)).all())
+        return list(connection.execute(RESERVED.delete().where(where).returning(*RESERVED.c)).all())
 
     def renew(self, gateway: str) -> None:
         """Keep the reservations of a running gateway alive."""
-        with self._begin() as connection:
-            mine = _RESERVED.c.gateway == gateway
-            connection.execute(_RESERVED.update().where(mine).values(renewed=time.time()))
+        with self.database.begin() as connection:
+            mine = RESERVED.c.gateway == gateway
+            connection.execute(RESERVED.update().where(mine).values(renewed=time.time()))
 
     def take_request(self, key: Key) -> float | None:
         """Count a request against the limits of a key for this minute.
@@ -355,23 +352,18 @@ class GatewayStore:
             None if the request is allowed, or the seconds until the next minute.
         """
         place = _minute(key.id)
-        with self._begin() as connection:
-            self._add(connection, _MINUTES, place, {"requests": 1, "tokens": 0})
+        with self.database.begin() as connection:
+            self.database.add(connection, MINUTES, place, {"requests": 1, "tokens": 0})
             row = connection.execute(
-                sa.select(_MINUTES.c.requests, _MINUTES.c.tokens).where(
-                    _MINUTES.c.key == key.id, _MINUTES.c.minute == place["minute"]
+                sa.select(MINUTES.c.requests, MINUTES.c.tokens).where(
+                    MINUTES.c.key == key.id, MINUTES.c.minute == place["minute"]
                 )
             ).one()
-            old = _MINUTES.delete().where(_MINUTES.c.key == key.id, _MINUTES.c.minute < place["minute"] - 1)
+            old = MINUTES.delete().where(MINUTES.c.key == key.id, MINUTES.c.minute < place["minute"] - 1)
             connection.execute(old)
         too_many = key.requests_per_minute is not None and row.requests > key.requests_per_minute
         too_much = key.tokens_per_minute is not None and row.tokens >= key.tokens_per_minute
         return 60 - time.time() % 60 if too_many or too_much else None
-
-    def _add(self, connection: Any, table: sa.Table, place: Mapping[str, Any], amounts: Mapping[str, Any]) -> None:
-        statement = self._insert(table).values(**place, **amounts)
-        sums = {name: table.c[name] + statement.excluded[name] for name in amounts}
-        connection.execute(statement.on_conflict_do_update(index_elements=list(place), set_=sums))
 
     # -- states --------------------------------------------------------------------------------------------------
 
@@ -387,26 +379,26 @@ class GatewayStore:
             digest: of the state, by which two states are compared.
         """
         same = {"tenant": tenant, "seal": seal, "digest": digest, "created": time.time()}
-        statement = self._insert(_STATES).values([{**same, "handle": handle} for handle in sorted(set(handles))])
+        statement = self.database.insert(STATES).values([{**same, "handle": handle} for handle in sorted(set(handles))])
         changed = {
-            "seal": sa.case((_STATES.c.digest == digest, statement.excluded.seal), else_=""),
-            "digest": sa.case((_STATES.c.digest == digest, digest), else_=""),
+            "seal": sa.case((STATES.c.digest == digest, statement.excluded.seal), else_=""),
+            "digest": sa.case((STATES.c.digest == digest, digest), else_=""),
             "created": same["created"],
         }
-        with self._begin() as connection:
+        with self.database.begin() as connection:
             connection.execute(statement.on_conflict_do_update(index_elements=["tenant", "handle"], set_=changed))
 
     def find_states(self, tenant: str, handles: Sequence[str]) -> dict[str, str]:
         """Return the stored states among these handles."""
-        mine = (_STATES.c.tenant == tenant) & (_STATES.c.seal != "")
-        query = sa.select(_STATES.c.handle, _STATES.c.seal).where(mine, _STATES.c.handle.in_(handles))
-        with self._begin() as connection:
+        mine = (STATES.c.tenant == tenant) & (STATES.c.seal != "")
+        query = sa.select(STATES.c.handle, STATES.c.seal).where(mine, STATES.c.handle.in_(handles))
+        with self.database.begin() as connection:
             return {row.handle: row.seal for row in connection.execute(query)}
 
     def drop_states(self, before: datetime) -> int:
         """Delete states that were stored before a time; return how many."""
-        with self._begin() as connection:
-            return connection.execute(_STATES.delete().where(_STATES.c.created < before.timestamp())).rowcount
+        with self.database.begin() as connection:
+            return connection.execute(STATES.delete().where(STATES.c.created < before.timestamp())).rowcount
 
     # -- recorded sessions ---------------------------------------------------------------------------------------
 
@@ -416,30 +408,30 @@ class GatewayStore:
         No other caller can take the session until `keep_session` stores its new end. Returns None if no session ends
         with one of them.
         """
-        ends = _SESSIONS.c.digest.in_(list(dict.fromkeys(digests)))
-        with self._begin() as connection:
-            rows = connection.execute(_SESSIONS.select().where(_SESSIONS.c.tenant == tenant, ends)).all()
+        ends = SESSIONS.c.digest.in_(list(dict.fromkeys(digests)))
+        with self.database.begin() as connection:
+            rows = connection.execute(SESSIONS.select().where(SESSIONS.c.tenant == tenant, ends)).all()
             found = {row.digest: row.session for row in rows}
             last = next((digest for digest in reversed(digests) if digest in found), None)
             if last is None:
                 return None
-            here = (_SESSIONS.c.tenant == tenant) & (_SESSIONS.c.session == found[last])
-            taken = connection.execute(_SESSIONS.delete().where(here))
+            here = (SESSIONS.c.tenant == tenant) & (SESSIONS.c.session == found[last])
+            taken = connection.execute(SESSIONS.delete().where(here))
             return (found[last], last) if taken.rowcount else None
 
     def keep_session(self, tenant: str, session: str, digests: Sequence[str]) -> None:
         """Store the digests that a recorded session ends with."""
         rows = [{"tenant": tenant, "digest": digest, "session": session, "created": time.time()} for digest in digests]
-        with self._begin() as connection:
+        with self.database.begin() as connection:
             for row in rows:
-                statement = self._insert(_SESSIONS).values(row)
+                statement = self.database.insert(SESSIONS).values(row)
                 connection.execute(
                     statement.on_conflict_do_update(index_elements=["tenant", "digest"], set_={"session": session})
                 )
 
     def close(self) -> None:
         """Close all connections."""
-        self._engine.dispose()
+        self.database.close()
 
 
 async def ask_store(method: Callable[..., _Result], *arguments: Any) -> _Result:
@@ -454,54 +446,6 @@ async def ask_store(method: Callable[..., _Result], *arguments: Any) -> _Result:
         raise OverloadedError("the gateway's database does not respond in time; try again later") from None
 
 
-class _Transaction:
-    """A transaction whose failures are `OverloadedError`."""
-
-    def __init__(self, engine: sa.Engine) -> None:
-        self._begun = engine.begin()
-
-    def __enter__(self) -> sa.Connection:
-        try:
-            return self._begun.__enter__()
-        except SQLAlchemyError as error:
-            raise _no_answer(error) from error
-
-    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
-        try:
-            self._begun.__exit__(kind, error, traceback)
-        except SQLAlchemyError as failure:
-            raise _no_answer(failure) from failure
-        if isinstance(error, SQLAlchemyError):
-            raise _no_answer(error) from error
-
-
-def _add_new_columns(connection: sa.Connection) -> None:
-    """Add the columns that a database of an earlier version does not have."""
-    found = sa.inspect(connection)
-    for table in _TABLES.sorted_tables:
-        known = {column["name"] for column in found.get_columns(table.name)}
-        for column in table.columns:
-            if column.name not in known:
-                written = CreateColumn(column).compile(dialect=connection.dialect)
-                connection.execute(sa.text(f"ALTER TABLE {table.name} ADD COLUMN {written}"))
-
-
-def _no_answer(error: SQLAlchemyError) -> OverloadedError:
-    _log.error("the gateway's database does not respond: %s", type(error).__name__)  # its message may hold stored data
-    return OverloadedError("the gateway's database does not respond; try again later")
-
-
-def _set_up_sqlite(connection: Any, _record: Any) -> None:
-    for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "busy_timeout=10000"):
-        connection.execute(f"PRAGMA {pragma}")
-
-
-def _make_private_file(path: Path) -> None:
-    if str(path) != ":memory:":
-        path.parent.mkdir(parents=True, exist_ok=True)
-        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-
-
 def _sum_of(column: Any, *where: Any) -> Any:
     return sa.select(sa.func.coalesce(sa.func.sum(column), 0)).where(*where).scalar_subquery()
 
@@ -514,9 +458,24 @@ def _day(now: datetime | None) -> int:
     return ((now or datetime.now(UTC)) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(days=1)
 
 
-def _first_day(key: Key, now: datetime | None = None) -> int:
-    """Return the first day of the current period of a key's budget."""
-    return 0 if key.budget_days is None else _day(now) // key.budget_days * key.budget_days
+def _first_day(budget_days: int | None, now: datetime | None = None) -> int:
+    """Return the first day of the current period of a budget."""
+    return 0 if budget_days is None else _day(now) // budget_days * budget_days
+
+
+def _balance(connection: Any, owner: str, row: Any, name: str) -> Balance:
+    used, reserved = USED.c[owner] == name, RESERVED.c[owner] == name
+    # one statement: PostgreSQL shows each its own moment, and what is settled between two is in neither
+    spent = _sum_of(USED.c.cost_usd, used, USED.c.day >= _first_day(row.budget_days))
+    found = connection.execute(sa.select(spent, _sum_of(RESERVED.c.cost_usd, reserved))).one()
+    sums = [Decimal(str(one)) for one in found]
+    return Balance(owner=owner, budget=row.budget_usd, spent=sums[0], reserved=sums[1])
+
+
+def _note_change(connection: Any, actor: str, action: str, subject: str, details: Mapping[str, Any]) -> None:
+    """Add a row to the audit log, in the transaction of the change."""
+    row = {"actor": actor, "action": action, "subject": subject, "details": json.dumps(details, default=str)}
+    connection.execute(CHANGES.insert().values(id=new_ulid(), time=time.time(), **row))
 
 
 def _utc(seconds: float) -> datetime:
@@ -527,10 +486,20 @@ def _minute(key: str) -> dict[str, Any]:
     return {"key": key, "minute": int(time.time() // 60)}
 
 
+def _text_of(own: str, secret: str) -> str:
+    return f"{_PREFIX}-{own}-{secret}"
+
+
+def _row_of(key: Key) -> dict[str, Any]:
+    times = {name: None if (moment := getattr(key, name)) is None else moment.timestamp() for name in _TIMES}
+    return {**attrs.asdict(key), **times, "models": " ".join(key.models)}
+
+
 def _key_of(row: Any) -> Key:
-    times: dict[str, Any] = {
-        name: row[name] and datetime.fromtimestamp(row[name], UTC) for name in ("created", "expires", "revoked")
-    }
-    plain = ("id", "name", "budget_usd", "budget_days", "requests_per_minute", "tokens_per_minute", "admin")
-    facts: dict[str, Any] = {name: row[name] for name in plain}
-    return Key(models=tuple((row["models"] or "").split()), **times, **facts)
+    times = {name: row[name] and datetime.fromtimestamp(row[name], UTC) for name in _TIMES}
+    plain = {name: row[name] for name in attrs.fields_dict(Key)}
+    return Key(**{**plain, **times, "models": tuple((row["models"] or "").split())})
+
+
+def _team_of(row: Any) -> Team:
+    return Team(**{**row, "created": datetime.fromtimestamp(row["created"], UTC)})

@@ -1,0 +1,153 @@
+"""The request to one model: what is sent, the estimate of an answer's cost, and the losses as a header's value."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+
+from interlingua import cost_of
+from interlingua.errors import APIConnectionError, CapabilityError, MalformedResponseError, StreamInterruptedError
+from interlingua.plugins import Loss, estimate_tokens
+from interlingua.types import (
+    AudioBlock,
+    ContentBlock,
+    DocumentBlock,
+    ImageBlock,
+    Message,
+    MessageStatus,
+    Origin,
+    RequestOptions,
+    Role,
+    ToolResultBlock,
+    ToolUseBlock,
+    Usage,
+)
+from interlingua_gateway.config import ModelRoute
+from interlingua_gateway.models import RoutedModel
+from interlingua_gateway.services import Services
+from interlingua_serving import InboundRequest, ServedApi
+
+_HEADER_LIMIT = 4_000  # bytes of the ledger in a header: servers and proxies allow 8,000 for all
+_OPTIONS = tuple(attrs.fields_dict(RequestOptions).keys() - {"model", "stream", "connection"})
+
+
+@attrs.frozen
+class UpstreamRequest:
+    """The request to one model: its id and origin, the conversation, tools, options, and the losses so far."""
+
+    name: str
+    origin: Origin
+    messages: tuple[Message, ...]
+    tools: Sequence[Any]
+    options: RequestOptions
+    losses: tuple[Loss, ...]
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The options as the client takes them."""
+        found = {name: getattr(self.options, name) for name in _OPTIONS}
+        return {name: value for name, value in found.items() if value is not None}
+
+    def with_limit(self, most: int, reason: str) -> UpstreamRequest:
+        """Return the request with fewer output tokens, and a row for it."""
+        row = Loss(path="options.max_tokens", block_type="option", verdict="rewritten", reason=reason)
+        return attrs.evolve(self, options=attrs.evolve(self.options, max_tokens=most), losses=(*self.losses, row))
+
+    def with_estimate(self, message: Message, services: Services) -> Message:
+        """Return an answer with the counts that its service did not report: it reports them at the end."""
+        provider = services.registry.provider(self.origin.provider)
+        options = attrs.evolve(self.options, model=self.origin.model)
+        usage = message.metadata.usage or Usage()
+        given, made = usage.input_tokens, usage.output_tokens
+        if given is None:
+            given = estimate_tokens(provider, self.messages, self.tools, options)
+        if made is None or message.metadata.status is not MessageStatus.COMPLETE:
+            said = Message(role=Role.USER, content="".join(map(_text_of, message.content)))
+            made = max(made or 0, estimate_tokens(provider, [said], (), options))
+        usage = attrs.evolve(usage, input_tokens=given, output_tokens=made)
+        usage = cost_of(usage, services.model_info(self.origin), message.created_at)
+        return attrs.evolve(message, metadata=attrs.evolve(message.metadata, usage=usage))
+
+
+def upstream_request(
+    services: Services, key: str, api: ServedApi, route: ModelRoute, inbound: InboundRequest, model: RoutedModel
+) -> UpstreamRequest:
+    """Return the request to a model.
+
+    Args:
+        services: the gateway's services.
+        key: the key of the plugin that serves the caller's API.
+        api: the caller's API.
+        route: the route of the requested name.
+        inbound: the caller's request.
+        model: the model that will be asked.
+
+    Raises:
+        CapabilityError: the request refers to data of another service, or has media URLs that the model does not take.
+    """
+    can = services.registry.provider(model.provider).capabilities(model.name)
+    if (model.provider, can.api) != (key, api.name):
+        _refuse_references(inbound, api.references, str(model))
+    messages, options, losses = inbound.for_upstream(model.provider, can.api, model.name, can.json_mode)
+    if not services.config.fetch_urls and not can.supports_image_urls:
+        _refuse_urls(messages, str(model))
+    if route.allow_loss:
+        options = attrs.evolve(options, allow_loss=True)
+    origin = Origin(model.provider, can.api, model.name)
+    target = UpstreamRequest(str(model), origin, messages, inbound.tools, options, losses)
+    if route.max_tokens is None or (options.max_tokens or 0) <= route.max_tokens:
+        return target
+    return target.with_limit(route.max_tokens, f"the gateway allows {route.max_tokens} tokens")
+
+
+def needs_estimate(message: Message) -> bool:
+    """Return True if an answer lacks a count of tokens, or broke off before its service reported the last one."""
+    usage = message.metadata.usage
+    counted = usage is not None and usage.input_tokens is not None and usage.output_tokens is not None
+    return not counted or message.metadata.status is not MessageStatus.COMPLETE
+
+
+def may_be_paid(error: BaseException) -> bool:
+    """Return True if a service may have made, and charged, an answer that was not received whole."""
+    if isinstance(error, APIConnectionError):
+        return error.phase == "response"
+    return isinstance(error, MalformedResponseError | StreamInterruptedError)
+
+
+def _text_of(block: ContentBlock) -> str:
+    if isinstance(block, ToolUseBlock):
+        return block.input_json
+    text = getattr(block, "text", "")
+    return text if isinstance(text, str) else ""
+
+
+def _refuse_references(inbound: InboundRequest, names: Sequence[str], model: str) -> None:
+    for name in names:
+        if inbound.extra.get(name) is not None:
+            text = f"{name} refers to data that only this API's own service has, and {model} answers"
+            raise CapabilityError(f"{text}; send the whole conversation in the request")
+
+
+def _refuse_urls(messages: Sequence[Message], model: str) -> None:
+    for at, message in enumerate(messages):
+        for block in message.content:
+            inner = block.content if isinstance(block, ToolResultBlock) else (block,)
+            for part in inner:
+                if isinstance(part, ImageBlock | DocumentBlock | AudioBlock) and part.source.kind == "url":
+                    text = f"message {at}: {model} accepts no media URLs, and fetch_urls is off in this gateway"
+                    raise CapabilityError(f"{text}; send the data itself")
+
+
+def ledger_text(losses: Sequence[Loss]) -> str:
+    """Return the rows as ASCII JSON; the last one counts those that do not fit."""
+    rows: list[dict[str, Any]] = [{"path": row.path, "verdict": row.verdict, "reason": row.reason} for row in losses]
+    text = ""
+    for kept in range(min(len(rows), 100), -1, -1):
+        more: list[dict[str, Any]] = [{"more": len(rows) - kept}] if kept < len(rows) else []
+        text = json.dumps(rows[:kept] + more, separators=(",", ":"))
+        if len(text) <= _HEADER_LIMIT:
+            break
+    return text
