@@ -179,12 +179,15 @@ def call_input(block: ToolUseBlock) -> Any:
 
 
 def to_wire_auxiliary(kind: str, value: Any, context: ServeContext) -> WireResponse | None:
-    """Write a list of models, or a count of tokens."""
+    """Write a list of models, one model, or a count of tokens."""
     if kind == "count_tokens":
         return WireResponse(headers=_JSON, body=dumps({"input_tokens": value}))
-    if kind != "models":
+    if kind not in ("models", "model"):
         return None
     created = context.clock().strftime("%Y-%m-%dT%H:%M:%SZ")
-    data = [{"type": "model", "id": name, "display_name": name, "created_at": created} for name in value]
+    names = value if kind == "models" else [value.name]
+    data = [{"type": "model", "id": name, "display_name": name, "created_at": created} for name in names]
+    if kind == "model":
+        return WireResponse(headers=_JSON, body=dumps(data[0]))
     ends = {"first_id": value[0], "last_id": value[-1]} if value else {"first_id": None, "last_id": None}
     return WireResponse(headers=_JSON, body=dumps({"data": data, "has_more": False, **ends}))

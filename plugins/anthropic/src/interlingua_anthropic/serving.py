@@ -13,6 +13,16 @@ from interlingua_anthropic.models import API
 from interlingua_anthropic.serve_stream import MessagesWriter
 from interlingua_serving import InboundRequest, ServeContext, ServedApi, ServedRoute, hookimpl
 
+_PASSED = tuple(
+    ServedRoute(path=f"/v1/{path}", kind="pass", method=method)
+    for path, methods in {
+        "messages/batches": "GET POST", "messages/batches/{id}": "GET DELETE",
+        "messages/batches/{id}/cancel": "POST", "messages/batches/{id}/results": "GET",
+        "files": "GET POST", "files/{id}": "GET DELETE", "files/{id}/content": "GET",
+    }.items()
+    for method in methods.split()
+)  # fmt: skip
+
 
 class _AnthropicServing:
     serving_version = 1
@@ -22,7 +32,9 @@ class _AnthropicServing:
         routes = (
             ServedRoute(path="/v1/messages"),
             ServedRoute(path="/v1/messages/count_tokens", kind="count_tokens"),
+            *_PASSED,
             ServedRoute(path="/v1/models", kind="models", method="GET"),
+            ServedRoute(path="/v1/models/{model:path}", kind="model", method="GET"),
         )
         api = ServedApi(
             name=API,

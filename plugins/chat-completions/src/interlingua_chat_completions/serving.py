@@ -57,11 +57,12 @@ class ChatServing:
 
     @hookimpl
     def to_wire_auxiliary(self, kind: str, value: Any, context: ServeContext) -> WireResponse | None:
-        """Write a list of models."""
-        if kind != "models":
+        """Write a list of models, or one model."""
+        if kind not in ("models", "model"):
             return None
-        data = [{"id": name, "object": "model", "created": 0, "owned_by": "interlingua"} for name in value]
-        body = dumps({"object": "list", "data": data})
+        names = value if kind == "models" else [value.name]
+        data = [{"id": name, "object": "model", "created": 0, "owned_by": "interlingua"} for name in names]
+        body = dumps({"object": "list", "data": data} if kind == "models" else data[0])
         return WireResponse(headers={"content-type": "application/json"}, body=body)
 
 

@@ -136,8 +136,13 @@ class Access:
             raise PermissionDeniedError("this needs an admin's key (interlingua gateway keys add NAME --admin)")
         return key
 
-    async def admit(self, key: Key | None, choice: ModelChoice, api: str) -> Admission:
+    async def admit(self, key: Key | None, choice: ModelChoice | None, api: str) -> Admission:
         """Admit a request.
+
+        Args:
+            key: the caller's key; None if requests need none.
+            choice: the models that may answer; None if the caller has checked them.
+            api: the key of the provider whose API the caller uses.
 
         Raises:
             PermissionDeniedError: the key may not use these models.
@@ -145,7 +150,7 @@ class Access:
             OverloadedError: the database does not respond, so the use cannot be recorded.
         """
         if key is not None and self._store is not None:
-            if not choice.is_allowed(key.models):
+            if choice is not None and not choice.is_allowed(key.models):
                 raise PermissionDeniedError(f"this key may not use the model {choice.asked!r}")
             if key.requests_per_minute is not None or key.tokens_per_minute is not None:
                 wait = await ask_store(self._store.take_request, key)
@@ -205,7 +210,13 @@ class Access:
             await self.spending.settle(name, use)
 
     async def settle(
-        self, admission: Admission, message: Message | None, error: BaseException | None, *, unknown: bool = False
+        self,
+        admission: Admission,
+        message: Message | None,
+        error: BaseException | None,
+        *,
+        unknown: bool = False,
+        use: Use | None = None,
     ) -> None:
         """Record the outcome of a request.
 
@@ -214,6 +225,7 @@ class Access:
             message: its answer, or the part that was received.
             error: the failure.
             unknown: True if the service may have answered, but the answer is lost: the most that it may cost counts.
+            use: what a request used that has no message as its answer.
         """
         names = (admission.api, self._label(admission.target) if message is not None and message.content else "")
         self._open.labels(admission.api).dec()
@@ -221,7 +233,7 @@ class Access:
         self._seconds.labels(*names).observe(time.perf_counter() - admission.started)
         usage = None if message is None else message.metadata.usage
         if usage is None:
-            await self.settle_attempt(admission, admission.most if unknown else Use())
+            await self.settle_attempt(admission, use or (admission.most if unknown else Use()))
             return
         given, made, cost = usage.input_tokens or 0, usage.output_tokens or 0, usage.cost_usd
         self._tokens.labels(*names, "input").inc(given)

@@ -1,4 +1,4 @@
-"""What operators read of the gateway's database: spending, requests in progress, failures and the audit log."""
+"""Reports for operators from the gateway's database: spending, requests in progress, failures, the audit log."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from interlingua_gateway.database import CHANGES, FAILURES, RESERVED, USED, GatewayDatabase
 
 DIMENSIONS = ("key", "team", "model", "day")
-"""What spending can be grouped by."""
+"""The columns by which spending can be grouped."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -64,7 +64,7 @@ class Activity:
             request: the id of the request, which its lines in the log have too.
             key: the id of the caller's key.
             api: the key of the provider whose API the caller uses.
-            model: the `provider:model` that was asked; empty if none was.
+            model: the `provider:model` that was asked; empty if no model was.
             error: the class of the failure.
             status: the HTTP status; None if no answer began.
         """

@@ -68,7 +68,7 @@ def _read_time(value: Any, _kind: Any) -> datetime:
 
 @attrs.frozen(kw_only=True)
 class _KeyForm:
-    """The fields of a key that an operator sets; their meaning is that of `Key`."""
+    """The fields of a key that an operator sets, as in `Key`."""
 
     name: str = attrs.field(validator=[validators.min_len(1), validators.max_len(200)])
     team: str = ""
@@ -79,13 +79,16 @@ class _KeyForm:
     models: tuple[str, ...] = attrs.field(
         default=(), validator=validators.deep_iterable(validators.matches_re(r"\S{1,256}"))
     )
+    passes: tuple[str, ...] = attrs.field(
+        default=(), validator=validators.deep_iterable(validators.matches_re(r"/\S{1,256}"))
+    )
     admin: bool = False
     expires: datetime | None = None
 
 
 @attrs.frozen(kw_only=True)
 class _TeamForm:
-    """The fields of a team that an operator sets; their meaning is that of `Team`."""
+    """The fields of a team that an operator sets, as in `Team`."""
 
     budget_usd: Decimal | None = None
     budget_days: int | None = attrs.field(default=None, validator=_optional_positive())

@@ -101,6 +101,7 @@ def keys() -> None:
 @click.option("--requests-per-minute", type=click.IntRange(1))
 @click.option("--tokens-per-minute", type=click.IntRange(1))
 @click.option("--model", "models", multiple=True, help="A model name or pattern that the key may use; repeatable.")
+@click.option("--pass", "passes", multiple=True, help="A path, or a pattern, of pass-through requests; repeatable.")
 @click.option("--admin", is_flag=True, help="The key may also use /admin and read the gateway's metrics.")
 @click.option("--team", default="", help="The team whose budget it shares; /admin makes teams.")
 @click.option("--expires-in", type=click.IntRange(1), help="Days until the key expires.")
@@ -114,6 +115,7 @@ def add_key(
     requests_per_minute: int | None,
     tokens_per_minute: int | None,
     models: tuple[str, ...],
+    passes: tuple[str, ...],
     admin: bool,
     team: str,
     expires_in: int | None,
@@ -135,6 +137,7 @@ def add_key(
         requests_per_minute=requests_per_minute,
         tokens_per_minute=tokens_per_minute,
         models=models,
+        passes=passes,
         admin=admin,
         team=team,
         expires=expires,

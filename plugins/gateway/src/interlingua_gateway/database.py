@@ -37,6 +37,7 @@ KEYS = sa.Table(
     sa.Column("requests_per_minute", sa.Integer),
     sa.Column("tokens_per_minute", sa.Integer),
     sa.Column("models", sa.Text),
+    sa.Column("passes", sa.Text),
     sa.Column("admin", sa.Boolean, nullable=False, server_default=sa.false()),
     sa.Column("team", sa.Text, nullable=False, server_default=""),
 )  # fmt: skip

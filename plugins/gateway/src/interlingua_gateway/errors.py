@@ -7,7 +7,6 @@ from urllib.parse import urlsplit
 
 from interlingua.errors import (
     AuthenticationError,
-    CallerError,
     InterlinguaError,
     PermissionDeniedError,
     ServerError,
@@ -22,10 +21,6 @@ _ADDRESS = re.compile(
     r"""|(?<![\w.-])(?:localhost|[\w-]+(?:\.[\w-]+)*\.(?:internal|local|lan|svc|cluster|corp|home\.arpa))(?::\d+)?(?![\w.-])"""
 )
 _INTERNAL = re.compile(r"[^.]*|[\d.:]+|.*\.(internal|local|lan|svc|corp|home\.arpa)", re.IGNORECASE)
-
-
-class BodyTooLargeError(CallerError):
-    """A request above a limit of the gateway: status 413."""
 
 
 class UpstreamKeyError(ServerError):

@@ -18,6 +18,7 @@ from interlingua.errors import (
     CallerError,
     CapabilityError,
     InterlinguaError,
+    ModelNotFoundError,
     OverloadedError,
     ServerError,
 )
@@ -31,7 +32,8 @@ from interlingua.types import (
 )
 from interlingua_gateway.access import NOBODY, Admission
 from interlingua_gateway.activity import Activity
-from interlingua_gateway.errors import BodyTooLargeError, UpstreamKeyError, error_for_caller, hide_addresses
+from interlingua_gateway.body import BodyTooLargeError, read_body
+from interlingua_gateway.errors import UpstreamKeyError, error_for_caller, hide_addresses
 from interlingua_gateway.local_requests import MediaTypeError, check_local_request
 from interlingua_gateway.models import ModelChoice, RoutedModel, choose_models
 from interlingua_gateway.recall import shown
@@ -44,7 +46,7 @@ from interlingua_gateway.upstream_request import (
     needs_estimate,
     upstream_request,
 )
-from interlingua_serving import InboundRequest, ServeContext, ServedApi, ServedRoute, ServingPlugin
+from interlingua_serving import InboundRequest, ServeContext, ServedApi, ServedModel, ServedRoute, ServingPlugin
 
 if TYPE_CHECKING:
     from interlingua import AsyncClient, AsyncMessageStream
@@ -54,7 +56,6 @@ Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 _LARGE = 64 * 1024  # bytes of a body from which on its request is handled in a thread
-_BODY_PAUSE = 60.0  # most seconds between two parts of a body
 _FINISH = 60.0  # most seconds for an answer whose caller has left, until what it costs is known
 _UNKNOWN_OUTPUT = 32_000  # tokens that are reserved for an answer of a model without a known limit
 _LEAST_OUTPUT = 1_024  # fewest tokens to which an answer is limited if the budget has no more left
@@ -146,8 +147,14 @@ class _Request:
             written = self._plugin.to_wire_auxiliary("models", names, context)
             await self._respond(written, {})
             return
+        if self._route.kind == "version":
+            await self._respond(self._plugin.to_wire_auxiliary("version", None, context), {})
+            return
+        if self._route.kind == "model" and (name := self._scope["path_params"].get("model")) is not None:
+            await self._describe(name)
+            return
         self._context = context = services.context(context, NOBODY if key is None else key.id)
-        body = await self._read_body(headers)
+        body = await read_body(self._receive, headers, services.config.body_limit)
         self._is_large = len(body) > _LARGE
         path = self._scope["path"]
         if plain := urlencode([(name, value) for name, value in query if name not in services.key_parameters]):
@@ -156,6 +163,9 @@ class _Request:
         wire = WireRequest(method=self._scope["method"], path=path, headers=kept, body=body, api=self._api.name)
         self._sent = inbound = await self._work(self._read, wire, context)
         asked = inbound.options.model
+        if self._route.kind == "model":
+            await self._describe(asked)
+            return
         self._choice = choose_models(services.config, services.registry, asked, self._plugin.key)
         self._context = attrs.evolve(context, model=asked, echo=inbound.echo)
         self._admission = await services.access.admit(key, self._choice, self._plugin.key)
@@ -427,6 +437,17 @@ class _Request:
         response = self._plugin.to_wire_auxiliary(self._route.kind, tokens, self._context)
         await self._respond(response, self._facts(target, target.losses))
 
+    async def _describe(self, name: str) -> None:
+        """Answer with the facts of the model behind a name."""
+        services = self._services
+        choice = choose_models(services.config, services.registry, name, self._plugin.key)
+        exists = choice.configured or any(model.info is not None or not model.listed for model in choice.models)
+        if not exists or (self._key is not None and not choice.is_allowed(self._key.models)):
+            raise ModelNotFoundError(f"the model {name!r} does not exist")
+        first = choice.models[0]
+        facts = ServedModel(name, services.registry.provider(first.provider).capabilities(first.name))
+        await self._respond(self._plugin.to_wire_auxiliary("model", facts, self._context), {})
+
     # -- inside --------------------------------------------------------------------------------------------------
 
     async def _settle(self, message: Message | None, error: BaseException | None, *, unknown: bool = False) -> None:
@@ -453,27 +474,6 @@ class _Request:
         recall, own = self._services.recall, (self._plugin.key, self._api.name)
         if recall is not None and self._admission is not None and (message.metadata.origin or own)[:2] != own:
             await recall.keep(self._admission.tenant, self._sent, message)
-
-    async def _read_body(self, headers: Mapping[str, str]) -> bytes:
-        limit = self._services.config.body_limit
-        text = headers.get("content-length", "0")
-        if text.isdecimal() and int(text) > limit:
-            raise BodyTooLargeError(f"the body has {text} bytes; the limit of this gateway is {limit}")
-        parts: list[bytes] = []
-        size = 0
-        while True:
-            try:
-                event = await asyncio.wait_for(self._receive(), _BODY_PAUSE)
-            except TimeoutError:
-                raise CallerError(f"no part of the body arrived for {_BODY_PAUSE:g} seconds") from None
-            if event["type"] == "http.disconnect":
-                raise CallerError("the caller closed the connection")
-            parts.append(event.get("body", b""))
-            size += len(parts[-1])
-            if size > limit:
-                raise BodyTooLargeError(f"the body has more than {limit} bytes, the limit of this gateway")
-            if not event.get("more_body"):
-                return b"".join(parts)
 
     def _facts(self, target: UpstreamRequest, losses: Sequence[Loss]) -> dict[str, str]:
         """Return the headers with the request id, the model that answered and the losses."""

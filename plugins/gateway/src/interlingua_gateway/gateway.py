@@ -26,6 +26,7 @@ from interlingua_gateway.admin import admin_routes
 from interlingua_gateway.config import GatewayConfig
 from interlingua_gateway.exchange import ApiEndpoint
 from interlingua_gateway.local_requests import check_local_request
+from interlingua_gateway.passing import PassedPath
 from interlingua_gateway.services import Services
 from interlingua_gateway.store import ask_store
 
@@ -69,13 +70,14 @@ def create_app(
 
 
 def _routes(services: Services) -> list[BaseRoute]:
-    paths: dict[tuple[str, str], list[ApiEndpoint]] = {}
+    paths: dict[tuple[str, str], list[ApiEndpoint | PassedPath]] = {}
     for plugin, api in services.apis:
         for route in api.routes:
             endpoints = paths.setdefault((route.method, route.path), [])
             first = next((each for each in endpoints if each.api.told_apart_by == api.told_apart_by), None)
             if first is None:
-                endpoints.append(ApiEndpoint(services, plugin, api, route))
+                kind = PassedPath if route.kind == "pass" else ApiEndpoint
+                endpoints.append(kind(services, plugin, api, route))
             elif first.plugin.key in services.config.apis:
                 text = "%s %s is served for %s, not for %s, as apis in the configuration says"
                 services.log.info(text, route.method, route.path, first.plugin.key, plugin.key)
@@ -91,8 +93,8 @@ def _routes(services: Services) -> list[BaseRoute]:
     ]
     posted = [path for method, path in paths if method == "POST" and ("GET", path) not in paths]
     return [
-        *served,
         *[Route(path, _refuse_get, methods=["GET"]) for path in posted],
+        *served,
         Route("/health", _health, methods=["GET"]),
         Route("/health/ready", partial(_ready, services), methods=["GET"]),
         Route("/metrics", partial(_metrics, services), methods=["GET"]),
@@ -104,7 +106,7 @@ def _routes(services: Services) -> list[BaseRoute]:
 class _SharedPath:
     """A path that several APIs have: the header that only callers of one API send decides between them."""
 
-    def __init__(self, endpoints: Sequence[ApiEndpoint]) -> None:
+    def __init__(self, endpoints: Sequence[ApiEndpoint | PassedPath]) -> None:
         self._told_apart = [each for each in endpoints if each.api.told_apart_by]
         others = [each for each in endpoints if not each.api.told_apart_by]
         self._default = (others or endpoints)[0]

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import attrs
+import httpx
 
 from interlingua import AsyncClient, Retry, Timeout
 from interlingua.errors import CallerError, InterlinguaError, OverloadedError
@@ -35,6 +36,7 @@ from interlingua_serving import ServeContext, find_apis
 
 _SELF_HOSTED = "self-hosted"  # the price of models on machines of one's own
 _FIXED = ("apis", "auth", "store", "seal_keys_env", "seal_key_file", "record", "drain")
+_BETWEEN = 600.0  # most seconds between two parts of an answer that is passed on
 _EVERY = 10.0  # seconds between two rounds of recurring work
 _STATES_AGE = timedelta(days=30)
 _FAILURES_AGE = timedelta(days=7)
@@ -72,6 +74,7 @@ class Services:
         self.log = logging.getLogger("interlingua.gateway")
         self._settings = settings or {}
         self._clients: dict[tuple[Any, ...], AsyncClient] = {}
+        self._passing: httpx.AsyncClient | None = None
         self.large_requests = ThreadPoolExecutor(1, "large-request")  # one at a time: small ones are handled beside it
         self.apis = find_apis(self.registry, config.apis)
         key_headers = tuple(dict.fromkeys(name for _, api in self.apis for name in api.key_headers))
@@ -123,7 +126,7 @@ class Services:
         provider = self.registry.provider(origin.provider)
         if (found := provider.model(origin.model)) is not None:
             return found
-        own = re.fullmatch(self._connection(origin.provider).self_hosted, origin.model)
+        own = re.fullmatch(self.connection(origin.provider).self_hosted, origin.model)
         return ModelInfo(id=origin.model, pricing_version=_SELF_HOSTED) if own else None
 
     def _settings_of(self, provider: str, deployment: Deployment | None) -> dict[str, Any]:
@@ -134,13 +137,14 @@ class Services:
             given["api_key"] = self._environ[deployment.api_key_env]
         return given
 
-    def _connection(self, provider: str, deployment: Deployment | None = None) -> Connection:
+    def connection(self, provider: str, deployment: Deployment | None = None) -> Connection:
+        """Return how the service of a provider, or of a deployment, is reached."""
         given = self._settings_of(provider, deployment)
         return self.registry.provider(provider).connection(ConnectionSettings(environ=self._environ, **given))
 
     def base_url(self, model: RoutedModel) -> str:
         """Return the address of a model's service."""
-        return self._connection(model.provider, model.deployment).base_url
+        return self.connection(model.provider, model.deployment).base_url
 
     def client(self, route: ModelRoute, model: RoutedModel) -> AsyncClient:
         """Return the client of a model, with the limits of a route."""
@@ -157,6 +161,13 @@ class Services:
             )
         return self._clients[limits]
 
+    def passing_client(self) -> httpx.AsyncClient:
+        """Return the HTTP client for requests whose bodies are passed on unchanged."""
+        if self._passing is None:
+            limits = httpx.Timeout(_BETWEEN, connect=10.0)
+            self._passing = httpx.AsyncClient(timeout=limits, trust_env=False, follow_redirects=False)
+        return self._passing
+
     def missing_key(self, provider: str, deployment: Deployment | None = None) -> str:
         """Return the environment variables that may hold a provider's key; "" if it has its key or needs none.
 
@@ -164,7 +175,7 @@ class Services:
             CallerError: there is no such provider.
             PluginError: its plugin is broken.
         """
-        connection = self._connection(provider, deployment)
+        connection = self.connection(provider, deployment)
         if connection.has_key:
             return ""
         return " or ".join(
@@ -249,6 +260,8 @@ class Services:
         """Close all connections."""
         for client in self._clients.values():
             await client.close()
+        if self._passing is not None:
+            await self._passing.aclose()
         self.large_requests.shutdown(wait=False, cancel_futures=True)
         if self.spending is not None:
             with suppress(OverloadedError):

@@ -32,6 +32,7 @@ from interlingua_gateway.database import (
 
 _PREFIX = "ilg"
 _TIMES = ("created", "expires", "revoked")
+_LISTS = ("models", "passes")
 _PATIENCE = 12.0  # seconds that a request waits for the database; SQLite waits for its lock for 10
 _Result = TypeVar("_Result")
 
@@ -53,6 +54,7 @@ class Key:
         models: patterns of the models that requests may use: names of routes, or names of models with or without the
             provider; empty allows all.
         admin: True if the key may read the gateway's metrics, and use `/admin`.
+        passes: patterns of the paths whose requests are passed unchanged to the service of their API.
         team: the name of its team, whose budget its requests share; empty for none.
     """
 
@@ -66,6 +68,7 @@ class Key:
     requests_per_minute: int | None = None
     tokens_per_minute: int | None = None
     models: tuple[str, ...] = ()
+    passes: tuple[str, ...] = ()
     admin: bool = False
     team: str = ""
 
@@ -492,13 +495,14 @@ def _text_of(own: str, secret: str) -> str:
 
 def _row_of(key: Key) -> dict[str, Any]:
     times = {name: None if (moment := getattr(key, name)) is None else moment.timestamp() for name in _TIMES}
-    return {**attrs.asdict(key), **times, "models": " ".join(key.models)}
+    return {**attrs.asdict(key), **times, **{name: " ".join(getattr(key, name)) for name in _LISTS}}
 
 
 def _key_of(row: Any) -> Key:
     times = {name: row[name] and datetime.fromtimestamp(row[name], UTC) for name in _TIMES}
     plain = {name: row[name] for name in attrs.fields_dict(Key)}
-    return Key(**{**plain, **times, "models": tuple((row["models"] or "").split())})
+    lists = {name: tuple((row[name] or "").split()) for name in _LISTS}
+    return Key(**{**plain, **times, **lists})
 
 
 def _team_of(row: Any) -> Team:

@@ -65,13 +65,20 @@ def to_wire_response(message: Message, context: ServeContext) -> WireResponse:
 
 
 def to_wire_auxiliary(kind: str, value: Any, context: ServeContext) -> WireResponse | None:
-    """Write a list of models, or a count of tokens."""
+    """Write a list of models, one model, or a count of tokens."""
     if kind == "count_tokens":
         return WireResponse(headers=_JSON, body=dumps({"totalTokens": value}))
-    if kind != "models":
+    if kind not in ("models", "model"):
         return None
     methods = ["generateContent", "countTokens", "streamGenerateContent"]
-    listed = [{"name": f"models/{name}", "displayName": name, "supportedGenerationMethods": methods} for name in value]
+    names = value if kind == "models" else [value.name]
+    listed = [{"name": f"models/{name}", "displayName": name, "supportedGenerationMethods": methods} for name in names]
+    if kind == "model":
+        can = value.capabilities
+        limits = {"inputTokenLimit": can.max_context_tokens, "outputTokenLimit": can.max_output_tokens}
+        return WireResponse(
+            headers=_JSON, body=dumps(listed[0] | {name: most for name, most in limits.items() if most})
+        )
     return WireResponse(headers=_JSON, body=dumps({"models": listed}))
 
 

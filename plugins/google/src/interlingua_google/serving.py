@@ -20,6 +20,7 @@ _ROUTES = tuple(
         ServedRoute(path=f"/{version}/models/{{model:path}}:streamGenerateContent"),
         ServedRoute(path=f"/{version}/models/{{model:path}}:countTokens", kind="count_tokens"),
         ServedRoute(path=f"/{version}/models", kind="models", method="GET"),
+        ServedRoute(path=f"/{version}/models/{{model:path}}", kind="model", method="GET"),
     )
 )
 

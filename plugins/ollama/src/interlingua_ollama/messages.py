@@ -20,6 +20,7 @@ from interlingua.types import (
 API = "chat-native"
 ERROR_PREFIX = "Error: "
 FOREIGN_CALL = "tool_call"  # a call of a kind this plugin does not know, kept exact
+GENERATE = "generate"  # in the echo of a request to `/api/generate`
 _TOOL = Role.TOOL  # an enum's member is found by a slow call before Python 3.12
 _ROLES = {Role.SYSTEM: "system", Role.USER: "user", Role.ASSISTANT: "assistant"}
 

@@ -45,11 +45,13 @@ from interlingua.types import (
     read_tool_input,
 )
 from interlingua_ollama.errors import OVERFLOW
-from interlingua_ollama.messages import FOREIGN_CALL
-from interlingua_serving import AnswerState, ServeContext, dumps_line
+from interlingua_ollama.messages import FOREIGN_CALL, GENERATE
+from interlingua_serving import AnswerState, ServeContext, ServedModel, dumps_line
 
 _STOPS = {StopReason.MAX_TOKENS: "length", StopReason.CONTEXT_WINDOW: "length"}
 _JSON = {"content-type": "application/json; charset=utf-8"}
+_VERSION = "0.12.6"  # of the API as it is served here; clients require a least one
+_FAMILY = "interlingua"
 _STATELESS = "callers of this API send nothing back but text, thinking and calls without ids"
 _STATUS: tuple[tuple[type[InterlinguaError], int], ...] = (
     (AuthenticationError, 401),
@@ -74,7 +76,7 @@ def to_wire_response(message: Message, context: ServeContext) -> WireResponse:
         writer.add(index, block)
     writer.note_replay((metadata.provider_raw or EMPTY).get("replay"))
     body = writer.done(metadata.stop_reason, metadata.stop_reason_raw, metadata.usage or Usage())
-    body["message"] = writer.joined()
+    body |= writer.said(writer.joined())
     return WireResponse(headers=_JSON, body=dumps(body), losses=tuple(writer.losses))
 
 
@@ -96,7 +98,11 @@ def _sentence(error: InterlinguaError) -> str:
 
 
 def to_wire_auxiliary(kind: str, value: Any, context: ServeContext) -> WireResponse | None:
-    """Write a list of models; this API counts no tokens."""
+    """Write a list of models, one model, or the version; this API counts no tokens."""
+    if kind == "version":
+        return WireResponse(headers=_JSON, body=dumps({"version": _VERSION}))
+    if kind == "model":
+        return WireResponse(headers=_JSON, body=dumps(_shown(value, context)))
     if kind != "models":
         return None
     time = _time(context)
@@ -104,6 +110,27 @@ def to_wire_auxiliary(kind: str, value: Any, context: ServeContext) -> WireRespo
         {"name": name, "model": name, "modified_at": time, "size": 0, "digest": "", "details": {}} for name in value
     ]
     return WireResponse(headers=_JSON, body=dumps({"models": listed}))
+
+
+def _shown(model: ServedModel, context: ServeContext) -> dict[str, Any]:
+    """Return the facts of a model; clients read its capabilities and the length of its context."""
+    can = model.capabilities
+    has = {
+        "completion": True,
+        "tools": can.supports_tools,
+        "vision": can.supports_images,
+        "thinking": can.supports_thinking,
+    }
+    info: dict[str, Any] = {"general.architecture": _FAMILY, "general.basename": model.name}
+    if can.max_context_tokens:
+        info[f"{_FAMILY}.context_length"] = can.max_context_tokens
+    details = {"parent_model": "", "format": "", "family": _FAMILY, "families": [_FAMILY]}
+    return {
+        "modelfile": "", "parameters": "", "template": "",
+        "details": {**details, "parameter_size": "", "quantization_level": ""},
+        "model_info": info, "capabilities": [name for name, there in has.items() if there],
+        "modified_at": _time(context),
+    }  # fmt: skip
 
 
 def _time(context: ServeContext) -> str:
@@ -171,7 +198,14 @@ class LineWriter:
             self._fail(event.error)
 
     def _line(self, message: dict[str, Any]) -> None:
-        self._out.append(dumps_line({**self._head(), "message": message, "done": False}) + b"\n")
+        self._out.append(dumps_line({**self._head(), **self.said(message), "done": False}) + b"\n")
+
+    def said(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Return the members of a line that hold a message: callers of `/api/generate` read text and thinking."""
+        if not self._context.echo.get(GENERATE):
+            return {"message": message}
+        thinking = {"thinking": message["thinking"]} if "thinking" in message else {}
+        return {"response": message.get("content", ""), **thinking}
 
     def _head(self) -> dict[str, Any]:
         return {"model": self._context.model, "created_at": _time(self._context)}
@@ -240,7 +274,7 @@ class LineWriter:
         """Return the last line, and record the losses."""
         if not self._context.is_own and self._state.take() is not None:
             self._lose("message", _STATELESS)
-        body = {**self._head(), "message": {"role": "assistant", "content": ""}, "done": True}
+        body = {**self._head(), **self.said({"role": "assistant", "content": ""}), "done": True}
         body["done_reason"] = (raw if self._context.is_own else None) or _STOPS.get(reason or StopReason.OTHER, "stop")
         body["total_duration"] = int((self._context.clock() - self._began).total_seconds() * 1e9)
         counts = {"prompt_eval_count": usage.input_tokens, "eval_count": usage.output_tokens}

@@ -10,7 +10,7 @@ from typing import Any
 from interlingua.errors import (
     CallerError,
 )
-from interlingua.plugins import EMPTY, WireRequest, loads
+from interlingua.plugins import EMPTY, Loss, WireRequest, loads, option_loss
 from interlingua.types import (
     ContentBlock,
     ImageBlock,
@@ -27,7 +27,7 @@ from interlingua.types import (
     WireTool,
     media_type_of,
 )
-from interlingua_ollama.messages import API
+from interlingua_ollama.messages import API, GENERATE
 from interlingua_ollama.request import RUNTIME
 from interlingua_serving import InboundRequest, ServeContext
 
@@ -41,6 +41,7 @@ _PLAIN: dict[str, tuple[str, type | tuple[type, ...]]] = {
 }
 _ROLES = {"system": Role.SYSTEM, "user": Role.USER}
 _MESSAGE = ("role", "content", "thinking", "images", "tool_calls")
+_COMPLETION = ("suffix", "template", "raw", "context")  # of `/api/generate` only
 _LEVELS = ("low", "medium", "high", "max")
 
 
@@ -53,6 +54,15 @@ def from_wire_request(request: WireRequest, context: ServeContext) -> InboundReq
     body = loads(request.body)
     if not isinstance(body, dict):
         raise CallerError("the body is not a JSON object")
+    path = request.path.partition("?")[0]
+    if path == "/api/show":
+        named = _text(body, "model" if "model" in body else "name")
+        return InboundRequest(
+            messages=(), options=RequestOptions(model=named, api=context.api), provider=context.provider
+        )
+    lost: tuple[Loss, ...] = ()
+    if path == "/api/generate":
+        body, lost = _chat_of(body)
     model = _text(body, "model")
     extra = {name: value for name, value in body.items() if name not in _READ}
     covered: dict[str, tuple[str, ...]] = {}
@@ -72,7 +82,21 @@ def from_wire_request(request: WireRequest, context: ServeContext) -> InboundReq
         covered=covered,
         json_mode="format" if body.get("format") == "json" else None,
         provider=context.provider,
+        losses=lost,
+        echo={GENERATE: True} if path == "/api/generate" else EMPTY,
     )
+
+
+def _chat_of(body: dict[str, Any]) -> tuple[dict[str, Any], tuple[Loss, ...]]:
+    """Return a request for a completion as a request for a chat, and what a chat cannot express."""
+    messages = [{"role": "system", "content": body["system"]}] if body.get("system") else []
+    user = {"role": "user", "content": _text(body, "prompt")}
+    messages.append(user | ({"images": body["images"]} if body.get("images") else {}))
+    lost = [name for name in _COMPLETION if body.get(name)]
+    rest = {name: value for name, value in body.items() if name not in ("prompt", "system", "images", *_COMPLETION)}
+    reason = "only a completion of a prompt has it; the prompt is sent as a message"
+    rows = [option_loss(f"provider_options.{name}", "dropped", reason) for name in lost]
+    return {**rest, "messages": messages}, tuple(rows)
 
 
 def _options(body: Mapping[str, Any], extra: dict[str, Any], covered: dict[str, tuple[str, ...]]) -> dict[str, Any]:

@@ -18,8 +18,16 @@ class _OllamaServing:
 
     @hookimpl
     def served_apis(self) -> Sequence[ServedApi]:
-        routes = (ServedRoute(path="/api/chat"), ServedRoute(path="/api/tags", kind="models", method="GET"))
-        return (ServedApi(name=API, routes=routes),)
+        routes = (
+            ServedRoute(path="/api/chat"),
+            ServedRoute(path="/api/generate"),
+            ServedRoute(path="/api/tags", kind="models", method="GET"),
+            ServedRoute(path="/api/show", kind="model"),
+            ServedRoute(path="/api/version", kind="version", method="GET"),
+            ServedRoute(path="/api/embed", kind="pass"),
+            ServedRoute(path="/api/embeddings", kind="pass"),
+        )
+        return (ServedApi(name=API, routes=routes, input_tokens=("prompt_eval_count",)),)
 
     @hookimpl
     def from_wire_request(self, request: WireRequest, context: ServeContext) -> InboundRequest:

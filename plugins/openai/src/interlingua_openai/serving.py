@@ -13,6 +13,16 @@ from interlingua_openai.responses import serve_answer, serve_request
 from interlingua_serving import InboundRequest, ServeContext, ServedApi, ServedRoute, StreamWriter, hookimpl
 
 _RESPONSES = "responses"
+_PASSED = tuple(
+    ServedRoute(path=f"/v1/{path}", kind="pass", method=method)
+    for path, methods in {
+        "embeddings": "POST", "moderations": "POST", "completions": "POST",
+        "images/{action}": "POST", "audio/{action}": "POST",
+        "files": "GET POST", "files/{id}": "GET DELETE", "files/{id}/content": "GET",
+        "batches": "GET POST", "batches/{id}": "GET", "batches/{id}/cancel": "POST",
+    }.items()
+    for method in methods.split()
+)  # fmt: skip
 
 
 class _OpenAIServing(ChatServing):
@@ -21,6 +31,8 @@ class _OpenAIServing(ChatServing):
         chat = (
             ServedRoute(path="/v1/chat/completions"),
             ServedRoute(path="/v1/models", kind="models", method="GET"),
+            ServedRoute(path="/v1/models/{model:path}", kind="model", method="GET"),
+            *_PASSED,
         )
         responses = (
             ServedRoute(path="/v1/responses"),
@@ -28,7 +40,12 @@ class _OpenAIServing(ChatServing):
         )
         references = ("previous_response_id", "conversation", "prompt")
         return (
-            ServedApi(name="chat", routes=chat),
+            ServedApi(
+                name="chat",
+                routes=chat,
+                input_tokens=("usage.prompt_tokens", "usage.input_tokens"),
+                output_tokens=("usage.completion_tokens", "usage.output_tokens"),
+            ),
             ServedApi(name=_RESPONSES, routes=responses, references=references),
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from interlingua_serving.answers import AnswerState, State, dumps_line, restore_answer
 from interlingua_serving.hookspecs import OLDEST_SERVING, SERVING_VERSION, hookimpl
 from interlingua_serving.plugins import FoundApi, ServingPlugin, find_apis, find_serving_plugin
-from interlingua_serving.values import InboundRequest, ServeContext, ServedApi, ServedRoute, StreamWriter
+from interlingua_serving.values import InboundRequest, ServeContext, ServedApi, ServedModel, ServedRoute, StreamWriter
 
 __all__ = [
     "OLDEST_SERVING",
@@ -15,6 +15,7 @@ __all__ = [
     "InboundRequest",
     "ServeContext",
     "ServedApi",
+    "ServedModel",
     "ServedRoute",
     "ServingPlugin",
     "State",

@@ -70,8 +70,8 @@ class ServingHooks:
         """Called with the answer to a request that is not a conversation: write it, or return None if the API has none.
 
         Args:
-            kind: `models` or `count_tokens`, as for the provider hook `auxiliary_request`.
-            value: the return value of `from_wire_auxiliary` for that kind: a list of names, or an int.
+            kind: the kind of the route: `models`, `model`, `count_tokens` or `version`.
+            value: a list of names, a `ServedModel`, an int, or None.
             context: as for `to_wire_response`.
         """
 

@@ -84,8 +84,8 @@ class ServingPlugin:
         """Write the answer to a request that is not a conversation.
 
         Args:
-            kind: `models` or `count_tokens`.
-            value: a list of model names, or a number of tokens.
+            kind: `models`, `model`, `count_tokens` or `version`.
+            value: a list of model names, a `ServedModel`, a number of tokens, or None.
             context: the API, and ids for the answer.
 
         Raises:

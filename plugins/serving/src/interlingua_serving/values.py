@@ -9,7 +9,16 @@ from typing import Any, Literal, Protocol
 import attrs
 
 from interlingua.plugins import EMPTY, Loss, message_loss, option_loss
-from interlingua.types import Message, Origin, RequestOptions, StreamEvent, ToolDefinition, new_ulid, replace
+from interlingua.types import (
+    Message,
+    ModelCapabilities,
+    Origin,
+    RequestOptions,
+    StreamEvent,
+    ToolDefinition,
+    new_ulid,
+    replace,
+)
 from interlingua_serving.answers import State
 
 
@@ -24,12 +33,15 @@ class ServedRoute:
     Attributes:
         path: the path, with `{name}` for a segment that varies and `{name:path}` for one that may hold slashes, such as
             `/v1beta/models/{model:path}:generateContent`.
-        kind: `send` for a conversation, `count_tokens` for a count of its tokens, `models` for the list of models.
+        kind: `send` for a conversation, `count_tokens` for a count of its tokens, `models` for the list of models,
+            `model` for the facts of one (named in the path as `{model}` or `{model:path}`, else by
+            `from_wire_request`), `version` for the version of the API, `pass` for requests that are no conversations
+            and go unchanged to the API's own service.
         method: the HTTP method.
     """
 
     path: str
-    kind: Literal["send", "count_tokens", "models"] = "send"
+    kind: Literal["send", "count_tokens", "models", "model", "version", "pass"] = "send"
     method: str = "POST"
 
 
@@ -46,6 +58,9 @@ class ServedApi:
             path.
         key_headers: request headers, in addition to `authorization`, in which callers of this API send their key.
         key_parameters: query parameters in which they do.
+        input_tokens: places of the number of input tokens in answers of `pass` routes, such as `usage.prompt_tokens`;
+            the first one that an answer has counts.
+        output_tokens: the same for output tokens.
     """
 
     name: str
@@ -54,6 +69,21 @@ class ServedApi:
     told_apart_by: str = ""
     key_headers: tuple[str, ...] = ()
     key_parameters: tuple[str, ...] = ()
+    input_tokens: tuple[str, ...] = ()
+    output_tokens: tuple[str, ...] = ()
+
+
+@attrs.frozen
+class ServedModel:
+    """A model that callers asked about.
+
+    Attributes:
+        name: the name that callers use.
+        capabilities: those of the first model that answers for it.
+    """
+
+    name: str
+    capabilities: ModelCapabilities
 
 
 @attrs.frozen(kw_only=True)

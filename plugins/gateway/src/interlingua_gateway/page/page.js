@@ -136,6 +136,7 @@ async function editKey(key) {
       name: form.elements.name.value, team: form.elements.team.value, admin: form.elements.admin.checked,
       requests_per_minute: number("requests_per_minute"), tokens_per_minute: number("tokens_per_minute"),
       models: form.elements.models.value.split(/\s+/).filter(Boolean),
+      passes: form.elements.passes.value.split(/\s+/).filter(Boolean),
       expires: expires ? new Date(expires).toISOString() : null,
     };
     const made = await (key ? ask("PATCH", `/keys/${key.id}`, given) : ask("POST", "/keys", given));

@@ -1,0 +1,212 @@
+"""Pass requests that are no conversations, such as embeddings and files, to the service of the caller's API.
+
+Bodies are copied unchanged, both ways; only the key is replaced.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+from fnmatch import fnmatchcase
+from typing import Any
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+
+import httpx
+
+from interlingua import cost_of
+from interlingua.errors import (
+    APIConnectionError,
+    APITimeoutError,
+    CallerError,
+    CapabilityError,
+    InterlinguaError,
+    PermissionDeniedError,
+    ServerError,
+)
+from interlingua.plugins import ModelInfo, WireRequest
+from interlingua.types import Origin, Usage
+from interlingua_gateway.access import Admission
+from interlingua_gateway.body import Receive, read_body
+from interlingua_gateway.config import GatewayConfig
+from interlingua_gateway.models import choose_models
+from interlingua_gateway.services import Services
+from interlingua_gateway.store import Key, Use
+from interlingua_serving import ServeContext, ServedApi, ServedRoute, ServingPlugin
+
+_Scope = MutableMapping[str, Any]
+_Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+_HOP = {
+    "connection", "content-length", "host", "keep-alive", "proxy-authenticate", "te", "trailer", "transfer-encoding",
+    "upgrade", "accept-encoding", "set-cookie", "expect",
+}  # fmt: skip
+_READ = 4 << 20  # most bytes of an answer in which a usage is looked for
+_OUTPUT = 4_096  # tokens that are reserved for an answer
+
+
+class PassedPath:
+    """An ASGI application for a path whose requests are passed to the service of their API.
+
+    Args:
+        services: the services that all requests share.
+        plugin: the serving plugin of the API.
+        api: the API.
+        route: the path.
+    """
+
+    def __init__(self, services: Services, plugin: ServingPlugin, api: ServedApi, route: ServedRoute) -> None:
+        self._services, self.plugin, self.api, self.route = services, plugin, api, route
+
+    async def __call__(self, scope: _Scope, receive: Receive, send: _Send) -> None:
+        """Pass one request on; failures are written as this API's errors."""
+        context = ServeContext(provider=self.plugin.key, api=self.api.name)
+        begun = False
+
+        async def note_start(event: MutableMapping[str, Any]) -> None:
+            nonlocal begun
+            begun = True
+            await send(event)
+
+        try:
+            await self._pass(scope, receive, note_start)
+        except InterlinguaError as error:
+            self._services.access.count_refusal(self.plugin.key, error)
+            if begun:
+                raise
+            written = self.plugin.to_wire_error(error, context)
+            headers = [(name.encode(), value.encode("latin-1", "replace")) for name, value in written.headers.items()]
+            await send({"type": "http.response.start", "status": written.status, "headers": headers})
+            await send({"type": "http.response.body", "body": written.body, "more_body": False})
+
+    async def _pass(self, scope: _Scope, receive: Receive, send: _Send) -> None:
+        services = self._services
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        key = await services.access.authenticate(headers, dict(query))
+        path = _checked_path(scope["path"])
+        if key is None or not any(fnmatchcase(path, pattern) for pattern in key.passes):
+            raise PermissionDeniedError(f"this key may not use {path}; its pass-through paths can allow it")
+        body = await read_body(receive, headers, services.config.body_limit)
+        model, info = self._model(body, headers, key)
+        admission = await services.access.admit(key, None, self.plugin.key)
+        admission.target = f"{self.plugin.key}:{model or path}"
+        outcome: BaseException | None = None
+        use: Use | None = None
+        try:
+            most = _OUTPUT if model else 0
+            await services.access.reserve(admission, admission.target, info, len(body), most, most)
+            plain = [(name, value) for name, value in query if name not in services.key_parameters]
+            request = self._request(scope["method"], path, plain, headers, body)
+            use = await self._send(request, admission, info, send)
+        except BaseException as error:
+            outcome = error
+            raise
+        finally:
+            await services.access.settle(admission, None, outcome, unknown=use is None and info is not None, use=use)
+
+    def _model(self, body: bytes, headers: Mapping[str, str], key: Key) -> tuple[str, ModelInfo | None]:
+        """Return the model that a JSON body names, and its entry in the catalogue.
+
+        Raises:
+            PermissionDeniedError: the key may use some models only, and the request does not name one of them.
+        """
+        name = ""
+        if headers.get("content-type", "").partition(";")[0].strip() == "application/json" and body:
+            try:
+                found = json.loads(body)
+            except (ValueError, RecursionError):
+                raise CallerError("the body must be JSON") from None
+            given = found.get("model") if isinstance(found, dict) else None
+            name = given if isinstance(given, str) else ""
+        if not name:
+            if key.models:
+                raise PermissionDeniedError("this key may use some models only, and the request names none in JSON")
+            return "", None
+        services = self._services
+        asked, no_routes = f"{self.plugin.key}:{name}", GatewayConfig()
+        choice = choose_models(no_routes, services.registry, asked, self.plugin.key)
+        if not choice.is_allowed(key.models):
+            raise PermissionDeniedError(f"this key may not use the model {name!r}")
+        return name, services.model_info(Origin(self.plugin.key, self.api.name, name))
+
+    def _request(
+        self, method: str, path: str, query: Sequence[tuple[str, str]], headers: Mapping[str, str], body: bytes
+    ) -> httpx.Request:
+        connection = self._services.connection(self.plugin.key)
+        if connection.sign is not None or connection.credentials is not None:
+            raise CapabilityError(f"requests to {self.plugin.key} cannot be passed on: it signs each one")
+        if not connection.has_key:
+            raise ServerError(f"the gateway has no key for {self.plugin.key}")
+        secret = self._services.secret_headers
+        kept = {name: value for name, value in headers.items() if name not in _HOP and name not in secret}
+        wire = WireRequest(method=method, path=path, headers=kept, body=body, api=self.api.name)
+        given = {"accept-encoding": "identity", **connection.headers, **kept, **connection.auth(wire)}
+        url = _joined(connection.base_url, path) + (f"?{urlencode(query)}" if query else "")
+        return httpx.Request(method, url, headers=given, content=body)
+
+    async def _send(
+        self, request: httpx.Request, admission: Admission, info: ModelInfo | None, send: _Send
+    ) -> Use | None:
+        """Send a request and copy its answer; return what it used, or None if the answer has no usage."""
+        kept = bytearray()
+        try:
+            answer = await self._services.passing_client().send(request, stream=True)
+            try:
+                facts = [
+                    (name.lower(), value) for name, value in answer.headers.raw if name.lower().decode() not in _HOP
+                ]
+                facts.append((b"x-interlingua-model", admission.target.encode("latin-1", "replace")))
+                await send({"type": "http.response.start", "status": answer.status_code, "headers": facts})
+                async for piece in answer.aiter_raw():
+                    if len(kept) <= _READ:
+                        kept += piece
+                    await send({"type": "http.response.body", "body": piece, "more_body": True})
+            finally:
+                await answer.aclose()
+        except httpx.TimeoutException as error:
+            raise APITimeoutError("the service did not answer in time") from error
+        except httpx.HTTPError as error:
+            raise APIConnectionError(f"the service did not answer: {type(error).__name__}") from error
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+        if answer.status_code >= 400:
+            return Use()
+        return self._used(bytes(kept), info) if len(kept) <= _READ else None
+
+    def _used(self, body: bytes, info: ModelInfo | None) -> Use | None:
+        try:
+            found = json.loads(body)
+        except (ValueError, RecursionError):
+            return None
+        counts = [_number_at(found, places) for places in (self.api.input_tokens, self.api.output_tokens)]
+        if counts[0] is None and counts[1] is None:
+            return None
+        given, made = counts[0] or 0, counts[1] or 0
+        cost = cost_of(Usage(input_tokens=given, output_tokens=made), info, datetime.now(UTC)).cost_usd
+        return Use(input_tokens=given, output_tokens=made, cost_usd=cost or Decimal(0))
+
+
+def _number_at(value: Any, places: Sequence[str]) -> int | None:
+    """Return the first whole number at one of the places, such as `usage.prompt_tokens`."""
+    for place in places:
+        found = value
+        for name in place.split("."):
+            found = found.get(name) if isinstance(found, dict) else None
+        if isinstance(found, int) and not isinstance(found, bool) and found >= 0:
+            return found
+    return None
+
+
+def _checked_path(path: str) -> str:
+    segments = path.split("/")[1:]
+    if {".", "..", ""}.intersection(segments) or not path.isascii() or not path.isprintable() or len(path) > 1_000:
+        raise CallerError(f"not a path of this API: {path[:80]!a}")
+    return "/" + "/".join(quote(segment, safe="-._~:@") for segment in segments)
+
+
+def _joined(base: str, path: str) -> str:
+    """Return the URL of a path of an API; `/v1` at the end of the base is not repeated."""
+    base, segments = base.rstrip("/"), path.split("/")[1:]
+    known = urlsplit(base).path.split("/")[1:]
+    shared = next((n for n in range(min(len(known), len(segments)), 0, -1) if known[-n:] == segments[:n]), 0)
+    return "/".join([base, *segments[shared:]])

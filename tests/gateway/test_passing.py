@@ -1,0 +1,166 @@
+"""Requests that are no conversations reach the service of their API byte for byte, and are billed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from typing import Any
+
+import anthropic
+import httpx
+import openai
+import pytest
+
+from interlingua_gateway.activity import Activity
+from interlingua_gateway.passing import _joined
+from interlingua_gateway.store import GatewayStore
+from tests.gateway.conftest import Upstream, gateway
+from tests.support.loopback import loopback, send_bytes
+from tests.support.waiting import until
+
+EMBEDDINGS = {
+    "object": "list", "model": "text-embedding-3-small", "usage": {"prompt_tokens": 8, "total_tokens": 8},
+    "data": [{"object": "embedding", "index": 0, "embedding": [0.5, -0.25]}],
+}  # fmt: skip
+ALL = ("/v1/*", "/api/*")
+
+
+class Service:
+    """Answers any request, and notes what arrived."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, str, Mapping[str, str], bytes]] = []
+        self.status, self.kind, self.body = 200, "application/json", json.dumps(EMBEDDINGS).encode()
+
+    def __call__(self, handler: BaseHTTPRequestHandler, data: bytes) -> None:
+        headers = {name.lower(): value for name, value in handler.headers.items()}
+        self.seen.append((handler.command, handler.path, headers, data))
+        send_bytes(handler, self.status, self.kind, self.body, **{"set-cookie": "a=b", "x-request-id": "r1"})
+
+
+@pytest.fixture
+def service() -> Iterator[tuple[Service, str]]:
+    made = Service()
+    with loopback(made) as url:
+        yield made, url
+
+
+def _config(url: str, place: str) -> dict[str, Any]:
+    settings = {
+        "openai": {"base_url": f"{url}/v1", "api_key": "operator"},
+        "anthropic": {"base_url": url, "api_key": "operator"},
+        "ollama": {"base_url": url},
+    }
+    return {"settings": settings, "auth": "keys", "store": place}
+
+
+def test_bytes_are_untouched_and_the_key_is_replaced(
+    upstream: Upstream, service: tuple[Service, str], tmp_path: Path
+) -> None:
+    made, url = service
+    place = f"sqlite:///{tmp_path}/g.db"
+    store = GatewayStore(place)
+    key, secret = store.add_key("Ann", passes=ALL)
+    with gateway(upstream, **_config(url, place)) as address:
+        body = b'{ "model" : "text-embedding-3-small",\n"input":"\xc3\xa9" , "x":1e5}'
+        headers = {
+            "authorization": f"Bearer {secret}",
+            "content-type": "application/json",
+            "cookie": "c=1",
+            "x-own": "7",
+        }
+        answer = httpx.post(f"{address}/v1/embeddings?a=1&key={secret}", content=body, headers=headers)
+        assert answer.content == made.body
+        assert (answer.status_code, answer.headers["x-request-id"]) == (200, "r1")
+        assert "set-cookie" not in answer.headers
+        method, path, sent, data = made.seen[0]
+        assert (method, path, data) == ("POST", "/v1/embeddings?a=1", body)
+        assert (sent["authorization"], sent["x-own"]) == ("Bearer operator", "7")
+        assert "cookie" not in sent
+        assert secret not in repr(made.seen)
+        until(lambda: store.spent(key).input_tokens == 8)
+
+        made.body, made.kind = bytes(range(256)) * 100, "audio/mpeg"
+        with openai.OpenAI(base_url=f"{address}/v1", api_key=secret) as client:
+            assert client.audio.speech.create(model="tts-1", voice="alloy", input="Hi").read() == made.body
+            made.body, made.kind = b'{"text": "Hi"}', "application/json"
+            spoken = ("a.mp3", bytes(range(256)), "audio/mpeg")
+            assert client.audio.transcriptions.create(model="whisper-1", file=spoken).text == "Hi"
+            assert bytes(range(256)) in made.seen[-1][3]
+            made.body = (
+                b'{"id": "file-1", "object": "file", "bytes": 1, "created_at": 1, "filename": "a", "purpose": "x"}'
+            )
+            assert client.files.retrieve("file-1").id == "file-1"
+            assert made.seen[-1][:2] == ("GET", "/v1/files/file-1")
+        with anthropic.Anthropic(base_url=address, api_key=secret) as messages:
+            made.body = b'{"data": [], "has_more": false, "first_id": null, "last_id": null}'
+            assert list(messages.messages.batches.list()) == []
+            assert made.seen[-1][2]["x-api-key"] == "operator"
+            assert made.seen[-1][1].startswith("/v1/messages/batches")
+        made.status, made.body = 429, b'{"error": {"message": "slow"}}'
+        failed = httpx.post(f"{address}/v1/embeddings", json={"model": "m", "input": "x"}, headers=headers)
+        assert (failed.status_code, failed.content) == (429, made.body)
+    assert Activity(store.database).requests() == []
+    rows = {row["model"]: row for row in Activity(store.database).spending(["model"], 1)}
+    assert rows["openai:text-embedding-3-small"]["input_tokens"] == 8
+    store.close()
+
+
+def test_a_key_passes_only_what_it_may(upstream: Upstream, service: tuple[Service, str], tmp_path: Path) -> None:
+    made, url = service
+    place = f"sqlite:///{tmp_path}/g.db"
+    store = GatewayStore(place)
+    _, none = store.add_key("none")
+    _, some = store.add_key("some", passes=("/v1/embeddings",), models=("text-embedding-3-small",))
+    _, budget = store.add_key("budget", passes=ALL, budget_usd=Decimal(1))
+    embed = {"model": "text-embedding-3-small", "input": "x"}
+    with gateway(upstream, **_config(url, place)) as address:
+
+        def post(path: str, secret: str, body: Any = None) -> int:
+            headers = {"authorization": f"Bearer {secret}"}
+            return httpx.post(f"{address}{path}", json=body or embed, headers=headers).status_code
+
+        assert post("/v1/embeddings", "wrong") == 401
+        assert post("/v1/embeddings", none) == 403
+        assert post("/v1/moderations", some) == 403
+        assert post("/v1/embeddings", some, {"model": "text-embedding-3-large", "input": "x"}) == 403
+        assert post("/v1/embeddings", some, {"input": "x"}) == 403
+        assert post("/v1/embeddings", budget, {"model": "of-tomorrow", "input": "x"}) == 400
+        for path in ("/v1/files/..", "/v1/files/%2e%2e", "/v1/files/a%2f..%2fb", "/v1/files/a%0d%0ab", "/v1/audio/%3f"):
+            assert post(path, budget) in (400, 403, 404, 405), path
+        assert made.seen == []
+        assert post("/v1/embeddings", some) == 200
+    with gateway(upstream) as address:
+        assert httpx.post(f"{address}/v1/embeddings", json=embed).status_code == 403
+    assert len(made.seen) == 1
+    store.close()
+
+
+def test_a_service_that_fails_is_an_error_of_the_callers_api(upstream: Upstream, tmp_path: Path) -> None:
+    place = f"sqlite:///{tmp_path}/g.db"
+    store = GatewayStore(place)
+    _, secret = store.add_key("Ann", passes=ALL)
+    with gateway(upstream, **_config("http://127.0.0.1:9", place)) as address:
+        headers = {"authorization": f"Bearer {secret}"}
+        answer = httpx.post(f"{address}/v1/embeddings", json={"model": "m", "input": "x"}, headers=headers)
+        assert answer.status_code >= 500
+        assert "127.0.0.1" not in answer.text
+        assert answer.json()["error"]["message"]
+    assert Activity(store.database).requests() == []
+    store.close()
+
+
+@pytest.mark.parametrize(
+    ("base", "path", "url"),
+    [
+        ("https://a/v1", "/v1/embeddings", "https://a/v1/embeddings"),
+        ("https://a/x/v1/", "/v1/files/1", "https://a/x/v1/files/1"),
+        ("https://a", "/v1/files", "https://a/v1/files"),
+        ("https://a/v2", "/v1/files", "https://a/v2/v1/files"),
+    ],
+)
+def test_the_path_follows_the_base(base: str, path: str, url: str) -> None:
+    assert _joined(base, path) == url
