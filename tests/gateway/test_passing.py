@@ -15,7 +15,7 @@ import openai
 import pytest
 
 from interlingua_gateway.activity import Activity
-from interlingua_gateway.passing import _joined
+from interlingua_gateway.passing import _below
 from interlingua_gateway.store import GatewayStore
 from tests.gateway.conftest import Upstream, gateway
 from tests.support.loopback import loopback, send_bytes
@@ -154,13 +154,13 @@ def test_a_service_that_fails_is_an_error_of_the_callers_api(upstream: Upstream,
 
 
 @pytest.mark.parametrize(
-    ("base", "path", "url"),
+    ("base", "path", "rest"),
     [
-        ("https://a/v1", "/v1/embeddings", "https://a/v1/embeddings"),
-        ("https://a/x/v1/", "/v1/files/1", "https://a/x/v1/files/1"),
-        ("https://a", "/v1/files", "https://a/v1/files"),
-        ("https://a/v2", "/v1/files", "https://a/v2/v1/files"),
+        ("https://a/v1", "/v1/embeddings", "/embeddings"),
+        ("https://a/x/v1/", "/v1/files/1", "/files/1"),
+        ("https://a", "/v1/files", "/v1/files"),
+        ("https://a/v2", "/v1/files", "/v1/files"),
     ],
 )
-def test_the_path_follows_the_base(base: str, path: str, url: str) -> None:
-    assert _joined(base, path) == url
+def test_the_path_follows_the_base(base: str, path: str, rest: str) -> None:
+    assert _below(base, path) == rest

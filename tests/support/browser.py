@@ -88,7 +88,7 @@ class Browser:
         until(click)
 
     def wait_for(self, text: str, inside: str = "body") -> None:
-        """Wait until the page shows a text."""
+        """Wait until the page shows a string."""
         until(lambda: text in self.text(inside))
 
     def text(self, inside: str = "body") -> str:

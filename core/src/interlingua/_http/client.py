@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Unpack, overload
 
 from interlingua._catalogue import ModelInfo
-from interlingua._http.exchange import AuxiliaryExchange, Exchange
+from interlingua._http.exchange import AuxiliaryExchange, Exchange, PassedExchange
 from interlingua._http.io import run_without_waiting
 from interlingua._http.retry import Retry
 from interlingua._http.state import ClientState, FetchPolicy, MessagesInput
@@ -16,7 +16,7 @@ from interlingua._plugins.registry import Registry
 from interlingua._plugins.wire import EVENT_LIMIT, WireRequest
 from interlingua._request.prepare import read_messages
 from interlingua.output import Answer, OutputFormat, OutputPlan
-from interlingua.transport import AsyncTransport, Timeout, Transport
+from interlingua.transport import AsyncReply, AsyncTransport, Reply, Timeout, Transport
 from interlingua.types.messages import Message
 from interlingua.types.options import RequestKwargs
 
@@ -139,6 +139,9 @@ class BaseClient(Generic[_TransportT]):
     async def _auxiliary(self, provider: str | None, kind: str, arguments: Mapping[str, Any]) -> Any:
         exchange = AuxiliaryExchange(self._shared, provider, kind, arguments)
         return await exchange.run_attempts(self._io, exchange.attempt)
+
+    async def _open_request(self, provider: str, request: WireRequest) -> Any:
+        return await PassedExchange(self._shared, provider, request).attempt(self._io)
 
     async def _count_tokens(self, messages: MessagesInput, options: RequestKwargs) -> int:
         request = (await Exchange(self._shared, messages, options).build(self._io)).request
@@ -300,6 +303,16 @@ class Client(BaseClient[Transport]):
         """
         return run_without_waiting(self._auxiliary(provider, kind, arguments))
 
+    def open_request(self, provider: str, request: WireRequest) -> Reply:
+        """Send a request of any kind to a service, signed; return its reply, of any status, with the body unread.
+
+        Args:
+            provider: the provider's key.
+            request: the request; its path follows the address of the service.
+        """
+        reply: Reply = run_without_waiting(self._open_request(provider, request))
+        return reply
+
     def count_tokens(self, messages: MessagesInput, **options: Unpack[RequestKwargs]) -> int:
         """Ask the service how many input tokens a request has; arguments as for `send`.
 
@@ -404,6 +417,11 @@ class AsyncClient(BaseClient[AsyncTransport]):
     async def auxiliary(self, provider: str | None, kind: str, **arguments: Any) -> Any:
         """Ask a service for something that only it offers, as `Client.auxiliary` does."""
         return await self._auxiliary(provider, kind, arguments)
+
+    async def open_request(self, provider: str, request: WireRequest) -> AsyncReply:
+        """Send a request of any kind to a service, as `Client.open_request` does."""
+        reply: AsyncReply = await self._open_request(provider, request)
+        return reply
 
     async def count_tokens(self, messages: MessagesInput, **options: Unpack[RequestKwargs]) -> int:
         """Ask the service how many input tokens a request has, as `Client.count_tokens` does."""

@@ -420,6 +420,18 @@ class AuxiliaryExchange(_SignedExchange):
         return self._provider.from_wire_auxiliary(self._kind, response)
 
 
+class PassedExchange(_SignedExchange):
+    """One exchange whose request and reply are not read: anything that a service offers."""
+
+    def __init__(self, state: ClientState, provider: str, request: WireRequest) -> None:
+        self._state, self._provider, self._request = state, state.resolve_provider(provider), request
+        self._limits = TimeLimits(state.timeout)
+
+    async def attempt(self, io: IO) -> Any:
+        """Send the request and return the reply when its headers have arrived."""
+        return await io.open(await self._sign(self._request, self._state.headers, io), self._limits)
+
+
 def sign_request(
     connection: Connection,
     request: WireRequest,

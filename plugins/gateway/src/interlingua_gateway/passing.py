@@ -13,14 +13,9 @@ from fnmatch import fnmatchcase
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
-import httpx
-
 from interlingua import cost_of
 from interlingua.errors import (
-    APIConnectionError,
-    APITimeoutError,
     CallerError,
-    CapabilityError,
     InterlinguaError,
     PermissionDeniedError,
     ServerError,
@@ -30,6 +25,7 @@ from interlingua.types import Origin, Usage
 from interlingua_gateway.access import Admission
 from interlingua_gateway.body import Receive, read_body
 from interlingua_gateway.config import GatewayConfig
+from interlingua_gateway.errors import hide_addresses
 from interlingua_gateway.models import choose_models
 from interlingua_gateway.services import Services
 from interlingua_gateway.store import Key, Use
@@ -74,7 +70,8 @@ class PassedPath:
             self._services.access.count_refusal(self.plugin.key, error)
             if begun:
                 raise
-            written = self.plugin.to_wire_error(error, context)
+            place = self._services.connection(self.plugin.key).base_url
+            written = self.plugin.to_wire_error(hide_addresses(error, place), context)
             headers = [(name.encode(), value.encode("latin-1", "replace")) for name, value in written.headers.items()]
             await send({"type": "http.response.start", "status": written.status, "headers": headers})
             await send({"type": "http.response.body", "body": written.body, "more_body": False})
@@ -132,44 +129,35 @@ class PassedPath:
 
     def _request(
         self, method: str, path: str, query: Sequence[tuple[str, str]], headers: Mapping[str, str], body: bytes
-    ) -> httpx.Request:
+    ) -> WireRequest:
         connection = self._services.connection(self.plugin.key)
-        if connection.sign is not None or connection.credentials is not None:
-            raise CapabilityError(f"requests to {self.plugin.key} cannot be passed on: it signs each one")
         if not connection.has_key:
             raise ServerError(f"the gateway has no key for {self.plugin.key}")
         secret = self._services.secret_headers
         kept = {name: value for name, value in headers.items() if name not in _HOP and name not in secret}
-        wire = WireRequest(method=method, path=path, headers=kept, body=body, api=self.api.name)
-        given = {"accept-encoding": "identity", **connection.headers, **kept, **connection.auth(wire)}
-        url = _joined(connection.base_url, path) + (f"?{urlencode(query)}" if query else "")
-        return httpx.Request(method, url, headers=given, content=body)
+        place = _below(connection.base_url, path) + (f"?{urlencode(query)}" if query else "")
+        given = {"accept-encoding": "identity", **kept}  # so that the usage can be read
+        return WireRequest(method=method, path=place, headers=given, body=body, api=self.api.name)
 
     async def _send(
-        self, request: httpx.Request, admission: Admission, info: ModelInfo | None, send: _Send
+        self, request: WireRequest, admission: Admission, info: ModelInfo | None, send: _Send
     ) -> Use | None:
         """Send a request and copy its answer; return what it used, or None if the answer has no usage."""
         kept = bytearray()
+        answer = await self._services.passing_client().open_request(self.plugin.key, request)
         try:
-            answer = await self._services.passing_client().send(request, stream=True)
-            try:
-                facts = [
-                    (name.lower(), value) for name, value in answer.headers.raw if name.lower().decode() not in _HOP
-                ]
-                facts.append((b"x-interlingua-model", admission.target.encode("latin-1", "replace")))
-                await send({"type": "http.response.start", "status": answer.status_code, "headers": facts})
-                async for piece in answer.aiter_raw():
-                    if len(kept) <= _READ:
-                        kept += piece
-                    await send({"type": "http.response.body", "body": piece, "more_body": True})
-            finally:
-                await answer.aclose()
-        except httpx.TimeoutException as error:
-            raise APITimeoutError("the service did not answer in time") from error
-        except httpx.HTTPError as error:
-            raise APIConnectionError(f"the service did not answer: {type(error).__name__}") from error
+            facts = {name: value for name, value in answer.headers.items() if name not in _HOP}
+            facts["x-interlingua-model"] = admission.target
+            encoded = [(name.encode("latin-1"), value.encode("latin-1", "replace")) for name, value in facts.items()]
+            await send({"type": "http.response.start", "status": answer.status, "headers": encoded})
+            async for piece in answer:
+                if len(kept) <= _READ:
+                    kept += piece
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+        finally:
+            await answer.aclose()
         await send({"type": "http.response.body", "body": b"", "more_body": False})
-        if answer.status_code >= 400:
+        if answer.status >= 400:
             return Use()
         return self._used(bytes(kept), info) if len(kept) <= _READ else None
 
@@ -204,9 +192,8 @@ def _checked_path(path: str) -> str:
     return "/" + "/".join(quote(segment, safe="-._~:@") for segment in segments)
 
 
-def _joined(base: str, path: str) -> str:
-    """Return the URL of a path of an API; `/v1` at the end of the base is not repeated."""
-    base, segments = base.rstrip("/"), path.split("/")[1:]
-    known = urlsplit(base).path.split("/")[1:]
+def _below(base: str, path: str) -> str:
+    """Return a path without the beginning that the service's address ends with, such as `/v1`."""
+    known, segments = urlsplit(base.rstrip("/")).path.split("/")[1:], path.split("/")[1:]
     shared = next((n for n in range(min(len(known), len(segments)), 0, -1) if known[-n:] == segments[:n]), 0)
-    return "/".join([base, *segments[shared:]])
+    return "/" + "/".join(segments[shared:])

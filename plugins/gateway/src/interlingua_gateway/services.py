@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import attrs
-import httpx
 
 from interlingua import AsyncClient, Retry, Timeout
 from interlingua.errors import CallerError, InterlinguaError, OverloadedError
@@ -74,7 +73,6 @@ class Services:
         self.log = logging.getLogger("interlingua.gateway")
         self._settings = settings or {}
         self._clients: dict[tuple[Any, ...], AsyncClient] = {}
-        self._passing: httpx.AsyncClient | None = None
         self.large_requests = ThreadPoolExecutor(1, "large-request")  # one at a time: small ones are handled beside it
         self.apis = find_apis(self.registry, config.apis)
         key_headers = tuple(dict.fromkeys(name for _, api in self.apis for name in api.key_headers))
@@ -161,12 +159,13 @@ class Services:
             )
         return self._clients[limits]
 
-    def passing_client(self) -> httpx.AsyncClient:
-        """Return the HTTP client for requests whose bodies are passed on unchanged."""
-        if self._passing is None:
-            limits = httpx.Timeout(_BETWEEN, connect=10.0)
-            self._passing = httpx.AsyncClient(timeout=limits, trust_env=False, follow_redirects=False)
-        return self._passing
+    def passing_client(self) -> AsyncClient:
+        """Return the client for requests whose bodies are passed on unchanged."""
+        if ("passing",) not in self._clients:
+            limits = Timeout(between_chunks=_BETWEEN)
+            given: dict[str, Any] = {"registry": self.registry, "settings": self._settings, "environ": self._environ}
+            self._clients["passing",] = AsyncClient(**given, timeout=limits)
+        return self._clients["passing",]
 
     def missing_key(self, provider: str, deployment: Deployment | None = None) -> str:
         """Return the environment variables that may hold a provider's key; "" if it has its key or needs none.
@@ -260,8 +259,6 @@ class Services:
         """Close all connections."""
         for client in self._clients.values():
             await client.close()
-        if self._passing is not None:
-            await self._passing.aclose()
         self.large_requests.shutdown(wait=False, cancel_futures=True)
         if self.spending is not None:
             with suppress(OverloadedError):
