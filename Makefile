@@ -9,7 +9,7 @@ INPUTS := pyproject.toml core/pyproject.toml $(wildcard plugins/*/pyproject.toml
 
 SERVED := anthropic,openai,google,ollama
 .DEFAULT_GOAL := help
-.PHONY: help demo test docs ray mutants lint wheels bench matrix record venv constraints clean
+.PHONY: help demo test docs ray mutants lint wheels release bench matrix record venv constraints clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 14
@@ -40,6 +40,9 @@ lint: $(VENV)/.dev ## ruff, mypy --strict, the import contracts and the limits o
 wheels: $(VENV)/.dev ## Build every wheel and check each in a clean environment away from the checkout
 	$(BIN)/python -m pytest tests/wheels/check_wheels.py $(ARGS)
 
+release: ## Build a release into dist/ twice, check it and try it out (VERSION=0.1.0 REPOSITORY=https://…); uploads nothing
+	@$(PYTHON) -m tests.tools.release --version "$(VERSION)" --repository "$(REPOSITORY)"
+
 bench: $(VENV)/.dev ## Compare with the hand-written floor, in one run
 	$(BIN)/python tests/tools/bench/bench.py $(ARGS)
 
@@ -55,7 +58,7 @@ constraints: ## Resolve the newest versions again and write constraints.txt
 	$(PYTHON) tests/tools/venv.py constraints
 
 clean: ## Remove .venv and caches
-	rm -rf $(VENV) .venv-ray site .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .venv-ray .venv-release site dist .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 
 $(VENV)/.demo $(VENV)/.dev $(VENV)/.docs: $(INPUTS)
 	@$(PYTHON) tests/tools/venv.py $(patsubst .%,%,$(notdir $@))

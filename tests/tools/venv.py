@@ -169,7 +169,7 @@ def write_constraints() -> None:
     make_venv()
     installer()
     optional: list[str | Path] = ["-e", "./plugins/bulk[ray,parquet]"]  # not in .venv: `.ci/run` installs it beside
-    groups = [*requirements("dev"), *requirements("docs")]
+    groups = [*requirements("dev"), *requirements("docs"), *requirements("release")]
     asked = [*workspace("cli,contract,images"), *optional, *groups, "hatchling", "editables", "uv"]
     oldest = ".".join(map(str, OLDEST))
     done = subprocess.run(
