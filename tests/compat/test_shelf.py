@@ -1,4 +1,4 @@
-"""What an earlier schema stored opens under today's code: stores, conversations, sessions, transcripts, cassettes."""
+"""Stores, conversations, sessions, transcripts and cassettes of an earlier schema open under today's code."""
 
 from __future__ import annotations
 

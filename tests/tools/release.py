@@ -7,7 +7,6 @@ byte for byte. Nothing is uploaded: `.github/workflows/release.yml` does that wi
 from __future__ import annotations
 
 import argparse
-import datetime
 import email
 import hashlib
 import json
@@ -98,7 +97,7 @@ def notes(changelog: str, version: str) -> str:
     """Return the changelog's section of a version, without its heading.
 
     Raises:
-        SystemExit: there is none.
+        SystemExit: the changelog has no such section.
     """
     found = re.search(rf"^## \[{re.escape(version)}\][^\n]*\n(.*?)(?=^## \[|\Z)", changelog, re.MULTILINE | re.DOTALL)
     if not found:
@@ -235,13 +234,14 @@ def commands(words: str) -> list[str]:
 
 
 def try_out(work: Path, dist: Path, version: str) -> Path:
-    """Install from a local index by name as README says, in an empty folder, and run its commands; return the Python."""
+    """Run README's first commands in an empty folder, against a local index of the wheels; return its Python."""
     write_index(dist, work / "simple")
     place = work / "user"
     venv.run(sys.executable, "-m", "venv", place / "venv")
     pins = place / "pins.txt"  # a file of this name on another index has another version
     names = [path.name for path in (work / "simple").iterdir()]
-    pins.write_text("".join(f"{name}=={version}\n" for name in names) + venv.CONSTRAINTS.read_text(encoding="utf-8"))
+    own = [f"{name}=={version}\n" for name in names]
+    pins.write_text("".join(own) + venv.CONSTRAINTS.read_text(encoding="utf-8"))
     pip = venv.pip_settings()
     env = {
         name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "INTERLINGUA_", "VIRTUAL"))
@@ -287,7 +287,7 @@ def main() -> None:
 
 
 def release(version: str, address: str, into: Path) -> None:
-    """Do all of it in a folder of its own, and move what is to be uploaded into `into`."""
+    """Build, check and try out in a temporary folder, then fill `into` with the files of an upload."""
     words = notes((ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), version)
     python = make_venv()
     with tempfile.TemporaryDirectory() as folder:
@@ -303,8 +303,7 @@ def release(version: str, address: str, into: Path) -> None:
     (into / "NOTES.md").write_text(words, encoding="utf-8")
     made = sorted(path for path in into.rglob("*") if path.is_file())
     (into / "SHA256SUMS").write_text("".join(f"{digest(path)}  {path.relative_to(into).as_posix()}\n" for path in made))
-    today = datetime.datetime.now(datetime.UTC).date()
-    print(f"{into.name}/: {len(made)} files for {version}, built on {today}")
+    print(f"{into.name}/: {len(made)} files for {version}")
     if address == NO_ADDRESS:
         print("not for an upload: the links have no address. Say make release VERSION=… REPOSITORY=https://…")
 

@@ -183,12 +183,12 @@ class Scenario:
 
 
 def find_folder() -> Path:
-    """Return the folder of the demo's sessions, in the checkout of the current folder or of this package."""
-    for start in (Path.cwd(), Path(__file__).resolve()):
-        for folder in (start, *start.parents):
-            if (folder / FOLDER / "session.toml").is_file():
-                return folder / FOLDER
-    raise CallerError("no recorded session here: run this in a checkout of interlingua, or use --live MODEL,MODEL")
+    """Return the folder of the demo's sessions: of the checkout around the current folder, else of this package."""
+    here = Path.cwd()
+    for folder in (*(one / FOLDER for one in (here, *here.parents)), Path(__file__).with_name("recorded")):
+        if (folder / "session.toml").is_file():
+            return folder
+    raise CallerError("no recorded session here: install interlingua-cli again, or use --live MODEL,MODEL")
 
 
 def live_scenario(models: str) -> Scenario:
