@@ -5,7 +5,7 @@ WORKERS ?= --numprocesses=auto --dist=loadscope# pytest-xdist: a process for eac
 VENV := .venv
 BIN := $(VENV)/bin
 BYTECODE := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(CURDIR)/$(VENV)/pycache# child processes need not compile again
-INPUTS := pyproject.toml core/pyproject.toml $(wildcard plugins/*/pyproject.toml) constraints.txt tests/tools/venv.py
+INPUTS := pyproject.toml core/pyproject.toml $(wildcard plugins/*/pyproject.toml) constraints.txt tests/tools/hashes.txt tests/tools/venv.py
 
 SERVED := anthropic,openai,google,ollama
 .DEFAULT_GOAL := help
@@ -54,7 +54,7 @@ record: $(VENV)/.dev ## Record cassettes again: llama.cpp's server, or PROVIDER=
 
 venv: $(VENV)/.dev ## Make or update .venv with everything a developer needs
 
-constraints: ## Resolve the newest versions again and write constraints.txt
+constraints: ## Resolve the newest versions again and write constraints.txt and their hashes
 	$(PYTHON) tests/tools/venv.py constraints
 
 clean: ## Remove .venv and caches

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.support import tree
+from tests.tools.venv import HASHES
 
 PIN = re.compile(r"[a-z0-9]+(?:[-._][a-z0-9]+)*==[0-9][0-9A-Za-z.!+-]*")
 NAMES = [folder.name for folder in tree.DISTRIBUTIONS]
@@ -82,6 +84,20 @@ def test_constraints_cover_what_is_installed() -> None:
     missing = sorted(name for name in asked if name not in pinned and not name.startswith("interlingua"))
 
     assert not missing, f"run `make constraints`: nothing pins {missing}"
+
+
+def test_every_pinned_version_has_its_hashes_and_nothing_else_is_there() -> None:
+    text = HASHES.read_text(encoding="utf-8")
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    pins = re.findall(r"^([\w.-]+==\S+) \\$", text, re.MULTILINE)
+    constraints = (tree.ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+
+    assert pins == [line for line in constraints if not line.startswith("#")], (
+        "run `python3 tests/tools/venv.py hashes`"
+    )
+    digests = [line for line in lines if re.fullmatch(r"    --hash=sha256:[0-9a-f]{64}( \\)?", line)]
+    assert len(pins) + len(digests) == len(lines)
+    assert all(not ended.endswith("\\") for ended, name in pairwise([*lines, "="]) if "==" in name)
 
 
 @pytest.mark.parametrize(("group", "key", "value"), _entry_points())

@@ -113,7 +113,7 @@ def make_venv() -> Path:
     if not python.exists():
         venv.run(sys.executable, "-m", "venv", VENV)
     needed = venv.requirements("release")
-    install = [venv.UV, "pip", "install", "--quiet", "--python", python, "-c", venv.CONSTRAINTS]
+    install = [venv.UV, "pip", "install", "--quiet", "--python", python, "-c", venv.HASHES]
     venv.run(*install, *needed, env=venv.uv_environment())
     return python
 
@@ -253,7 +253,7 @@ def try_out(work: Path, dist: Path, version: str) -> Path:
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
         "HOME": str(place),
     }
-    for command in [*commands(settings()["words"]["index"]), "interlingua --help", "interlingua models list"]:
+    for command in [*commands(settings()["words"]["index"]), "interlingua --help", "interlingua price --help"]:
         done = subprocess.run(
             ["sh", "-c", command],
             cwd=place,

@@ -1,7 +1,7 @@
 """Make .venv from nothing: Python's own venv, uv by pip, the workspace editable at the pinned versions.
 
 pip's settings are read and carried over to uv, which does not read them itself. The Makefile runs it:
-`python3 tests/tools/venv.py demo|dev|docs|ray|constraints`.
+`python3 tests/tools/venv.py demo|dev|docs|ray|constraints|hashes`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ RAY = ROOT / ".venv-ray"
 PYTHON = VENV / "bin" / "python"
 UV = VENV / "bin" / "uv"
 CONSTRAINTS = ROOT / "constraints.txt"
+HASHES = ROOT / "tests" / "tools" / "hashes.txt"
 OLDEST = (3, 11)
 
 # pip's setting -> (uv's variable, separator uv expects)
@@ -32,9 +33,22 @@ CARRIED = {
     "cert": ("SSL_CERT_FILE", " "),
 }
 
+LOCAL = (
+    "UV_FIND_LINKS",
+    "UV_INDEX",
+    "UV_INDEX_STRATEGY",
+    "UV_BUILD_CONSTRAINT",
+)  # hold some files of a version only
+
 HEADER = """\
 # The versions the demo, the tests and the tools run on: name==version only, never an address.
 # Refresh with `make constraints`. The published packages ask only for the minimum versions of their pyproject.
+"""
+
+
+HASHES_HEADER = """\
+# The SHA-256 of every file of the versions in constraints.txt, whichever index they are from: uv installs no other.
+# `make constraints` writes it with the versions, `python3 tests/tools/venv.py hashes` alone.
 """
 
 
@@ -79,7 +93,7 @@ def uv_environment() -> dict[str, str]:
             env.setdefault(variable, separator.join(settings[name].split()))
     if "extra-index-url" in settings:  # pip looks for the best version in all indexes; uv stops at the first
         env.setdefault("UV_INDEX_STRATEGY", "unsafe-best-match")
-    env.setdefault("UV_BUILD_CONSTRAINT", str(CONSTRAINTS))  # the build backend is pinned too
+    env.setdefault("UV_BUILD_CONSTRAINT", str(HASHES))  # the build backend is pinned too
     env.setdefault("UV_LINK_MODE", "copy")  # a cache on another disk is no reason for a warning
     return env
 
@@ -110,7 +124,7 @@ def installer() -> tuple[list[str | Path], dict[str, str]]:
         if not works(*pip, "install", "--quiet", "-c", CONSTRAINTS, "uv") and not works(*pip, "install", "uv"):
             print("uv cannot be had here: falling back to pip, which is slower", flush=True)
             return [*pip, "install", "--quiet"], dict(os.environ)
-    return [UV, "pip", "install", "--quiet", "--python", PYTHON], uv_environment()
+    return [UV, "pip", "install", "--quiet", "--python", PYTHON, "-c", HASHES], uv_environment()
 
 
 def requirements(group: str) -> list[str]:
@@ -161,7 +175,7 @@ def install_ray() -> None:
     folders = ["./core", *(f"./plugins/{name}" for name in names)]
     what = [part for folder in [*folders, "./plugins/bulk[ray,parquet]"] for part in ("-e", folder)]
     tests = ["pytest", "hypothesis", "pyyaml", "httpx"]
-    run(UV, "pip", "install", "--quiet", "--python", python, "-c", CONSTRAINTS, *what, *tests, env=env)
+    run(UV, "pip", "install", "--quiet", "--python", python, "-c", HASHES, *what, *tests, env=env)
 
 
 def write_constraints() -> None:
@@ -184,6 +198,26 @@ def write_constraints() -> None:
     pins = [line.split(";")[0].strip() for line in done.stdout.splitlines() if "==" in line]
     CONSTRAINTS.write_text(HEADER + "\n".join(pins) + "\n")
     print(f"constraints.txt: {len(pins)} versions")
+    write_hashes()
+
+
+def write_hashes() -> None:
+    """Ask the index for the digests of every pinned version, and write them."""
+    make_venv()
+    installer()
+    pins = [line for line in CONSTRAINTS.read_text().splitlines() if "==" in line]
+    env = {name: value for name, value in uv_environment().items() if name not in LOCAL}
+    done = subprocess.run(
+        [UV, "pip", "compile", "--quiet", "--no-deps", "--generate-hashes", "--no-header", "--no-annotate", "-"],
+        input="\n".join(pins),
+        cwd=ROOT,
+        env=env,
+        text=True,
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    HASHES.write_text(HASHES_HEADER + done.stdout)
+    print(f"{HASHES.relative_to(ROOT)}: {done.stdout.count('--hash')} digests")
 
 
 if __name__ == "__main__":
@@ -191,6 +225,8 @@ if __name__ == "__main__":
         sys.exit(f"Python >= 3.11 is needed, this is {sys.version.split()[0]}: say make PYTHON=/path/to/python3.11")
     if sys.argv[1:] == ["constraints"]:
         write_constraints()
+    elif sys.argv[1:] == ["hashes"]:
+        write_hashes()
     elif sys.argv[1:] == ["ray"]:
         install_ray()
     else:
