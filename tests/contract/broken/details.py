@@ -129,6 +129,30 @@ def _served_usage(inner: Any, **_: Any) -> Any:
     return attrs.evolve(response, body=json.dumps(body).encode())
 
 
+def _without_null(message: Any) -> Any:
+    content = [
+        attrs.evolve(block, data={name: item for name, item in block.data.items() if item is not None})
+        if block.type == "opaque"
+        else block
+        for block in message.content
+    ]
+    return attrs.evolve(message, content=tuple(content))
+
+
+def _texts(change: Callable[[str], str]) -> Callable[[Any], Any]:
+    def changed(message: Any) -> Any:
+        content = [
+            attrs.evolve(block, text=change(block.text)) if block.type == "text" else block for block in message.content
+        ]
+        return attrs.evolve(message, content=tuple(content))
+
+    return changed
+
+
+_trimmed = _texts(str.strip)
+_visible = _texts(lambda text: text.replace("\u200b", "").replace("\ufeff", ""))
+
+
 def _without_wait(inner: Any, response: Any, **_: Any) -> Any:
     error = inner()
     if len(response.body) > len("{}"):
@@ -207,6 +231,11 @@ DETAILS = (
         _set("stopSequences", lambda words: [word.strip() for word in words]))), "google"),
     Mutant("cohere: long descriptions cut", "C07", in_body(_each(
         _set("description", lambda words: words[:1000] if isinstance(words, str) else words))), "cohere"),
+    Mutant("new content without members that are null", "C27", in_message(_without_null)),
+    Mutant("mistral: answers trimmed", "C101", in_message(_trimmed), "mistral"),
+    Mutant("cohere: invisible letters left out of answers", "C101", in_message(_visible), "cohere"),
+    Mutant("openrouter: broken arguments sent as none", "C06", in_body(_each(
+        _set("arguments", lambda text: text if text.endswith("}") else "{}"))), "openrouter"),
     Mutant("mistral: serves no API any longer", "C98", {"served_apis": lambda inner, **_: ()}, "mistral"),
     Mutant("mistral: waits without a body only", "C95", {"from_wire_error": _without_wait}, "mistral"),
     Mutant("tools without fields that are empty", "C94", in_body(_each(

@@ -44,11 +44,11 @@ def texts(value: Any) -> list[str]:
 _NAMES = ("type", "id", "role", "object", "event", "name", "kind", "status", "model")
 
 
-def append_to_texts(value: Any, words: str, within: str) -> Any:
-    """Return JSON with words appended to each string that `within` contains; names and types stay."""
+def append_to_texts(value: Any, words: str, within: str, before: str = "") -> Any:
+    """Return JSON with words around each string that `within` contains, `words` behind it; names and types stay."""
     for path, leaf in list(strings(value)):
         if len(leaf.strip()) > _SHORTEST and leaf in within and not (path and path[-1] in _NAMES):
-            value = with_value(value, path, leaf + words)
+            value = with_value(value, path, before + leaf + words)
     return value
 
 

@@ -34,6 +34,13 @@ _LONGEST_WINDOW = 4
 _NORMALISING = ("strip", "compose", "line-ends")
 
 
+def _is_set_by_core(hook: str, place: Place) -> bool:
+    """True for the partial message of an error, and for the message of a loss, which core finds by the path."""
+    if hook == "stream_response":
+        return place[1:3] == ("error", "partial")
+    return hook == "to_wire" and place[:1] == ("losses",) and place[2:] == ("message_id",)
+
+
 @attrs.frozen
 class Mutant:
     """One systematic fault: an operation at a place of one hook's results, wherever the place occurs."""
@@ -177,7 +184,7 @@ class Seam:
     def _look(self, hook: str, value: Any, where: str, user_json: Sequence[Any]) -> list[Crossing]:
         found: dict[Place, list[Node]] = {}
         for node in walk(value, user_json):
-            if hook != "stream_response" or node.place[1:3] != ("error", "partial"):  # which core sets
+            if not _is_set_by_core(hook, node.place):
                 found.setdefault(node.place, []).append(node)
         crossed = []
         for place, nodes in found.items():

@@ -18,18 +18,21 @@ from interlingua_contract.subject import Subject
 _WORDS = (
     *("[DONE]", "error", "null", "data: x", "event: error", "a\\nb", "\u2028", "\x85", "\x1e", "message_stop"),
     *('{"error":{"message":"m"}}', '"finish_reason":"stop"', "<|im_end|>", "content_filter", "tool_calls"),
+    *("e\u0301\u200b\ufeff\u202e\U0001f9d1", "\x07 \r\n\t\xa0", "Dr.  No <b>&amp;</b> `x`"),
 )
 _HARMLESS = "mkw1q"
 _DEPTH = 60
 _CALLS = 120
+_EDGE = " \r\n\t"
 
 
 @rule(
     "C101",
-    "Words of the wire in an answer's content are content: `[DONE]`, `error`, `null`, line separators, JSON.",
+    "Words of the wire in an answer's content are content: `[DONE]`, `error`, `null`, line ends, JSON, spaces.",
     source="format.md, Streaming; hook stream_response",
     fix="""Parse each event and read its fields; never search for words in its bytes, and do not unescape a string
-    that the JSON parser returned. Split lines at line feeds only: `str.splitlines` splits at U+2028 and others.""",
+    that the JSON parser returned. Split lines at line feeds only: `str.splitlines` splits at U+2028 and others. Trim
+    and normalise nothing.""",
 )
 def words_of_the_wire_are_text(subject: Subject) -> Iterator[RuleFinding]:
     """Such words appended to the strings of recorded answers, whole and streamed."""
@@ -47,15 +50,20 @@ def words_of_the_wire_are_text(subject: Subject) -> Iterator[RuleFinding]:
                     f"with {words!r} in its text, the answer is read as {text[:100]!r}", exchange.cassette
                 )
                 break
+        wanted = _read_with(subject, exchange, "mke1q", "mkb1q")
+        wanted = wanted.replace("mkb1q", f"{_EDGE}mkb1q").replace("mke1q", f"mke1q{_EDGE}")
+        if wanted != (text := _read_with(subject, exchange, f"mke1q{_EDGE}", f"{_EDGE}mkb1q")):
+            shown = around_difference(wanted, text)
+            yield RuleFinding("space around strings is not read exactly", exchange.cassette, **shown)
     if not found:
         raise NotApplicable("no recorded answer has text: record one")
 
 
-def _read_with(subject: Subject, exchange: RecordedExchange, words: str) -> str:
-    """Return the text of an answer as it is read with words appended to each of its strings."""
+def _read_with(subject: Subject, exchange: RecordedExchange, words: str, before: str = "") -> str:
+    """Return the text of an answer as it is read with words around each of its strings."""
     plain = read_answer(subject, exchange).text
 
-    change = partial(append_to_texts, words=words, within=plain)
+    change = partial(append_to_texts, words=words, within=plain, before=before)
     if exchange.streamed:
         return read_stream(subject, exchange, Frames(subject, exchange).changed(change)).text
     body = json.dumps(change(json.loads(exchange.body)), ensure_ascii=False).encode()

@@ -8,6 +8,7 @@ from typing import Any
 
 from interlingua._request.rules import check_message
 from interlingua.codec import encode_message
+from interlingua.plugins import thaw
 from interlingua.types import Message, MessageStatus
 from interlingua_cli.cassettes import RecordedExchange
 from interlingua_contract.event_law import broken_laws
@@ -28,7 +29,14 @@ from interlingua_contract.rule import NotApplicable, RuleFinding, rule
 from interlingua_contract.subject import Subject
 
 _NOT_BY_ADAPTERS = frozenset((7, 10))  # names of calls are the model's, routing is the client's
-UNKNOWN = {"type": "contract_new_kind", "object": "contract.new.kind", "payload": "mkz1q"}
+UNKNOWN: dict[str, Any] = {
+    "type": "contract_new_kind",
+    "object": "contract.new.kind",
+    "payload": "mkz1q",
+    "n": None,
+    "l": [],
+    "w": 1.0,
+}
 
 
 @rule(
@@ -137,6 +145,18 @@ def new_content_is_kept(subject: Subject) -> Iterator[RuleFinding]:
             if found.message is None or "mkz1q" not in repr(found.message) + repr(found.message.metadata.provider_raw):
                 why = f"a new item in {format_path(path)} is not kept: {found.error or found.escaped or 'lost'}"
                 yield RuleFinding(why, exchange.cassette)
+            elif lost := [name for block in found.message.content for name in _lost_members(block)]:
+                why = f"a new item in {format_path(path)} is kept without {', '.join(lost)}, or in another order"
+                yield RuleFinding(why, exchange.cassette)
+
+
+def _lost_members(block: Any) -> list[str]:
+    """Return the members that an opaque block with the new item lacks or changed; all, if only their order differs."""
+    if block.type != "opaque" or "mkz1q" not in repr(block.data):
+        return []
+    kept = json.dumps(thaw(block.data))
+    lost = [name for name, value in UNKNOWN.items() if json.dumps({name: value})[1:-1] not in kept]
+    return lost or ([] if json.dumps(UNKNOWN) in kept else list(UNKNOWN))
 
 
 def _json(body: bytes) -> Any:

@@ -92,6 +92,11 @@ def arguments_arrive_exactly(subject: Subject) -> Iterator[RuleFinding]:
             yield RuleFinding(f"no object of the body holds {value!r} in this order", aim.name)
         if texts(body).count(READ.name) < 2:
             yield RuleFinding(f"the name {READ.name!r} is in the tool's definition, but not in its call", aim.name)
+        broken = attrs.evolve(call(1), input={}, raw_input='{"path": "mkr1q', parse_error="arguments are not JSON")
+        request = subject.write(aim, [user("q"), assistant_turn([broken], None), tool_result(broken, "r")], [READ])
+        dropped = any(loss.block_type == "tool_use" and loss.verdict == "dropped" for loss in request.losses)
+        if not dropped and "mkr1q" not in request.body.decode():
+            yield RuleFinding("arguments that are no JSON are not in the body, and no loss has them dropped", aim.name)
 
 
 def _objects(body: Any) -> Iterator[Any]:
