@@ -160,3 +160,46 @@ def test_only_claude_and_nova_take_the_name_of_a_tool_on_bedrock() -> None:
     assert [loss.path for loss in request.losses] == ["options.tool_choice"]
     with pytest.raises(CapabilityError, match="offer 'read_file' alone"):
         write("bedrock", [user("q")], [READ, other], model=llama, tool_choice=ToolChoice("read_file"))
+
+
+ROUTED = "anthropic/claude-sonnet-4.5"
+
+
+def routed(messages: list[Message], tools: list[ToolDefinition], model: str = ROUTED, **options: Any) -> WireRequest:
+    """Write a request to Claude through OpenRouter, which passes Anthropic's refusals on."""
+    request = write("openrouter", messages, tools, model=model, **options)
+    assert lint_request(REGISTRY.provider("openrouter"), request) == ()
+    return request
+
+
+@pytest.mark.parametrize("asked", [{"thinking": True}, {"thinking_budget": 2000}, {"effort": "high"}], ids=str)
+def test_thinking_does_not_begin_within_a_turn_through_openrouter(asked: dict[str, Any]) -> None:
+    """Reported: OpenRouterTeam/ai-sdk-provider#177."""
+    adapter = Adapter("openrouter", "chat", ROUTED)
+    bare = [user("q"), adapter.answer(CALL), tool_result(CALL, "t")]
+    request = routed(bare, [READ], **asked)
+    assert "reasoning" not in json.loads(request.body)
+    assert [loss.path for loss in request.losses] == [f"options.{next(iter(asked))}"]
+
+    begun = [user("q"), adapter.answer(ThinkingBlock(text="Hm.", signature="c2ln"), CALL), tool_result(CALL, "t")]
+    assert "reasoning" in json.loads(routed(begun, [READ], **asked).body)
+    assert "reasoning" in json.loads(routed([user("q")], [READ], **asked).body)
+
+
+def test_a_blank_stop_sequence_is_not_sent_through_openrouter() -> None:
+    request = routed([user("q")], [], stop=["\n", "x", " "])
+    assert json.loads(request.body)["stop"] == ["x"]
+    assert [loss.path for loss in request.losses] == ["options.stop"]
+    assert b"stop" not in routed([user("q")], [], stop=["\n"]).body
+
+
+@pytest.mark.parametrize("choice", ["required", ToolChoice("read_file")])
+def test_forced_calls_through_openrouter_are_those_that_claude_takes(choice: Any) -> None:
+    request = routed([user("q")], [READ], model="anthropic/claude-opus-5.5", tool_choice=choice)
+    assert b"tool_choice" not in request.body
+    assert [(loss.path, loss.verdict) for loss in request.losses] == [("options.tool_choice", "rewritten")]
+
+    request = routed([user("q")], [READ], tool_choice=choice, effort="high")
+    assert b"tool_choice" in request.body
+    assert b"reasoning" not in request.body
+    assert [(loss.path, loss.verdict) for loss in request.losses] == [("options.effort", "dropped")]

@@ -150,3 +150,10 @@ def test_too_many_documents_in_a_message_are_refused_on_bedrock() -> None:
     with pytest.raises(CapabilityError, match="6 documents"):
         write(f"bedrock:{CLAUDES['bedrock']}", [*documents, TextBlock(text="q")])
     assert write(f"bedrock:{CLAUDES['bedrock']}", [*documents[:5], TextBlock(text="q")]).body
+
+
+@pytest.mark.parametrize(("model", "most"), [("deepseek:deepseek-chat", 16), ("openrouter:openai/gpt-4o", 4)])
+def test_more_stop_sequences_than_the_service_takes_are_left_out(model: str, most: int) -> None:
+    request = write(model, stop=[f"s{number}" for number in range(20)])
+    assert len(json.loads(request.body)["stop"]) == most
+    assert [loss.path for loss in request.losses] == ["options.stop"]

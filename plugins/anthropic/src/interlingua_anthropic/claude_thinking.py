@@ -12,7 +12,7 @@ from interlingua.plugins import FrozenDict, Loss, budget_as_effort, nearest_effo
 from interlingua.types import Message, RedactedThinkingBlock, RequestOptions, Role, ThinkingBlock, ToolChoice
 
 THINKING = (ThinkingBlock, RedactedThinkingBlock)
-_BEGUN_WITHOUT = (
+BEGUN_WITHOUT = (
     "the turn in progress begins without thinking, and in the middle of a turn none may begin; the next turn can think"
 )
 _BEGUN_WITH = "the turn in progress began with thinking and continues with it; thinking=False leaves it out"
@@ -87,7 +87,7 @@ def plan_thinking(
             losses.append(option_loss("thinking", "dropped", "a forced tool choice is refused together with it"))
         elif turn and type(messages[turn[0]].content[0]) not in THINKING:
             asked = [name for name in ("thinking", "thinking_budget", "effort") if getattr(options, name) is not None]
-            losses.append(option_loss(asked[0], "dropped", _BEGUN_WITHOUT))
+            losses.append(option_loss(asked[0], "dropped", BEGUN_WITHOUT))
         else:
             return ThinkingPlan(thinking, effort)
         thinking = None

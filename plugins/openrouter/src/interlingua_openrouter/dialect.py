@@ -12,8 +12,9 @@ from typing import Any
 
 import attrs
 
-from interlingua.plugins import ModelInfo, find_model, load_catalogue
+from interlingua.plugins import FrozenDict, ModelInfo, find_model, load_catalogue
 from interlingua.types import ModelCapabilities
+from interlingua_anthropic.models import facts_of as claude_facts_of
 from interlingua_chat_completions.dialect import Dialect, capabilities_of
 
 # If no upstream of a model supports a part, the service answers 404 "no endpoints found". Images, files and forced
@@ -32,6 +33,8 @@ _VENDORS: dict[str, dict[str, Any]] = {
     "anthropic": {"tool_id_pattern": r"[A-Za-z0-9_-]{1,64}", "structured_output_with_tools": True},
     "openai": {"structured_output_with_tools": True},
     "google": _VIDEO,
+    "x-ai": {"blank_text": "beside_calls"},  # recorded, as for z-ai
+    "z-ai": {"blank_text": "beside_calls"},
     "mistralai": {"tool_id_pattern": r"[A-Za-z0-9]{9}", "tool_id_max_length": 9},
 }
 # Words of `metadata.error_type` (WIRE.md, Errors). Those as broad as a status (invalid_request, server, timeout,
@@ -97,6 +100,8 @@ _NAMELESS = frozenset(("x-ai/grok-4", "x-ai/grok-4-fast", "x-ai/grok-code-fast-1
 # what OpenAI itself refuses comes back as a 400; gpt-oss is served by others
 _OPENAI = attrs.evolve(DIALECT, object_root=True)
 _OPENAI_RESPONSES = attrs.evolve(_OPENAI, least_tokens=16)  # recorded: this model only; others of OpenAI take 1
+# what Anthropic refuses comes back as a 400
+_UNFORCED = attrs.evolve(DIALECT, tool_choices=frozenset(("auto", "none")))
 _WITHOUT_NAMES = attrs.evolve(DIALECT, tool_choices=frozenset(("auto", "none", "required")))
 
 
@@ -107,7 +112,20 @@ def dialect_of(model: str) -> Dialect:
         return _OPENAI_RESPONSES
     if name.startswith("openai/") and not name.startswith("openai/gpt-oss"):
         return _OPENAI
+    if is_claude(name) and not facts_of_claude(name).get("forced_tool_choice", True):
+        return _UNFORCED
     return _WITHOUT_NAMES if name in _NAMELESS else DIALECT
+
+
+def is_claude(model: str) -> bool:
+    """Return whether the vendor of a model is Anthropic, whose refusals come back through the router."""
+    return model.lstrip("~").startswith("anthropic/")
+
+
+def facts_of_claude(model: str) -> FrozenDict:
+    """Return Anthropic's facts about a model of this router: `anthropic/claude-opus-5.5` is `claude-opus-5-5`."""
+    name = model.partition(":")[0].lstrip("~").removeprefix("anthropic/")
+    return claude_facts_of(name.replace(".", "-"))
 
 
 @cache

@@ -14,6 +14,7 @@ from interlingua.plugins import (
     EMPTY,
     Connection,
     ConnectionSettings,
+    Loss,
     ModelInfo,
     RequestContext,
     WireChunk,
@@ -22,13 +23,15 @@ from interlingua.plugins import (
     bearer_auth,
     hookimpl,
     loads,
+    option_loss,
 )
 from interlingua.types import CostParts, Message, ModelCapabilities, RequestOptions, StreamEvent, ToolDefinition
+from interlingua_anthropic.claude_thinking import BEGUN_WITHOUT, THINKING, is_forced, turn_in_progress
 from interlingua_anthropic.claude_tools import ECHO, fit_tools, rename_calls, restore_events, restore_message
 from interlingua_chat_completions.dialect import API, ENDPOINT
 from interlingua_chat_completions.provider import ChatProvider, from_wire_model_list, list_models_request, wire_rules
 from interlingua_openrouter.costs import charge_of, dollars, generation_id
-from interlingua_openrouter.dialect import DIALECT, capabilities_for, dialect_of, models
+from interlingua_openrouter.dialect import DIALECT, capabilities_for, dialect_of, facts_of_claude, is_claude, models
 
 _BASE_URL = "https://openrouter.ai/api/v1"
 _HEADERS = {
@@ -39,9 +42,27 @@ _HEADERS = {
 }
 
 
-def _is_claude(model: str) -> bool:
-    """Return whether the vendor of a model is Anthropic, whose refusals come back through the router."""
-    return model.lstrip("~").startswith("anthropic/")
+def _fit_options(messages: Sequence[Message], options: RequestOptions) -> tuple[RequestOptions, list[Loss]]:
+    """Return the options that Claude takes, as Anthropic's own plugin sends them (WIRE.md, Upstream rules)."""
+    losses: list[Loss] = []
+    stop = [text for text in options.stop if text.strip()]
+    if len(stop) < len(options.stop):
+        losses.append(option_loss("stop", "rewritten", "a stop sequence of white space alone is refused here"))
+        options = attrs.evolve(options, stop=stop)
+    asked = [name for name in ("thinking", "thinking_budget", "effort") if getattr(options, name) not in (None, "none")]
+    accepted = facts_of_claude(options.model).get("thinking", ("enabled",))
+    budgeted = "adaptive" not in accepted or (options.thinking_budget is not None and "enabled" in accepted)
+    if not asked or options.thinking is False or not budgeted:
+        return options, losses
+    turn = turn_in_progress(messages)
+    if is_forced(options):
+        reason = "a forced tool choice is refused together with it"
+    elif turn and type(messages[turn[0]].content[0]) not in THINKING:
+        reason = BEGUN_WITHOUT
+    else:
+        return options, losses
+    losses.append(option_loss(asked[0], "dropped", reason))
+    return attrs.evolve(options, thinking=None, thinking_budget=None, effort=None), losses
 
 
 class _OpenRouter(ChatProvider):
@@ -55,13 +76,14 @@ class _OpenRouter(ChatProvider):
         if options.response_schema is not None and isinstance(preferences, Mapping):
             preferences = {"require_parameters": True, **preferences}
             options = attrs.evolve(options, provider_options={**extra, "provider": preferences})
-        if not tools or not _is_claude(options.model):
+        if not is_claude(options.model):
             plain: WireRequest = super().to_wire(messages, tools, options)
             return plain
+        options, lost = _fit_options(messages, options)
         fitted = fit_tools(tools)
         written: WireRequest = super().to_wire(rename_calls(messages, fitted.names), fitted.tools, options)
         echo = {**written.echo, ECHO: fitted.names} if fitted.names else written.echo
-        return attrs.evolve(written, losses=(*fitted.losses, *written.losses), echo=echo)
+        return attrs.evolve(written, losses=(*lost, *fitted.losses, *written.losses), echo=echo)
 
     @hookimpl
     def from_wire_response(self, response: WireResponse, context: RequestContext) -> Message:
