@@ -16,10 +16,11 @@ import pytest
 from interlingua import AsyncClient, Client, Registry
 from interlingua._response.decode import StreamDecoder
 from interlingua._response.framing import framer
+from interlingua.codec import dumps_message, loads_message
 from interlingua.errors import BadRequestError
 from interlingua.plugins import HttpRequest, RequestContext, WireResponse
 from interlingua.testing import AsyncMemoryTransport, MemoryReply, MemoryTransport
-from interlingua.types import Message, Origin, TextBlock, ThinkingBlock, ToolUseBlock, tool_result, user
+from interlingua.types import Message, Origin, Role, TextBlock, ThinkingBlock, ToolUseBlock, tool_result, user
 from tests.support.adapter import READ, Adapter
 
 WORDS = (
@@ -108,6 +109,40 @@ def test_the_async_client_does_the_same(host: str) -> None:
 
     assert asyncio.run(ask()).text == "Yes."
     assert len(waiting.requests) == 2
+
+
+@pytest.mark.parametrize("host", HOSTS)
+@pytest.mark.parametrize("stored", [False, True], ids=["in memory", "stored"])
+def test_later_turns_leave_out_what_was_refused_and_send_what_was_made_since(host: str, stored: bool) -> None:
+    transport, settings = served(host)
+    api, model, *_ = HOSTS[host]
+    talk = history(host)
+    with Client(f"{host}:{model}", transport=transport, **settings) as client:
+        talk.append(client.send(talk, tools=[READ]))
+        thought = Adapter(host, api, model).answer(ThinkingBlock(text="Since.", signature="bmV3"), TextBlock(text="b"))
+        for said in (user("next"), thought, user("last")):
+            talk.append(said)
+            if stored:
+                talk = [loads_message(dumps_message(message)) for message in talk]
+            if said.role is Role.USER:
+                client.send(talk, tools=[READ])
+
+    assert len(transport.requests) == 4  # one refusal, and one request for each turn
+    bodies = [request.body for request in transport.requests]
+    assert [b"c2lnbmF0dXJl" in body for body in bodies] == [True, False, False, False]
+    assert b"Since." in bodies[3] or host == "openrouter"  # which gets back what was kept beside the blocks
+
+
+def test_another_service_is_not_affected_by_a_refusal() -> None:
+    transport, settings = served("anthropic")
+    with Client("anthropic:claude-opus-5", transport=transport, **settings) as client:
+        answer = client.send(history("anthropic"), tools=[READ])
+    own = Adapter("bedrock", "converse", HOSTS["bedrock"][1]).answer(THOUGHT, TextBlock(text="a"))
+
+    transport, settings = served("bedrock")
+    with Client(f"bedrock:{HOSTS['bedrock'][1]}", transport=transport, **settings) as client:
+        client.send([user("q"), own, user("and?"), answer, user("now?")])
+    assert b"c2lnbmF0dXJl" in transport.requests[0].body
 
 
 @pytest.mark.parametrize("host", HOSTS)

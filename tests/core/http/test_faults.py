@@ -70,9 +70,11 @@ def serving(transport: str, *scripts: Script) -> Iterator[FaultServer | ScriptSe
 
 @pytest.fixture(autouse=True, scope="module")
 def _loaded() -> None:
-    """Load both transports, whose libraries would count as memory of the first fault."""
+    """Ask by both transports, whose libraries would count as memory and time of the first fault."""
     for transport in ("httpx", "pycurl"):
-        il.Client("openai:gpt-5-mini", api_key="k", transport=transport).close()
+        for stream in (True, False):
+            with faulty(answer(GOOD) if stream else answer(whole(), kind=JSON)) as server:
+                talk("blocking", server.url, stream=stream, transport=transport)
 
 
 class Memory:
@@ -120,6 +122,10 @@ def test_a_fault(transport: str, kind: str, stream: bool, name: str) -> None:
     assert len(server.requests) == fault.attempts[not stream]
     assert took < 0.3 + SLACK
     assert grown < 3 * LIMIT
+
+
+def test_more_than_fifty_faults_are_tried() -> None:
+    assert len(FAULTS) >= 50
 
 
 @pytest.mark.parametrize(

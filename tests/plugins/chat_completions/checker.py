@@ -15,18 +15,19 @@ MARKER = re.compile(rb',"(?:prompt_cache_breakpoint|cache_control)":\{[^{}]*\}')
 IN_USER = {"text", "image_url", "input_audio", "file"}
 
 
-def broken_rules(raw: bytes, *, one_system: bool = False) -> list[str]:
+def broken_rules(raw: bytes, *, one_system: bool = False, blank: bool = False) -> list[str]:
     """Return every rule the request breaks; [] for a good one.
 
     Args:
         raw: the body.
+        blank: the service takes blank text of users and assistants; else only spaces beside calls may be.
         one_system: the service wants its system messages joined: none after another at the beginning.
     """
     body = json.loads(raw)
     turns = body["messages"]
     found: list[str] = []  # no messages are refused too, but it is the caller's who had nothing to say
     for turn in turns:
-        found += _turn(turn)
+        found += _turn(turn, blank=blank)
     found += _pairs(turns)
     if one_system and [turn["role"] for turn in turns[:2]] == ["system", "system"]:
         found.append("two system messages at the beginning")
@@ -35,8 +36,9 @@ def broken_rules(raw: bytes, *, one_system: bool = False) -> list[str]:
     return found
 
 
-def _turn(turn: dict[str, Any]) -> list[str]:
+def _turn(turn: dict[str, Any], *, blank: bool) -> list[str]:
     role, content = turn["role"], turn.get("content")
+    blank = (blank and role in ("user", "assistant")) or bool(turn.get("tool_calls"))  # recorded beside calls: 200
     found = [] if role in ROLES else [f"role {role!r}"]
     if role == "assistant":
         if content is None and not turn.get("tool_calls"):
@@ -48,10 +50,11 @@ def _turn(turn: dict[str, Any]) -> list[str]:
     elif content is None:
         found.append(f"a {role} message without content")
     thought = any(name.startswith("reasoning") for name in turn)  # a turn that only thought
-    if content == [] or (isinstance(content, str) and not content.strip() and role != "tool" and not thought):
+    unsaid = isinstance(content, str) and not content.strip() and not blank
+    if content == [] or (unsaid and role != "tool" and not thought):
         found.append(f"empty content of a {role} message")
     for part in content if isinstance(content, list) else ():
-        if part["type"] == "text" and not part["text"].strip():
+        if part["type"] == "text" and not part["text"].strip() and not blank:
             found.append("blank text")
         if part["type"] not in IN_USER and (role, part["type"]) != ("assistant", "refusal"):
             found.append(f"{part['type']} in a {role} message")

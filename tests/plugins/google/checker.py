@@ -54,8 +54,6 @@ def _part(part: dict[str, Any], role: str) -> list[str]:
     data = part.keys() & DATA
     if len(data) != 1 or part.keys() - DATA - MODIFIERS:
         found.append(f"a part needs exactly one data member: {sorted(part)} (§2)")
-    if "text" in part and not part["text"].strip() and "thoughtSignature" not in part and not part.get("thought"):
-        found.append("blank text without a signature (§4)")
     if "functionCall" in part and (role != "model" or not isinstance(part["functionCall"]["args"], dict)):
         found.append("a call outside the model's content, or without an object of arguments")
     if "functionResponse" in part:

@@ -141,11 +141,12 @@ def test_case_10_11_ids_go_back_only_where_the_model_gave_them() -> None:
     assert found == [("hq1", "hq1"), (None, None), (None, None)]
 
 
-def test_case_12_empty_text_is_left_out_unless_it_is_signed() -> None:
+def test_case_12_empty_text_is_sent() -> None:
+    """The service takes it: recorded, google-generate/e0ba3352ee319d53 and 7b06b2efe017574a."""
     own = streamed(chunk({"text": "a"}), chunk({"text": "", "thoughtSignature": "c2ln"}, finish="STOP"))
-    sent = parts_of(body([user([TextBlock(text=" "), TextBlock(text="q")]), own, user("n")]))
+    sent = parts_of(body([user([TextBlock(text=""), TextBlock(text="q")]), own, user("n")]))
 
-    assert sent == [{"text": "q"}, {"text": "a"}, {"text": "", "thoughtSignature": "c2ln"}, {"text": "n"}]
+    assert sent == [{"text": ""}, {"text": "q"}, {"text": "a"}, {"text": "", "thoughtSignature": "c2ln"}, {"text": "n"}]
 
 
 def test_case_14_arguments_that_are_no_object_can_be_sent_back() -> None:

@@ -118,7 +118,7 @@ def test_case_12_an_own_empty_text_does_not_break_the_pair() -> None:
 
 
 def test_case_12_a_message_with_nothing_left_is_gone() -> None:
-    sent = body_of([USER, Message(role=Role.ASSISTANT, content=(TextBlock(text="  "),)), USER])["input"]
+    sent = body_of([USER, Message(role=Role.ASSISTANT, content=(ThinkingBlock(text="Hm."),)), USER])["input"]
     assert [item["role"] for item in sent] == ["user", "user"]
 
 

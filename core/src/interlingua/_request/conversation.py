@@ -14,7 +14,7 @@ from interlingua._plugins.provider import ProjectionTarget
 from interlingua._request.media import MessageMedia, find_media, media_in
 from interlingua._request.project import Projection
 from interlingua._request.rules import Violation, check_message, is_plain, locate_violations
-from interlingua.types.messages import Message
+from interlingua.types.messages import THINKING_WAS_REFUSED, Message
 
 _REACH = 64  # how many new messages a conversation may have between two requests
 _TARGETS = 4  # how many targets' projections of one conversation are kept
@@ -44,6 +44,7 @@ class ConversationState:
         self.logged: set[tuple[str, ...]] = set(earlier.logged) if earlier else set()  # causes of losses (`log_losses`)
         self._known_media = {id(one.message): one for one in list(earlier.media.values())} if earlier else {}
         self._checked = 0
+        self._refused: dict[str | None, int] = {}  # provider -> its last answer before which it refused thinking
         self._projections: dict[ProjectionTarget, Projection] = {}
         self._sizes: dict[ProjectionTarget, int] = {}
         self._cache = cache
@@ -54,6 +55,9 @@ class ConversationState:
     def check(self) -> list[Violation]:
         """Check the messages that were not checked before, find their media, and return what stops a request."""
         found: list[Violation] = []
+        for at in range(self._checked, len(self.messages)):
+            if THINKING_WAS_REFUSED in (metadata := self.messages[at].metadata).extra:
+                self._refused[metadata.provider] = at
         special = [at for at in range(self._checked, len(self.messages)) if not is_plain(self.messages[at])]
         for index in special:
             violations = locate_violations(check_message(self.messages[index]), index)
@@ -71,9 +75,9 @@ class ConversationState:
 
     def project(self, target: ProjectionTarget, messages: Sequence[Message]) -> Projection:
         """Project the messages of this conversation, with their media resolved, into a target."""
-        projection = self._projections.pop(target, None)
-        if projection is None or not projection.covers(messages):
-            projection = Projection(target, projection)
+        projection, refused = self._projections.pop(target, None), self._refused.get(target.provider, 0)
+        if projection is None or projection.refused != refused or not projection.covers(messages):
+            projection = Projection(target, projection, refused)
         projection.extend(messages[len(projection.sources) :])
         self._projections[target] = projection
         while len(self._projections) > _TARGETS:

@@ -83,9 +83,12 @@ class _Turn:
 class Projection:
     """One conversation's projection into one target: a fold over its messages that grows with it."""
 
-    def __init__(self, target: ProjectionTarget, earlier: Projection | None = None) -> None:
-        """Begin a projection; it reuses what plugins wrote of the very same messages in `earlier`."""
-        self.target = target
+    def __init__(self, target: ProjectionTarget, earlier: Projection | None = None, refused: int = 0) -> None:
+        """Begin a projection; it reuses what plugins wrote of the very same messages in `earlier`.
+
+        The service refused the thinking of the first `refused` messages.
+        """
+        self.target, self.refused = target, refused
         self.sources: list[Message] = []  # the messages taken so far
         self.written: dict[Hashable, tuple[list[Message], list[Any]]] = {}  # by plugins (`encode_each`)
         if earlier is not None:
@@ -221,7 +224,9 @@ class Projection:
         self, message: Message, content: tuple[ContentBlock, ...], metadata: MessageMetadata
     ) -> Message | None:
         """Return the message with this content, and without what another provider keeps in it; None for no content."""
-        if metadata.provider_raw is not None and (self.target.refused_thinking or not self._is_own(metadata)):
+        if metadata.provider_raw is not None and (
+            self.target.refused_thinking or len(self.sources) <= self.refused or not self._is_own(metadata)
+        ):
             metadata = replace(metadata, provider_raw=None)
         if not content or (content is message.content and metadata is message.metadata):
             return message if content else None
@@ -275,13 +280,19 @@ class Projection:
 
     def _project_text(self, block: TextBlock) -> Any:
         blank = not block.text or block.text.isspace()
-        if blank and (block.signature is None or not self._takes_state()):
-            return self._drop(block, "empty text, which services reject", "form")
+        if blank and not self._takes_blank(block) and (block.signature is None or not self._takes_state()):
+            return self._drop(block, "empty text, which this target rejects", "form")
         block = self._without_signature(block)
         if block.citations and not self.target.takes_citations_of(self.sources[-1].metadata.origin):
             self._report(block.type, "rewritten", "citations cannot be sent to this target; the text is kept")
             block = replace(block, citations=())
         return self._without_cache(block)
+
+    def _takes_blank(self, block: TextBlock) -> bool:
+        where, message = self._can.blank_text, self.sources[-1]
+        if where == "nowhere" or message.role is _SYSTEM or block.cache is not None:
+            return False
+        return where == "anywhere" or bool(block.text and message.tool_calls)
 
     def _project_call(self, block: ToolUseBlock) -> Any:
         metadata = self.sources[-1].metadata
@@ -305,7 +316,7 @@ class Projection:
         signed = type(block) is RedactedThinkingBlock or bool(block.signature)  # type: ignore[union-attr]
         if not self._can.supports_thinking:
             reason = "this target takes no thinking back"
-        elif self.target.refused_thinking:
+        elif self.target.refused_thinking or len(self.sources) <= self.refused:
             reason = "the service refused it, because it was made in another conversation"
         elif not self._takes_state():
             reason = "thinking belongs to another origin"
@@ -407,7 +418,7 @@ def _missing_result(assistant: Message, call: _Call) -> Message:
 
 
 def _system_as_user(message: Message) -> Message:
-    """Return a system message as a message of the user, for a target that takes no system message there."""
+    """Return a system message as a message of the user, if the target takes none there."""
     hints = [block.cache for block in message.content if type(block) is TextBlock and block.cache is not None]
     block = TextBlock(text=f"<system>\n{message.text}\n</system>", cache=hints[-1] if hints else None)
     return replace(message, role=Role.USER, content=(block,))

@@ -41,7 +41,7 @@ class Violation:
         number: of the rule, as in docs/reference/format.md.
         rule: the rule's name.
         path: place, such as `messages[3].content[0]`; from `check_message`, without the message.
-        message: what is wrong there, for a person.
+        message: what is wrong, in words.
         repairable: True when a request may still be sent: projection repairs it, or no wire carries it.
         message_id: id of the message, where the place is in one.
     """

@@ -18,7 +18,7 @@ from interlingua._request.prepare import RequestDraft
 from interlingua._values import replace
 from interlingua.errors import InterlinguaError, MalformedResponseError, RejectedAnswerError
 from interlingua.types.blocks import ToolUseBlock
-from interlingua.types.messages import Message, MessageStatus, Usage
+from interlingua.types.messages import THINKING_WAS_REFUSED, Message, MessageStatus, Usage
 
 _log = logging.getLogger("interlingua")
 
@@ -99,6 +99,8 @@ class AnswerFinalizer:
             metadata = replace(metadata, usage=usage)
         if losses := self.request.wire.losses:
             metadata = replace(metadata, losses=(*losses, *metadata.losses))
+        if self.request.target.refused_thinking:  # the next turns leave it out at once
+            metadata = replace(metadata, extra={**metadata.extra, THINKING_WAS_REFUSED: True})
         if metadata is not message.metadata:
             message = replace(message, metadata=metadata)
         kinds = {tool.name: tool.kind for tool in self.request.tools if tool.kind is not None} if complete else {}

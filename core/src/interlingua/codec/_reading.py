@@ -284,7 +284,7 @@ def _take_newer_words(metadata: Any) -> dict[str, str]:
 
 
 def _with_unknown_fields(message: Message, unknown: dict[str, dict[Any, Any]]) -> Message:
-    """Keep unknown fields in `metadata.extra`, from where they are written back."""
+    """Keep unknown fields in `metadata.extra`; they are written back."""
     extra = unknown.pop("metadata", {})
     if unknown:
         earlier = extra.get(UNKNOWN_FIELDS, {})

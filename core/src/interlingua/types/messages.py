@@ -368,6 +368,8 @@ _METADATA_FIELDS = attrs.fields_dict(MessageMetadata)
 NO_METADATA = MessageMetadata()
 SCHEMA_VERSION = 1
 
+THINKING_WAS_REFUSED = "interlingua.thinking_was_refused"
+"""Key in the metadata of an answer before which the service refused the thinking of the conversation."""
 ANSWER_WAS_DROPPED = "interlingua.silently_answered"
 """Key of `metadata.extra` on a projected message whose answer held nothing that could be sent (`model_saw`)."""
 

@@ -39,6 +39,7 @@ DEFAULTS = ModelCapabilities(
     supports_named_tool_choice=True,
     thinking_scope="model",
     accepts_unsigned_thinking=True,  # thought summaries carry no signature and are taken back (recorded)
+    blank_text="anywhere",  # recorded in user and model contents, alone and beside other parts
     tool_id_pattern=r"[\x21-\x7e]{1,256}",
     tool_id_max_length=256,
     tool_name_pattern=r"[A-Za-z_][A-Za-z0-9_.:-]{0,127}",

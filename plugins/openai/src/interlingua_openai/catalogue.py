@@ -45,6 +45,7 @@ _COMMON = ModelCapabilities(
     accepted_document_media_types=("application/pdf", "text/plain", "text/markdown", "text/csv"),
     supports_tool_choice=True,
     supports_named_tool_choice=True,
+    blank_text="anywhere",  # recorded on both APIs, of users and of assistants
     tool_id_pattern=r"[A-Za-z0-9_.:-]{1,64}",
     # response schemas (WIRE.md, Structured outputs)
     structured_output_with_tools=True,

@@ -35,6 +35,7 @@ BUSINESS_CODES["status 434"] = "PermissionDeniedError"  # without a code
 
 # Text documents go as text; there is no other file and no audio (WIRE.md, Request).
 _STATED: dict[str, Any] = {
+    "blank_text": "beside_calls",  # recorded
     "supports_documents": True,
     "accepted_document_media_types": ["text/plain", "text/markdown", "text/csv"],
     "accepted_audio_media_types": [],
