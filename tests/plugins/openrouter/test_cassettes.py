@@ -43,6 +43,7 @@ SCHEMA = {
     "type": "object", "properties": {"colour": {"type": "string"}}, "required": ["colour"],
     "additionalProperties": False,
 }  # fmt: skip
+FORCED = "anthropic/claude-opus-4.8"  # newer models refuse to be forced
 STREAMED = ("reasoning_details", "parallel_calls")
 WHOLE = (
     "cached_tokens", "encrypted_reasoning", "citations", "image_out", "media_in", "structured", "forced_tool",
@@ -100,7 +101,7 @@ def _said(detail: dict[str, Any]) -> dict[str, Any]:
         ("cached_tokens", lambda: asked([_cached("A long and steady prompt."), user("Compare.")])),
         ("media_in", lambda: asked([user(_media())], model="google/gemini-3.8-flash")),
         ("structured", lambda: asked([user("Which?")], response_schema=SCHEMA)),
-        ("forced_tool", lambda: asked(_told_late(), [READ], tool_choice="required")),
+        ("forced_tool", lambda: asked(_told_late(), [READ], model=FORCED, tool_choice="required")),
         ("citations", lambda: asked([user("News?")], provider_options={"plugins": [{"id": "web"}]})),
     ],
 )

@@ -56,7 +56,10 @@ def test_case_32_options(options: dict[str, Any], expected: dict[str, Any]) -> N
 
 
 def test_tools_and_forcing() -> None:
-    sent = body([user("x")], [READ], tool_choice=ToolChoice("read_file"), parallel_tool_calls=False)
+    sent = body(
+        [user("x")], [READ], model="anthropic/claude-opus-4.8", tool_choice=ToolChoice("read_file"),
+        parallel_tool_calls=False,
+    )  # fmt: skip
 
     assert sent["tool_choice"] == {"type": "function", "function": {"name": "read_file"}}
     assert sent["parallel_tool_calls"] is False
