@@ -281,7 +281,7 @@ class Projection:
     def _project_text(self, block: TextBlock) -> Any:
         blank = not block.text or block.text.isspace()
         if blank and not self._takes_blank(block) and (block.signature is None or not self._takes_state()):
-            return self._drop(block, "empty text, which this target rejects", "form")
+            return self._drop(block, "empty text, which services reject", "form")
         block = self._without_signature(block)
         if block.citations and not self.target.takes_citations_of(self.sources[-1].metadata.origin):
             self._report(block.type, "rewritten", "citations cannot be sent to this target; the text is kept")
