@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -106,3 +108,34 @@ def test_the_example_keeps_the_contract(example: ModuleType) -> None:
     not_installed, serves_nothing = {"C48", "C49", "C50"}, {*(f"C{number}" for number in range(60, 68)), "C86", "C87"}
     own_words = {"C85", "C102"}  # its streams number no calls, and each of their events is of another kind
     assert not_looked <= not_installed | serves_nothing | own_words
+
+
+@pytest.fixture(params=["kiln", "mint"])
+def small_example(request: pytest.FixtureRequest) -> Iterator[tuple[str, Path]]:
+    """An example of one module; the modules of its tests are importable too."""
+    folder = FOLDER / str(request.param)
+    sys.path.insert(0, str(folder / "src"))
+    try:
+        yield str(request.param), folder
+    finally:
+        sys.path.remove(str(folder / "src"))
+
+
+def test_a_small_example_keeps_the_contract(small_example: tuple[str, Path]) -> None:
+    key, folder = small_example
+    registry = Registry(providers={key: importlib.import_module(f"interlingua_{key}.plugin").plugin})
+    report = run(Subject(key, folder / "tests" / "cassettes", registry=registry, examples=4))
+
+    assert not [str(finding) for result in report.results if result.outcome != "pass" for finding in result.findings]
+    assert sum(result.outcome == "pass" for result in report.results) > 80
+
+
+def test_a_small_example_talks_to_its_service(small_example: tuple[str, Path]) -> None:
+    key, folder = small_example
+    plugin = f"{key}=interlingua_{key}.plugin:plugin"
+    places = os.pathsep.join([str(folder / "src"), str(folder / "tests")])
+    environ = {**os.environ, "INTERLINGUA_PLUGINS": plugin, "PYTHONPATH": places}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_talk.py"]
+    done = subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stdout[-3000:]

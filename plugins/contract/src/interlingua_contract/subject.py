@@ -28,6 +28,7 @@ from interlingua.plugins import (
     Registry,
     RequestContext,
     WireRequest,
+    WireResponse,
     build_request,
 )
 from interlingua.types import Message, ModelCapabilities, Origin, RequestOptions, ToolDefinition
@@ -299,18 +300,44 @@ class Subject:
 
     @cached_property
     def exchanges(self) -> tuple[RecordedExchange, ...]:
-        """All recorded exchanges of conversations, in order."""
+        """All recorded exchanges of conversations, in order; of linked ones (`follow_up`), the last answer."""
         if self.folder is None:
             return ()
         found: list[RecordedExchange] = []
         for path in sorted(self.folder.rglob("*.yaml")):
             with suppress(CallerError):  # C46 reports it, once
-                found += read_cassette(path)
+                found += self._join_follow_ups(read_cassette(path))
         return tuple(
             with_streaming(each, self.provider, api)
             for each in found
             if each.method == "POST" and (api := self.api_of(each)) is not None
         )
+
+    def _join_follow_ups(self, recorded: Sequence[RecordedExchange]) -> Iterator[RecordedExchange]:
+        """Yield the exchanges of one cassette; the answer to a request that others follow is that to the last one."""
+        rest = list(recorded)
+        while rest:
+            first = last = rest.pop(0)
+            while wanted := self._next_request(first, last):
+                place = wanted.method, urlsplit(wanted.path).path
+                after = next((each for each in rest if (each.method, urlsplit(each.uri).path) == place), None)
+                if after is None:
+                    break  # it was left, so there is no answer
+                rest.remove(after)
+                last = after
+            else:
+                yield attrs.evolve(
+                    first, status=last.status, headers=last.headers, body=last.body, streamed=last.streamed
+                )
+
+    def _next_request(self, first: RecordedExchange, last: RecordedExchange) -> WireRequest | None:
+        if not (self.provider.answers_later and last.status < 300 and self.api_of(first)):
+            return None
+        response = WireResponse(status=last.status, headers=last.headers, body=last.body)
+        with suppress(InterlinguaError):  # a stream is not a job
+            found = self.provider.follow_up(response, self.context(first))
+            return None if found is None else found.request
+        return None
 
     @cached_property
     def apis(self) -> tuple[str, ...]:

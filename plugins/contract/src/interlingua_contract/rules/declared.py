@@ -80,7 +80,14 @@ def _describe(subject: Subject, environ: dict[str, str], **settings: str) -> str
     try:
         made = subject.provider.connection(ConnectionSettings(environ=environ, **settings))  # type: ignore[arg-type]
         request = WireRequest(path="/contract", body=b"{}", api=subject.apis[0])
-        shown = [made.base_url, dict(made.headers), made.has_key, made.framing, dict(made.auth(request))]
+        shown = [
+            made.base_url,
+            dict(made.headers),
+            dict(made.options),
+            made.has_key,
+            made.framing,
+            dict(made.auth(request)),
+        ]
         shown.append(made.url(request) if made.url is not None else "")
         return repr([*shown, _signed(made, request.body)])
     except Exception as error:  # a half of a pair of keys is refused

@@ -1,0 +1,1 @@
+"""Kiln for interlingua: an example of a service that answers later."""
