@@ -235,6 +235,28 @@ def test_a_cancelled_task_cancels_the_job(loop: Any, work: str) -> None:
     assert (slow.created, slow.cancelled) == (1, 1)
 
 
+def test_leaving_a_single_attempt_cancels_the_job() -> None:
+    async def run(url: str) -> None:
+        async with il.AsyncClient("fake:known", api_key="-", base_url=url, registry=registry(Later())) as ours:
+            exchange = await ours.prepare("x")
+            with anyio.move_on_after(0.4):
+                await ours.attempt(exchange)
+
+    with service(jobs := Jobs(polls=10**6)) as server:
+        asyncio.run(run(server.url))
+    assert (jobs.created, jobs.cancelled) == (1, 1)
+
+
+@pytest.mark.parametrize("status", [401, 503])
+def test_attempts_one_by_one_repeat_the_follow_up(status: int) -> None:
+    with service(jobs := Jobs(j1=Reply(status=status))) as server, client(server, Later()) as ours:
+        exchange = ours.prepare("x")
+        with pytest.raises(il.errors.ProviderError):
+            ours.attempt(exchange)
+        assert ours.attempt(exchange).text == "hello"
+    assert (jobs.created, jobs.cancelled) == (1, 0)
+
+
 def test_cancelling_from_another_thread_ends_the_waiting() -> None:
     jobs = Jobs(polls=10**6)
 

@@ -131,7 +131,12 @@ class BaseClient(Generic[_TransportT]):
 
     async def _attempt(self, exchange: Exchange) -> Message:
         with exchange.instrument:
-            return await exchange.attempt(self._io)
+            try:
+                return await exchange.attempt(self._io)
+            except BaseException as error:
+                if not getattr(error, "retryable", False):
+                    await exchange.leave(self._io, error)
+                raise
 
     def _preview(self, messages: MessagesInput, stream: bool, output: Any, options: RequestKwargs) -> WireRequest:
         return Exchange(self._shared, messages, options, stream=stream, output=output).write(None)

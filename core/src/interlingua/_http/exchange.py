@@ -305,10 +305,11 @@ class Exchange(_SignedExchange):
         """End the work at the service if the caller left or a time limit passed; other errors hold what follows."""
         if isinstance(error, InterlinguaError) and error.partial is None:
             error.partial = self.pending_message(MessageStatus.ERROR)
-        follow_up, self._next = self._next, None
+        follow_up = self._next
         wanted = isinstance(error, InterlinguaError) and not isinstance(error, APITimeoutError) and not self.stopped
         if follow_up is None or follow_up.cancel is None or wanted:
             return
+        self._next = None
         with suppress(Exception):  # it may have ended by itself, and the caller's own error matters more
             await io.finish(self._cancel(io, follow_up.cancel))
 

@@ -61,6 +61,7 @@ class ResumedRequest(RequestDraft):
         self.wire = attrs.evolve(self.follow_up.request, losses=metadata.losses)
         name = (metadata.model or "").partition(":")[2]
         self.options = read_options(EMPTY, settings, headers, model=name, stream=self.wire.stream)
+        self.target = provider.target(self.options)
         self.context = RequestContext(
             origin=Origin(provider.key, self.wire.api, name),
             message_id=message.id,
