@@ -1,0 +1,1 @@
+"""The Parrot service for interlingua; the entry point `parrot` names `plugin.plugin`."""
