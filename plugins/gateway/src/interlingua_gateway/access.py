@@ -88,7 +88,7 @@ class Access:
         self._unrecorded = Counter("unrecorded", "Conversations that could not be recorded", ("api",), **facts)
         buckets = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
         self._seconds = Histogram("request_seconds", "Seconds of a request", names, buckets=buckets, **facts)
-        self._open = Gauge("open_requests", "Requests in progress", ("api",), **facts)
+        self._open = Gauge("open_requests", "Requests in progress", ("api",), multiprocess_mode="livesum", **facts)
 
     async def authenticate(self, headers: Mapping[str, str], query: Mapping[str, str]) -> Key | None:
         """Return the key of a request; None if requests need no key.

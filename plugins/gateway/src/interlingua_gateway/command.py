@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import socket
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from functools import partial
@@ -29,30 +31,65 @@ _CONFIG = click.option(
 @_CONFIG
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", default=8790, show_default=True, type=click.IntRange(0, 65_535), help="Port to listen on.")
+@click.option("--workers", default=1, show_default=True, type=click.IntRange(1, 64), help="Processes on the port.")
 @click.option("--record", metavar="FILE", help="Record conversations as sessions in FILE (or postgresql://…).")
 @plugin_option
 @click.pass_context
-def gateway(context: click.Context, file: Path | None, host: str, port: int, record: str | None) -> None:
+def gateway(context: click.Context, file: Path | None, host: str, port: int, workers: int, record: str | None) -> None:
     """Serve the providers' own APIs over any provider.
 
     Point an agent or an SDK at http://HOST:PORT and use `provider:name` as the model, or a name of the configuration.
     """
     if context.invoked_subcommand is not None:
         return
-    from interlingua_gateway.gateway import create_app  # noqa: PLC0415  help needs it not
     from interlingua_gateway.local_requests import is_loopback  # noqa: PLC0415  help needs it not
-    from interlingua_gateway.server import serve  # noqa: PLC0415  help needs it not
 
     state: CommandContext = context.obj
     config = _read(file, record)
     if config.auth == "none" and not is_loopback(host):
         how = 'set auth = "keys" in the configuration and make a key, or listen on 127.0.0.1'
         raise click.UsageError(f"{host} is reachable from other machines: {how}")
+    if workers > 1:
+        _serve_with_workers(state, config, host, port, workers, file)
+        return
+    from interlingua_gateway.gateway import create_app  # noqa: PLC0415  help needs it not
+    from interlingua_gateway.server import open_listener, serve  # noqa: PLC0415  help needs it not
+
     app = create_app(config, registry=state.registry, settings=state.settings, environ=state.environ)
-    for warning in app.state.services.warnings():
-        click.echo(f"warning: {warning}", err=True)
+    _print_warnings(app.state.services)
     reload = None if file is None else partial(_reload, app.state.services, file, record)
-    serve(app, host, port, drain=config.drain, reload=reload)
+    serve(app, open_listener(host, port), drain=config.drain, reload=reload)
+
+
+def _print_warnings(services: Services) -> None:
+    for warning in services.warnings():
+        click.echo(f"warning: {warning}", err=True)
+
+
+def _serve_with_workers(
+    state: CommandContext, config: GatewayConfig, host: str, port: int, workers: int, file: Path | None
+) -> None:
+    from interlingua_gateway.workers import run_workers, shared_metrics  # noqa: PLC0415  help needs it not
+
+    with shared_metrics():
+        from interlingua_gateway.gateway import create_app  # noqa: PLC0415  it imports prometheus-client
+        from interlingua_gateway.server import open_listener, serve  # noqa: PLC0415  help needs it not
+        from interlingua_gateway.services import Services, open_store  # noqa: PLC0415  help needs it not
+
+        store = open_store(config, state.environ)
+        if store is None:
+            raise click.UsageError("workers need a store that they share: set store in the configuration, or HOME")
+        store.close()
+
+        def start(listener: socket.socket) -> None:
+            app = create_app(config, registry=state.registry, settings=state.settings, environ=state.environ)
+            reload = None if file is None else partial(_reload, app.state.services, file, config.record)
+            serve(app, listener, drain=config.drain, reload=reload)
+
+        checked = Services(config, registry=state.registry, settings=state.settings, environ=state.environ)
+        _print_warnings(checked)
+        asyncio.run(checked.close())
+        run_workers(workers, open_listener(host, port), start)
 
 
 def _reload(services: Services, file: Path, record: str | None) -> None:

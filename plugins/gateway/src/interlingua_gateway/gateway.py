@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
@@ -129,7 +131,11 @@ async def _metrics(services: Services, request: Request) -> Response:
     except ProviderError as error:
         status = {AuthenticationError: 401, PermissionDeniedError: 403}.get(type(error), 503)
         return PlainTextResponse(f"{error.message}\n", status)
-    return Response(generate_latest(services.access.metrics), headers={"content-type": CONTENT_TYPE_LATEST})
+    metrics = services.access.metrics
+    if os.environ.get("PROMETHEUS_MULTIPROC_DIR"):  # of several workers
+        metrics = CollectorRegistry()
+        MultiProcessCollector(metrics)  # type: ignore[no-untyped-call]
+    return Response(generate_latest(metrics), headers={"content-type": CONTENT_TYPE_LATEST})
 
 
 async def _ready(services: Services, request: Request) -> Response:

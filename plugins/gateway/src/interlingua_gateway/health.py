@@ -74,8 +74,12 @@ class Health:
         self._states: dict[str, _State] = {}
         facts: dict[str, Any] = {"registry": metrics, "namespace": "interlingua_gateway"}
         self._failures = Counter("model_failures", "Failed attempts", ("model", "error"), **facts)
-        self._healthy = Gauge("model_healthy", "0 while a model rests after failures", ("model",), **facts)
-        self._open = Gauge("model_open_requests", "Requests in progress", ("model",), **facts)
+        self._healthy = Gauge(
+            "model_healthy", "0 while a model rests after failures", ("model",), multiprocess_mode="livemin", **facts
+        )
+        self._open = Gauge(
+            "model_open_requests", "Requests in progress", ("model",), multiprocess_mode="livesum", **facts
+        )
 
     def ordered(self, models: Sequence[RoutedModel], balance: str, identity: str) -> list[RoutedModel]:
         """Return the models that may be asked now, in the order for a request; all if every one rests.

@@ -18,15 +18,12 @@ _HEAD_BYTES = 64 * 1024  # most bytes of a request's line and headers
 _HEAD_SECONDS = 15.0  # most seconds for them
 
 
-def serve(app: Any, host: str, port: int, *, drain: float, reload: Callable[[], None] | None = None) -> None:
-    """Serve until SIGINT or SIGTERM.
+def open_listener(host: str, port: int) -> socket.socket:
+    """Listen on an address, and print it.
 
     Args:
-        app: an ASGI application.
         host: the address to listen on.
         port: the port; 0 takes a free one.
-        drain: seconds that open answers have to finish at the end.
-        reload: is called on SIGHUP, where the system has it.
 
     Raises:
         CallerError: the address is in use, or this machine does not have it.
@@ -38,6 +35,18 @@ def serve(app: Any, host: str, port: int, *, drain: float, reload: Callable[[], 
         raise CallerError(f"cannot listen on {host}:{port}: {error.strerror}; choose another --port") from error
     name = f"[{host}]" if ":" in host else host
     click.echo(f"serving on http://{name}:{listener.getsockname()[1]}; stop with Ctrl-C", err=True)
+    return listener
+
+
+def serve(app: Any, listener: socket.socket, *, drain: float, reload: Callable[[], None] | None = None) -> None:
+    """Serve until SIGINT or SIGTERM.
+
+    Args:
+        app: an ASGI application.
+        listener: the socket on which connections arrive.
+        drain: seconds that open answers have to finish at the end.
+        reload: is called on SIGHUP, where the system has it.
+    """
     signal.signal(signal.SIGTERM, lambda *_: None)  # uvicorn stops cleanly, then raises it again: exit 143
     if reload is not None and hasattr(signal, "SIGHUP"):
         signal.signal(signal.SIGHUP, lambda *_: reload())
