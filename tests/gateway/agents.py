@@ -34,6 +34,7 @@ PACKAGES = (
     "@openai/codex@0.169.0",
     "@google/gemini-cli@0.61.0",
     "@mariozechner/pi-coding-agent@0.73.1",
+    "opencode-ai@1.18.33",  # continues sessions only (tests.transcripts.resumed)
 )
 SIGNATURE = "c2lnbmVkIGJ5IHRoZSBzZXJ2aWNl" * 40
 COUNT = "/v1/messages/count_tokens"

@@ -44,7 +44,7 @@ def _qwen(number: int, kind: str, role: str, parts: Sequence[Mapping[str, Any]],
         "sessionId": f"{_ID}f",
         "timestamp": f"{_AT}{number}.000Z",
         "type": kind,
-        "cwd": "/home/me/moons",
+        "cwd": "/srv/moons",
         "version": "0.24.4",
         **more,
         "message": {"role": role, "parts": parts},
@@ -90,7 +90,7 @@ def _event(number: int, kind: str, **data: Any) -> dict[str, Any]:
 
 _COPILOT = (
     _event(0, "session.start", sessionId=f"{_ID}e", version=1, producer="copilot-agent", copilotVersion="1.0.77",
-           startTime=f"{_AT}0.000Z", selectedModel="gpt-5-mini", context={"cwd": "/home/me/moons"}),
+           startTime=f"{_AT}0.000Z", selectedModel="gpt-5-mini", context={"cwd": "/srv/moons"}),
     _event(1, "user.message", content=ASKED, transformedContent=f"<now>today</now>\n{ASKED}", attachments=[]),
     _event(2, "assistant.message", messageId="m1", content="", reasoningText=THOUGHT, outputTokens=12,
            toolRequests=[{"toolCallId": "call_1", "name": "view", "arguments": ARGUMENTS, "type": "function"}]),
@@ -120,7 +120,7 @@ _STATE = {
 _CONTINUE = {
     "sessionId": f"{_ID}d",
     "title": "Moons",
-    "workspaceDirectory": "file:///home/me/moons",
+    "workspaceDirectory": "file:///srv/moons",
     "history": [
         {"message": {"role": "user", "content": ASKED},
          "contextItems": [{"content": "A note about Titan.", "name": "note", "description": "A note of mine"}]},
@@ -201,13 +201,13 @@ def _amp() -> dict[str, Any]:
     usage = {"model": "claude-x", "inputTokens": 40, "outputTokens": 9}
     said = {**said, "usage": usage, "state": {"type": "complete", "stopReason": "end_turn"}}
     thread = {"v": 3, "id": f"T-{_ID}c", "created": 1785578400000, "title": "Moons", "env": {"initial": {"trees": [
-        {"displayName": "moons", "uri": "file:///home/me/moons"}]}}}  # fmt: skip
+        {"displayName": "moons", "uri": "file:///srv/moons"}]}}}  # fmt: skip
     messages = [{**one, "messageId": at} for at, one in enumerate([asked, called, answered, said])]
     return {**thread, "messages": messages}
 
 
 def _droid() -> list[dict[str, Any]]:
-    start = {"type": "session_start", "id": f"{_ID}b", "title": "Moons", "owner": "me", "cwd": "/home/me/moons"}
+    start = {"type": "session_start", "id": f"{_ID}b", "title": "Moons", "owner": "me", "cwd": "/srv/moons"}
     talk = [
         {"type": "message", "id": f"m{at}", "timestamp": f"{_AT}{at}.000Z", "message": one}
         for at, one in enumerate(_messages())
@@ -236,11 +236,11 @@ SAMPLES: Mapping[str, bytes] = {
     "cursor": _lines(*_CURSOR),
     "factory-droid": _lines(*_droid()),
     "goose": _document({
-        "id": "20260801_1", "working_dir": "/home/me/moons", "name": "Moons", "created_at": f"{_AT}0Z",
+        "id": "20260801_1", "working_dir": "/srv/moons", "name": "Moons", "created_at": f"{_AT}0Z",
         "extension_data": {}, "provider_name": "anthropic", "model_config": {"model_name": "claude-x"},
         "conversation": _GOOSE, "message_count": 4,
     }),
-    "goose-lines": _lines({"working_dir": "/home/me/moons", "description": "Moons", "message_count": 4}, *_GOOSE),
+    "goose-lines": _lines({"working_dir": "/srv/moons", "description": "Moons", "message_count": 4}, *_GOOSE),
     "kimi": _lines(*_KIMI),
     "qwen-code": _lines(*_QWEN),
     "sharegpt": _lines(_SHAREGPT, _HERMES),

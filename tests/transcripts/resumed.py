@@ -55,6 +55,7 @@ class _Lab:
         self.work.mkdir()
         self.environ = {"HOME": str(self.home), "PATH": os.environ["PATH"], "TERM": "dumb"}
         self.commands: dict[str, list[str]] = {}
+        self.first: dict[str, list[list[str]]] = {}
         self.refused: dict[str, str] = {}
         interlingua = Path(sys.executable).with_name("interlingua")
         for path in sorted(folder.iterdir()):
@@ -63,15 +64,17 @@ class _Lab:
             if done.returncode:
                 self.refused[path.name] = done.stderr[-500:]
             else:
-                self.commands[path.name] = done.stdout.strip().rpartition(" && ")[2].split()
+                _, *first, command = done.stdout.strip().split(" && ")
+                self.commands[path.name] = command.split()
+                self.first[path.name] = [one.split() for one in first]
 
     def ask_each(
-        self, program: Path, options: Sequence[str], set_up: Callable[[str], Mapping[str, str]]
+        self, program: Sequence[str], options: Sequence[str], set_up: Callable[[str], Mapping[str, str]]
     ) -> dict[str, Any]:
         """Ask one question in each session; return what was answered and the conversation that the service got.
 
         Args:
-            program: the agent's.
+            program: the agent's, with the options before those that name the session.
             options: its own, after those that name the session.
             set_up: makes the agent's environment of the service's address.
         """
@@ -81,7 +84,9 @@ class _Lab:
         found = {}
         for name, command in self.commands.items():
             upstream.requests.clear()
-            done = _call([str(program), *command[1:], *options], environ, self.work)
+            for first in self.first[name]:
+                assert _call([program[0], *first[1:]], environ, self.work).returncode == 0, first
+            done = _call([*program, *command[1:], *options], environ, self.work)
             sent = [body for path, body in upstream.requests if not path.startswith(COUNT) and _has_question(body)]
             found[name] = {
                 "said": SAID in done.stdout,
@@ -103,7 +108,7 @@ def _claude(lab: _Lab) -> dict[str, Any]:
     }  # fmt: skip
     program = lab.modules / "@anthropic-ai" / "claude-code-linux-x64" / "claude"
     options = ["-p", ASKED, "--model", "claude-sonnet-4-5"]
-    return lab.ask_each(program, options, lambda url: {**environ, "ANTHROPIC_BASE_URL": url})
+    return lab.ask_each([str(program)], options, lambda url: {**environ, "ANTHROPIC_BASE_URL": url})
 
 
 def _pi(lab: _Lab) -> dict[str, Any]:
@@ -118,7 +123,31 @@ def _pi(lab: _Lab) -> dict[str, Any]:
         return {"PI_OFFLINE": "1", "PI_SKIP_VERSION_CHECK": "1", "PI_TELEMETRY": "0"}
 
     options = ["--print", "--provider", "lab", "--model", "m", ASKED]
-    return lab.ask_each(lab.modules / ".bin" / "pi", options, set_up)
+    return lab.ask_each([str(lab.modules / ".bin" / "pi")], options, set_up)
+
+
+def _opencode(lab: _Lab) -> dict[str, Any]:
+    """Import each session, list all and continue each."""
+    program = str(lab.modules / "opencode-linux-x64" / "bin" / "opencode")
+    environ = {"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1"}
+
+    def set_up(url: str) -> Mapping[str, str]:
+        model = {"name": "m", "reasoning": True, "attachment": True,
+                 "modalities": {"input": ["text", "image"], "output": ["text"]},
+                 "limit": {"context": 200_000, "output": 8_000}}  # fmt: skip
+        provider = {"npm": "@ai-sdk/anthropic", "name": "lab", "models": {"m": model},
+                    "options": {"baseURL": f"{url}/v1", "apiKey": "x"}}  # fmt: skip
+        settings = lab.home / ".config" / "opencode" / "opencode.json"
+        settings.parent.mkdir(parents=True, exist_ok=True)
+        settings.write_text(json.dumps({"provider": {"lab": provider}, "autoupdate": False, "share": "disabled"}))
+        return environ
+
+    found = lab.ask_each([program, "run"], ["--model", "lab/m", ASKED], set_up)
+    shown = _call([program, "session", "list", "--format", "json"], {**lab.environ, **environ}, lab.work)
+    listed = {session["id"] for session in json.loads(shown.stdout)}
+    for name, command in lab.commands.items():
+        found[name]["listed"] = command[-1] in listed
+    return found
 
 
 def _codex(lab: _Lab) -> dict[str, Any]:
@@ -162,7 +191,12 @@ def _codex(lab: _Lab) -> dict[str, Any]:
     return found
 
 
-AGENTS: dict[str, Callable[[_Lab], dict[str, Any]]] = {"claude-code": _claude, "codex": _codex, "pi": _pi}
+AGENTS: dict[str, Callable[[_Lab], dict[str, Any]]] = {
+    "claude-code": _claude,
+    "codex": _codex,
+    "opencode": _opencode,
+    "pi": _pi,
+}
 
 
 def main(agent: str, folder: str) -> int:

@@ -50,7 +50,7 @@ def test_only_what_the_agent_sees_is_the_context() -> None:
 def test_facts_of_the_session() -> None:
     for name in ("continue", "copilot", "factory-droid", "goose", "qwen-code", "amp"):
         read = read_transcript(SAMPLES[name])
-        assert read.cwd == "/home/me/moons", name
+        assert read.cwd == "/srv/moons", name
         assert read.session_id, name
     assert read_transcript(SAMPLES["copilot"]).messages[1].metadata.model == "copilot:gpt-5-mini"
     assert read_transcript(SAMPLES["cline"]).messages[1].metadata.model == "anthropic:claude-x"

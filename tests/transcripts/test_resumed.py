@@ -1,4 +1,4 @@
-"""`transcript resume --in`: sessions that Codex, Claude Code and pi list and continue (tests.transcripts.resumed)."""
+"""`transcript resume --in`: sessions that real agents list and continue (tests.transcripts.resumed)."""
 
 from __future__ import annotations
 
@@ -52,10 +52,11 @@ def test_codex_lists_and_resumes_with_turns(tmp_path: Path) -> None:
 
 
 @needs_agents
-@pytest.mark.parametrize("agent", ["claude-code", "pi"])
+@pytest.mark.parametrize("agent", ["claude-code", "opencode", "pi"])
 def test_an_agent_continues(agent: str, tmp_path: Path) -> None:
     for name, found in _resumed(agent, _sources(tmp_path / "src")).items():
         assert found["said"], (name, found["output"])
+        assert found.get("listed", True), name
         blocks = [
             block for message in found["sent"] if isinstance(message["content"], list) for block in message["content"]
         ]
@@ -68,7 +69,7 @@ def test_an_agent_continues(agent: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("place")
-@pytest.mark.parametrize("agent", ["claude-code", "codex", "pi"])
+@pytest.mark.parametrize("agent", ["claude-code", "codex", "opencode", "pi"])
 def test_a_session_is_placed_once(run: Run, agent: str) -> None:
     Path("s.json").write_bytes(write_transcript(transcript_of(HISTORY, "atif", "no-uuid"), "atif"))
     first = run("transcript", "resume", "s.json", "--in", agent)

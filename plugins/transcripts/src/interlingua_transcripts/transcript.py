@@ -115,10 +115,12 @@ class SessionPlace(NamedTuple):
     Attributes:
         path: of the session's file.
         command: the command that continues it, run in the folder of the session.
+        first: a command that must run before it, such as an import; empty without one.
     """
 
     path: Path
     command: tuple[str, ...]
+    first: tuple[str, ...] = ()
 
 
 class Written(NamedTuple):

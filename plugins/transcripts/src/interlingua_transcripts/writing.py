@@ -16,7 +16,7 @@ from interlingua_transcripts.imported import EPOCH
 from interlingua_transcripts.lazy import EntryValues, LazyCalls, MessagesInOrder, index_messages
 from interlingua_transcripts.opened import OpenTranscript, open_entries
 from interlingua_transcripts.system import SessionFormat, load_entry, session_format
-from interlingua_transcripts.transcript import Conversation, Transcript
+from interlingua_transcripts.transcript import Conversation, Transcript, TranscriptError
 
 
 def write_transcript(transcript: Transcript | OpenTranscript, system: str | SessionFormat | None = None) -> bytes:
@@ -129,6 +129,11 @@ def _find_changes(
         new = [transcript.messages[now[message.id]] for message in old if message.id in now] + answered
         one_line = len(group.entries) == 1 and all(message.role is Role.TOOL for message in old)
         was, becomes = (_written_entries(system, whole, messages, one_line) for messages in (old, new))
+        if system.results_in_calls and len(was) > len(group.entries) and was != becomes:
+            raise TranscriptError(
+                f"entry {group.entries[0] + 1} holds several answers, and some of them changed: "
+                "leave out or edit all of its messages"
+            )
         values = [load_entry(before.entries[index]) for index in group.entries]
         for index, value, old_value, new_value in zip(
             group.entries, values, paired(system, values, was), paired(system, values, becomes), strict=True

@@ -226,7 +226,7 @@ class _StoredMessages(LazyMessages):
 @click.command("resume")
 @click.argument("source", metavar="SRC")
 @click.option("-m", "--model", type=MODEL, metavar="MODEL", help="Model that continues in a chat: PROVIDER:NAME.")
-@system_option("--in", "agent", text="Agent that continues: claude-code, codex or pi.")
+@system_option("--in", "agent", text="Agent that continues: claude-code, codex, opencode or pi.")
 @system_option("--system", text="The format of the file; default: recognised by its content.")
 @_context_option
 @redact_option
@@ -301,7 +301,7 @@ def _resume_in(
         if first is None:
             raise TranscriptError("no message was found in it", path=source)
         own = transcript.session_id
-        if not is_uuid(own):
+        if not is_uuid(own) and transcript.system != agent:
             own = uuid_of(f"{transcript.system}\0{own or first.id}")
         where = session_format(agent).place(own, cwd, first.created_at, home=Path.home(), environ=os.environ)
         if where is None:
@@ -318,7 +318,8 @@ def _resume_in(
             click.echo(f"written to {where.path}", err=True)
         if search is not None:
             name_secrets(search.found, redact=redact, name=source)
-        click.echo(f"cd {quote(cwd)} && {join(where.command)}")
+        commands = [join(command) for command in (where.first, where.command) if command]
+        click.echo(" && ".join([f"cd {quote(cwd)}", *commands]))
 
 
 def _report_losses(losses: Sequence[Loss], model: str, *, strict: bool, as_json: bool) -> None:
