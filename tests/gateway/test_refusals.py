@@ -71,7 +71,7 @@ def test_a_start_warns_of_models_that_will_not_answer(tmp_path: Path, monkeypatc
     monkeypatch.setattr("interlingua_gateway.server.serve", lambda *_arguments, **_options: None)
     monkeypatch.setenv("OPENAI_API_KEY", "a-key-of-ours")
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
-    result = CliRunner().invoke(cli, ["gateway", "--config", str(file)], obj=CommandContext())
+    result = CliRunner().invoke(cli, ["gateway", "--port", "0", "--config", str(file)], obj=CommandContext())
 
     warnings = [line for line in result.stderr.splitlines() if line.startswith("warning: ")]
     assert len(warnings) == 2

@@ -58,7 +58,8 @@ def gateway(context: click.Context, file: Path | None, host: str, port: int, wor
     app = create_app(config, registry=state.registry, settings=state.settings, environ=state.environ)
     _print_warnings(app.state.services)
     reload = None if file is None else partial(_reload, app.state.services, file, record)
-    serve(app, open_listener(host, port), drain=config.drain, reload=reload)
+    with open_listener(host, port) as listener:
+        serve(app, listener, drain=config.drain, reload=reload)
 
 
 def _print_warnings(services: Services) -> None:
@@ -89,7 +90,8 @@ def _serve_with_workers(
         checked = Services(config, registry=state.registry, settings=state.settings, environ=state.environ)
         _print_warnings(checked)
         asyncio.run(checked.close())
-        run_workers(workers, open_listener(host, port), start)
+        with open_listener(host, port) as shared:
+            run_workers(workers, shared, start)
 
 
 def _reload(services: Services, file: Path, record: str | None) -> None:
