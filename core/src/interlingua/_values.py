@@ -66,7 +66,7 @@ def replace(value: T, **changes: Any) -> T:
 
 
 def validated(cls: type[T]) -> type[T]:
-    """Set an `__init__` that checks the fields of a frozen attrs class, and a `__repr__` that leaves out defaults.
+    """Set an `__init__` that checks the fields of a frozen attrs class, and a short `__repr__`.
 
     The `__init__` is written when the first value is made: the types of the fields may be defined after the class.
     Values that are not of a field's type pass through the field's converter before the check. A subclass keeps the
@@ -89,15 +89,10 @@ def validated(cls: type[T]) -> type[T]:
 
 
 def _repr(self: Any) -> str:
-    """Show the fields that differ from their defaults, as the constructor takes them."""
-    shown = []
-    for field in attrs.fields(self.__class__):
-        value, default = getattr(self, field.name), field.default
-        if isinstance(default, attrs.Factory):  # type: ignore[arg-type]
-            default = attrs.NOTHING
-        if field.repr and (default is attrs.NOTHING or value != default):
-            shown.append(f"{field.name}={value!r}")
-    return f"{self.__class__.__qualname__.rsplit('>.', 1)[-1]}({', '.join(shown)})"
+    """Show the fields that differ from their defaults, long ones cut."""
+    from interlingua._display import short_repr  # noqa: PLC0415  only for values that are shown
+
+    return short_repr(self)
 
 
 def _write_init(cls: type, attrs_init: Any) -> None:

@@ -71,6 +71,10 @@ class InterlinguaError(Exception):
             facts.append(f"retry after {self.retry_after:.12g} s")
         return f"{self.message} ({', '.join(facts)})" if facts else self.message
 
+    def __repr__(self) -> str:
+        """Return the class and the line of `str`, cut after 300 characters."""
+        return f"<{type(self).__name__}: {str(self)[:300]}>"
+
     @property
     def place(self) -> str | None:
         """Place in the input that the error refers to, or None."""

@@ -106,11 +106,11 @@ class Answer(Generic[_T]):
     """
 
     message: Message
-    messages: tuple[Message, ...]
-    attempts: tuple[Attempt, ...]
+    messages: tuple[Message, ...] = attrs.field(repr=False)
+    attempts: tuple[Attempt, ...] = attrs.field(repr=False)
     usage: Usage
     mode: OutputMode
-    losses: tuple[Loss, ...]
+    losses: tuple[Loss, ...] = attrs.field(repr=False)
     _value: Any = None
 
     @property

@@ -10,6 +10,7 @@ from interlingua._lazy import lazy_names as lazy_names
 # Module -> the names that are imported from it when first used.
 _NAMES = {
     "_catalogue": "ModelInfo find_model load_catalogue",
+    "_display": "LiveOutput messages_markdown",
     "_http.io": "run_without_waiting",
     "_ids": "quote_model",
     "_json": "EMPTY FrozenDict dumps dumps_trimmed freeze_object loads loads_lossy repair_surrogates thaw",
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from interlingua._catalogue import (
         ModelInfo as ModelInfo, find_model as find_model, load_catalogue as load_catalogue
     )
+    from interlingua._display import LiveOutput as LiveOutput, messages_markdown as messages_markdown
     from interlingua._http.io import run_without_waiting as run_without_waiting
     from interlingua._ids import quote_model as quote_model
     from interlingua._json import (

@@ -374,7 +374,7 @@ class Exchange(_SignedExchange):
         left = None if delay is None or not attempts else self._limits.left()
         if delay is None or (left is not None and delay >= left):
             self.response.report(error.partial, error)
-            raise error
+            raise _without_frames(error)
         _log.info("attempt %d failed (%s); again in %.2f s", attempts, type(error).__name__, delay)
         return delay
 
@@ -486,3 +486,13 @@ def _joined(known: str | None, more: str) -> str:
     """Join comma-separated lists, each item once, without spaces."""
     items = [item.strip() for item in f"{known or ''},{more}".split(",")]
     return ",".join(dict.fromkeys(item for item in items if item))
+
+
+def _without_frames(error: InterlinguaError) -> InterlinguaError:
+    """Drop the frames below the client from a failure of the service or the network, whose message says what it was."""
+    if isinstance(error, (ProviderError, APIConnectionError)):
+        if (cause := error.__cause__) is not None:  # of the HTTP library
+            cause.__cause__, cause.__suppress_context__ = None, True
+            cause.with_traceback(None)
+        error.with_traceback(None)
+    return error

@@ -13,6 +13,7 @@ from contextlib import AbstractAsyncContextManager
 from inspect import isawaitable
 from typing import Any, TypeVar
 
+from interlingua.errors import APIConnectionError, ProviderError
 from interlingua.transport import AsyncReply, HttpRequest, Reply, TimeLimits, Transport
 
 _T = TypeVar("_T")
@@ -31,6 +32,8 @@ def run_without_waiting(work: Coroutine[Any, Any, _T]) -> _T:
     except StopIteration as done:
         value: _T = done.value
         return value
+    except (ProviderError, APIConnectionError) as error:
+        raise error.with_traceback(None)  # noqa: B904  a short traceback: how the client waited is not part of it
     raise AssertionError("a coroutine of the blocking client suspended")
 
 

@@ -224,6 +224,16 @@ class MessageStream(BaseStream):
                 pass
         return self._result()
 
+    def show(self) -> Message:
+        """Print the text as it arrives, in a notebook into one output that is updated; return the message."""
+        from interlingua._display import LiveOutput  # noqa: PLC0415  only for streams that are shown
+
+        live = LiveOutput()
+        for text in self.text_stream:
+            live.add(text)
+        live.end([self.message])
+        return self.message
+
     def _run(self) -> Iterator[list[StreamEvent]]:
         try:
             while (events := run_without_waiting(self._next_batch())) is not None:
@@ -281,6 +291,16 @@ class AsyncMessageStream(BaseStream):
             InterlinguaError: what ended the stream, with `.partial`; raised by awaiting.
         """
         return _Later(self._rest)
+
+    async def show(self) -> Message:
+        """See `MessageStream.show`."""
+        from interlingua._display import LiveOutput  # noqa: PLC0415  only for streams that are shown
+
+        live = LiveOutput()
+        async for text in self.text_stream:
+            live.add(text)
+        live.end([await self.message])
+        return await self.message
 
     async def _run(self) -> AsyncIterator[list[StreamEvent]]:
         try:

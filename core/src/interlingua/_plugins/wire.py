@@ -73,12 +73,17 @@ class WireRequest:
     method: str = "POST"
     path: str
     headers: Mapping[str, str] = attrs.field(factory=dict)
-    body: bytes
+    body: bytes = attrs.field(repr=lambda body: f"<{len(body):,} bytes>")
     losses: tuple[Loss, ...] = ()
     api: str
     stream: bool = False
     tool_names: Mapping[str, str] = attrs.field(factory=dict)
     echo: Mapping[str, Any] = attrs.field(factory=dict)
+
+    def _repr_html_(self) -> str:
+        from interlingua._display import losses_html  # noqa: PLC0415  only for values that are shown
+
+        return losses_html(self.losses, f"{self.method} {self.path}, {len(self.body):,} bytes; {self.api}")
 
 
 @attrs.frozen(kw_only=True)
@@ -94,7 +99,7 @@ class WireResponse:
 
     status: int = 200
     headers: Mapping[str, str] = attrs.field(factory=dict)
-    body: bytes = b""
+    body: bytes = attrs.field(default=b"", repr=lambda body: f"<{len(body):,} bytes>")
     losses: tuple[Loss, ...] = ()
 
 

@@ -182,6 +182,11 @@ class Usage:
         changes = {name: value for name in _COUNTS if (value := getattr(other, name)) is not None}
         return replace(self, **changes) if changes else self
 
+    def _repr_html_(self) -> str:
+        from interlingua._display import usage_html  # noqa: PLC0415  only for values that are shown
+
+        return usage_html(self)
+
 
 NO_USAGE = Usage()
 """The usage of a message whose provider reported none: every field is None."""
@@ -453,6 +458,11 @@ class Message:
     def status(self) -> MessageStatus:
         """How far the message got."""
         return self.metadata.status
+
+    def _repr_markdown_(self) -> str:
+        from interlingua._display import messages_markdown  # noqa: PLC0415  only for values that are shown
+
+        return messages_markdown([self])
 
 
 TRACE_LIMIT = 65_536

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Final, Generic, Literal, TypeAlias, TypeVar
 import attrs
 
 from interlingua import CallerError, InterlinguaError
+from interlingua.plugins import messages_markdown
 from interlingua.types import Message, SideEffects, ToolDefinition, ToolResultBlock, ToolUseBlock, Usage
 from interlingua_agents.events import AgentTextDelta, AgentThinkingDelta, AgentTurnEnd, AgentTurnStart
 from interlingua_agents.tools import CallPhase
@@ -140,7 +141,7 @@ class RunResult(Generic[OutputT]):
     usage: Usage
     stop: RunStop
     pending: tuple[PendingCall, ...] = ()
-    whole_results: Mapping[str, ToolResultBlock] = attrs.field(factory=dict)
+    whole_results: Mapping[str, ToolResultBlock] = attrs.field(factory=dict, repr=False)
     _value: Any = _MISSING
 
     @property
@@ -154,6 +155,9 @@ class RunResult(Generic[OutputT]):
             raise CallerError(f"the run stopped before it had a value: {self.stop.cause}; see stop and pending")
         value: OutputT = self._value
         return value
+
+    def _repr_markdown_(self) -> str:
+        return messages_markdown(self.messages)
 
 
 @attrs.frozen(kw_only=True)

@@ -7,9 +7,10 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager, aclo
 from typing import Any, Generic, Self, TypeVar
 
 from interlingua import CallerError
+from interlingua.plugins import LiveOutput
 from interlingua.types import Message
 from interlingua_agents.events import AgentTextDelta
-from interlingua_agents.results import OutputT, RunEvent, RunResult
+from interlingua_agents.results import OutputT, RunEvent, RunResult, ToolEnd
 from interlingua_agents.run import AgentRun
 
 ResultT = TypeVar("ResultT")
@@ -93,6 +94,14 @@ class RunStream(_Stream[OutputT]):
         """The last answer; reading it waits for the rest, see `result`."""
         return self.result.stop.message
 
+    def show(self) -> RunResult[OutputT]:
+        """Print text and calls as they arrive, in a notebook into one output that is updated; return the result."""
+        live = LiveOutput()
+        for event in self:
+            live.add(_line(event))
+        live.end(self.messages)
+        return self.result
+
 
 class AsyncRunStream(_Stream[OutputT]):
     """`RunStream` with `async with`, `async for` and `await stream.result`."""
@@ -140,6 +149,14 @@ class AsyncRunStream(_Stream[OutputT]):
         """`RunStream.message`, as an awaitable."""
         return _Lazy(self._last)
 
+    async def show(self) -> RunResult[OutputT]:
+        """See `RunStream.show`."""
+        live = LiveOutput()
+        async for event in self:
+            live.add(_line(event))
+        live.end(self.messages)
+        return await self.result
+
     async def _rest(self) -> RunResult[OutputT]:
         async for _ in self:
             pass
@@ -147,6 +164,13 @@ class AsyncRunStream(_Stream[OutputT]):
 
     async def _last(self) -> Message:
         return (await self._rest()).stop.message
+
+
+def _line(event: RunEvent) -> str:
+    """Return what `show` prints of an event."""
+    if type(event) is AgentTextDelta:
+        return event.text
+    return f"\n[{event.call.name}: {event.status}]\n" if type(event) is ToolEnd else ""
 
 
 class _Lazy(Generic[ResultT]):

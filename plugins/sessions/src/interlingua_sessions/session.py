@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Generic, Self, TypeVar, cast, overload
 
 from interlingua import AsyncClient, Client, InterlinguaError
-from interlingua.plugins import WireRequest
+from interlingua.plugins import WireRequest, messages_markdown
 from interlingua.types import Message, ToolDefinition
 from interlingua_agents.loop import AgentLoop
 from interlingua_agents.protocols import Compactor
@@ -151,6 +151,9 @@ class SessionBase(ABC, Generic[ClientT, TurnT]):
     def policy(self) -> RoutingPolicy:
         """The session's routing policy."""
         return self._state.policy
+
+    def _repr_markdown_(self) -> str:
+        return messages_markdown(self._state.messages)
 
     def context(self) -> Sequence[Message]:
         """Return the messages that the next turn sends, without its question."""

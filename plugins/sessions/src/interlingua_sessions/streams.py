@@ -22,7 +22,7 @@ from typing import Any, Generic, Self, TypeVar
 import attrs
 
 from interlingua import AsyncClient, AsyncMessageStream, CallerError, Client, InterlinguaError, MessageStream
-from interlingua.plugins import WireRequest
+from interlingua.plugins import LiveOutput, WireRequest
 from interlingua.types import Message, MessageStatus, StreamEvent, TextDelta, ToolDefinition
 from interlingua_sessions.store import StoreError
 from interlingua_sessions.turn import ClientT, SessionState, TurnBase
@@ -255,6 +255,14 @@ class SessionStream(_Stream[Client, MessageStream]):
                 pass
         return writer.settle(inner.message)
 
+    def show(self) -> Message:
+        """As core's `MessageStream.show`."""
+        live = LiveOutput()
+        for text in self.text_stream:
+            live.add(text)
+        live.end([self.message])
+        return self.message
+
     @staticmethod
     def _run(items: Iterable[T], inner: MessageStream, writer: AnswerWriter) -> Iterator[T]:
         try:
@@ -315,6 +323,14 @@ class AsyncSessionStream(_Stream[AsyncClient, AsyncMessageStream]):
             InterlinguaError: what ended the stream, with `.partial`; raised by awaiting.
         """
         return _Rest(self._rest)
+
+    async def show(self) -> Message:
+        """As core's `MessageStream.show`."""
+        live = LiveOutput()
+        async for text in self.text_stream:
+            live.add(text)
+        live.end([await self.message])
+        return await self.message
 
     async def _rest(self) -> Message:
         inner, writer = self._opened()
