@@ -1,6 +1,7 @@
 """How values are shown: a short `repr`, Markdown and tables for notebooks, and streams that are written as they grow.
 
-Loaded when a value is shown first. Nothing here fetches an address, and no `repr` holds the bytes of media.
+Loaded when a value is shown first, and below the values in the layers of core: it knows them by their fields. Nothing
+here fetches an address, and no `repr` holds the bytes of media.
 """
 
 from __future__ import annotations
@@ -8,16 +9,12 @@ from __future__ import annotations
 import re
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from html import escape
 from typing import Any
 from uuid import uuid4
 
 import attrs
-
-from interlingua._json import FrozenDict
-from interlingua.types.blocks import MediaSource, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
-from interlingua.types.messages import Loss, Message, MessageStatus, StopReason, Usage
 
 _LONGEST = 200
 """Characters of a string that a `repr` shows."""
@@ -26,26 +23,25 @@ _LARGEST_IMAGE = 4_000_000
 """Characters of base64 that an image in a notebook's output may have."""
 _PAUSE = 0.1
 """Seconds between two updates of a notebook's output."""
-_USUAL_ENDS = (None, StopReason.END_TURN, StopReason.TOOL_USE)
+_USUAL_ENDS = (None, "end_turn", "tool_use")
 
 
 def short_repr(value: Any) -> str:
     """Return the `repr` of a value: fields that differ from their defaults, long ones cut."""
     kind = type(value)
-    if kind is Message:
-        said = " ".join(filter(None, map(_short_block, value.content[:_MOST_ITEMS])))
-        return f"<Message {value.role}: {' · '.join(filter(None, [_cut(said), *_facts(value)]))}>"
-    if kind is MediaSource:
-        return f"MediaSource(kind={value.kind!r}, data={_short_source(value)})"
-    if not attrs.has(kind):
-        if isinstance(value, tuple | list) and any(attrs.has(type(one)) for one in value):
-            more = [f"… {len(value) - _MOST_ITEMS} more"] if len(value) > _MOST_ITEMS else []
-            items = ", ".join([*map(short_repr, value[:_MOST_ITEMS]), *more])
-            return f"[{items}]" if isinstance(value, list) else f"({items}{',' if len(value) == 1 else ''})"
-        if isinstance(value, bytes):
-            return f"<{len(value):,} bytes>" if len(value) > _LONGEST else repr(value)
-        return _cut(repr(value[: 2 * _LONGEST]), len(value)) if isinstance(value, str) else _cut(repr(value))
-    shown = []
+    if attrs.has(kind):
+        return _repr_by_class.get(kind.__name__, _repr_of_fields)(value)
+    if isinstance(value, tuple | list) and any(attrs.has(type(one)) for one in value):
+        more = [f"… {len(value) - _MOST_ITEMS} more"] if len(value) > _MOST_ITEMS else []
+        items = ", ".join([*map(short_repr, value[:_MOST_ITEMS]), *more])
+        return f"[{items}]" if isinstance(value, list) else f"({items}{',' if len(value) == 1 else ''})"
+    if isinstance(value, bytes):
+        return f"<{len(value):,} bytes>" if len(value) > _LONGEST else repr(value)
+    return _cut(repr(value[: 2 * _LONGEST]), len(value)) if isinstance(value, str) else _cut(repr(value))
+
+
+def _repr_of_fields(value: Any) -> str:
+    kind, shown = type(value), []
     for field in attrs.fields(kind):
         item, default = getattr(value, field.name), field.default
         if isinstance(default, attrs.Factory):  # type: ignore[arg-type]
@@ -55,32 +51,44 @@ def short_repr(value: Any) -> str:
     return f"{kind.__qualname__.rsplit('>.', 1)[-1]}({', '.join(shown)})"
 
 
+def _repr_of_message(message: Any) -> str:
+    said = " ".join(filter(None, map(_short_block, message.content[:_MOST_ITEMS])))
+    return f"<Message {message.role}: {' · '.join(filter(None, [_cut(said), *_facts(message)]))}>"
+
+
+def _repr_of_source(source: Any) -> str:
+    return f"MediaSource(kind={source.kind!r}, data={_short_source(source)})"
+
+
+_repr_by_class = {"Message": _repr_of_message, "MediaSource": _repr_of_source}  # they are defined above this module
+
+
 def _cut(text: str, length: int = 0) -> str:
     length = max(length, len(text))
     return text if len(text) <= _LONGEST + 40 else f"{text[:_LONGEST]}… ({length:,} characters)"
 
 
-def _short_source(source: MediaSource) -> str:
+def _short_source(source: Any) -> str:
     if source.kind != "base64":
         return _cut(repr(source.data))
     return f"<{len(source.data) * 3 // 4 - source.data[-2:].count('='):,} bytes>"
 
 
 def _short_block(block: Any) -> str:
-    if isinstance(block, TextBlock):
+    if block.type == "text":
         return short_repr(block.text)
-    if isinstance(block, ToolUseBlock):
+    if block.type == "tool_use":
         return f"call {block.name}({_cut(block.input_json)})"
-    if isinstance(block, ToolResultBlock):
+    if block.type == "tool_result":
         said = " ".join(filter(None, map(_short_block, block.content)))
         return f"{'error' if block.is_error else 'result'} of {block.tool_name or block.tool_use_id}: {said}"
     source = getattr(block, "source", None)
-    if isinstance(source, MediaSource):
-        return f"{block.type} {block.media_type or 'of unknown type'} {_short_source(source)}"
-    return str(block.type)
+    return (
+        f"{block.type} {block.media_type or 'of unknown type'} {_short_source(source)}" if source else str(block.type)
+    )
 
 
-def _facts(message: Message) -> list[str]:
+def _facts(message: Any) -> list[str]:
     """Return what is known of a generated message, in few words."""
     known, usage = message.metadata, message.usage
     counted = usage.input_tokens is not None or usage.output_tokens is not None
@@ -92,7 +100,7 @@ def _facts(message: Message) -> list[str]:
             known.model,
             "{} + {} tokens".format(*("?" if count is None else f"{count:,}" for count in counts)) if counted else None,
             None if usage.cost_usd is None else f"${usage.cost_usd:f}",
-            None if known.status is MessageStatus.COMPLETE else str(known.status),
+            None if known.status == "complete" else str(known.status),
             None if known.stop_reason in _USUAL_ENDS else f"stopped by {known.stop_reason}",
             f"{lost} not sent" if lost else None,
         )
@@ -100,12 +108,12 @@ def _facts(message: Message) -> list[str]:
     ]
 
 
-def messages_markdown(messages: Iterable[Message]) -> str:
-    """Return messages as Markdown: who wrote each, its text, calls, results and images, and what was not sent."""
+def messages_markdown(messages: Iterable[Any]) -> str:
+    """Return messages as Markdown: role, text, calls, results and images of each, and what was not sent."""
     return "\n\n---\n\n".join(map(_message_markdown, messages))
 
 
-def _message_markdown(message: Message) -> str:
+def _message_markdown(message: Any) -> str:
     parts = [" · ".join([f"**{message.role}**", *_facts(message)])]
     parts += [text for block in message.content if (text := _block_markdown(block))]
     rows = [loss for loss in message.metadata.losses if loss.severity == "content"]
@@ -114,15 +122,15 @@ def _message_markdown(message: Message) -> str:
 
 
 def _block_markdown(block: Any) -> str:
-    if isinstance(block, TextBlock):
-        return block.text
-    if isinstance(block, ThinkingBlock):
+    if block.type == "text":
+        return str(block.text)
+    if block.type == "thinking":
         return "\n".join(f"> {line}" for line in _cut(block.text).splitlines())
-    if isinstance(block, ToolUseBlock):
+    if block.type == "tool_use":
         return _fenced(f"{block.name}({block.input_json})")
-    if isinstance(block, ToolResultBlock):
+    if block.type == "tool_result":
         head = f"{'error' if block.is_error else 'result'} of `{block.tool_name or block.tool_use_id}`:"
-        shown = [_fenced(one.text) if isinstance(one, TextBlock) else _block_markdown(one) for one in block.content]
+        shown = [_fenced(one.text) if one.type == "text" else _block_markdown(one) for one in block.content]
         return "\n\n".join([head, *shown])
     source = getattr(block, "source", None)
     is_picture = re.fullmatch(r"image/[\w.+-]+", getattr(block, "media_type", "")) is not None
@@ -136,20 +144,20 @@ def _fenced(text: str) -> str:
     return f"{fence}\n{text}\n{fence}"
 
 
-def usage_html(usage: Usage) -> str:
+def usage_html(usage: Any) -> str:
     """Return the reported counts, the cost and the time as an HTML table."""
     rows: list[tuple[str, Any]] = []
     for name, value in attrs.asdict(usage, recurse=False).items():
         if attrs.has(type(value)):  # the parts of the cost
             rows += ((f"{name}.{part}", amount) for part, amount in attrs.asdict(value).items() if amount)
-        elif isinstance(value, FrozenDict):
+        elif isinstance(value, Mapping):
             rows += value.items()
         elif value is not None:
             rows.append((name, value))
     return _table(rows)
 
 
-def losses_html(losses: Iterable[Loss], head: str = "") -> str:
+def losses_html(losses: Iterable[Any], head: str = "") -> str:
     """Return the rows of a ledger as an HTML table."""
     names = ("path", "block_type", "verdict", "severity", "reason")
     return _table(([getattr(loss, name) for name in names] for loss in losses), names, head)
@@ -181,7 +189,7 @@ class LiveOutput:
         elif time.monotonic() - self._at >= _PAUSE:
             self._update(self._text)
 
-    def end(self, messages: Iterable[Message]) -> None:
+    def end(self, messages: Iterable[Any]) -> None:
         """Show the messages in full; in a terminal, which has their text already, end the line."""
         if self._publish is not None:
             self._update(messages_markdown(messages))
