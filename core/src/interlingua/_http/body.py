@@ -16,7 +16,7 @@ _COMPRESSED = frozenset(("gzip", "x-gzip", "deflate"))
 _PIECE = 256 * 1024
 
 
-class _Decompressor:
+class Decompressor:
     """Decompresses a body piece by piece, because a small one may hold a thousand times its size."""
 
     def __init__(self, encoding: str) -> None:
@@ -56,7 +56,7 @@ class ReplyBody:
         self.close, self.abort = reply.aclose, reply.abort
         self._pieces: Iterator[bytes] = iter(())
         encoding = reply.headers.get("content-encoding", "").strip().lower()
-        self._inflate = None if encoding in ("", "identity") else _Decompressor(encoding).pieces
+        self._inflate = None if encoding in ("", "identity") else Decompressor(encoding).pieces
         self._has_total = limits.timeout is not None and limits.timeout.total is not None
         self._next: Callable[[], Awaitable[bytes]] | None = None
         self._whole: WireResponse | None = None  # once `read` has read it

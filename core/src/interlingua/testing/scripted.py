@@ -1,15 +1,12 @@
-"""Tests of applications and plugins without network or keys."""
+"""A model whose answers are scripted."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from types import MappingProxyType
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import attrs
 
-from interlingua._http import io
 from interlingua._response.stream import message_to_events
 from interlingua.errors import InterlinguaError, ProviderError, WireError
 from interlingua.plugins import (
@@ -23,11 +20,13 @@ from interlingua.plugins import (
     hookimpl,
     loads,
 )
-from interlingua.transport import HttpRequest, TimeLimits
+from interlingua.testing.memory import AsyncMemoryTransport, MemoryReply, MemoryTransport
+from interlingua.transport import HttpRequest, connection_failed
 from interlingua.types import (
     Message,
     ModelCapabilities,
     RequestOptions,
+    Role,
     StopReason,
     StreamEvent,
     TextBlock,
@@ -41,104 +40,8 @@ from interlingua.types import (
 if TYPE_CHECKING:
     from interlingua import AsyncClient, Client
 
-__all__ = [
-    "AsyncMemoryTransport",
-    "MemoryReply",
-    "MemoryTransport",
-    "ScriptedModel",
-    "SentRequest",
-    "call",
-    "no_network",
-]
-
-_JSON: Mapping[str, str] = MappingProxyType({"content-type": "application/json"})
-
-
-class MemoryReply:
-    """The reply of a `MemoryTransport`.
-
-    Args:
-        body: bytes of the body, or an iterable of pieces; an error raised by it simulates a broken connection.
-        status: HTTP status.
-        headers: response headers; `content-type` is `application/json` unless set here.
-    """
-
-    def __init__(
-        self, body: bytes | Iterable[bytes] = b"", *, status: int = 200, headers: Mapping[str, str] = _JSON
-    ) -> None:
-        self.status = status
-        self.headers = {**_JSON, **{name.lower(): value for name, value in headers.items()}}
-        self._pieces = iter((body,) if isinstance(body, bytes) else body)
-        self._closed = False
-
-    def __iter__(self) -> Iterator[bytes]:
-        return self
-
-    def __next__(self) -> bytes:
-        if self._closed:
-            raise StopIteration
-        return next(self._pieces)
-
-    def __aiter__(self) -> AsyncIterator[bytes]:
-        return self
-
-    async def __anext__(self) -> bytes:
-        for piece in self:
-            return piece
-        raise StopAsyncIteration
-
-    def close(self) -> None:
-        """End the body."""
-        self._closed = True
-
-    abort = close
-
-    async def aclose(self) -> None:
-        """End the body."""
-        self.close()
-
-
-class MemoryTransport:
-    """A transport for `Client(transport=…)` that answers by a function.
-
-    Args:
-        answer: takes a request and returns the reply or the bytes of a JSON body; may raise an error of a transport.
-
-    Attributes:
-        requests: the requests sent.
-    """
-
-    def __init__(self, answer: Callable[[HttpRequest], MemoryReply | bytes]) -> None:
-        self._answer = answer
-        self.requests: list[HttpRequest] = []
-
-    def open(self, request: HttpRequest, limits: TimeLimits) -> MemoryReply:
-        """Return the reply to a request."""
-        self.requests.append(request)
-        answer = self._answer(request)
-        return MemoryReply(answer) if isinstance(answer, bytes) else answer
-
-    def close(self) -> None:
-        """Do nothing."""
-
-
-class AsyncMemoryTransport:
-    """As `MemoryTransport`, for `AsyncClient(transport=…)`."""
-
-    def __init__(self, answer: Callable[[HttpRequest], MemoryReply | bytes]) -> None:
-        self._memory = MemoryTransport(answer)
-        self.requests = self._memory.requests
-
-    async def open(self, request: HttpRequest, limits: TimeLimits) -> MemoryReply:
-        """Return the reply to a request."""
-        return self._memory.open(request, limits)
-
-    async def aclose(self) -> None:
-        """Do nothing."""
-
-
-Script: TypeAlias = str | ToolUseBlock | Message | InterlinguaError | Sequence[str | ToolUseBlock]
-"""One scripted answer: text, a tool call, several of them, a complete message, or an error."""
+Script: TypeAlias = "str | ToolUseBlock | Message | InterlinguaError | ScriptedReply | Sequence[str | ToolUseBlock]"
+"""One scripted answer: text, a tool call, several of them, a complete message, an error, or one with a fault."""
 
 _API = "scripted"
 _MODEL = "scripted:model"
@@ -172,6 +75,43 @@ class SentRequest:
     messages: tuple[Message, ...]
     tools: tuple[ToolDefinition, ...]
     options: RequestOptions
+
+    @property
+    def text(self) -> str:
+        """The text of the newest user message; an empty string without one."""
+        return next((message.text for message in reversed(self.messages) if message.role is Role.USER), "")
+
+    @property
+    def instructions(self) -> str:
+        """The text of the system messages."""
+        return "\n\n".join(message.text for message in self.messages if message.role is Role.SYSTEM)
+
+    @property
+    def results(self) -> dict[str, str]:
+        """The text of each tool result, by the id of its call."""
+        return {
+            result.tool_use_id: "".join(part.text for part in result.content if isinstance(part, TextBlock))
+            for message in self.messages
+            for result in message.tool_results
+        }
+
+
+@attrs.frozen(kw_only=True)
+class ScriptedReply:
+    """A scripted answer that arrives late, slowly or not to its end.
+
+    Attributes:
+        answer: the answer.
+        delay: seconds until it begins. The client's time limits apply, to it and to `pause`.
+        pause: seconds before each word of a stream.
+        breaks_after: number of words of a stream after which the connection breaks; 0 breaks it before the answer. An
+            answer that is not streamed breaks in either case.
+    """
+
+    answer: Script = ""
+    delay: float = 0.0
+    pause: float = 0.0
+    breaks_after: int | None = None
 
 
 def call(name: str, **arguments: Any) -> ToolUseBlock:
@@ -231,14 +171,39 @@ class ScriptedModel:
         answer = self._next(sent) if callable(self._next) else next(self._next, None)
         if answer is None:
             raise AssertionError(f"request {len(self.requests)} has no scripted answer")
+        reply = answer if isinstance(answer, ScriptedReply) else ScriptedReply(answer=answer)
+        answer = reply.answer
         if isinstance(answer, WireError):
             raise answer
+        if reply.breaks_after == 0:
+            raise connection_failed(ConnectionResetError("scripted"), request.url)
         self._answers[number] = answer
+        times: dict[str, Any] = {"delay": reply.delay, "pause": reply.pause}
         if isinstance(answer, InterlinguaError):
-            return MemoryReply(request.body, status=answer.status or 500)
-        if sent.options.stream:
-            return MemoryReply(b"data: %b\n\n" % request.body, headers={"content-type": "text/event-stream"})
-        return MemoryReply(request.body)
+            return MemoryReply(request.body, status=answer.status or 500, **times)
+        pieces = _pieces(number, answer, reply, streamed=sent.options.stream)
+        kind = "text/event-stream" if sent.options.stream else "application/json"
+        return MemoryReply(pieces, headers={"content-type": kind}, **times)
+
+    @property
+    def last(self) -> SentRequest:
+        """The newest request.
+
+        Raises:
+            AssertionError: nothing was sent.
+        """
+        if not self.requests:
+            raise AssertionError("the application sent no request")
+        return self.requests[-1]
+
+    def assert_done(self) -> None:
+        """Raise an AssertionError if answers of the script are left."""
+        left = [] if callable(self._next) else list(self._next)
+        if left:
+            self._next = iter(left)
+            raise AssertionError(
+                f"{len(left)} scripted answers were not asked for, after {len(self.requests)} requests"
+            )
 
     @hookimpl
     def capabilities(self) -> ModelCapabilities:
@@ -277,23 +242,25 @@ class ScriptedModel:
     @hookimpl
     def from_wire_response(self, response: WireResponse, context: RequestContext) -> Message:
         """Return the scripted answer."""
-        return self._message(response.body, context)
+        return self._message(loads(response.body), context)
 
     @hookimpl
     async def stream_response(
         self, response_stream: AsyncIterator[WireChunk], context: RequestContext
     ) -> AsyncIterator[StreamEvent]:
         """Yield the events of the scripted answer, text word by word."""
+        events: Iterator[StreamEvent] = iter(())
         async for chunk in response_stream:
-            for event in message_to_events(self._message(chunk.data, context)):
-                if not isinstance(event, TextDelta):
-                    yield event
-                    continue
-                for place, word in enumerate(event.text.split(" ")):
-                    yield TextDelta(index=event.index, text=f" {word}" if place else word)
+            number, place, is_last = loads(chunk.data)
+            if place == 0:
+                events = _word_by_word(self._message(number, context))
+            for event in events:
+                yield event
+                if isinstance(event, TextDelta) and not is_last:
+                    break
 
-    def _message(self, body: bytes, context: RequestContext) -> Message:
-        answer = self._answers[loads(body)]
+    def _message(self, number: int, context: RequestContext) -> Message:
+        answer = self._answers[number]
         if isinstance(answer, Message):
             return answer
         parts = [answer] if isinstance(answer, (str, ToolUseBlock)) else list(answer)
@@ -308,20 +275,34 @@ class ScriptedModel:
         return replace(message, metadata=replace(message.metadata, usage=usage))
 
 
+def _word_by_word(message: Message) -> Iterator[StreamEvent]:
+    for event in message_to_events(message):
+        if not isinstance(event, TextDelta):
+            yield event
+            continue
+        for place, word in enumerate(event.text.split(" ")):
+            yield TextDelta(index=event.index, text=f" {word}" if place else word)
+
+
+def _pieces(number: int, answer: Any, reply: ScriptedReply, *, streamed: bool) -> Iterator[bytes]:
+    """Yield a body with the number of the answer: once, or in one event for each word if words take time."""
+    if not streamed:
+        if reply.breaks_after is None:
+            yield dumps(number)
+    elif reply.pause or reply.breaks_after is not None:
+        parts = answer.content if isinstance(answer, Message) else [answer] if isinstance(answer, str) else answer
+        parts = [parts] if isinstance(parts, ToolUseBlock) else parts
+        texts = [part if isinstance(part, str) else part.text for part in parts if isinstance(part, str | TextBlock)]
+        words = max(sum(len(text.split(" ")) for text in texts), 1)
+        for place in range(words):
+            if place == reply.breaks_after:
+                break
+            yield b"data: %b\n\n" % dumps([number, place, place + 1 == words])
+    else:
+        yield b"data: %b\n\n" % dumps([number, 0, True])
+    if reply.breaks_after is not None:
+        raise connection_failed(ConnectionResetError("scripted"))
+
+
 def _count_words(message: Message) -> int:
     return len(message.text.split()) + len(message.tool_calls) + len(message.tool_results)
-
-
-@contextmanager
-def no_network() -> Iterator[None]:
-    """Fail every request with an AssertionError that contains its URL, unless a transport in memory answers it."""
-
-    def refuse(transport: object, url: str) -> None:
-        if not isinstance(transport, (MemoryTransport, AsyncMemoryTransport)):
-            raise AssertionError(f"a request to {url.partition('?')[0]} inside no_network()")
-
-    before, io.network_guard = io.network_guard, refuse
-    try:
-        yield
-    finally:
-        io.network_guard = before
