@@ -18,6 +18,7 @@ _NAMES = {
     "event_stream": "AssistantView assistant_events assistant_events_async assistant_stop_reason",
     "events": "AgentEvent AssistantMessageEvent",
     "inputs": "InputViolation validate_input",
+    "local_tools": "patch_tool shell_tool",
     "loop": "AgentLoop",
     "mcp_server": "Elicitation McpServer mcp_tool_name",
     "memory": "AsyncMemoryTurn MemoryTurn",
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     )
     from interlingua_agents.events import AgentEvent as AgentEvent, AssistantMessageEvent as AssistantMessageEvent
     from interlingua_agents.inputs import InputViolation as InputViolation, validate_input as validate_input
+    from interlingua_agents.local_tools import patch_tool as patch_tool, shell_tool as shell_tool
     from interlingua_agents.loop import AgentLoop as AgentLoop
     from interlingua_agents.mcp_server import (
         Elicitation as Elicitation, McpServer as McpServer, mcp_tool_name as mcp_tool_name

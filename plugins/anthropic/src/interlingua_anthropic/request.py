@@ -30,6 +30,7 @@ from interlingua.types import (
 )
 from interlingua_anthropic.claude_thinking import ThinkingPlan, is_forced, is_taken_while_thinking, plan_thinking
 from interlingua_anthropic.claude_tools import ECHO, fit_choice, fit_citations, fit_tools, leads_back, rename_calls
+from interlingua_anthropic.client_tools import beta_of, is_client_tool
 from interlingua_anthropic.errors import OWN_THINKING
 from interlingua_anthropic.messages import (
     MAX_MARKS,
@@ -98,7 +99,7 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
     lost: list[Loss] = []
     plan = plan_thinking(messages, options, facts, max_tokens, lost)
     turns = _conversation(messages, tools, extra.pop("tools", None) or (), options, fields, losses, plan=plan)
-    _add_betas(headers, turns.betas)
+    _add_betas(headers, (*turns.betas, *filter(None, [beta_of(tool.extra_of(API)) for tool in tools])))
     losses += lost
     if facts.get("thinking_bound_to_prefix") and "thinking" not in extra and not _has_fixed_thinking(plan):
         plan = plan._replace(thinking={**(plan.thinking or {"type": "adaptive"}), **_DROPPING})
@@ -296,8 +297,11 @@ class MessagesTools(NamedTuple):
 
 
 def _to_wire_tool(tool: ToolDefinition) -> dict[str, Any]:
+    extra = tool.extra_of(API)
+    if is_client_tool(extra):  # the service knows its description and schema
+        return {"type": extra["type"], "name": tool.name, **extra}
     description = {"description": tool.description} if tool.description else {}
-    return {"name": tool.name, **description, "input_schema": tool.input_schema, **tool.extra_of(API)}
+    return {"name": tool.name, **description, "input_schema": tool.input_schema, **extra}
 
 
 def to_wire_tools(tools: Sequence[ToolDefinition], losses: list[Loss]) -> MessagesTools:

@@ -30,6 +30,7 @@ from interlingua.types import (
     ToolUseBlock,
     WireTool,
 )
+from interlingua_anthropic.client_tools import from_wire_client_tool
 from interlingua_anthropic.errors import THREAD_REFUSED
 from interlingua_anthropic.models import API
 from interlingua_serving import InboundRequest, ServeContext, State, restore_answer
@@ -164,7 +165,10 @@ def _tools(given: Any) -> tuple[tuple[WireTool, ...], list[Any]]:
         if not isinstance(tool.get("input_schema"), dict):
             if tool.get("type") in (None, "custom"):
                 raise CallerError(f"tools.{at}.input_schema: an object is required")
-            own.append(tool)
+            if (run_here := from_wire_client_tool(tool)) is not None:
+                tools.append(run_here)
+            else:
+                own.append(tool)
             continue
         made = WireTool(
             name=_text(tool, "name", f"tools.{at}"),

@@ -16,8 +16,10 @@ from interlingua.types import (
     read_tool_input,
 )
 from interlingua_chat_completions.tools import STRICT_ECHO, from_wire_strict_input
+from interlingua_openai.responses.client_calls import FORMS, arguments_in, is_client_call
 
 CALLS = ("function_call", "custom_tool_call")
+"""Types of calls of the caller's own tools; see `client_calls` for the service's tools that the caller runs."""
 SERVER_CALL = "server_custom_tool_call"
 """Kind of a custom call that the service ran itself, as xAI reports its search (WIRE.md, Responses server tools)."""
 CUSTOM_ECHO = "custom_tools"
@@ -34,10 +36,15 @@ def from_wire_item(item: Mapping[str, Any], context: RequestContext) -> list[Con
         return [from_wire_part(part, context) for part in item.get("content") or ()]
     if kind == "reasoning":
         return [from_wire_reasoning(item)]
-    if kind in CALLS:
+    if is_call(item):
         return [from_wire_call(item, context)]
     data = {**item, "type": "custom_tool_call"} if kind == SERVER_CALL else item
     return [OpaqueBlock(provider=context.origin.provider, kind=str(kind), data=data)]
+
+
+def is_call(item: Mapping[str, Any]) -> bool:
+    """Return whether an item is a call that the caller must answer."""
+    return item.get("type") in CALLS or is_client_call(item)
 
 
 def from_wire_part(part: Mapping[str, Any], context: RequestContext) -> ContentBlock:
@@ -74,6 +81,15 @@ def from_wire_reasoning(item: Mapping[str, Any]) -> ThinkingBlock | RedactedThin
 
 def from_wire_call(item: Mapping[str, Any], context: RequestContext, minted: str | None = None) -> ToolUseBlock:
     """Return a call; a custom tool's free text becomes the argument `input`, because other wires have only objects."""
+    form = FORMS.get(str(item.get("type")))
+    if form is not None:
+        return ToolUseBlock(
+            id=minted or context.mint_tool_use_id(),
+            name=form.name,
+            input=freeze_object(arguments_in(item)),
+            provider_id=call_id_of(item),
+            kind=form.kind,
+        )
     raw = arguments_of(item)
     value, error = read_tool_input(raw)
     name = context.tool_name(item["name"])
@@ -96,7 +112,9 @@ def call_id_of(item: Mapping[str, Any]) -> str | None:
 
 
 def arguments_of(item: Mapping[str, Any]) -> str:
-    """Return the argument string of a function or custom call."""
+    """Return the argument string of a call."""
+    if item.get("type") in FORMS:
+        return dumps(arguments_in(item)).decode()
     if item.get("type") == "custom_tool_call":
         return dumps({"input": item.get("input") or ""}).decode()
     raw = item.get("arguments")

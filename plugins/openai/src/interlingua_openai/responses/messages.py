@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, partial
 from typing import Any, NamedTuple
 
@@ -34,7 +34,8 @@ from interlingua.types import (
 )
 from interlingua_chat_completions.messages import fit_detail
 from interlingua_openai.catalogue import IMAGE_DETAILS, RESPONSES
-from interlingua_openai.responses.items import CALLS, SERVER_CALL
+from interlingua_openai.responses.client_calls import FORMS, new_call, to_wire_client_result
+from interlingua_openai.responses.items import SERVER_CALL, call_id_of, is_call
 from interlingua_openai.responses.replay import (
     ItemMatch,
     call_arguments,
@@ -67,13 +68,13 @@ class MessageItems(NamedTuple):
         wire: its items as JSON, separated by commas.
         losses: the losses of its blocks.
         hints: places of the blocks with a cache hint that this wire can mark.
-        custom: call ids of calls of custom tools, whose results have their own item type.
+        calls: its calls whose results are no plain results of functions.
     """
 
     wire: bytes
     losses: tuple[BlockLoss, ...] = ()
     hints: tuple[int, ...] = ()
-    custom: tuple[str, ...] = ()
+    calls: tuple[Mapping[str, Any], ...] = ()
 
 
 _NOTHING = MessageItems(b"")
@@ -105,21 +106,19 @@ def to_wire_input(messages: Sequence[Message], model: str) -> ResponsesInput:
             hinted = True
             row = BlockLoss(0, "text", "rewritten", "instructions carry no cache marker")
             losses.append(row.at(at, messages[at].id))
-    custom: set[str] = set()
     hints: list[tuple[int, int]] = []
-    for at, (_, lost, marks, calls) in enumerate(elements):  # few messages have more than their items
+    calls = {call_id_of(call) or "": call for element in elements if element[3] for call in element[3]}
+    if calls:
+        for at, message in enumerate(messages):
+            if message.role is _TOOL and any(block.tool_use_id in calls for block in message.tool_results):
+                elements[at] = to_wire_elements(message, model, calls=calls)
+    for at, (_, lost, marks, _) in enumerate(elements):  # few messages have more than their items
         if lost:
             losses += [loss.at(at, messages[at].id) for loss in lost]
         if marks:
             hints += [(at, block) for block in marks]
-        if calls:
-            custom.update(calls)
-    if custom:
-        for at, message in enumerate(messages):
-            if message.role is _TOOL and any(block.tool_use_id in custom for block in message.tool_results):
-                elements[at] = to_wire_elements(message, model, custom=custom)
     if hints:
-        losses += _mark(elements, hints, messages, model, custom)
+        losses += _mark(elements, hints, messages, model, calls)
     instructions = "\n\n".join(filter(None, map(_system_text, messages[:hoisted])))
     items = [b"[", b",".join([element[0] for element in elements if element[0]]), b"]"]
     return ResponsesInput(instructions or None, items, tuple(losses), hinted or bool(hints))
@@ -149,14 +148,14 @@ def _mark(
     hints: list[tuple[int, int]],
     messages: Sequence[Message],
     model: str,
-    custom: Collection[str],
+    calls: Mapping[str, Mapping[str, Any]],
 ) -> list[Loss]:
     """Write the last hints' messages again with markers, as many as a request takes."""
     marked: dict[int, list[int]] = {}
     for at, block in hints[-MAX_MARKERS:]:
         marked.setdefault(at, []).append(block)
     for at, blocks in marked.items():
-        elements[at] = to_wire_elements(messages[at], model, blocks, custom)
+        elements[at] = to_wire_elements(messages[at], model, blocks, calls)
     return [
         BlockLoss(block, messages[at].content[block].type, "dropped", "more cache hints than fit", "form").at(
             at, messages[at].id
@@ -166,7 +165,7 @@ def _mark(
 
 
 def to_wire_elements(
-    message: Message, model: str, marked: Sequence[int] = (), custom: Collection[str] = ()
+    message: Message, model: str, marked: Sequence[int] = (), calls: Mapping[str, Mapping[str, Any]] = EMPTY
 ) -> MessageItems:
     """Write a message's items.
 
@@ -174,15 +173,21 @@ def to_wire_elements(
         message: a projected message.
         model: decides whether the message's own state goes back.
         marked: blocks that get a cache marker.
-        custom: ids of custom calls made so far.
+        calls: by id, the earlier calls whose results are no plain results of functions.
     """
     role = message.role
     if role is _ASSISTANT:
-        items, losses, calls = to_wire_assistant(message, model)
-        return MessageItems(dumps(items)[1:-1], tuple(losses), (), calls)
+        items, losses = to_wire_assistant(message, model)
+        special = tuple([item for item in items if _has_own_result(item)])
+        return MessageItems(dumps(items)[1:-1], tuple(losses), (), special)
     if role is _TOOL:
-        return to_wire_results(message, marked, custom)
+        return to_wire_results(message, marked, calls)
     return _input_message(message, "developer" if role is _SYSTEM else "user", marked)
+
+
+def _has_own_result(item: Mapping[str, Any]) -> bool:
+    kind = item["type"]
+    return kind == "custom_tool_call" or kind in FORMS or (kind == "function_call" and "caller" in item)
 
 
 def _sent_item(message: Message) -> Mapping[str, Any]:
@@ -283,25 +288,32 @@ def _file(block: DocumentBlock) -> dict[str, Any]:
     return {"type": "input_file", "filename": name, "file_data": data}
 
 
-def to_wire_results(message: Message, marked: Sequence[int], custom: Collection[str]) -> MessageItems:
-    """Write the results; `custom` holds the ids of calls whose results have the custom type."""
-    items = []
+def to_wire_results(message: Message, marked: Sequence[int], calls: Mapping[str, Mapping[str, Any]]) -> MessageItems:
+    """Write the results; `calls` holds, by id, the calls whose results are no plain results of functions."""
+    items: list[dict[str, Any]] = []
     losses: list[BlockLoss] = []
     hints = []
     for at, block in enumerate(message.content):
         if not isinstance(block, ToolResultBlock):
             losses.append(BlockLoss(at, block.type, "dropped", "a tool message holds results only"))
             continue
-        kind = RESULTS[block.tool_use_id in custom]
-        output = _result_output(block, at, losses)
+        call = calls.get(block.tool_use_id, EMPTY)
         sent = dict(_sent_item(message))
+        if call.get("type") in FORMS:
+            parts = [made for part in block.content if (made := to_wire_part(part, at, losses)) is not None]
+            first, *others = to_wire_client_result(call, block, parts, at, losses)
+            items += [{**first, **sent}, *others]
+            continue
+        kind = RESULTS[call.get("type") == "custom_tool_call"]
+        output = _result_output(block, at, losses)
         if sent.pop("listed", False) and isinstance(output, str) and block.content:
             output = [{"type": "input_text", "text": output}]
         if at in marked and isinstance(output, list):
             output[-1] = _marked_part(output[-1], block.cache)
         if block.cache is not None and isinstance(output, list):
             hints.append(at)
-        items.append({"type": kind, "call_id": block.tool_use_id, "output": output, **sent})
+        caller = {"caller": call["caller"]} if "caller" in call else {}
+        items.append({"type": kind, "call_id": block.tool_use_id, "output": output, **caller, **sent})
     return MessageItems(dumps(items)[1:-1], tuple(losses), tuple(hints))
 
 
@@ -332,8 +344,8 @@ def _has_content(part: Mapping[str, Any]) -> bool:
     return part["type"] != "input_text" or bool(part["text"].strip())
 
 
-def to_wire_assistant(message: Message, model: str) -> tuple[list[Any], Sequence[BlockLoss], tuple[str, ...]]:
-    """Return items, losses, and the ids of custom calls: items of the same model unchanged, others by content.
+def to_wire_assistant(message: Message, model: str) -> tuple[list[Any], Sequence[BlockLoss]]:
+    """Return items and losses: items of the same model unchanged, others by content.
 
     Items of a caller's request are sent unchanged. If reasoning cannot be sent back, the ids of the items that belong
     to it are left out as well (WIRE.md, Responses order).
@@ -343,15 +355,13 @@ def to_wire_assistant(message: Message, model: str) -> tuple[list[Any], Sequence
     rows = kept.get("items")
     same_model = rows is not None and origin is not None and _stem(origin.model) == _stem(model)
     matches = match_items(rows, message.content) if rows else None
-    custom = _custom_calls(rows, message)
     why = _broken(matches) if same_model else "it was made by another model"
     if matches is not None and kept.get("sent") and why in (None, _UNKEPT):
-        return [to_wire_item(match) for match in matches], (), custom
+        return [to_wire_item(match) for match in matches], ()
     if matches is not None and why is None:
         whole, losses = _replayed(matches, message)
-        return [to_wire_item(match) for match in whole], losses, custom
-    items, losses = _by_content(message, rows or (), matches if same_model else None, why or _EDITED)
-    return items, losses, custom
+        return [to_wire_item(match) for match in whole], losses
+    return _by_content(message, rows or (), matches if same_model else None, why or _EDITED)
 
 
 @cache
@@ -387,17 +397,12 @@ def _replayed(matches: list[ItemMatch], message: Message) -> tuple[list[ItemMatc
     return kept[:end], losses
 
 
-def _custom_calls(rows: Any, message: Message) -> tuple[str, ...]:
-    custom = {row["item"].get("call_id") for row in rows or () if row["item"].get("type") == "custom_tool_call"}
-    return tuple(call.id for call in message.tool_calls if call.provider_id in custom) if custom else ()
-
-
 def _by_content(
     message: Message, rows: Any, matches: list[ItemMatch] | None, why: str
 ) -> tuple[list[Any], list[BlockLoss]]:
     """Write the blocks without ids and reasoning."""
     kept = [row["item"] for row in rows]
-    calls = {item.get("call_id"): item for item in kept if item.get("type") in CALLS}
+    calls = {call_id_of(item): item for item in kept if is_call(item)}
     phases = _phases(matches)
     reasoned = any(item.get("type") == "reasoning" for item in kept)
     items: list[Any] = []
@@ -409,7 +414,11 @@ def _by_content(
                 reason = f"citations cannot go back: {why}; the text is kept"
                 losses.append(BlockLoss(at, block.type, "rewritten", reason))
         elif isinstance(block, ToolUseBlock):
-            items.append(_call(block, calls.get(block.provider_id) or {}))
+            item = calls.get(block.provider_id) or {}
+            if item.get("type") in FORMS and FORMS[item["type"]].needs_id:
+                why_plain = f"a call of {block.name} goes back by its id only, which does not go back: {why}"
+                losses.append(BlockLoss(at, block.type, "rewritten", why_plain))
+            items.append(_call(block, item, programs=items))
         elif isinstance(block, OpaqueBlock) and block.kind != SERVER_CALL and not (reasoned and "id" in block.data):
             items.append(block.data)
         else:
@@ -449,10 +458,20 @@ def _add_text(items: list[Any], block: TextBlock, phase: str | None) -> None:
     items.append(item)
 
 
-def _call(block: ToolUseBlock, item: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a call without its item id; a namespace belongs to the tool's name, so it stays."""
+def _call(block: ToolUseBlock, item: Mapping[str, Any], programs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return a call without its item id; a namespace belongs to the tool's name, so it stays.
+
+    The program that made the call is named if it is among the items before, `programs`.
+    """
+    caller = item.get("caller") or EMPTY
+    named = any(one.get("call_id") == caller.get("caller_id") for one in programs if one.get("type") == "program")
+    said = {"caller": caller} if named else {}
+    if item.get("type") in FORMS and not FORMS[item["type"]].needs_id:
+        made = new_call(item["type"], block.id, block.input)
+        kept = {name: item[name] for name in ("status", "environment") if name in item}
+        return made | kept | said
     kind = "custom_tool_call" if item.get("type") == "custom_tool_call" else "function_call"
     held = {"type": kind, "call_id": block.id, "name": call_name(item, block)}
     if item.get("namespace"):
         held["namespace"] = item["namespace"]
-    return held | call_arguments(item, block)
+    return held | call_arguments(item, block) | said

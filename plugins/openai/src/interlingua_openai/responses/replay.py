@@ -7,7 +7,16 @@ from typing import Any, NamedTuple
 from zlib import crc32
 
 from interlingua.types import ContentBlock, OpaqueBlock, RedactedThinkingBlock, TextBlock, ThinkingBlock, ToolUseBlock
-from interlingua_openai.responses.items import BETWEEN, CALLS, arguments_of, call_id_of, part_text, reasoning_texts
+from interlingua_openai.responses.client_calls import FORMS, is_client_call, with_arguments, without_arguments
+from interlingua_openai.responses.items import (
+    BETWEEN,
+    CALLS,
+    arguments_of,
+    call_id_of,
+    is_call,
+    part_text,
+    reasoning_texts,
+)
 
 IN_BLOCKS = True  # replaces a value that the blocks hold
 
@@ -25,7 +34,7 @@ def skeleton(item: Mapping[str, Any]) -> dict[str, Any]:
         texts = [part_text(part) or "" for part in item.get("content") or ()]
     elif kind == "reasoning":
         texts = [BETWEEN.join(reasoning_texts(item))]
-    elif kind in CALLS:
+    elif is_call(item):
         texts = [arguments_of(item)]
     return {"item": item_shell(item), "sum": checksum(texts)}
 
@@ -39,7 +48,7 @@ def item_shell(item: Mapping[str, Any]) -> dict[str, Any]:
         return _reasoning_shell(item)
     if kind in CALLS:
         return {**item, ("input" if kind == "custom_tool_call" else "arguments"): IN_BLOCKS}
-    return {"type": kind}
+    return without_arguments(item, IN_BLOCKS) if is_client_call(item) else {"type": kind}
 
 
 def _part_shell(part: Mapping[str, Any]) -> Any:
@@ -119,7 +128,7 @@ def _places(item: Mapping[str, Any]) -> Iterator[tuple[Any, bool]]:
                 yield (_is_blank_text, True) if blank else (_is_text, False)
     elif kind == "reasoning":
         yield _is_thinking, not item.get("encrypted_content")
-    elif kind in CALLS:
+    elif is_call(item):
         call_id = call_id_of(item)
         yield lambda block: isinstance(block, ToolUseBlock) and block.provider_id == call_id, False
     else:
@@ -167,6 +176,8 @@ def to_wire_item(match: ItemMatch) -> dict[str, Any]:
     block = match.blocks[0]
     if isinstance(block, (ThinkingBlock, RedactedThinkingBlock)):
         return _fill_reasoning(item, block)
+    if isinstance(block, ToolUseBlock) and kind in FORMS:
+        return with_arguments(item, block.input, IN_BLOCKS) | {"call_id" if "call_id" in item else "id": block.id}
     if isinstance(block, ToolUseBlock):
         return {**item, "call_id": block.id, "name": call_name(item, block), **call_arguments(item, block)}
     assert isinstance(block, OpaqueBlock)  # noqa: S101  `match_items` checked it

@@ -30,6 +30,7 @@ from interlingua_chat_completions.tools import (
     to_wire_strict_tools,
 )
 from interlingua_openai.catalogue import RESPONSES, USER_ID_LENGTH, facts_of
+from interlingua_openai.responses.client_calls import call_type_of, is_declared
 from interlingua_openai.responses.items import CUSTOM_ECHO
 from interlingua_openai.responses.messages import to_wire_input
 
@@ -107,7 +108,7 @@ def _add_tool_options(
             if value != "none":
                 losses.append(option_loss(name, "dropped", "the request has no tools"))
         else:
-            fields[name] = to_wire_tool_choice(value) if name == "tool_choice" else value
+            fields[name] = to_wire_tool_choice(value, tools) if name == "tool_choice" else value
 
 
 def _add_other_options(options: RequestOptions, facts: FrozenDict, fields: dict[str, Any], losses: list[Loss]) -> None:
@@ -202,6 +203,8 @@ def to_wire_tools(tools: Sequence[ToolDefinition], strict: StrictTools, losses: 
     space: Any = None
     for tool in tools:
         came = _as_it_came(tool)
+        if came and not is_declared(came):
+            continue
         written_space, space = space, came.pop("namespace", None)
         if space is None:
             written.append(came or _function(tool, strict.schemas.get(tool.name)))
@@ -216,6 +219,8 @@ def _as_it_came(tool: ToolDefinition) -> dict[str, Any]:
     """Return a tool's definition in a caller's request; {} if it has none."""
     if not isinstance(tool, WireTool) or tool.api != RESPONSES:
         return {}
+    if call_type_of(tool.extra) is not None:  # a tool of the service has no name, description or schema
+        return dict(tool.extra)
     held: dict[str, Any] = {"name": tool.name, "description": tool.description or None, **tool.extra}
     if tool.extra["type"] == "function":
         held = {"parameters": tool.input_schema, **held}
@@ -231,9 +236,12 @@ def _function(tool: ToolDefinition, strict: Mapping[str, Any] | None) -> dict[st
     return function
 
 
-def to_wire_tool_choice(choice: ToolChoice) -> str | dict[str, str]:
-    """Return the choice."""
-    return {"type": "function", "name": choice.name} if isinstance(choice, ToolChoice) else choice
+def to_wire_tool_choice(choice: ToolChoice | str, tools: Sequence[ToolDefinition]) -> str | dict[str, str]:
+    """Return the choice; of a tool of the service, its type."""
+    if not isinstance(choice, ToolChoice):
+        return choice
+    kinds = [came["type"] for tool in tools if tool.name == choice.name and call_type_of(came := _as_it_came(tool))]
+    return {"type": kinds[0]} if kinds else {"type": "function", "name": choice.name}
 
 
 def to_wire_format(options: RequestOptions, losses: list[Loss]) -> dict[str, Any]:

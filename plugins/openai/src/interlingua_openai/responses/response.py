@@ -11,7 +11,7 @@ from interlingua.errors import MalformedResponseError, ProviderError
 from interlingua.plugins import FollowUp, RequestContext, WireRequest, WireResponse, loads
 from interlingua.types import ContentBlock, ErrorInfo, Message, MessageStatus, StopReason, Usage
 from interlingua_openai.errors import from_wire_error_body
-from interlingua_openai.responses.items import CALLS, from_wire_item, normalise_items
+from interlingua_openai.responses.items import from_wire_item, is_call, normalise_items
 from interlingua_openai.responses.replay import replay_state
 
 _INCOMPLETE = {"max_output_tokens": StopReason.MAX_TOKENS, "content_filter": StopReason.REFUSAL}
@@ -110,7 +110,7 @@ def from_wire_stop(response: Mapping[str, Any], items: Sequence[Mapping[str, Any
         return StopReason.PAUSE_TURN, status
     if status not in ("completed", None):
         return StopReason.OTHER, str(status)
-    if any(item.get("type") in CALLS for item in items):
+    if any(is_call(item) for item in items):
         return StopReason.TOOL_USE, status
     if any(_has_refusal(item) for item in items):
         return StopReason.REFUSAL, status

@@ -31,9 +31,12 @@ from interlingua.types import (
     Usage,
     UsageUpdate,
     read_tool_input,
+    replace,
 )
 from interlingua_chat_completions.errors import error_detail, to_wire_error
-from interlingua_openai.responses.replay import ItemMatch, match_items, to_wire_item
+from interlingua_openai.responses.client_calls import FORMS, new_call, with_arguments
+from interlingua_openai.responses.items import call_id_of
+from interlingua_openai.responses.replay import IN_BLOCKS, ItemMatch, match_items, to_wire_item
 from interlingua_openai.responses.stream_blocks import SPAN
 from interlingua_serving import AnswerState, ServeContext, dumps_line
 
@@ -76,7 +79,7 @@ def to_wire_response(message: Message, context: ServeContext) -> WireResponse:
     events: list[StreamEvent] = [RawUpdate(replay=raw.get("replay") or None, trace=raw.get("trace") or None)]
     if matches is not None and all(match.same for match in matches):
         writer.feed(events)
-        items = [to_wire_item(match) for match in matches]
+        items = [to_wire_item(_with_own_ids(match)) for match in matches]
     else:
         events = [RawUpdate(trace=raw.get("trace") or None)] if context.is_own else events
         writer.feed([*events, *[BlockEnd(index=at * SPAN, block=block) for at, block in enumerate(message.content)]])
@@ -87,6 +90,13 @@ def to_wire_response(message: Message, context: ServeContext) -> WireResponse:
         response["status"] = "incomplete"
     body = dumps(response)
     return WireResponse(headers=_JSON, body=body, losses=tuple(writer.losses))
+
+
+def _with_own_ids(match: ItemMatch) -> ItemMatch:
+    """Return the item's blocks with the ids that the service issued for its calls."""
+    own = [replace(one, id=one.provider_id) if isinstance(one, ToolUseBlock) and one.provider_id else one
+           for one in match.blocks]  # fmt: skip
+    return match._replace(blocks=tuple(own))
 
 
 @attrs.define
@@ -451,14 +461,18 @@ class ResponseWriter:
         self._note(event, wire_id)
         name: dict[str, Any] = dict((self._context.echo.get("namespaces") or EMPTY).get(event.name) or EMPTY)
         kind = "custom_tool_call" if event.name in (self._context.echo.get("custom") or ()) else "function_call"
+        kind = (self._context.echo.get("client_calls") or EMPTY).get(event.name, kind)
         if self._own and self._rows:
             shell = self._rows[-1]["item"]
-            if shell.get("call_id") == wire_id:
+            if call_id_of(shell) == wire_id:
                 kind = shell["type"]
                 name = {key: shell[key] for key in ("name", "namespace") if key in shell}
         held = {"arguments": ""} if kind == "function_call" else {"input": ""}
         fields = {"status": "in_progress", **held, "call_id": wire_id, "name": event.name, **name}
         prefix = "fc" if kind == "function_call" else "ctc"
+        if kind in FORMS:
+            begun = new_call(kind, wire_id, EMPTY)
+            fields, prefix = ({"status": "in_progress"} if "call_id" in begun else {}) | begun, FORMS[kind].prefix
         opened = self._open(kind, prefix, **fields)
         opened.start = event
         opened.parts[0] = []
@@ -489,6 +503,9 @@ class ResponseWriter:
         if block is not None and not opened.text():
             self._arguments(opened, block.input_json)
         raw = opened.text() or "{}"
+        if opened.kind in FORMS:
+            self._close_client_call(opened, read_tool_input(raw)[0] if block is None else block.input)
+            return
         about = {"item_id": opened.item["id"], "output_index": opened.place}
         item = {**opened.item, "status": "completed"}
         if opened.kind == "custom_tool_call":
@@ -501,6 +518,28 @@ class ResponseWriter:
             name = item["name"]
             self._event("response.function_call_arguments.done", **about, name=name, arguments=raw)
         item |= {key: value for key, value in self._shell(opened).items() if key not in item}
+        self._items[opened.place] = item
+        self._event("response.output_item.done", output_index=opened.place, item=item)
+
+    def _close_client_call(self, opened: _Item, arguments: Mapping[str, Any]) -> None:
+        """Write the end of a call of the service's tool that the caller runs, with the events of its arguments."""
+        names = {name: opened.item[name] for name in ("id", "call_id") if name in opened.item}
+        shell = self._shell(opened)
+        if shell:
+            item = with_arguments(shell, arguments, IN_BLOCKS) | names
+        else:
+            ended = {"status": "completed"} if "call_id" in names else {}
+            item = {**opened.item, **new_call(opened.kind, names.get("call_id", ""), arguments), **ended}
+        if opened.kind == "shell_call":
+            for at, command in enumerate(item["action"].get("commands") or ()):
+                about = {"output_index": opened.place, "command_index": at}
+                self._event("response.shell_call_command.added", **about, command="")
+                self._event("response.shell_call_command.delta", **about, delta=command)
+                self._event("response.shell_call_command.done", **about, command=command)
+        elif opened.kind == "apply_patch_call" and (diff := item["operation"].get("diff")):
+            about = {"item_id": item["id"], "output_index": opened.place}
+            self._event("response.apply_patch_call_operation_diff.delta", **about, delta=diff)
+            self._event("response.apply_patch_call_operation_diff.done", **about, diff=diff)
         self._items[opened.place] = item
         self._event("response.output_item.done", output_index=opened.place, item=item)
 

@@ -34,12 +34,19 @@ from interlingua.types import (
     replace,
 )
 from interlingua_openai.catalogue import RESPONSES
+from interlingua_openai.responses.client_calls import (
+    RESULT_FORMS,
+    ClientResult,
+    call_type_of,
+    from_wire_client_tool,
+    read_client_result,
+)
 from interlingua_openai.responses.items import (
     BETWEEN,
-    CALLS,
     call_id_of,
     from_wire_call,
     from_wire_item,
+    is_call,
     normalise_item,
     reasoning_texts,
 )
@@ -147,8 +154,12 @@ def _objects_of_options(body: Mapping[str, Any], options: dict[str, Any], covere
 def _choice(given: Any) -> Any:
     if given in ("auto", "none", "required"):
         return given
-    if isinstance(given, dict) and given.get("type") in ("function", "custom") and isinstance(given.get("name"), str):
+    if not isinstance(given, dict):
+        return None
+    if given.get("type") in ("function", "custom") and isinstance(given.get("name"), str):
         return ToolChoice(given["name"])
+    if len(given) == 1 and (tool := from_wire_client_tool(given)) is not None:
+        return ToolChoice(tool.name)
     return None
 
 
@@ -157,6 +168,8 @@ def _echo(body: Mapping[str, Any], tools: Sequence[WireTool]) -> dict[str, Any]:
     echo: dict[str, Any] = {"request": {name: body[name] for name in _ECHOED if name in body}}
     if custom := [tool.name for tool in tools if tool.extra.get("type") == "custom"]:
         echo["custom"] = custom
+    if kinds := {tool.name: kind for tool in tools if (kind := call_type_of(tool.extra)) is not None}:
+        echo["client_calls"] = kinds
     if spaces := {tool.name: dict(tool.extra["namespace"]) for tool in tools if "namespace" in tool.extra}:
         echo["namespaces"] = {
             name: {"namespace": space["name"], "name": name[len(space["name"]) + 2 :]} for name, space in spaces.items()
@@ -177,6 +190,8 @@ def _tools(given: Any) -> tuple[tuple[WireTool, ...], list[Any]]:
             tools.append(_tool(tool, f"tools[{at}]"))
         elif kind == "namespace" and (inner := _namespace(tool, f"tools[{at}]")) is not None:
             tools += inner
+        elif (made := from_wire_client_tool(tool)) is not None and all(made.name != one.name for one in tools):
+            tools.append(made)
         else:
             own.append(tool)
     return tuple(tools), own
@@ -261,7 +276,7 @@ class _Items:
         if kind == "message" and item.get("role") == "assistant":
             self._answer.append(normalise_item(item, self._reading))
             return
-        if kind in CALLS or (kind not in ("message", *RESULTS, *_OF_CALLER) and not str(kind).endswith("_output")):
+        if is_call(item) or (kind not in ("message", *RESULTS, *_OF_CALLER) and not str(kind).endswith("_output")):
             self._answer.append(normalise_item(item, self._reading))
             return
         self._end_answer()
@@ -269,6 +284,8 @@ class _Items:
             self._message(item, path)
         elif kind in RESULTS and item.get("call_id") in self._calls:
             self._result(item, path)
+        elif kind in RESULT_FORMS and (answered := read_client_result(item)).call_id in self._calls:
+            self._client_result(answered, path)
         else:
             self._add(Role.USER, [self._opaque(item, str(kind))])
             if kind == "item_reference":  # other services do not have the item
@@ -325,6 +342,16 @@ class _Items:
             more["listed"] = True
         self._add(Role.TOOL, [block], {"item": more} if more else None, call_id)
 
+    def _client_result(self, found: ClientResult, path: str) -> None:
+        listed = [{"type": "input_text", "text": found.content}] if isinstance(found.content, str) else found.content
+        block = ToolResultBlock(
+            tool_use_id=found.call_id,
+            content=tuple([self._part(part) for part in _objects(listed, f"{path}.output")]),
+            is_error=found.is_error,
+            tool_name=self._calls[found.call_id],
+        )
+        self._add(Role.TOOL, [block], {"item": found.rest} if found.rest else None, found.call_id)
+
     # -- the answer's
 
     def _end_answer(self) -> None:
@@ -362,7 +389,7 @@ class _Items:
         if item.get("type") == "reasoning" and not item.get("encrypted_content"):
             yield self._opaque(item, "reasoning")  # the service has it stored by its id
             return
-        if item.get("type") not in CALLS:
+        if not is_call(item):
             yield from from_wire_item(item, self._reading)
             return
         call: ToolUseBlock = from_wire_call(item, self._reading, call_id_of(item))

@@ -19,7 +19,7 @@ from interlingua.types import (
     UsageUpdate,
 )
 from interlingua_openai.errors import from_wire_error_body
-from interlingua_openai.responses.items import CALLS, from_wire_item, normalise_item, normalise_items
+from interlingua_openai.responses.items import CALLS, from_wire_item, is_call, normalise_item, normalise_items
 from interlingua_openai.responses.replay import item_shell, skeleton
 from interlingua_openai.responses.response import find_failure, from_wire_stop, from_wire_trace, from_wire_usage
 from interlingua_openai.responses.stream_blocks import SPAN, ItemState, ResponsesBlocks
@@ -165,7 +165,7 @@ class ResponsesReader(ResponsesBlocks):
         slot = self._slots.open(item, event.get("output_index"))
         if isinstance(item.get("id"), str):
             yield RawUpdate(replay=self._replay(begun=slot))
-        if slot.kind in CALLS and item.get("name"):
+        if is_call(item) and (slot.kind not in CALLS or item.get("name")):
             yield from self._begin_call(slot, item)
 
     def _item_done(self, event: dict[str, Any]) -> Iterator[StreamEvent]:
@@ -184,7 +184,7 @@ class ResponsesReader(ResponsesBlocks):
                 yield from self._end_part(slot, at, part)
         elif kind == "reasoning":
             yield from self._end_reasoning(slot, item)
-        elif kind in CALLS:
+        elif is_call(item) or slot.start is not None:
             yield from self._end_call(slot, item)
         else:
             yield from self._end_block(slot, 0, from_wire_item(item, self._context)[0])
@@ -241,6 +241,8 @@ class ResponsesReader(ResponsesBlocks):
                 for at, citations in slot.citations.items():
                     if not self._taken(slot.base + at, self.texts):
                         yield from self._end_block(slot, at, TextBlock(text="", citations=citations))
+            elif slot.start is not None:
+                yield from self._break_call(slot)
             elif not slot.ended:
                 yield from self._end_block(slot, 0, from_wire_item(slot.item, self._context)[0])
 
@@ -264,4 +266,7 @@ _HANDLERS: dict[str, Callable[[ResponsesReader, dict[str, Any]], Iterator[Stream
     "response.function_call_arguments.done": ResponsesReader._input_done,
     "response.custom_tool_call_input.delta": ResponsesReader._input_delta,
     "response.custom_tool_call_input.done": ResponsesReader._input_done,
+    "response.shell_call_command.added": ResponsesReader._command,
+    "response.shell_call_command.delta": ResponsesReader._command,
+    "response.apply_patch_call_operation_diff.delta": ResponsesReader._diff,
 }

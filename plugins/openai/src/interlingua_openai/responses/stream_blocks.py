@@ -23,6 +23,7 @@ from interlingua.types import (
     ToolUseInputDelta,
     ToolUseStart,
 )
+from interlingua_openai.responses.client_calls import FORMS
 from interlingua_openai.responses.items import (
     BETWEEN,
     CALLS,
@@ -283,7 +284,7 @@ class ResponsesBlocks:
         slot.start = ToolUseStart(
             index=slot.base,
             id=self._context.mint_tool_use_id(),
-            name=self._context.tool_name(item["name"]),
+            name=FORMS[slot.kind].name if slot.kind in FORMS else self._context.tool_name(item["name"]),
             provider_id=call_id_of(item),
         )
         self.inputs[slot.base] = 0
@@ -311,6 +312,33 @@ class ResponsesBlocks:
         if slot.start is not None and not self.inputs[slot.base] and (raw := arguments_of(item)) != "{}":
             self.inputs[slot.base] = len(raw)
             yield ToolUseInputDelta(index=slot.base, partial_json=raw)
+
+    def _command(self, event: dict[str, Any]) -> Iterator[StreamEvent]:
+        """Note a command that the service's shell tool asks for; the complete item has all of them again."""
+        slot, at = self._slots.of(event, "shell_call"), event.get("command_index")
+        if slot is not None and slot.kind == "shell_call" and type(at) is int and 0 <= at < SPAN:
+            action = slot.item.get("action") or {}
+            commands = [*(action.get("commands") or ())]
+            commands += [""] * (at + 1 - len(commands))
+            commands[at] += _delta_text(event) if "delta" in event else ""
+            slot.item = {**slot.item, "action": {**action, "commands": commands}}
+        return iter(())
+
+    def _diff(self, event: dict[str, Any]) -> Iterator[StreamEvent]:
+        """Note more of a patch; the complete item has all of it again."""
+        slot = self._slots.of(event, "apply_patch_call")
+        if slot is not None and slot.kind == "apply_patch_call":
+            operation = slot.item.get("operation") or {}
+            diff = (operation.get("diff") or "") + _delta_text(event)
+            slot.item = {**slot.item, "operation": {**operation, "diff": diff}}
+        return iter(())
+
+    def _break_call(self, slot: ItemState) -> Iterator[StreamEvent]:
+        """Send what arrived of the arguments of a call that broke off, without their end: they are not whole."""
+        text = arguments_of(slot.item)[:-1]
+        if slot.kind in FORMS and not self.inputs[slot.base] and text:
+            self.inputs[slot.base] = len(text)
+            yield ToolUseInputDelta(index=slot.base, partial_json=text)
 
     def _end_call(self, slot: ItemState, item: dict[str, Any]) -> Iterator[StreamEvent]:
         yield from self._begin_call(slot, item)
