@@ -245,3 +245,61 @@ def test_models_and_counts() -> None:
 
     assert [model["id"] for model in listed["data"]] == ["a", "b"]
     assert json.loads(PLUGIN.to_wire_auxiliary("count_tokens", 7, asked).body) == {"input_tokens": 7}
+
+
+def _sent(turns: list[dict[str, Any]], provider: str = "anthropic", model: str = "claude-opus-5-5") -> Any:
+    read = _read({"model": model, "max_tokens": 9, "messages": turns})
+    api = "messages" if provider == "anthropic" else "responses"
+    messages, options, _ = read.for_upstream(provider, api, model)
+    return build_request(REGISTRY.provider(provider), messages, read.tools, options)
+
+
+LOW: dict[str, Any] = {"role": "system", "content": [], "output_config": {"effort": "low"}}
+ONCE = {"role": "system", "content": [{"type": "text", "text": "Once."}], "clear_at": "next_user_message"}
+ADDED = {"role": "system", "content": [{"type": "tool_removal", "tool": {"type": "tool_reference", "name": "f"}}]}
+ASKED, SAID = ({"role": role, "content": [{"type": "text", "text": role}]} for role in ("user", "assistant"))
+
+
+@pytest.mark.parametrize(
+    "turns",
+    [
+        [LOW, ASKED, SAID, ASKED],
+        [ASKED, ONCE, SAID, ASKED],
+        [ASKED, SAID, LOW, ASKED],
+        [ASKED, ONCE, LOW, SAID, ASKED],
+        [ASKED, LOW, ADDED, SAID, ASKED],
+        [ASKED, ADDED, ONCE],
+    ],
+    ids=["first", "clear_at", "before a user", "two", "beside a change of tools", "last"],
+)
+def test_members_of_system_messages_come_through(turns: list[dict[str, Any]]) -> None:
+    made = _sent(turns)
+
+    assert json.loads(made.body)["messages"] == turns
+    assert not made.losses
+
+
+def test_another_service_gets_a_row_for_members_of_system_messages() -> None:
+    made = _sent([ASKED, ONCE, SAID, LOW, ASKED], "openai", "gpt-5.5")
+
+    assert "Once." in made.body.decode()
+    assert [(loss.path, loss.verdict) for loss in made.losses if loss.block_type == "opaque"] == [
+        ("messages[1].content[1]", "dropped"),
+        ("messages[3].content[0]", "dropped"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("block", "beta"),
+    [
+        ({"type": "compaction", "content": "so far", "signature": "c2ln"}, "compact-2026-09-04"),
+        ({"type": "compaction", "content": "so far"}, "compact-2026-01-12"),
+    ],
+    ids=["on demand", "at a threshold"],
+)
+def test_a_compaction_stays_first_and_has_its_own_header(block: dict[str, Any], beta: str) -> None:
+    turns = [{"role": "assistant", "content": [block]}, ASKED]
+    made = _sent(turns)
+
+    assert json.loads(made.body)["messages"] == turns
+    assert beta in made.headers["anthropic-beta"].split(",")

@@ -73,10 +73,11 @@ class _Call:
 
 @attrs.define
 class _Turn:
-    """An assistant message with its open calls, and the system messages behind it."""
+    """An assistant message with its open calls, its media that follow in a message, and the system messages behind."""
 
     message: Message
     calls: list[_Call]
+    moved: Sequence[ContentBlock] = ()
     later: list[Message] = attrs.field(factory=list)
 
 
@@ -123,7 +124,7 @@ class Projection:
                 self._add_system(message)
             elif role is _ASSISTANT and any(self._unanswered()):  # the result may come after further answers
                 if (made := self._project(message)) is not None:
-                    self._open.append(_Turn(made, self._calls))
+                    self._open.append(_Turn(made, self._calls, self._moved))
             else:
                 if self._open:
                     results, losses = self._answer_calls()
@@ -134,7 +135,9 @@ class Projection:
                 if (made := self._project(message)) is not None:
                     self._out.append(made)
                     if role is _ASSISTANT and self._calls:
-                        self._open = [_Turn(made, self._calls)]
+                        self._open = [_Turn(made, self._calls, self._moved)]
+                    elif self._moved:
+                        self._out.append(_moved_media(made, self._moved, "answer"))
                 elif role is _ASSISTANT and self._out:  # a model was asked there (`model_saw`)
                     asked = self._out[-1]
                     extra = {**asked.metadata.extra, ANSWER_WAS_DROPPED: True}
@@ -193,9 +196,8 @@ class Projection:
                 if call.result is None:
                     reason = f"call {call.wire_id} of {call.name} has no result; an error result was filled in"
                     losses.append(message_loss(call.at, reason, turn.message.id, block_type="tool_use"))
-            if moved := [block for call in turn.calls for block in call.moved]:
-                lead = TextBlock(text="Media from the tool results above:")
-                out.append(replace(turn.message, role=Role.USER, content=(lead, *moved), metadata=MessageMetadata()))
+            if moved := [*turn.moved, *[block for call in turn.calls for block in call.moved]]:
+                out.append(_moved_media(turn.message, moved, "answer" if turn.moved else "tool results"))
             out += turn.later
         return out, losses
 
@@ -203,7 +205,7 @@ class Projection:
         """Return a message as the target can carry it, the very same one where nothing changes; None for nothing."""
         content, before = message.content, len(self._losses)
         kept: list[ContentBlock] | None = None
-        self._calls = []
+        self._calls, self._moved = [], []
         for self._at, block in enumerate(content):
             made = _PROJECT.get(type(block), Projection._project_unknown)(self, block)
             if made is None and message.role is _USER and type(block) is not UnknownBlock:
@@ -331,9 +333,13 @@ class Projection:
         return self._drop(block, reason)
 
     def _project_media(self, block: Any) -> Any:
-        role = self.sources[-1].role
+        role, origin = self.sources[-1].role, self.sources[-1].metadata.origin
         if role is _ASSISTANT:
             reason = media_refusal(block, self.target)
+            if reason is None and origin and (origin.provider, origin.api) != (self.target.provider, self._can.api):
+                self._report(block.type, "rewritten", "another service's model made it; it follows in a user message")
+                self._moved.append(self._without_cache(block))
+                return TextBlock(text=f"[{block.type} in the next message]")
         else:
             block, reason = self._type_media(block)
         if role is _SYSTEM:
@@ -415,6 +421,12 @@ def _missing_result(assistant: Message, call: _Call) -> Message:
     block = ToolResultBlock(tool_use_id=call.wire_id, content=(text,), is_error=True, tool_name=call.name)
     metadata = MessageMetadata(parent_tool_use_id=call.wire_id)
     return replace(assistant, role=_TOOL, content=(block,), metadata=metadata)
+
+
+def _moved_media(message: Message, moved: Sequence[ContentBlock], where: str) -> Message:
+    """Return the message of the user that holds media of an answer or its results."""
+    lead = TextBlock(text=f"Media from the {where} above:")
+    return replace(message, role=Role.USER, content=(lead, *moved), metadata=MessageMetadata())
 
 
 def _system_as_user(message: Message) -> Message:

@@ -99,6 +99,8 @@ class ToolUseEnd:
 class BlockStart:
     """A block begins that is not only text, reasoning or a call: media, opaque, redacted.
 
+    It comes again for a picture that is shown while it is made: each is whole and replaces the one before.
+
     Attributes:
         index: the block.
         block: the parts of the block that are known so far.

@@ -50,6 +50,9 @@ _BETAS = {
     "mcp_tool_result": "mcp-client-2025-11-20",
     "mcp_tool_listing": "mcp-client-2026-09-15",
 }
+_SIGNED_COMPACTION = "compact-2026-09-04"  # of a compaction that was asked for
+MEMBERS = "message_members"
+"""Kind of the opaque block that holds a message's own members, such as `clear_at` (WIRE.md, System)."""
 _NO_ANSWER = b'{"type":"text","text":"(No answer.)"}'
 _OPEN = {role: b'{"role":"%s","content":[' % role.encode() for role in ("user", "assistant", "system")}
 _NEXT = {role: b"]}," + opened for role, opened in _OPEN.items()}
@@ -74,6 +77,7 @@ class Notes(NamedTuple):
         parts: each element separately, if there are marks or a trimmed end.
         trimmed: the last element without the white space at its end, which the wire does not always allow.
         betas: the beta features that its blocks belong to (WIRE.md, Server tools).
+        members: its own members as JSON, each followed by a comma; it shares its turn with no other message.
     """
 
     rows: tuple[BlockLoss, ...] = ()
@@ -81,6 +85,7 @@ class Notes(NamedTuple):
     parts: tuple[bytes, ...] = ()
     trimmed: bytes = b""
     betas: tuple[str, ...] = ()
+    members: bytes = b""
 
 
 class MessageElements(NamedTuple):
@@ -161,6 +166,7 @@ def _elements(message: Message, *, without: str | None) -> MessageElements:
     rows: list[BlockLoss] = []
     marks: list[Mark] = []
     betas: list[str] = []
+    members = _members(message) if message.role is _SYSTEM else b""
     element: Any
     for index, block in enumerate(message.content):
         if type(block) is TextBlock:
@@ -186,14 +192,21 @@ def _elements(message: Message, *, without: str | None) -> MessageElements:
         if hint is not None:
             marks.append(Mark(len(elements), hint.ttl, index, block.type))
         elements.append(element)
-    elements = elements or _stand_in(message, rows)
+    elements = elements or ([] if members else _stand_in(message, rows))
     role = "assistant" if by_model else "system" if message.role is _SYSTEM else "user"
     trimmed = _trimmed_end(message, elements) if by_model else b""
     if marks or trimmed:
         parts = tuple([dumps_trimmed(element) for element in elements])
-        return MessageElements(role, b",".join(parts), Notes(tuple(rows), tuple(marks), parts, trimmed, tuple(betas)))
-    notes = Notes(tuple(rows), betas=tuple(betas)) if rows or betas or role == "system" else None
-    return MessageElements(role, dumps(elements)[1:-1], notes)
+        notes = Notes(tuple(rows), tuple(marks), parts, trimmed, tuple(betas), members)
+        return MessageElements(role, b",".join(parts), notes)
+    plain = Notes(tuple(rows), betas=tuple(betas), members=members) if rows or betas or role == "system" else None
+    return MessageElements(role, dumps(elements)[1:-1], plain)
+
+
+def _members(message: Message) -> bytes:
+    """Return the members that a system message holds beside role and content."""
+    held = [block.data for block in message.content if type(block) is OpaqueBlock and block.kind == MEMBERS]
+    return b"".join([dumps(data)[1:-1] + b"," for data in held if isinstance(data, Mapping) and data])
 
 
 def _note(message: Message, index: int, rows: list[BlockLoss]) -> dict[str, Any] | None:
@@ -284,7 +297,10 @@ def _other(block: Any, index: int, rows: list[BlockLoss], message: Message, beta
     by_model = message.role is _ASSISTANT
     if type(block) is OpaqueBlock:
         if block.kind in _BETAS:
-            betas.append(_BETAS[block.kind])
+            signed = block.kind == "compaction" and isinstance(block.data, Mapping) and block.data.get("signature")
+            betas.append(_SIGNED_COMPACTION if signed else _BETAS[block.kind])
+        if block.kind == MEMBERS and message.role is _SYSTEM:
+            return None  # `_members` wrote it
         reason = _opaque_refusal(block, message)
         if reason is None:
             data = block.data if by_model else _without_citations(block.data)
@@ -408,7 +424,9 @@ def to_wire_turns(
     drop = partial(_drop_stale_thinking, drops_unverified=drops_unverified)
     prefix = drop(messages, pieces, head) if bound else ""
     _write_again(messages, pieces, bare, _without_thinking)
-    leading = next((at for at, piece in enumerate(pieces) if piece.role != "system"), len(pieces))
+    leading = 0
+    while leading < len(pieces) and pieces[leading].role == "system" and not _has_members(pieces[leading]):
+        leading += 1
     losses: list[Loss] = []
     marked: list[int] = []
     betas: list[str] = []
@@ -428,22 +446,40 @@ def to_wire_turns(
     if marked:
         _write_marks(pieces, marked, messages, spent, losses)
     system = b",".join([piece.joined for piece in pieces[:leading] if piece.joined])
+    body, last = _join_turns(pieces, leading, losses)
+    return MessagesTurns(b"[" + system + b"]" if system else None, body, tuple(losses), last, prefix, tuple(betas))
+
+
+def _join_turns(
+    pieces: Sequence[MessageElements], leading: int, losses: list[Loss]
+) -> tuple[list[bytes | memoryview], str | None]:
+    """Return the turns behind the leading system messages as JSON in pieces, and the role of the last turn."""
     body: list[bytes | memoryview] = [b"["]
     last: str | None = None
-    for at, (role, joined, _, _, _) in enumerate(pieces[leading:], leading):
+    alone = False  # the open turn takes no other message
+    for at, (role, joined, notes, _, _) in enumerate(pieces[leading:], leading):
+        if notes is not None and notes.members:
+            begun = b"%b%b%b" % (_OPEN[role][:1], notes.members, _OPEN[role][1:])
+            body += (b"]}," + begun if last else begun, joined)
+            last, alone = role, True
+            continue
         if not joined:
             continue
-        if role == last:
+        if role == last and not alone:
             body += (b",", joined)
             continue
-        if last == "system" and role == "user":
+        if last == "system" and role == "user" and not alone:
             reason = "an answer must follow a system message; a placeholder was inserted for an empty answer"
             losses.append(message_loss(at, reason))
             body += (_NEXT["assistant"], _NO_ANSWER)
         body += (_NEXT[role] if last else _OPEN[role], joined)
-        last = role
+        last, alone = role, False
     body.append(b"]}]" if last else b"]")
-    return MessagesTurns(b"[" + system + b"]" if system else None, body, tuple(losses), last, prefix, tuple(betas))
+    return body, last
+
+
+def _has_members(piece: MessageElements) -> bool:
+    return piece.notes is not None and piece.notes.members != b""
 
 
 def _drop_stale_thinking(
@@ -484,7 +520,7 @@ def _later_system(piece: MessageElements, notes: Notes, messages: Sequence[Messa
     The wire allows it before an answer. An empty answer is not sent back: the message before it stays as it was sent,
     followed by the words that there was no answer.
     """
-    if _is_answered_after(messages, at) and _may_precede_system(_message_before(messages, at)):
+    if notes.members or (_is_answered_after(messages, at) and _may_precede_system(_message_before(messages, at))):
         return piece
     text = dumps({"type": "text", "text": f"<system>\n{messages[at].text}\n</system>"})
     row = BlockLoss(0, "text", "rewritten", "this wire has no system message in this place; sent as tagged user text")
@@ -552,7 +588,7 @@ def _write_marks(
         short = short or ttl != "1h"
         parts[at][mark.element] = json_object_with(parts[at][mark.element], "cache_control", cache_control(ttl))
     for at in {at for at, _ in wanted[first:]}:
-        pieces[at] = MessageElements(pieces[at].role, b",".join(parts[at]))
+        pieces[at] = pieces[at]._replace(joined=b",".join(parts[at]))
 
 
 def cache_control(ttl: str | None) -> bytes:

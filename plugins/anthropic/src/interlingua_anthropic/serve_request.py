@@ -32,6 +32,7 @@ from interlingua.types import (
 )
 from interlingua_anthropic.client_tools import from_wire_client_tool
 from interlingua_anthropic.errors import THREAD_REFUSED
+from interlingua_anthropic.messages import MEMBERS
 from interlingua_anthropic.models import API
 from interlingua_serving import InboundRequest, ServeContext, State, restore_answer
 
@@ -218,7 +219,9 @@ class _MessagesReader:
         if role == "assistant":
             self._answer(turn.get("content"), path)
         elif role == "system":
-            self._add(Role.SYSTEM, self._parts(turn.get("content"), path))
+            own = {name: value for name, value in turn.items() if name not in ("role", "content")}
+            members = [OpaqueBlock(provider=self._context.provider, kind=MEMBERS, data=own)] if own else []
+            self._add(Role.SYSTEM, [*self._parts(turn.get("content"), path), *members])
         elif role == "user":
             said: list[ContentBlock] = []
             for at, part in enumerate(_list(turn.get("content"), path)):

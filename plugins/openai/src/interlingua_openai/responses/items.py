@@ -8,6 +8,8 @@ from typing import Any
 from interlingua.plugins import EMPTY, RequestContext, dumps, freeze_object
 from interlingua.types import (
     ContentBlock,
+    ImageBlock,
+    MediaSource,
     OpaqueBlock,
     RedactedThinkingBlock,
     TextBlock,
@@ -24,6 +26,8 @@ SERVER_CALL = "server_custom_tool_call"
 """Kind of a custom call that the service ran itself, as xAI reports its search (WIRE.md, Responses server tools)."""
 CUSTOM_ECHO = "custom_tools"
 """In a request's echo: the names of its custom tools, if it has tools of the service."""
+PICTURE = "image_generation_call"
+_STARTS = {"/9j/": "jpeg", "UklGR": "webp", "R0lGOD": "gif"}  # base64 of the first bytes of these formats
 BETWEEN = "\n\n"  # between the parts of one reasoning item
 _TEXTS = {("message", "content"): "output_text", ("reasoning", "summary"): "summary_text",
           ("reasoning", "content"): "reasoning_text"}  # fmt: skip
@@ -38,6 +42,8 @@ def from_wire_item(item: Mapping[str, Any], context: RequestContext) -> list[Con
         return [from_wire_reasoning(item)]
     if is_call(item):
         return [from_wire_call(item, context)]
+    if is_picture(item):
+        return [from_wire_picture(item["result"], item.get("output_format"))]
     data = {**item, "type": "custom_tool_call"} if kind == SERVER_CALL else item
     return [OpaqueBlock(provider=context.origin.provider, kind=str(kind), data=data)]
 
@@ -45,6 +51,18 @@ def from_wire_item(item: Mapping[str, Any], context: RequestContext) -> list[Con
 def is_call(item: Mapping[str, Any]) -> bool:
     """Return whether an item is a call that the caller must answer."""
     return item.get("type") in CALLS or is_client_call(item)
+
+
+def is_picture(item: Mapping[str, Any]) -> bool:
+    """Return whether an item is a picture that the service made, and not one that failed or is not made yet."""
+    return item.get("type") == PICTURE and isinstance(item.get("result"), str) and item["result"] != ""
+
+
+def from_wire_picture(data: str, output_format: Any) -> ImageBlock:
+    """Return a picture of base64 text; its own first bytes decide where the service does not say the format."""
+    form = output_format or next((form for start, form in _STARTS.items() if data.startswith(start)), "png")
+    media_type = "image/svg+xml" if form == "svg" else f"image/{form}"
+    return ImageBlock(source=MediaSource(kind="base64", data=data), media_type=media_type)
 
 
 def from_wire_part(part: Mapping[str, Any], context: RequestContext) -> ContentBlock:

@@ -58,6 +58,7 @@ _ERROR_PREFIX = "Error: "  # as on the Chat wire: neither has an error flag
 _SNAPSHOT = re.compile(r"-(\d{8}|\d{4}-\d{2}-\d{2}|latest)$")
 _EDITED = "the message was edited since it was made"
 _RAN = "the service ran this call itself and takes it back in no request"
+_PICTURE = "A picture that the assistant made:"
 _UNKEPT = "its reasoning has no encrypted form, so nothing of it is kept by the service"
 
 
@@ -421,6 +422,10 @@ def _by_content(
             items.append(_call(block, item, programs=items))
         elif isinstance(block, OpaqueBlock) and block.kind != SERVER_CALL and not (reasoned and "id" in block.data):
             items.append(block.data)
+        elif isinstance(block, ImageBlock):
+            reason = f"a picture goes back by its id only; it is sent as the user's: {why}"
+            losses.append(BlockLoss(at, block.type, "rewritten", reason))
+            items += _message("user", [{"type": "input_text", "text": _PICTURE}, _image(block, at, losses)], EMPTY)
         else:
             losses.append(BlockLoss(at, block.type, "dropped", _reason(block, why)))
     return items, losses

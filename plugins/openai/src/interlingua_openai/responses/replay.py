@@ -6,14 +6,24 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 from zlib import crc32
 
-from interlingua.types import ContentBlock, OpaqueBlock, RedactedThinkingBlock, TextBlock, ThinkingBlock, ToolUseBlock
+from interlingua.types import (
+    ContentBlock,
+    ImageBlock,
+    OpaqueBlock,
+    RedactedThinkingBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolUseBlock,
+)
 from interlingua_openai.responses.client_calls import FORMS, is_client_call, with_arguments, without_arguments
 from interlingua_openai.responses.items import (
     BETWEEN,
     CALLS,
+    PICTURE,
     arguments_of,
     call_id_of,
     is_call,
+    is_picture,
     part_text,
     reasoning_texts,
 )
@@ -36,6 +46,8 @@ def skeleton(item: Mapping[str, Any]) -> dict[str, Any]:
         texts = [BETWEEN.join(reasoning_texts(item))]
     elif is_call(item):
         texts = [arguments_of(item)]
+    elif is_picture(item):
+        texts = [item["result"]]
     return {"item": item_shell(item), "sum": checksum(texts)}
 
 
@@ -48,6 +60,8 @@ def item_shell(item: Mapping[str, Any]) -> dict[str, Any]:
         return _reasoning_shell(item)
     if kind in CALLS:
         return {**item, ("input" if kind == "custom_tool_call" else "arguments"): IN_BLOCKS}
+    if is_picture(item):
+        return {**item, "result": IN_BLOCKS}
     return without_arguments(item, IN_BLOCKS) if is_client_call(item) else {"type": kind}
 
 
@@ -131,6 +145,8 @@ def _places(item: Mapping[str, Any]) -> Iterator[tuple[Any, bool]]:
     elif is_call(item):
         call_id = call_id_of(item)
         yield lambda block: isinstance(block, ToolUseBlock) and block.provider_id == call_id, False
+    elif item.get("result") is IN_BLOCKS and kind == PICTURE:
+        yield lambda block: isinstance(block, ImageBlock) and block.source.kind == "base64", False
     else:
         yield lambda block: isinstance(block, OpaqueBlock) and block.kind == str(kind), False
 
@@ -163,6 +179,8 @@ def _is_unchanged(row: Mapping[str, Any], item: Mapping[str, Any], blocks: Seque
     block = blocks[0]
     if isinstance(block, ThinkingBlock):
         return bool(checksum([block.text]) == row["sum"])
+    if isinstance(block, ImageBlock):
+        return bool(checksum([block.source.data]) == row["sum"])
     return not isinstance(block, ToolUseBlock) or bool(checksum([block.input_json]) == row["sum"])
 
 
@@ -180,6 +198,8 @@ def to_wire_item(match: ItemMatch) -> dict[str, Any]:
         return with_arguments(item, block.input, IN_BLOCKS) | {"call_id" if "call_id" in item else "id": block.id}
     if isinstance(block, ToolUseBlock):
         return {**item, "call_id": block.id, "name": call_name(item, block), **call_arguments(item, block)}
+    if isinstance(block, ImageBlock):
+        return {**item, "result": block.source.data}
     assert isinstance(block, OpaqueBlock)  # noqa: S101  `match_items` checked it
     return dict(block.data)
 

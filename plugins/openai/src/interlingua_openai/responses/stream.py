@@ -187,7 +187,9 @@ class ResponsesReader(ResponsesBlocks):
         elif is_call(item) or slot.start is not None:
             yield from self._end_call(slot, item)
         else:
-            yield from self._end_block(slot, 0, from_wire_item(item, self._context)[0])
+            block = from_wire_item(item, self._context)[0]
+            kept = block if slot.shown is None or block.type == "image" else slot.shown  # a picture that failed later
+            yield from self._end_block(slot, 0, kept)
 
     # -- the end ------------------------------------------------------------------------------------------------
 
@@ -266,6 +268,7 @@ _HANDLERS: dict[str, Callable[[ResponsesReader, dict[str, Any]], Iterator[Stream
     "response.function_call_arguments.done": ResponsesReader._input_done,
     "response.custom_tool_call_input.delta": ResponsesReader._input_delta,
     "response.custom_tool_call_input.done": ResponsesReader._input_done,
+    "response.image_generation_call.partial_image": ResponsesReader._partial_image,
     "response.shell_call_command.added": ResponsesReader._command,
     "response.shell_call_command.delta": ResponsesReader._command,
     "response.apply_patch_call_operation_diff.delta": ResponsesReader._diff,

@@ -11,7 +11,9 @@ import attrs
 from interlingua.plugins import RequestContext
 from interlingua.types import (
     BlockEnd,
+    BlockStart,
     ContentBlock,
+    ImageBlock,
     OpaqueBlock,
     RedactedThinkingBlock,
     StreamEvent,
@@ -27,10 +29,12 @@ from interlingua_openai.responses.client_calls import FORMS
 from interlingua_openai.responses.items import (
     BETWEEN,
     CALLS,
+    PICTURE,
     arguments_of,
     call_id_of,
     from_wire_call,
     from_wire_part,
+    from_wire_picture,
     from_wire_reasoning,
     part_text,
 )
@@ -48,6 +52,7 @@ class ItemState:
         done: the complete item.
         kept: its replay state.
         start: the start event of a call.
+        shown: a picture as far as it was made.
         thought: the part of a reasoning item that received text last.
         citations: citations by part, for a stream that ends too early.
         ended: the block that ended each part.
@@ -58,6 +63,7 @@ class ItemState:
     done: dict[str, Any] | None = None
     kept: dict[str, Any] | None = None
     start: ToolUseStart | None = None
+    shown: ImageBlock | None = None
     thought: tuple[str, int] | None = None
     citations: dict[int, list[Any]] = attrs.field(factory=dict)
     ended: dict[int, ContentBlock] = attrs.field(factory=dict)
@@ -177,7 +183,7 @@ class ResponsesBlocks:
         """End a block once, and again only if its content changed."""
         index = slot.base + at
         before = slot.ended.get(at)
-        if before is None and isinstance(block, (OpaqueBlock, RedactedThinkingBlock)):
+        if before is None and isinstance(block, (OpaqueBlock, RedactedThinkingBlock, ImageBlock)):
             if self._taken(index, self._others):
                 return
             self._others.add(index)
@@ -332,6 +338,18 @@ class ResponsesBlocks:
             diff = (operation.get("diff") or "") + _delta_text(event)
             slot.item = {**slot.item, "operation": {**operation, "diff": diff}}
         return iter(())
+
+    def _partial_image(self, event: dict[str, Any]) -> Iterator[StreamEvent]:
+        """Show a picture as far as it is made; each is whole and replaces the one before."""
+        slot, data = self._slots.of(event, PICTURE), event.get("partial_image_b64")
+        if slot is None or slot.kind != PICTURE or not isinstance(data, str) or not data or slot.done is not None:
+            return
+        if self._taken(slot.base, self._others):
+            return
+        self._others.add(slot.base)
+        slot.item = {**slot.item, "result": data, "output_format": event.get("output_format")}
+        slot.shown = from_wire_picture(data, event.get("output_format"))
+        yield BlockStart(index=slot.base, block=slot.shown)
 
     def _break_call(self, slot: ItemState) -> Iterator[StreamEvent]:
         """Send what arrived of the arguments of a call that broke off, without their end: they are not whole."""
