@@ -166,6 +166,32 @@ def test_verify_tells_what_is_wrong(run: Run, server: LocalServer, place: Path) 
     assert json.loads(broken.stdout)[0]["session_id"] == "moon"
 
 
+def test_a_damaged_store_is_repaired_into_a_new_file(run: Run, server: LocalServer, place: Path) -> None:
+    run("session", "send", "moon", "hi", "-m", "here:unpriced")
+    before = stored(place)
+    whole = run("session", "verify", "--repair", str(place.with_name("same.db")))
+    assert (whole.exit_code, whole.stdout) == (0, "nothing is lost\n"), whole.output
+    assert "2 messages of 1 sessions" in whole.stderr
+    with place.open("r+b") as file:
+        file.write(b"\xa5" * 4096)
+    damaged = place.read_bytes()
+
+    result = run("session", "verify", "--repair", str(place.with_name("new.db")), "--json")
+    assert result.exit_code == 1
+    assert [one["message"] for one in json.loads(result.stdout)] == ["page 1 of the file cannot be read"]
+    assert stored(place.with_name("new.db")) == before
+    assert place.read_bytes() == damaged
+    assert run("session", "verify", "moon", "--repair", "x.db").exit_code == 2
+
+
+def test_a_backup_is_the_store_as_it_is(run: Run, server: LocalServer, place: Path) -> None:
+    run("session", "send", "moon", "hi", "-m", "here:unpriced")
+    copy = place.with_name("copy.db")
+    assert run("session", "backup", str(copy)).exit_code == 0
+    assert stored(copy) == stored(place)
+    assert "is there already" in run("session", "backup", str(copy)).stderr
+
+
 def test_reprice_keeps_the_old_price(run: Run, server: LocalServer, place: Path, home: Path) -> None:
     run("session", "send", "moon", "hi", "-m", "e")
     config = home / "interlingua" / "config.toml"

@@ -1,4 +1,4 @@
-"""Two processes that append to one session: nothing lost, ids in the order of the commits."""
+"""Processes that append to one store, two or fifty: nothing lost, ids in the order of the commits."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from interlingua_sessions import open_store
 from tests.support.store_writers import Writers
 
 EACH = 5_000
+FIFTY, FEW = 50, 10
 
 
 def test_two_processes_append_to_one_session(place: str) -> None:
@@ -23,6 +24,22 @@ def test_two_processes_append_to_one_session(place: str) -> None:
     puts = [words for _, *words in writers.said["shared"]]
     assert sorted(stored) == sorted((message_id, f"{pid} {number}") for message_id, pid, number, _, _ in puts)
     assert {text for _, text in stored} == {f"{pid} {number}" for pid in pids for number in range(EACH)}
+    _ids_follow_time(puts)
+    _ids_follow_commits(place, [message_id for message_id, _ in stored])
+
+
+def test_fifty_processes_append_to_one_session(place: str) -> None:
+    with open_store(place) as store:
+        store.create_session("shared")
+    with Writers(place) as writers:
+        pids = {writers.start("append", "shared", FEW) for _ in range(FIFTY)}
+    with open_store(place) as store:
+        stored = [(message.id, message.text) for message in store.messages("shared")]
+        assert list(store.verify()) == []
+
+    assert {text for _, text in stored} == {f"{pid} {number}" for pid in pids for number in range(FEW)}
+    puts = [words for _, *words in writers.said["shared"]]
+    assert sorted(message_id for message_id, *_ in puts) == [message_id for message_id, _ in stored]
     _ids_follow_time(puts)
     _ids_follow_commits(place, [message_id for message_id, _ in stored])
 

@@ -10,6 +10,7 @@ import click
 from interlingua_cli.root import LazyGroup
 
 _COMMANDS = {
+    "backup": ("maintenance", "Copy the whole store to a new file."),
     "export": ("maintenance", "Write a session to a JSON Lines file."),
     "import": ("maintenance", "Create a session from a JSON Lines file."),
     "list": ("show", "List sessions, the latest used first."),
@@ -24,4 +25,4 @@ _COMMANDS = {
 
 @click.group(cls=LazyGroup, package=__name__, commands=_COMMANDS)
 def session() -> None:
-    """Manage stored conversations: list, show, search, send, switch, verify, export, import."""
+    """Manage stored conversations: list, show, search, send, switch, verify, back up, export, import."""

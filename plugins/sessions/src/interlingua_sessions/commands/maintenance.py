@@ -1,4 +1,4 @@
-"""`session reprice`, `verify`, `export` and `import`: care of stored sessions, and sessions as JSON Lines files."""
+"""`session reprice`, `verify`, `backup`, `export` and `import`: care of stored sessions, and sessions as files."""
 
 from __future__ import annotations
 
@@ -20,9 +20,17 @@ from interlingua.types import ModelId
 from interlingua_cli.context import CommandContext, plugin_option
 from interlingua_cli.foreign import SESSION_EXPORT, refuse_foreign
 from interlingua_cli.output import json_option, print_json, print_table
-from interlingua_sessions.commands.shared import complete_sessions, over_messages, shown, store_at, store_option
+from interlingua_sessions.commands.shared import (
+    complete_sessions,
+    default_place,
+    over_messages,
+    shown,
+    store_at,
+    store_option,
+)
 from interlingua_sessions.compaction import build_context
-from interlingua_sessions.store import Repriced, SessionExistsError
+from interlingua_sessions.store import Repriced, SessionExistsError, StoreFinding
+from interlingua_sessions.store.repair import repair_store
 
 _STANDARD = Path("-")
 
@@ -71,20 +79,33 @@ def _as_json(one: Repriced) -> dict[str, Any]:
 
 @click.command("verify")
 @click.argument("session", required=False, shell_complete=complete_sessions)
+@click.option(
+    "--repair",
+    "new",
+    type=click.Path(path_type=Path),
+    metavar="NEW",
+    help="Write a new store with all that can be read of a damaged file, and list what cannot.",
+)
 @store_option
 @json_option
 @plugin_option
 @click.pass_context
-def verify_command(ctx: click.Context, session: str | None, place: str | None, as_json: bool) -> None:
+def verify_command(ctx: click.Context, session: str | None, new: Path | None, place: str | None, as_json: bool) -> None:
     """Check stored sessions for faults.
 
-    Exit code 1 when something is wrong that sending would not repair.
+    Exit code 1 when something is wrong that sending would not repair. With --repair the store itself is not changed: a
+    damaged page of the file loses the messages on it, and everything else is in the new store.
     """
-    with store_at(place) as store:
+    if new is not None:
         if session is not None:
-            store.session(session)
-        with over_messages("verified", store, session) as progress:
-            findings = list(store.verify(session, progress=progress))
+            raise click.UsageError("--repair writes all sessions: leave SESSION out")
+        findings = _repair(place, new)
+    else:
+        with store_at(place) as store:
+            if session is not None:
+                store.session(session)
+            with over_messages("verified", store, session) as progress:
+                findings = list(store.verify(session, progress=progress))
     if as_json:
         print_json([attrs.asdict(finding) for finding in findings])
     elif findings:
@@ -92,9 +113,35 @@ def verify_command(ctx: click.Context, session: str | None, place: str | None, a
                 for one in findings]  # fmt: skip
         print_table(("session", "message", "check", "what is wrong", ""), rows)
     else:
-        click.echo("nothing is wrong")
+        click.echo("nothing is wrong" if new is None else "nothing is lost")
     if any(not finding.repairable for finding in findings):
         ctx.exit(1)
+
+
+def _repair(place: str | None, new: Path) -> list[StoreFinding]:
+    damaged = Path(place) if place is not None and "://" not in place else place or default_place()
+    pages = damaged.stat().st_size // 4096 if isinstance(damaged, Path) and damaged.is_file() else 0
+    with shown("pages read", pages) as progress:
+        findings = list(repair_store(damaged, new, progress))
+    with store_at(str(new)) as store:
+        sessions = [one.id for one in store.sessions()]
+        messages = sum(map(store.count_messages, sessions))
+    click.echo(f"{messages:,} messages of {len(sessions):,} sessions are in {new}", err=True)
+    return findings
+
+
+@click.command("backup")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@store_option
+@plugin_option
+def backup_command(file: Path, place: str | None) -> None:
+    """Copy the whole store to a new file, as it is at one moment; others may write meanwhile.
+
+    Of a SQLite store. PostgreSQL has pg_dump.
+    """
+    with store_at(place) as store:
+        store.backup(file)
+    click.echo(f"{file.stat().st_size:,} bytes in {file}", err=True)
 
 
 @click.command("export")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
+from pathlib import Path
 from threading import RLock
 from typing import Any
 
@@ -76,6 +77,10 @@ class PostgresqlDatabase:
     def damage(self) -> list[str]:
         """Return nothing: PostgreSQL checks its references and files itself."""
         return []
+
+    def backup(self, file: Path) -> None:
+        """Refuse: a copy of a server's database is made by its own tools."""
+        raise StoreError(f"PostgreSQL copies its databases itself: pg_dump --format=custom --file={file}")
 
     def close(self) -> None:
         """Close the connection."""

@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from enum import StrEnum
 from importlib.resources import files
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import attrs
@@ -54,6 +55,9 @@ class Database(Protocol):
 
     def damage(self) -> list[str]:
         """Return what the database finds wrong with its own files and references."""
+
+    def backup(self, file: Path) -> None:
+        """Copy the database to a new file, while others may write."""
 
     def close(self) -> None:
         """Close the connection."""

@@ -6,7 +6,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from threading import RLock
 from typing import Any, TypeVar
@@ -121,6 +121,17 @@ class SqliteDatabase:
         broken = self.rows("PRAGMA foreign_key_check")
         return found + [f"a row of {table} refers to a missing row of {parent}" for table, _, parent, _ in broken]
 
+    def backup(self, file: Path) -> None:
+        """Copy the database to a new file, through its own connection: threads and processes may write."""
+        draft = file.with_name(f".{file.name}.copying")
+        try:
+            copy_database(Path(self._where), draft)
+            draft.rename(file)
+        except (OSError, sqlite3.Error) as error:
+            raise StoreError(f"{file} cannot be written: {error}") from error
+        finally:
+            draft.unlink(missing_ok=True)
+
     def close(self) -> None:
         """Close the connection."""
         with self._lock:
@@ -181,6 +192,17 @@ class _Transaction:
             self._connection.execute(sql)
         except sqlite3.Error as error:
             self._retry(error, lambda: self._connection.execute(sql))
+
+
+def copy_database(source: Path, copy: Path) -> None:
+    """Copy a file, with what is in its write-ahead log, as it is at one moment.
+
+    Raises:
+        sqlite3.Error: the file has no valid header.
+    """
+    uri = f"{source.resolve().as_uri()}?mode=ro"
+    with closing(sqlite3.connect(uri, uri=True)) as read, closing(sqlite3.connect(copy)) as made:
+        read.backup(made)
 
 
 def _is_unwritable(path: Path) -> bool:

@@ -318,6 +318,13 @@ class Statements:
 
     # Tool calls
 
+    def restore_calls(self, message: Message) -> None:
+        """Store what is missing of the rows of a message's calls and answers."""
+        made = stamp_of(message.created_at)
+        self.database.run_many(_CALLS, [_call_row(message, block, made) for block in message.tool_calls])
+        for block in message.tool_results:
+            self._answer(message, block, None)
+
     def _answer(self, message: Message, block: ToolResultBlock, end: CallEnd | None) -> None:
         call = column_text(block.tool_use_id)
         if end is None:

@@ -477,6 +477,17 @@ class Store:
 
     # Transfer
 
+    def backup(self, file: str | Path) -> None:
+        """Copy the whole SQLite store to a new file as it is at one moment; others may write meanwhile.
+
+        Raises:
+            CallerError: the file exists.
+            StoreError: it cannot be written, or the store is in PostgreSQL, whose pg_dump does this.
+        """
+        if Path(file).exists():
+            raise CallerError(f"{file} is there already: name a new file")
+        self.database.backup(Path(file))
+
     def export_lines(self, session_id: str) -> Iterator[str]:
         """Yield a session as lines of JSON, header first, then messages; docs/sessions/store.md."""
         return transfer.export_lines(self._sql, session_id)
