@@ -143,6 +143,11 @@ def test_an_answer_costs_what_the_catalogue_says_for_batches(provider: str, tmp_
     assert Decimal(line["cost_usd"]) == (rates.input_per_mtok_usd * 1000 + rates.output_per_mtok_usd * 100) / 10**6
     assert rates.input_per_mtok_usd * 2 == plain.rates(1000).input_per_mtok_usd
     assert line["message"]["metadata"]["usage"]["service_tier"] == "batch"
+    (batch,) = read_batches(out)[1]
+    total = sum(Decimal(line["cost_usd"]) for line in lines(out) if line["status"] == "ok")
+    assert batch.cost_usd is not None
+    assert batch.single_usd is not None
+    assert (Decimal(batch.cost_usd), Decimal(batch.single_usd)) == (total, 2 * total)
 
 
 def _sdk_types() -> dict[str, Callable[[str, Any], None]]:

@@ -123,19 +123,20 @@ def test_every_command_has_its_help() -> None:
 
 
 class Service:
-    """A batch API in this process: it takes one batch and ends it with its second look."""
+    """A batch API in this process: it takes one batch at a time and ends it with its second look."""
 
     def __init__(self) -> None:
         self.looks = 0
         self.rows: list[str] = []
+        self.result: dict[str, Any] = {"type": "expired"}
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
         path = request.url.path
         if path.endswith("/results"):
-            lines = (json.dumps({"custom_id": row, "result": {"type": "expired"}}) for row in self.rows)
+            lines = (json.dumps({"custom_id": row, "result": self.result}) for row in self.rows)
             return httpx.Response(200, text="\n".join(lines))
         if request.method == "POST" and path.endswith("/batches"):
-            self.rows = [row["custom_id"] for row in json.loads(request.content)["requests"]]
+            self.looks, self.rows = 0, [row["custom_id"] for row in json.loads(request.content)["requests"]]
         elif request.method == "GET":
             self.looks += 1
         ended = self.looks > 1
@@ -148,7 +149,17 @@ class Service:
         })  # fmt: skip
 
 
-def test_submit_status_fetch_and_cancel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+ANSWERED = {
+    "type": "succeeded",
+    "message": {
+        "id": "msg_1", "type": "message", "role": "assistant", "model": "claude-sonnet-4-5", "stop_reason": "end_turn",
+        "content": [{"type": "text", "text": "by batch"}], "usage": {"input_tokens": 1000, "output_tokens": 100},
+    },
+}  # fmt: skip
+
+
+@pytest.fixture
+def service(monkeypatch: pytest.MonkeyPatch) -> Service:
     service = Service()
 
     def client(_state: Any, model: str | None, _url: str | None) -> AsyncClient:
@@ -157,6 +168,61 @@ def test_submit_status_fetch_and_cancel(tmp_path: Path, monkeypatch: pytest.Monk
 
     for module in (files, batches):
         monkeypatch.setattr(module, "make_client", client)
+    return service
+
+
+def test_failed_rows_of_a_batch_are_a_second_batch(tmp_path: Path, service: Service) -> None:
+    rows, out = write_rows(tmp_path / "in.jsonl", 3), tmp_path / "out.jsonl"
+    invoke("submit", rows, "--out", out, "--model", "anthropic:claude-sonnet-4-5")
+    invoke("fetch", out)
+    assert invoke("fetch", out).exit_code == 0
+    first = list(service.rows)
+
+    again = invoke("retry", out, "--failed", "--batch")
+    assert "3 rows in 1 batches" in again.stderr, again.output
+    assert service.rows == first
+    assert "0 rows in 0 batches" in invoke("retry", out, "--failed", "--batch").stderr, "they are under way"
+    service.result = ANSWERED
+    invoke("fetch", out)
+    fetched = json.loads(invoke("status", out, "--json").stdout)
+    invoke("fetch", out)
+    found = {line["index"]: line["status"] for line in lines(out)}
+    assert found == {0: "ok", 1: "ok", 2: "ok"}
+    assert [batch["state"] for batch in fetched["batches"]] == ["fetched", "submitted"]
+    last = json.loads(invoke("status", out, "--json").stdout)["batches"][-1]
+    assert (float(last["cost_usd"]), float(last["single_usd"])) == (0.00675, 0.0135)  # 3 and 15 USD a million, halved
+
+
+def test_a_mixed_run_submits_what_is_cheaper_and_sends_the_rest(tmp_path: Path, service: Service) -> None:
+    given = [{"id": f"r{at}", "prompt": f"{at}"} | ({"model": "anthropic:claude-sonnet-4-5"} if at % 2 else {})
+             for at in range(6)]  # fmt: skip
+    rows, out = write_rows(tmp_path / "in.jsonl", given), tmp_path / "out.jsonl"
+    service.result = ANSWERED
+    with loopback(latency_ms=1) as server:
+        arguments = ("--out", out, "-m", LOCAL, "--url", server.url, "--batch-when", "cheaper-than")
+        done = invoke("run", rows, *arguments, "0.6")
+        assert done.exit_code == 0, done.output
+        assert "3 rows in 1 batches" in done.stderr
+        assert sorted(line["index"] for line in lines(out)) == [0, 2, 4]
+        assert "0 rows in 0 batches" in invoke("run", rows, *arguments, "0.6").stderr, "they are under way"
+    invoke("fetch", out)
+    assert invoke("fetch", out).exit_code == 0
+    assert sorted(line["index"] for line in lines(out)) == list(range(6))
+    assert len(service.rows) == 3
+
+
+def test_a_mixed_run_submits_nothing_that_is_not_cheap_enough(tmp_path: Path, service: Service) -> None:
+    rows, out = write_rows(tmp_path / "in.jsonl", 2), tmp_path / "out.jsonl"
+    arguments = ("--out", out, "-m", LOCAL, "--batch-when", "cheaper-than", "0.6")
+    with loopback(latency_ms=1) as server:
+        done = invoke("run", rows, *arguments, "--url", server.url)
+    assert "0 rows in 0 batches" in done.stderr
+    assert_every_row_once(out, 2)
+    assert service.rows == []
+    assert invoke("run", rows, *arguments, "--engine", "ray").exit_code == 2
+
+
+def test_submit_status_fetch_and_cancel(tmp_path: Path, service: Service) -> None:
     rows, out = write_rows(tmp_path / "in.jsonl", 3), tmp_path / "out.jsonl"
     submitted = invoke("submit", rows, "--out", out, "--model", "anthropic:claude-sonnet-4-5", "--json")
     assert submitted.exit_code == 0, submitted.output

@@ -105,6 +105,10 @@ class AnswerFile:
         """Return True for a row whose last line is an error."""
         return self.states[index] == _FAILED
 
+    def is_done(self, index: int) -> bool:
+        """Return True for a row that has an answer."""
+        return self.states[index] == _OK
+
     def start(self) -> None:
         """Start writing added lines, in the running event loop."""
         self._task = asyncio.get_running_loop().create_task(self._synchronise())

@@ -7,6 +7,8 @@ import os
 import secrets
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -27,8 +29,8 @@ from interlingua.errors import (
     RateLimitError,
     ServerError,
 )
-from interlingua.plugins import BatchAnswer, BatchLimits, BatchStatus, ConnectionSettings
-from interlingua.types import Message, ToolDefinition
+from interlingua.plugins import BatchAnswer, BatchLimits, BatchStatus, ConnectionSettings, ModelInfo
+from interlingua.types import Message, ToolDefinition, Usage
 from interlingua_bulk.answers import AnswerFile, read_facts, replace_file
 from interlingua_bulk.rows import (
     BulkRow,
@@ -55,6 +57,7 @@ _TRIES = 5
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _SIDE = ".batches.json"
 _TIER = "batch"  # of prices
+_SAMPLE = Usage(input_tokens=1000, output_tokens=1000)
 
 
 class UncertainBatchError(InterlinguaError):
@@ -80,6 +83,9 @@ class Batch:
         raw_state: the service's last word on it.
         succeeded: requests with an answer, as the service counts; None while it does not say.
         failed: number of rows that failed.
+        cost_usd: of the fetched answers whose price is known, as a decimal number; without those that an interrupted
+            fetch had stored already.
+        single_usd: the cost of the same answers in single requests.
     """
 
     number: int
@@ -95,10 +101,19 @@ class Batch:
     raw_state: str | None = None
     succeeded: int | None = None
     failed: int | None = None
+    cost_usd: str | None = None
+    single_usd: str | None = None
 
     def holds(self, index: int) -> bool:
         """Return True for a row of this batch."""
         return any(first <= index <= last for first, last in self.ranges)
+
+    def count_cost(self, message: Message, single: Decimal | None) -> None:
+        """Add the cost of an answer, if both prices are known."""
+        usage = message.metadata.usage
+        if usage is not None and usage.cost_usd is not None and single is not None:
+            self.cost_usd = f"{Decimal(self.cost_usd or 0) + usage.cost_usd:f}"
+            self.single_usd = f"{Decimal(self.single_usd or 0) + single:f}"
 
     def note(self, status: BatchStatus) -> None:
         """Store the batch as the service reports it."""
@@ -143,6 +158,8 @@ class BatchRun:
         self.tools = tools or [decode_tool(tool) for tool in asked.get("tools") or ()]
         self.run_id, self.batches = read_batches(self.out)
         self._wire = WireReader(client)
+        self._failed = False
+        self._shares: dict[tuple[str, str], float] = {}  # batch price in single prices, by provider and model
         self._retry = Retry(max_attempts=_TRIES)
 
     async def __aenter__(self) -> BatchRun:
@@ -159,11 +176,16 @@ class BatchRun:
 
     # -- submitting ---------------------------------------------------------------------------------------------
 
-    async def submit(self, batch_rows: int = 10_000) -> list[Batch]:
+    async def submit(
+        self, batch_rows: int = 10_000, *, failed: bool = False, cheaper_than: float | None = None
+    ) -> list[Batch]:
         """Submit the rows that have no line and are in no open batch; return the created batches.
 
         Args:
             batch_rows: most rows of one batch; the service's own limits apply too.
+            failed: submit the rows whose last line is an error, and no others.
+            cheaper_than: submit only rows whose batch price is below this share of the price of single requests; other
+                rows, also those of providers without batches, are left for `run`.
 
         Raises:
             CapabilityError, CallerError: the provider takes no batches.
@@ -172,9 +194,10 @@ class BatchRun:
         await self._look_for_intents()
         waiting: dict[tuple[str, str, str], _Group] = {}
         made: list[Batch] = []
+        self._failed = failed
         for index, data in iterate_rows(self.path, self._is_free):
             exchange = await self._prepare(index, data)
-            if exchange is None:
+            if exchange is None or (cheaper_than is not None and not self._is_cheaper(exchange, cheaper_than)):
                 continue
             request = exchange.request
             target = (request.provider.key, request.wire.path, request.options.model)
@@ -193,16 +216,26 @@ class BatchRun:
         return made
 
     def _is_free(self, index: int) -> bool:
-        return self.answers.is_open(index) and not any(
+        is_wanted = self.answers.is_failed if self._failed else self.answers.is_open
+        return is_wanted(index) and not any(
             batch.holds(index) for batch in self.batches if batch.state in ("intent", "submitted")
         )
 
     def _limits(self, exchange: Exchange) -> BatchLimits:
-        provider = exchange.request.provider
-        found = provider.connection(ConnectionSettings(environ=os.environ, api_key="-")).batch_limits
+        found = _service_limits(exchange)
         if found is None:
-            raise CallerError(f"{provider.key} takes no batches: send the rows with `bulk run` instead")
+            key = exchange.request.provider.key
+            raise CallerError(f"{key} takes no batches: send the rows with `bulk run` instead")
         return BatchLimits(int(found.requests * _FILLED), int(found.size * _FILLED))
+
+    def _is_cheaper(self, exchange: Exchange, share: float) -> bool:
+        """Tell whether a batch costs less than this share of single requests: in sum for input and output tokens."""
+        target = (exchange.request.provider.key, exchange.request.options.model)
+        if target not in self._shares:
+            batch, single = (_price_of(_SAMPLE, exchange, tier) for tier in (_TIER, None))
+            is_known = batch is not None and single and _service_limits(exchange) is not None
+            self._shares[target] = float(batch / single) if is_known else float("inf")  # type: ignore[operator]
+        return self._shares[target] < share
 
     async def _send(self, group: _Group) -> Batch:
         first = group.rows[0][1].request
@@ -324,19 +357,22 @@ class BatchRun:
     async def _take(self, batch: Batch, status: BatchStatus) -> None:
         found: dict[str, BatchAnswer] = {}
         lost = 0
+        batch.cost_usd = batch.single_usd = "0"
         for result in status.results:
             for answer in await self._ask(batch, "batch_results", result=result):
                 lost += not answer.id
                 found[answer.id] = answer
-        for index, data in iterate_rows(self.path, lambda index: batch.holds(index) and self.answers.is_open(index)):
+        for index, data in iterate_rows(
+            self.path, lambda index: batch.holds(index) and not self.answers.is_done(index)
+        ):
             answer = found.get(self._id(index))
             if answer is None or answer.response is None:
                 await self._fail(unread_row(index, data), _no_answer(batch, status, answer, lost))
             else:
-                await self._read(index, data, answer)
+                await self._read(batch, index, data, answer)
         await self.answers.flush()
 
-    async def _read(self, index: int, data: Mapping[str, Any], answer: BatchAnswer) -> None:
+    async def _read(self, batch: Batch, index: int, data: Mapping[str, Any], answer: BatchAnswer) -> None:
         """Read an answer as if it had come to the row's own request, at the batch price."""
         exchange = await self._prepare(index, data)
         if exchange is None or answer.response is None:
@@ -347,6 +383,7 @@ class BatchRun:
         except InterlinguaError as error:
             await self._fail(unread_row(index, data), error)
             return
+        batch.count_cost(message, _price_of(message.metadata.usage, exchange, None))
         line = answer_line(unread_row(index, data), None, message, exchange.request.wire.losses, 1)
         await self.answers.add(index, line, ok=True)
 
@@ -461,7 +498,20 @@ def _at_batch_price(message: Message, exchange: Exchange) -> Message:
     usage = message.metadata.usage
     if usage is None:
         return message
-    request = exchange.request
-    model = request.provider.model(request.options.model)
-    usage = cost_of(attrs.evolve(usage, service_tier=_TIER, latency_ms=None), model, message.created_at)
+    usage = cost_of(attrs.evolve(usage, service_tier=_TIER, latency_ms=None), _model_of(exchange), message.created_at)
     return attrs.evolve(message, metadata=attrs.evolve(message.metadata, usage=usage))
+
+
+def _price_of(usage: Usage | None, exchange: Exchange, tier: str | None) -> Decimal | None:
+    """Return the cost of a usage at today's price of a tier; None if it is not known."""
+    if usage is None:
+        return None
+    return cost_of(attrs.evolve(usage, service_tier=tier), _model_of(exchange), datetime.now(UTC)).cost_usd
+
+
+def _model_of(exchange: Exchange) -> ModelInfo | None:
+    return exchange.request.provider.model(exchange.request.options.model)
+
+
+def _service_limits(exchange: Exchange) -> BatchLimits | None:
+    return exchange.request.provider.connection(ConnectionSettings(environ=os.environ, api_key="-")).batch_limits

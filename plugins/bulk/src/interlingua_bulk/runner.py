@@ -241,8 +241,8 @@ class _Run:
         return iterate_rows(
             self.path,
             lambda index: (
-                (answers.is_open(index) and not any(first <= index <= last for first, last in claimed))
-                or (failed and answers.is_failed(index))
+                (answers.is_open(index) or (failed and answers.is_failed(index)))
+                and not any(first <= index <= last for first, last in claimed)
             ),
         )
 

@@ -115,11 +115,22 @@ def print_batches(batches: Sequence[Batch], *, as_json: bool = False) -> None:
     if as_json:
         print_json(list(batches))
         return
-    columns = ("batch", "model", "rows", "state", "the service's word", "answered", "failed", "id")
+    columns = ("batch", "model", "rows", "state", "the service's word", "answered", "failed", "USD", "singly", "id")
     print_table(
         columns,
         [
-            (one.number, one.model, one.rows, one.state, one.raw_state, one.succeeded, one.failed, one.id)
+            (
+                one.number,
+                one.model,
+                one.rows,
+                one.state,
+                one.raw_state,
+                one.succeeded,
+                one.failed,
+                one.cost_usd,
+                one.single_usd,
+                one.id,
+            )
             for one in batches
         ],
         spare=("model", "id"),

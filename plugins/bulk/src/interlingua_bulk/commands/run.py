@@ -18,6 +18,7 @@ from interlingua.codec import decode_tool
 from interlingua.errors import CallerError
 from interlingua.types import ToolDefinition
 from interlingua_bulk.answers import last_lines, read_facts
+from interlingua_bulk.batches import BatchRun
 from interlingua_bulk.rows import read_options
 from interlingua_bulk.runner import BulkReport, run
 from interlingua_bulk.tables import FORMATS, RowTemplate, prepare_input, read_table
@@ -110,6 +111,13 @@ def output_file(out: Path) -> Iterator[Path]:
 @click.option("--tools", type=click.Path(exists=True, dir_okay=False), help="Tools for rows that bring none, as JSON.")
 @pace_options
 @click.option("--dedupe", is_flag=True, help="Rows that ask the same share one answer.")
+@click.option(
+    "--batch-when",
+    type=(click.Choice(("cheaper-than",)), click.FloatRange(0, min_open=True)),
+    metavar="cheaper-than SHARE",
+    help="Submit a row to its service's batch API where that costs less than "
+    "this share of single requests, such as 0.6; send the others.",
+)
 @click.option("--engine", type=click.Choice(("local", "ray")), default="local", help="ray: send from a cluster.")
 @click.option("--address", help="Of a Ray cluster; without it Ray runs on this machine.")
 @click.option("--actors", type=click.IntRange(1), default=2, show_default=True, help="Processes that send, with ray.")
@@ -122,7 +130,7 @@ def output_file(out: Path) -> Iterator[Path]:
 def run_command(
     ctx: click.Context, /, rows: Path, out: Path, model: str | None, tools: str | None, *, options: Mapping[str, Any],
     url: str | None, timeout: float | None, as_json: bool, budget: str | None, rpm: float | None, tpm: float | None,
-    attempts: int, dedupe: bool, engine: str, address: str | None, actors: int,
+    attempts: int, dedupe: bool, batch_when: tuple[str, float] | None, engine: str, address: str | None, actors: int,
     form: str | None, prompt: str | None, system: str | None, id_column: str | None, keep: Sequence[str], **more: Any,
 ) -> None:  # fmt: skip
     """Send every row of a file once, and append the answers to another.
@@ -137,10 +145,14 @@ def run_command(
     arguments = {"model": model, "options": options, "tools": found, **limits, **more}
     if engine == "ray" and (dedupe or budget is not None):
         raise click.UsageError("--dedupe and --budget are for runs on one machine: workers see their own answers only")
-    if str(out) == "-" and (as_json or engine == "ray"):
-        raise click.UsageError("--out - prints the answers: it does not go with --json or --engine ray")
+    if engine == "ray" and batch_when is not None:
+        raise click.UsageError("--batch-when is for runs on one machine: use `bulk submit` before a run with Ray")
+    if str(out) == "-" and (as_json or engine == "ray" or batch_when):
+        raise click.UsageError("--out - prints the answers: it goes with neither --json, --engine ray nor --batch-when")
     with output_file(out) as path:
         source = prepare_rows(rows, path, form, prompt, system, id_column, keep)
+        if batch_when is not None:
+            _submit(context, source, path, url, cheaper_than=batch_when[1], model=model, options=options, tools=found)
         if engine == "ray":
             del arguments["budget_usd"]
             arguments |= {"address": address, "actors": actors}
@@ -152,14 +164,15 @@ def run_command(
 @click.command("retry")
 @click.argument("out", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--failed", is_flag=True, help="Rows whose last line is an error; there is no other choice yet.")
+@click.option("--batch", "by_batch", is_flag=True, help="Submit them as a further batch; see `bulk submit`.")
 @pace_options
 @url_option
 @json_option
 @plugin_option
 @click.pass_context
 def retry_command(
-    ctx: click.Context, /, out: Path, *, failed: bool, url: str | None, timeout: float | None, as_json: bool,
-    budget: str | None, rpm: float | None, tpm: float | None, attempts: int, **more: Any,
+    ctx: click.Context, /, out: Path, *, failed: bool, by_batch: bool, url: str | None, timeout: float | None,
+    as_json: bool, budget: str | None, rpm: float | None, tpm: float | None, attempts: int, **more: Any,
 ) -> None:  # fmt: skip
     """Send the failed rows of an output again, with the run's own input, model and options."""
     context: CommandContext = ctx.ensure_object(CommandContext)
@@ -168,6 +181,9 @@ def retry_command(
         raise CallerError(f"{out} is no output of `bulk run`")
     if not failed:
         raise click.UsageError("say which rows are sent again: --failed")
+    if by_batch:
+        _submit(context, None, out, url, failed=True)
+        return
     asked = facts["asked"]
     limits = {"requests_per_minute": rpm, "tokens_per_minute": tpm, "budget_usd": budget, "max_attempts": attempts}
     arguments = {
@@ -179,6 +195,20 @@ def retry_command(
     }
     arguments["tools"] = [decode_tool(tool) for tool in asked["tools"]]
     _run(ctx, context, Path(facts["input"]["path"]), out, url, timeout, arguments, as_json=as_json)
+
+
+def _submit(
+    context: CommandContext, rows: Path | None, out: Path, url: str | None, *, failed: bool = False,
+    cheaper_than: float | None = None, **arguments: Any,
+) -> None:  # fmt: skip
+    """Submit rows of a run as batches, and print how many."""
+    from interlingua_bulk.commands import batches  # noqa: PLC0415  it imports this module
+
+    client = batches.make_client(context, arguments.get("model"), url)
+    batch_run = BatchRun(out, client, rows, **arguments)
+    made = batches.in_run(batch_run, lambda: batch_run.submit(failed=failed, cheaper_than=cheaper_than))
+    count = sum(batch.rows for batch in made)
+    click.echo(f"{count:,} rows in {len(made):,} batches: `interlingua bulk fetch {out}` adds the answers", err=True)
 
 
 def _run(
