@@ -25,4 +25,4 @@ _COMMANDS = {
 
 @click.group(cls=LazyGroup, package=__name__, commands=_COMMANDS)
 def session() -> None:
-    """Manage stored conversations: list, show, search, send, switch, verify, back up, export, import."""
+    """Manage stored conversations: list, show, search, send, switch, verify, backup, export, import."""
