@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import attrs
 
@@ -24,7 +24,16 @@ from interlingua_agents import events as ev
 from interlingua_agents.inputs import InputViolation, check_call, describe_violations, parse_json_strings
 from interlingua_agents.outcomes import RESULT_LIMIT, ToolOutcome, call_tool, cancelled_outcome, outcome_of_error
 from interlingua_agents.protocols import ConversationPort
-from interlingua_agents.results import DEFER, CallDecision, Defer, PendingCall, ToolEnd, ToolStart, ToolUpdate
+from interlingua_agents.results import (
+    DEFER,
+    CallDecision,
+    Defer,
+    PendingCall,
+    PendingReason,
+    ToolEnd,
+    ToolStart,
+    ToolUpdate,
+)
 from interlingua_agents.run_events import RunEvents
 from interlingua_agents.tools import Confirmation, Permission, Policy, Tool, Toolbox, ToolContext, by_side_effects
 
@@ -56,10 +65,23 @@ class CallTaken:
 
 @attrs.frozen
 class CallRunning:
-    """The call's tool started at `at`."""
+    """The call's tool starts at `at`. One that may change something waits until this is stored.
+
+    So a process that dies leaves no effect behind of a call that is not recorded as started.
+    """
 
     call: ToolUseBlock
     at: datetime
+    stored: asyncio.Future[None]
+
+    def release(self) -> None:
+        """Let the tool run; any thread may call it."""
+        with suppress(RuntimeError):  # the loop has ended, and with it the batch
+            self.stored.get_loop().call_soon_threadsafe(self._release)
+
+    def _release(self) -> None:
+        if not self.stored.done():
+            self.stored.set_result(None)
 
 
 @attrs.frozen
@@ -115,6 +137,7 @@ class CallBatch:
         policy: decides which tools may run.
         ask: asks a person for consent. With None, calls that need consent are rejected; `DEFER` leaves them open.
         decisions: earlier decisions by call id.
+        uncertain: ids of calls that an earlier run started without reporting their end; a person decides about them.
         instrument: begins a call of a tool's function, for plugins that wrap it.
         decode_strings: True to parse strings that hold JSON if the schema expects an object or an array, before the
             person is asked.
@@ -131,12 +154,14 @@ class CallBatch:
         policy: Policy | None = None,
         ask: AskPerson | Defer | None = None,
         decisions: Mapping[str, CallDecision] | None = None,
+        uncertain: frozenset[str] = frozenset(),
         decode_strings: bool = False,
         instrument: InstrumentCall | None = None,
         report: Callable[[CallReport], None],
     ) -> None:
         self.calls = tuple([_decoded(toolbox, call) for call in calls] if decode_strings else calls)
         self._decisions = decisions or {}
+        self._uncertain = uncertain
         self._instrument = instrument
         self._toolbox = toolbox
         self._workspace = workspace
@@ -199,6 +224,8 @@ class CallBatch:
         call = self.calls[place]
         self._report(CallTaken(call))
         tool = self._toolbox.get(call.name)
+        if call.id in self._uncertain and not self._is_wanted_again(place, tool):
+            return
         if tool is None:
             known = ", ".join(one.name for one in self._toolbox) or "none"
             why = f"there is no tool {call.name!r}; the tools are: {known}"
@@ -228,7 +255,7 @@ class CallBatch:
             self._settle(place, cancelled_outcome(call, why, at=_now()))
             return False
         permission = self._policy(tool.definition)
-        if permission is Permission.ALLOW:
+        if permission is Permission.ALLOW or (call.id in self._uncertain and permission is Permission.ASK):
             return True
         decision = self._decisions.get(call.id)
         if permission is Permission.ASK and decision is not None:
@@ -250,6 +277,24 @@ class CallBatch:
         self._settle(place, cancelled_outcome(call, why, at=_now()))
         return False
 
+    def _is_wanted_again(self, place: int, tool: Tool | None) -> bool:
+        """Tell whether a person decided that a call runs again which may have had its effect.
+
+        Without a decision about this, `DEFER` leaves the call open, else the model is told. A function that is asked
+        for consent does not decide it: it may say yes to every call.
+        """
+        call = self.calls[place]
+        decision = self._decisions.get(call.id)
+        is_decided = decision is not None and decision.again
+        if is_decided and decision is not None and decision.approved and tool is not None:
+            return True
+        if self._ask is DEFER and tool is not None and not is_decided:
+            self._leave_open(place, tool, "uncertain")
+        else:
+            why = UNKNOWN_EFFECT + (f": {decision.why}" if decision is not None and decision.why else "")
+            self._settle(place, cancelled_outcome(call, why, at=_now()))
+        return False
+
     async def _run_tool(self, place: int, tool: Tool, arguments: Mapping[str, Any]) -> None:
         call = self.calls[place]
         loop = asyncio.get_running_loop()
@@ -257,7 +302,12 @@ class CallBatch:
         def update(partial: Any) -> None:
             loop.call_soon_threadsafe(self._progress, place, partial)
 
-        self._report(CallRunning(call, _now()))
+        running = CallRunning(call, _now(), loop.create_future())
+        self._report(running)
+        if tool.may_change:
+            await running.stored
+            if self._halt.is_set():
+                return
         activity = None if self._instrument is None else self._instrument(call, tool.definition)
         outcome, failure = None, None
         try:
@@ -287,7 +337,7 @@ class CallBatch:
         limit = self._result_limit(self._toolbox.get(call.name))
         self._settle(place, outcome_of_error(call, why, limit=limit, at=_now()))
 
-    def _leave_open(self, place: int, tool: Tool, reason: Literal["approval", "external"]) -> None:
+    def _leave_open(self, place: int, tool: Tool, reason: PendingReason) -> None:
         if (call := self._open.pop(place, None)) is not None:
             self._report(CallLeftOpen(place, PendingCall.of(call, tool.definition, reason)))
 
@@ -344,16 +394,11 @@ class CallResults:
         self.messages = []
         self._waiting, self._next_place = {}, 0
 
-    def without_started(self, calls: Sequence[ToolUseBlock]) -> list[ToolUseBlock]:
-        """Return the calls to run; cancel calls that ran when a process died, because they may have had an effect."""
-        left = []
-        for call in calls:
-            tool = self._toolbox.get(call.name)
-            if tool is not None and tool.is_exclusive and self._conversation.was_started(call):
-                self.add(cancelled_outcome(call, UNKNOWN_EFFECT, at=_now()))
-            else:
-                left.append(call)
-        return left
+    def find_uncertain(self, calls: Sequence[ToolUseBlock]) -> frozenset[str]:
+        """Return the ids of open calls that ran when a process died, and may have changed something."""
+        tools = [(call, self._toolbox.get(call.name)) for call in calls]
+        may_change = [call for call, tool in tools if tool is None or tool.may_change]
+        return frozenset(call.id for call in may_change if self._conversation.was_started(call))
 
     def instrument(self, call: ToolUseBlock, tool: ToolDefinition) -> InstrumentedWork | None:
         """Begin a call of a tool's function, for plugins that wrap it."""
@@ -387,6 +432,7 @@ class CallResults:
         elif isinstance(report, CallRunning):
             self._began[call.id] = report.at
             self._conversation.start_call(call, report.at)
+            report.release()
         elif isinstance(report, CallProgress):
             updated = ev.ToolExecutionUpdate(args=call.input, partial_result=report.partial, **about)
             self._shown.emit(updated, ToolUpdate(turn=turn, call=call, partial=report.partial))

@@ -185,6 +185,7 @@ class _Effects(Generic[StepsT]):
             policy=settings.policy,
             ask=ask,
             decisions=run.decisions,
+            uncertain=run.uncertain,
             instrument=run.calls.instrument,
             decode_strings=settings.decode_strings,
             report=report,

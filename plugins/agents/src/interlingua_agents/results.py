@@ -15,6 +15,7 @@ from interlingua.types import Message, SideEffects, ToolDefinition, ToolResultBl
 from interlingua_agents.events import AgentTextDelta, AgentThinkingDelta, AgentTurnEnd, AgentTurnStart
 from interlingua_agents.tools import CallPhase
 
+PendingReason: TypeAlias = Literal["approval", "external", "uncertain"]
 OutputT = TypeVar("OutputT", covariant=True)  # noqa: PLC0105  readers expect the names Output and T
 
 
@@ -29,7 +30,7 @@ class StopCause(StrEnum):
     BUDGET = "budget"
     """The budget is spent, or the cost of an answer is not known."""
     APPROVAL = "approval"
-    """Calls wait for a person's consent (`confirm=DEFER`); they are the run's `pending`."""
+    """Calls wait for a person (`confirm=DEFER`): for consent, or because they may have run; the run's `pending`."""
     EXTERNAL = "external"
     """Calls of tools without a function wait for the application's results; they are the run's `pending`."""
     CANCELLED = "cancelled"
@@ -76,23 +77,30 @@ class CallDecision:
         call_id: canonical id of the call.
         approved: whether it may run.
         why: the reason of a rejection, which the model reads.
+        again: whether it is about a call that had started before, whose effect is uncertain.
     """
 
     call_id: str
     approved: bool
     why: str = ""
+    again: bool = False
 
 
 def approve(pending: PendingCall | ToolUseBlock) -> CallDecision:
     """Return the decision to let a pending call run; pass it to the next run."""
-    return CallDecision(call_id=pending.call_id if isinstance(pending, PendingCall) else pending.id, approved=True)
+    return _decide(pending, approved=True)
 
 
 def reject(pending: PendingCall | ToolUseBlock, why: str = "") -> CallDecision:
     """Return the decision to reject a pending call; the model reads `why`."""
-    return CallDecision(
-        call_id=pending.call_id if isinstance(pending, PendingCall) else pending.id, approved=False, why=why
-    )
+    return _decide(pending, approved=False, why=why)
+
+
+def _decide(pending: PendingCall | ToolUseBlock, *, approved: bool, why: str = "") -> CallDecision:
+    if isinstance(pending, ToolUseBlock):
+        return CallDecision(call_id=pending.id, approved=approved, why=why)
+    again = pending.reason == "uncertain"
+    return CallDecision(call_id=pending.call_id, approved=approved, why=why, again=again)
 
 
 @attrs.frozen(kw_only=True)
@@ -104,17 +112,18 @@ class PendingCall:
         name: its tool.
         input: its arguments.
         side_effects: the tool's side effects.
-        reason: `approval` if a person's consent is missing, `external` if the application runs the tool itself.
+        reason: `approval` if a person's consent is missing, `external` if the application runs the tool itself,
+            `uncertain` if an earlier run started the call and did not report its end.
     """
 
     call_id: str
     name: str
     input: dict[str, Any] = attrs.field(converter=_plain)
     side_effects: str
-    reason: Literal["approval", "external"]
+    reason: PendingReason
 
     @classmethod
-    def of(cls, call: ToolUseBlock, tool: ToolDefinition, reason: Literal["approval", "external"]) -> PendingCall:
+    def of(cls, call: ToolUseBlock, tool: ToolDefinition, reason: PendingReason) -> PendingCall:
         """Make a pending call of a call and its tool."""
         return cls(
             call_id=call.id, name=call.name, input=call.input, side_effects=str(tool.side_effects), reason=reason

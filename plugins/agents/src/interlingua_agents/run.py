@@ -19,6 +19,7 @@ from interlingua.types import (
     Message,
     MessageStatus,
     Role,
+    StopReason,
     ToolDefinition,
     ToolUseBlock,
     Usage,
@@ -43,6 +44,7 @@ from interlingua_agents.typed_output import OutputSteps
 _log = logging.getLogger("interlingua")
 Confirm: TypeAlias = Callable[[Confirmation], bool | Awaitable[bool]]
 _EXHAUSTED: Any = object()
+_DONE_BY = (StopReason.END_TURN, StopReason.STOP_SEQUENCE, StopReason.TOOL_USE, StopReason.REFUSAL)
 
 
 @attrs.frozen(kw_only=True)
@@ -123,6 +125,7 @@ class AgentRun:
     Attributes:
         cancelled: True once `cancel` was called.
         decisions: by call id.
+        uncertain: ids of calls that an earlier run started without reporting their end.
         answers: the answers so far.
         calls: adds the results of calls.
         shown: emits the events.
@@ -143,6 +146,7 @@ class AgentRun:
     ) -> None:
         self.cancelled = False
         self.decisions = {decision.call_id: decision for decision in decisions}
+        self.uncertain: frozenset[str] = frozenset()
         self.answers: list[Message] = []
         self._conversation = conversation
         self._effects = effects
@@ -243,10 +247,11 @@ class AgentRun:
         self._check_decisions(open_calls)
         self.shown.emit(ev.AgentStart())
         try:
-            self._emit_turn(ev.AgentTurnStart(turn=0 if last else 1))
-            if last is not None:  # an earlier run left calls open
+            last = self._begin_first_turn(last)
+            if last is not None and open_calls:  # an earlier run left them open
                 self.calls.begin(last, 0)
-                async with aclosing(self._effects.run_calls(self, self.calls.without_started(open_calls))) as moments:
+                self.uncertain = self.calls.find_uncertain(open_calls)
+                async with aclosing(self._effects.run_calls(self, open_calls)) as moments:
                     async for _ in moments:
                         yield self.shown.take()
                 self._end_resumed_turn(last)
@@ -293,6 +298,34 @@ class AgentRun:
             self._cause = self._stop_cause(last, called=True)
         else:
             self._emit_turn(ev.AgentTurnStart(turn=1))
+
+    def _begin_first_turn(self, last: Message | None) -> Message | None:
+        """Return the answer whose calls are open, or the final answer of an earlier run, which ends this run too."""
+        finished = self._find_finished() if last is None else None
+        if finished is None:
+            self._emit_turn(ev.AgentTurnStart(turn=0 if last else 1))
+            return last
+        self._cause = StopCause.DONE
+        return finished
+
+    def _find_finished(self) -> Message | None:
+        """Return the answer that ended an earlier run, so that nothing is asked again; otherwise None."""
+        messages = self._conversation.messages
+        own = None if self._plan is None else self._plan.tool
+        results = takewhile(lambda one: own is not None and one.role is Role.TOOL, reversed(messages))
+        place = len(messages) - len(list(results)) - 1
+        answer = messages[place] if place >= 0 else None
+        if answer is None or answer.role is not Role.ASSISTANT or answer.stop_reason not in _DONE_BY:
+            return None
+        if answer.status is not MessageStatus.COMPLETE or any(call.name != own for call in answer.tool_calls):
+            return None
+        if self._plan is not None:
+            output = OutputSteps(self._plan, 0)
+            output.begin()
+            if not output.read(answer, answer.tool_calls, blocked=False).taken:
+                return None
+            self._output = output
+        return answer
 
     def _check_decisions(self, calls: Sequence[ToolUseBlock]) -> None:
         if unknown := self.decisions.keys() - {call.id for call in calls}:
@@ -406,7 +439,7 @@ class AgentRun:
         if not called:
             return StopCause.DONE
         if self.calls.pending:
-            waits = any(one.reason == "approval" for one in self.calls.pending)
+            waits = any(one.reason != "external" for one in self.calls.pending)
             return StopCause.APPROVAL if waits else StopCause.EXTERNAL
         if any(result.terminate for message in self.calls.messages for result in message.tool_results):
             return StopCause.TERMINATED

@@ -168,10 +168,14 @@ class Tool:
         return inspect.iscoroutinefunction(self.function) or inspect.iscoroutinefunction(call)
 
     @property
+    def may_change(self) -> bool:
+        """True if a call may change something: it is then not repeated unasked."""
+        return self.definition.side_effects not in (SideEffects.NONE, SideEffects.READ)
+
+    @property
     def is_exclusive(self) -> bool:
         """True if no other call of the same answer may run beside this tool."""
-        looks = self.definition.side_effects in (SideEffects.NONE, SideEffects.READ)
-        return not (looks if self.side_by_side is None else self.side_by_side)
+        return self.may_change if self.side_by_side is None else not self.side_by_side
 
 
 def external_function(**_arguments: Any) -> Any:
