@@ -114,7 +114,7 @@ class ScriptedReply:
     breaks_after: int | None = None
 
 
-def call(name: str, **arguments: Any) -> ToolUseBlock:
+def call(name: str, /, **arguments: Any) -> ToolUseBlock:
     """Return a tool call for a scripted answer; the client assigns it a unique id."""
     return ToolUseBlock(id=f"tu_{name}", name=name, input=arguments)
 

@@ -369,7 +369,7 @@ class Summary:
 
     def _pieces(self, facts: SessionFacts, covered: Sequence[Message], limit: int) -> list[str]:
         """Return the transcript, in as few pieces as fit the model by the provider's estimate."""
-        most = max(limit, int(facts.window * _INPUT_SHARE))
+        most = max(limit, int((facts.window or UNKNOWN_WINDOW) * _INPUT_SHARE))
         size = 2 * LETTERS_PER_TOKEN * sum(map(weight, covered))  # and as much for the roles
         while size > _SHORTEST_PIECE:
             first = next(pieces(covered, size), "")

@@ -8,14 +8,15 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, Generic, Self, TypeVar, cast, overload
 
-from interlingua import AsyncClient, Client, InterlinguaError
+from interlingua import AsyncClient, CallerError, Client, InterlinguaError
 from interlingua.plugins import WireRequest, messages_markdown
-from interlingua.types import Message, ToolDefinition
+from interlingua.types import Message, Role, ToolDefinition
 from interlingua_agents.loop import AgentLoop
 from interlingua_agents.protocols import Compactor
 from interlingua_agents.run import AgentRun
 from interlingua_agents.streams import AsyncRunStream, RunStream
 from interlingua_agents.tools import Tool, Toolbox
+from interlingua_sessions.compaction import Compaction
 from interlingua_sessions.routing.policy import RoutingPolicy
 from interlingua_sessions.routing.router import Delegation, PatternStore
 from interlingua_sessions.store import SessionEntry, SessionRecord, Store, open_store
@@ -169,6 +170,42 @@ class SessionBase(ABC, Generic[ClientT, TurnT]):
         Tool results inside a user's message are stored before it, as separate messages.
         """
         return self._state.append([message])[-1]
+
+    def branch(self, at: Message | str | None = None, session_id: str | None = None) -> Self:
+        """Return a new session in the same store that has the messages up to one; this session is not changed.
+
+        It uses this session's client and store, and must not outlive them.
+
+        Args:
+            at: the last message to keep, or its id; None keeps all.
+            session_id: id of the new session; None for a new one.
+
+        Raises:
+            CallerError: the session has no such message, or none at all.
+            SessionExistsError: a session of this id is there already.
+        """
+        self.refresh()
+        last = self._state.last_id if at is None else at if isinstance(at, str) else at.id
+        record = self.store.branch_session(self.id, last, session_id)
+        return type(self)(SessionState(self.store, record, self._state.setup), self._client, self._compactor)
+
+    def undo(self, session_id: str | None = None) -> Self:
+        """Return a branch that ends before the newest question; the answer stays in this session.
+
+        Raises:
+            CallerError: there is no message before the question.
+        """
+        self.refresh()
+        messages = self._state.messages
+        newest = next((at for at in range(len(messages) - 1, -1, -1) if messages[at].role is Role.USER), 0)
+        if newest == 0:
+            raise CallerError("there is nothing before the newest question: open a new session")
+        return self.branch(messages[newest - 1], session_id)
+
+    def _compaction(self, turn: TurnBase[Any], limit: int | None) -> Compaction:
+        """Return the compaction that brings the context under a limit, or to about half of its size."""
+        turn.begin()
+        return Compaction(limit=limit or max(turn.estimate(turn.context()) // 2, 1))
 
     def switch(self, model: str | None, *, reason: str | None = None) -> str | None:
         """Answer with this model from now on; None lets the policy decide again.
@@ -349,6 +386,19 @@ class Session(SessionBase[Client, SessionTurn]):
         turn = self.turn(content, model=model, tools=loop.definitions, delegate=delegate, **options)
         return RunStream(_start(loop, turn))
 
+    def compact(self, limit: int | None = None) -> bool:
+        """Make what the next turns send smaller, by tool results left out and a summary; the messages stay stored.
+
+        Args:
+            limit: tokens that the context may have; None for half of what it has.
+
+        Returns:
+            True if it became smaller. A summary that the model does not write is logged.
+        """
+        turn, before = self.turn(), len(self._state.entries)
+        self._compaction(turn, limit).compact(turn)
+        return len(self._state.entries) > before
+
     def build_request(
         self,
         content: Content = None,
@@ -488,6 +538,12 @@ class AsyncSession(SessionBase[AsyncClient, AsyncSessionTurn]):
             return self.turn(content, model=model, tools=offered, delegate=delegate, **options).stream(offered)
         turn = self.turn(content, model=model, tools=loop.definitions, delegate=delegate, **options)
         return AsyncRunStream(_start_async(loop, turn))
+
+    async def compact(self, limit: int | None = None) -> bool:
+        """As `Session.compact`."""
+        turn, before = self.turn(), len(self._state.entries)
+        await self._compaction(turn, limit).compact_async(turn)
+        return len(self._state.entries) > before
 
     async def build_request(
         self,

@@ -511,6 +511,22 @@ class Store:
         """
         return self._sql.session(transfer.import_lines(self._sql, lines, session_id))
 
+    def branch_session(self, session_id: str, at: str, new_id: str | None = None) -> SessionRecord:
+        """Create a session that holds another one's messages up to one, with their calls and summaries.
+
+        Messages and calls get new ids, because ids are unique in a store.
+
+        Args:
+            session_id: the session to copy from; it is not changed.
+            at: id of the last message to copy.
+            new_id: id of the new session; None for a new one.
+
+        Raises:
+            SessionExistsError: a session of this id is there already.
+            CallerError: the session has no such message.
+        """
+        return self.import_lines(transfer.branch_lines(self.export_lines(session_id), at), new_id or new_ulid())
+
     def import_jsonl(
         self, path: Path, session_id: str | None = None, *, progress: Progress | None = None
     ) -> SessionRecord:

@@ -80,6 +80,34 @@ def export_lines(sql: Statements, session_id: str) -> Iterator[str]:
     )
 
 
+def branch_lines(lines: Iterable[str], at: str) -> Iterator[str]:
+    """Yield the lines of a session up to a message, and the other records of what is kept.
+
+    Raises:
+        CallerError: the session has no such message; after the last line.
+    """
+    messages: set[str] = set()
+    calls: set[str] = set()
+    kept: dict[str, Callable[[Mapping[str, Any]], bool]] = {
+        "session": lambda _: True,
+        "tool_call": lambda data: data["id"] in calls,
+        "kept_result": lambda data: data["message"]["content"][0]["tool_use_id"] in calls,
+        "session_entry": lambda data: data["after"] is None or data["after"] in messages,
+        "repricing": lambda data: data["message_id"] in messages,
+    }
+    for line in lines:
+        data = orjson.loads(line)
+        if "role" not in data:
+            if kept[data["type"]](data):
+                yield line
+        elif at not in messages:
+            messages.add(data["id"])
+            calls.update(block["id"] for block in data["content"] if block["type"] == "tool_use")
+            yield line
+    if at not in messages:
+        raise CallerError(f"the session has no message {at!r} to branch at")
+
+
 def write_lines(lines: Iterable[str], path: Path, progress: Callable[[int], None] | None) -> int:
     """Write lines to a file and return their number; an incomplete file is never left behind.
 
