@@ -23,6 +23,7 @@ _TOLERATED = 0.01  # the share of refusals may exceed the usual share by so much
 _TOLERATED_FIRST = 0.1  # while the number under way doubles
 _LOWER = 0.9  # of the accepted rate, after too many refusals: surely low enough
 _MOST_USUAL = 0.3  # a larger share has a cause
+_MOST_OVER = 0.55  # where requests are counted one by one, half of them are refused just above the rate
 _CALM = 4  # spans without a change of the rate before it grows
 _LEAST_RATE = 0.2  # requests a second; a service that accepts fewer refuses the others
 _SPAN_S = 5.0  # a rate at which nothing is refused is judged after so many seconds
@@ -180,6 +181,7 @@ class Pace:
         self._span = _Span(now)
         self._signal: _Signal | None = None
         self._calm = 0  # spans since the last signal
+        self._calm_rate = 0.0  # the last rate at which few were refused, until it is tried again
         self._seeking = True  # the rate doubles until the first refusals at it
         self._newest: deque[Lease] = deque(maxlen=1024)
         self._taken = 0  # requests that were sent and not refused
@@ -393,6 +395,7 @@ class Pace:
             self._set_rate(_LOWER * rate * (1 - share), now)
             return
         self._calm += 1
+        self._calm_rate = rate
         if self.rate is not None and span.sent + 1 > 0.9 * self.rate * seconds:
             if self._seeking:
                 self._set_rate(2 * self.rate, now)
@@ -409,7 +412,9 @@ class Pace:
             return
         self._seeking = self._seeking and signal.limit is None
         self._calm = 0
-        self._set_rate(0.98 * signal.rate * (1 - signal.share) / (1 - share), now)
+        tried, self._calm_rate = self._calm_rate if signal.share < _MOST_OVER else 0.0, 0.0
+        accepted = signal.rate * (1 - signal.share) / (1 - share)
+        self._set_rate(0.98 * (tried if accepted < 0.8 * tried else accepted), now)
 
     def _set_rate(self, per_second: float, now: float) -> None:
         self._accepted.set_rate(max(per_second, _LEAST_RATE), now, burst_s=0.1)
