@@ -14,8 +14,10 @@ import httpx
 import pytest
 
 import interlingua as il
-from interlingua_agents import Agent, AgentLoop, AsyncMemoryTurn, StopCause, ToolContext, tool
+from interlingua_agents import Agent, StopCause, ToolContext, tool
 from interlingua_agents import events as ev
+from interlingua_agents.loop import AgentLoop
+from interlingua_agents.memory import AsyncMemoryTurn
 from tests.agents.scripted import MODEL, Say, Theatre, call, registry
 from tests.agents.test_agents import async_client, client, valid
 from tests.agents.ways import STREAMED, play

@@ -10,7 +10,8 @@ import pytest
 
 import interlingua as il
 from interlingua.testing import MemoryTransport
-from interlingua_agents import Agent, AgentLoop, tool
+from interlingua_agents import Agent, tool
+from interlingua_agents.loop import AgentLoop
 from tests.agents.scripted import MODEL, Say, Theatre, playing, registry
 
 

@@ -16,8 +16,9 @@ import pytest
 import interlingua as il
 from interlingua._request.prepare import build_request
 from interlingua.types import ErrorInfo, MediaSource, MessageMetadata, OpaqueBlock, RedactedThinkingBlock, ToolKind
-from interlingua_agents import AgentLoop, EventWriter, tool
+from interlingua_agents import EventWriter, tool
 from interlingua_agents import events as ev
+from interlingua_agents.loop import AgentLoop
 from tests.agents.scripted import Say, Theatre, call, playing
 
 CALL = il.ToolUseBlock(id="tu_1", name="read", input={"a": 1}, provider_id="toolu_01A")

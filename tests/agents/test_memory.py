@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 
 import interlingua as il
-from interlingua_agents import AgentLoop, AsyncMemoryTurn, MemoryTurn, RunStop, StopCause, ToolContext, ToolLimits, tool
+from interlingua_agents import RunStop, StopCause, ToolContext, ToolLimits, tool
 from interlingua_agents import events as ev
+from interlingua_agents.loop import AgentLoop
+from interlingua_agents.memory import AsyncMemoryTurn, MemoryTurn
 from tests.agents.scripted import MODEL, Say, Script, Theatre, call, registry
 from tests.support.loopback import loopback, send_bytes
 

@@ -59,9 +59,16 @@ class Shelf:
         return book
 
 
-assert_type(change, Tool)
-assert_type(look, Tool)
+assert_type(change(3), str)
+change("3")  # type: ignore[arg-type]
+change(counts=3)  # type: ignore[call-arg]
+as_tool: Tool = change
 assert_type(Shelf().take, Tool)
+
+
+async def looks() -> None:
+    assert_type(await look("a", places=[1]), Moon)
+    await look("b")  # type: ignore[arg-type]
 
 
 def goes_on(agent: Agent[Moon], client: Client) -> Moon:

@@ -11,8 +11,9 @@ import attrs
 
 import interlingua as il
 from interlingua.testing import AsyncMemoryTransport, MemoryTransport
-from interlingua_agents import Agent, AgentLoop, RunStop, messages_of
+from interlingua_agents import Agent, RunStop, messages_of
 from interlingua_agents import events as ev
+from interlingua_agents.loop import AgentLoop
 from tests.agents.scripted import MODEL, Theatre, playing, playing_async, registry
 
 STREAMED = (

@@ -15,7 +15,8 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 import interlingua as il
 from interlingua.plugins import Registry, hookimpl
-from interlingua_agents import AgentLoop, tool
+from interlingua_agents import tool
+from interlingua_agents.loop import AgentLoop
 from interlingua_otel import OpenTelemetry
 from interlingua_output import Output
 from interlingua_sessions.compaction import Compaction, Summary, ToolPruning, build_context

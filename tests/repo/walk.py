@@ -26,7 +26,8 @@ import attrs
 import httpx
 
 import interlingua as il
-from interlingua_agents import AgentLoop, tool
+from interlingua_agents import tool
+from interlingua_agents.loop import AgentLoop
 from interlingua_gateway.config import config_of
 from interlingua_gateway.gateway import create_app
 from interlingua_sessions import Session, open_store

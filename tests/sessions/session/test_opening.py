@@ -78,7 +78,7 @@ def look(name: str) -> str:
 def test_a_turn_says_that_it_offers_definitions(store: Store, tools: Any) -> None:
     with client(None) as c:
         session = Session.open(store, "s", client=c)
-        with pytest.raises(il.CallerError, match=r"definitions.*AgentLoop"):
+        with pytest.raises(il.CallerError, match=r"definitions.*Agent with session="):
             session.turn("hi", tools=tools)
 
     assert session.messages == ()

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from interlingua_agents import AgentLoop, ToolLimits, tool
+from interlingua_agents import ToolLimits, tool
+from interlingua_agents.loop import AgentLoop
 from interlingua_sessions import Store
 from interlingua_sessions.session import Session
 from tests.agents.scripted import Say, Theatre, call, playing, playing_async

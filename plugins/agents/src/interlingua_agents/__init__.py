@@ -19,9 +19,7 @@ _NAMES = {
     "events": "AgentEvent AssistantMessageEvent",
     "inputs": "InputViolation validate_input",
     "local_tools": "patch_tool shell_tool",
-    "loop": "AgentLoop",
     "mcp_server": "Elicitation McpServer mcp_tool_name",
-    "memory": "AsyncMemoryTurn MemoryTurn",
     "outcomes": "RESULT_LIMIT ToolOutcome",
     "protocols": "AsyncSteps Compactor ConversationPort Steps",
     "results": (
@@ -32,8 +30,8 @@ _NAMES = {
     "schemas": "NormalisedSchema SchemaChange canonical_names normalise_schema",
     "streams": "AsyncRunStream RunStream",
     "tools": (
-        "CallPhase DEFAULT_PERMISSIONS Confirmation Permission Policy Tool ToolContext ToolError ToolOutput Toolbox "
-        "by_side_effects tool tool_of"
+        "CallPhase DEFAULT_PERMISSIONS Confirmation FunctionTool Permission Policy Tool ToolContext ToolError "
+        "ToolOutput Toolbox by_side_effects tool tool_of"
     ),
 }
 
@@ -52,11 +50,9 @@ if TYPE_CHECKING:
     from interlingua_agents.events import AgentEvent as AgentEvent, AssistantMessageEvent as AssistantMessageEvent
     from interlingua_agents.inputs import InputViolation as InputViolation, validate_input as validate_input
     from interlingua_agents.local_tools import patch_tool as patch_tool, shell_tool as shell_tool
-    from interlingua_agents.loop import AgentLoop as AgentLoop
     from interlingua_agents.mcp_server import (
         Elicitation as Elicitation, McpServer as McpServer, mcp_tool_name as mcp_tool_name
     )
-    from interlingua_agents.memory import AsyncMemoryTurn as AsyncMemoryTurn, MemoryTurn as MemoryTurn
     from interlingua_agents.outcomes import RESULT_LIMIT as RESULT_LIMIT, ToolOutcome as ToolOutcome
     from interlingua_agents.protocols import (
         AsyncSteps as AsyncSteps, Compactor as Compactor, ConversationPort as ConversationPort, Steps as Steps
@@ -75,6 +71,7 @@ if TYPE_CHECKING:
     from interlingua_agents.streams import AsyncRunStream as AsyncRunStream, RunStream as RunStream
     from interlingua_agents.tools import (
         CallPhase as CallPhase, DEFAULT_PERMISSIONS as DEFAULT_PERMISSIONS, Confirmation as Confirmation,
+        FunctionTool as FunctionTool,
         Permission as Permission, Policy as Policy, Tool as Tool, ToolContext as ToolContext, ToolError as ToolError,
         ToolOutput as ToolOutput, Toolbox as Toolbox, by_side_effects as by_side_effects, tool as tool,
         tool_of as tool_of

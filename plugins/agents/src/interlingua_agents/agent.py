@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, aclosing, asynccontextmanager, contextmanager
 from decimal import Decimal
 from pathlib import Path
@@ -25,8 +25,9 @@ from interlingua_agents.protocols import (
     SessionLike,
     StartableSteps,
 )
-from interlingua_agents.results import CallDecision, Defer, RunResult
+from interlingua_agents.results import CallDecision, Defer, RunResult, RunStop
 from interlingua_agents.run import AgentRun, Confirm, PriorMessages
+from interlingua_agents.run_events import Listener
 from interlingua_agents.streams import AsyncRunStream, RunStream
 from interlingua_agents.tools import Policy, Tool, Toolbox
 
@@ -50,6 +51,8 @@ class AgentSettings(TypedDict, total=False):
     decode_strings: bool
     output_retries: int
     compactor: Compactor | None
+    listen: Listener | None
+    on_stop: Callable[[RunStop], None] | None
     workspace: str | Path | None
     options: Mapping[str, Any] | None
 
@@ -68,14 +71,17 @@ class Agent(Generic[AnswerT]):
         instructions: a system message that is sent before the history and is not part of it.
         name: for traces.
         description: for traces.
-        confirm: see `AgentLoop`: a function that is asked for consent before a tool runs that may change something, or
-            `DEFER`.
+        confirm: asked for consent before a tool runs that may change something, on the caller's thread, one question at
+            a time; may be `async` in asynchronous code. Without it such calls are rejected, and the model reads why.
+            `DEFER` leaves them open, which ends the run.
         policy: decides which tools may run, and which need consent.
         limits: limits of calls and results.
         max_turns: maximum number of answers in one run.
         budget_usd: maximum cost of the answers of one run.
         decode_strings: True to parse objects that a model wrote as JSON strings inside of arguments.
         compactor: called between the answers of a run.
+        listen: called with every agent event, which a user interface shows; answers are then streamed if the model can.
+        on_stop: called with the end of each run.
         workspace: the folder that tools work in, overriding the client's.
         options: options of every request: fields of `RequestKwargs` by name. A forced `tool_choice` holds for the first
             answer only.
@@ -130,6 +136,8 @@ class Agent(Generic[AnswerT]):
         decode_strings: bool = False,
         output_retries: int = 1,
         compactor: Compactor | None = None,
+        listen: Listener | None = None,
+        on_stop: Callable[[RunStop], None] | None = None,
         workspace: str | Path | None = None,
         options: Mapping[str, Any] | None = None,
     ) -> None:
@@ -142,6 +150,8 @@ class Agent(Generic[AnswerT]):
             budget_usd=budget_usd,
             decode_strings=decode_strings,
             compactor=compactor,
+            listen=listen,
+            on_stop=on_stop,
             name=name,
             description=description,
         )

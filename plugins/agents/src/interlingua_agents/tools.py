@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import StrEnum
 from functools import partial
-from typing import Any, TypeAlias, get_args, get_type_hints, overload
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeAlias, TypeVar, get_args, get_type_hints, overload
 
 import attrs
 
@@ -16,6 +16,8 @@ from interlingua import CallerError, InterlinguaError
 from interlingua.types import SideEffects, ToolDefinition, ToolKind, ToolUseBlock
 from interlingua_agents.inputs import read_arguments
 
+P = ParamSpec("P")
+ResultT = TypeVar("ResultT", covariant=True)  # noqa: PLC0105  readers expect this name
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
@@ -178,13 +180,23 @@ class Tool:
         return self.may_change if self.side_by_side is None else not self.side_by_side
 
 
+@attrs.frozen(kw_only=True)
+class FunctionTool(Tool, Generic[P, ResultT]):
+    """A tool made by `@tool`. Type checkers know the parameters and the result of its function."""
+
+    if TYPE_CHECKING:
+
+        def __call__(self, *args: P.args, **arguments: P.kwargs) -> ResultT:
+            """Call the function."""
+
+
 def external_function(**_arguments: Any) -> Any:
     """Raise: this is the function of tools whose calls the application answers."""
     raise CallerError("this tool has no function: the application must answer its calls")
 
 
 @overload
-def tool(function: Callable[..., Any], /) -> Tool: ...
+def tool(function: Callable[P, ResultT], /) -> FunctionTool[P, ResultT]: ...
 
 
 @overload
@@ -198,7 +210,7 @@ def tool(
     timeout: float | None = ...,
     side_by_side: bool | None = ...,
     result_limit: int | None = ...,
-) -> Callable[[Callable[..., Any]], Tool]: ...
+) -> Callable[[Callable[P, ResultT]], FunctionTool[P, ResultT]]: ...
 
 
 def tool(
@@ -213,7 +225,7 @@ def tool(
     timeout: float | None = None,
     side_by_side: bool | None = None,
     result_limit: int | None = None,
-) -> Tool | Callable[[Callable[..., Any]], Tool]:
+) -> Any:
     """Make a tool of a typed function: a decorator, `@tool` or `@tool(side_effects="read")`.
 
     The schema is derived from the parameters' types (plain types, enums, literals, dataclasses, attrs classes, typed
@@ -253,7 +265,7 @@ def tool(
             requires_workspace=requires_workspace,
             kind=kind,
         )
-        return Tool(
+        return FunctionTool(
             definition=definition,
             function=function,
             read=partial(read_arguments, found.struct),

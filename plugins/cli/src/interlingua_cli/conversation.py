@@ -176,7 +176,7 @@ class MemoryConversation:
                 answer = self._answer(asked, show)
                 asked.append(answer)
             else:
-                from interlingua_agents import MemoryTurn  # noqa: PLC0415  an optional package; tools need it
+                from interlingua_agents.memory import MemoryTurn  # noqa: PLC0415  an optional package; tools need it
 
                 answer = tools.loop().run(MemoryTurn(self._client, asked, model=self.model, **self._arguments()))
         except InterlinguaError as error:

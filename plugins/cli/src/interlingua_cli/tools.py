@@ -18,7 +18,8 @@ from interlingua_cli.show import Show
 from interlingua_cli.streams import escape_controls
 
 if TYPE_CHECKING:
-    from interlingua_agents import AgentLoop, RunResult, Tool
+    from interlingua_agents import RunResult, Tool
+    from interlingua_agents.loop import AgentLoop
     from interlingua_agents.tools import Confirmation
 
 _NO_AGENTS = "tools need interlingua-agents: pip install interlingua-agents"
@@ -82,7 +83,7 @@ class Tools:
 
     def loop(self) -> AgentLoop:
         """Return the loop that runs the calls of a turn."""
-        from interlingua_agents import AgentLoop  # noqa: PLC0415  an optional distribution
+        from interlingua_agents.loop import AgentLoop  # noqa: PLC0415  an optional distribution
 
         listen = self.show.listen if self.show.stream else None
         return AgentLoop(self.functions, listen=listen, on_stop=_report_stop, **self.settings)

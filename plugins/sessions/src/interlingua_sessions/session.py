@@ -246,7 +246,7 @@ def as_loop(tools: Sequence[ToolDefinition | Tool] | AgentLoop | Toolbox) -> Age
     """
     if isinstance(tools, Toolbox):
         return AgentLoop(tools)
-    if not isinstance(tools, Sequence):
+    if not isinstance(tools, Sequence):  # a loop, as an agent has it
         return tools
     if not any(isinstance(tool, Tool) for tool in tools):
         return None
@@ -316,7 +316,7 @@ class Session(SessionBase[Client, SessionTurn]):
         content: Content = None,
         *,
         model: str | None = None,
-        tools: Sequence[ToolDefinition | Tool] | AgentLoop | Toolbox = (),
+        tools: Sequence[ToolDefinition | Tool] | Toolbox = (),
         delegate: str | Delegation | None = None,
         **options: Any,
     ) -> Message:
@@ -325,8 +325,8 @@ class Session(SessionBase[Client, SessionTurn]):
         Args:
             content: text, blocks or a message; None answers the history without a new message, such as after a failure.
             model: for this message alone.
-            tools: what the model may call: definitions, or tools with their functions (also as a `Toolbox` or
-                `AgentLoop`), whose calls are run.
+            tools: what the model may call: definitions, or tools with their functions (also as a `Toolbox`), whose
+                calls are run as an `Agent` with these tools runs them.
             delegate: the model a planner asks for.
             **options: fields of `RequestKwargs` by name.
 
@@ -360,7 +360,7 @@ class Session(SessionBase[Client, SessionTurn]):
         content: Content = None,
         *,
         model: str | None = ...,
-        tools: Sequence[Tool] | AgentLoop | Toolbox,
+        tools: Sequence[Tool] | Toolbox,
         delegate: str | Delegation | None = ...,
         **options: Any,
     ) -> RunStream[str]: ...
@@ -370,7 +370,7 @@ class Session(SessionBase[Client, SessionTurn]):
         content: Content = None,
         *,
         model: str | None = None,
-        tools: Sequence[ToolDefinition | Tool] | AgentLoop | Toolbox = (),
+        tools: Sequence[ToolDefinition | Tool] | Toolbox = (),
         delegate: str | Delegation | None = None,
         **options: Any,
     ) -> SessionStream | RunStream[str]:
@@ -487,7 +487,7 @@ class AsyncSession(SessionBase[AsyncClient, AsyncSessionTurn]):
         content: Content = None,
         *,
         model: str | None = None,
-        tools: Sequence[ToolDefinition | Tool] | AgentLoop | Toolbox = (),
+        tools: Sequence[ToolDefinition | Tool] | Toolbox = (),
         delegate: str | Delegation | None = None,
         **options: Any,
     ) -> Message:
@@ -517,7 +517,7 @@ class AsyncSession(SessionBase[AsyncClient, AsyncSessionTurn]):
         content: Content = None,
         *,
         model: str | None = ...,
-        tools: Sequence[Tool] | AgentLoop | Toolbox,
+        tools: Sequence[Tool] | Toolbox,
         delegate: str | Delegation | None = ...,
         **options: Any,
     ) -> AsyncRunStream[str]: ...
@@ -527,7 +527,7 @@ class AsyncSession(SessionBase[AsyncClient, AsyncSessionTurn]):
         content: Content = None,
         *,
         model: str | None = None,
-        tools: Sequence[ToolDefinition | Tool] | AgentLoop | Toolbox = (),
+        tools: Sequence[ToolDefinition | Tool] | Toolbox = (),
         delegate: str | Delegation | None = None,
         **options: Any,
     ) -> AsyncSessionStream | AsyncRunStream[str]:

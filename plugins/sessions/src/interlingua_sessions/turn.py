@@ -336,7 +336,7 @@ class TurnBase(Generic[ClientT]):
     ) -> None:
         offered: Any = tools
         if not isinstance(offered, Sequence) or any(isinstance(tool, Tool) for tool in offered):
-            raise CallerError("a turn takes definitions: pass tools=toolbox.definitions, and the turn to AgentLoop.run")
+            raise CallerError("a turn takes definitions: pass tools=toolbox.definitions, or run an Agent with session=")
         self._state = state
         self._client: ClientT = client
         self._compactor = compactor
