@@ -7,6 +7,7 @@ import socket
 from collections.abc import Iterator
 from itertools import pairwise
 
+import attrs
 import pytest
 from click.testing import CliRunner
 from hypothesis import HealthCheck, given, settings
@@ -18,7 +19,7 @@ from interlingua.types.messages import Message, StopReason
 from interlingua_cli.root import cli
 from interlingua_contract.event_law import broken_laws
 from interlingua_contract.guard import NetworkUsed, no_network, watch_side_effects
-from interlingua_contract.report import check
+from interlingua_contract.report import ContractReport, check, draw_badge
 from interlingua_contract.rule import ContractRule, RuleFinding
 from interlingua_contract.rules import ALL
 from interlingua_contract.strategies import blocks, conversations, request_points, tools
@@ -34,6 +35,15 @@ def _rule(*findings: str) -> ContractRule:
         yield from (RuleFinding(why=why) for why in findings)
 
     return ContractRule(number="C99", name="made_up", statement="Made up.", source="here", fix="nothing", check=made)
+
+
+def test_a_badge_says_how_many_of_the_rules_that_apply_are_kept() -> None:
+    rules = [attrs.evolve(_rule(), number="C97"), attrs.evolve(_rule("wrong"), number="C98")]
+    results = tuple(check(Subject("anthropic"), rule) for rule in rules)
+    report = ContractReport(provider="anthropic", distribution="d", version="1", results=results)
+    assert 'aria-label="interlingua contract 1: 1 of 2 rules"' in draw_badge(report)
+    assert "#c33" in draw_badge(report)
+    assert "#c33" not in draw_badge(attrs.evolve(report, results=results[:1]))
 
 
 def test_there_is_one_test_per_rule() -> None:

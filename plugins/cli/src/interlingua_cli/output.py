@@ -30,6 +30,7 @@ from interlingua.errors import (
     RateLimitError,
     ServerError,
     StreamInterruptedError,
+    UnknownProviderError,
 )
 from interlingua.plugins import ConnectionSettings, Loss
 from interlingua.types import Message, MessageStatus, StreamEvent, TextDelta, ThinkingDelta
@@ -329,6 +330,12 @@ def advise(context: CommandContext, error: InterlinguaError) -> str | None:
     """Return advice about a service's error; None if the error has it, or nothing helps."""
     if type(error) is APIConnectionError:
         return "is the service running there? --url sets another address"
+    if isinstance(error, UnknownProviderError):
+        from interlingua_cli.directory import find_listed, is_installed  # noqa: PLC0415  for one message
+
+        row = find_listed(error.provider or "")
+        found = row is not None and error.provider in row.keys and not is_installed(row.distribution)
+        return f"`interlingua install {error.provider}` installs {row.distribution}" if row and found else None
     if error.provider is None:
         return None
     if isinstance(error, StreamInterruptedError):

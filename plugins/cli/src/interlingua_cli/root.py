@@ -137,12 +137,24 @@ class Commands(SuggestingGroup):
         command = self.get_command(ctx, name)
         return command.get_short_help_str(width) if command else None
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command of the first argument; one that another distribution brings is an error with its name."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            raise _with_distribution(error, ctx, str(args[0])) from error
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run; an interlingua error is one line on stderr and exit code 1, Ctrl-C is exit code 130."""
         context = ctx.ensure_object(CommandContext)
         with print_warnings(context):
             try:
                 return super().invoke(ctx)
+            except click.NoSuchOption as error:
+                name = f"{error.ctx.info_name if error.ctx else ''}.{error.option_name.lstrip('-')}"
+                raise _with_distribution(error, error.ctx or ctx, name) from error
             except (InterlinguaError, OSError, NotImplementedError) as error:  # the last: an unfinished plugin
                 _fail(ctx, context, error)
             except KeyboardInterrupt:
@@ -203,6 +215,17 @@ class LazyGroup(SuggestingGroup):
         """List the commands without importing any."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, summary) for name, (_, summary) in sorted(self._commands.items())])
+
+
+def _with_distribution(error: click.UsageError, ctx: click.Context, name: str) -> click.UsageError:
+    """Return an error that says which distribution to install, if one has this command or option."""
+    from interlingua_cli.directory import find_command, is_installed  # noqa: PLC0415  for one message
+
+    row = find_command(name)
+    if row is None or is_installed(row.distribution):
+        return error
+    what = f"`interlingua {name.replace('.', ' --')}` is part of {row.distribution}"
+    return click.UsageError(f"{what}: interlingua install {row.distribution}", ctx)
 
 
 def _distribution(entry: EntryPoint) -> str:

@@ -73,6 +73,38 @@ class ContractReport:
         }
 
 
+_BADGE = """\
+<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="20" role="img" aria-label="{left}: {right}">
+<rect width="{width}" height="20" rx="3" fill="#555"/>
+<rect x="{at}" width="{rest}" height="20" rx="3" fill="{fill}"/>
+<g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11">
+<text x="6" y="14" textLength="{left_width}">{left}</text>
+<text x="{right_at}" y="14" textLength="{right_width}">{right}</text>
+</g>
+</svg>
+"""
+
+
+def draw_badge(report: ContractReport) -> str:
+    """Return an SVG image for a README: the contract's version, and how many of the rules that apply are kept."""
+    kept = sum(result.outcome == "pass" for result in report.results)
+    applied = sum(result.outcome != "skip" for result in report.results)
+    left, right = f"interlingua contract {CONTRACT_VERSION}", f"{kept} of {applied} rules"
+    left_width, right_width = round(len(left) * 6.2), round(len(right) * 6.2)  # pixels, of Verdana at 11
+    at = left_width + 12
+    return _BADGE.format(
+        width=at + right_width + 12,
+        at=at,
+        rest=right_width + 12,
+        right_at=at + 6,
+        fill="#c33" if report.failed else "#2a7d2a",
+        left=left,
+        right=right,
+        left_width=left_width,
+        right_width=right_width,
+    )
+
+
 MOST_FINDINGS = 20
 """Most findings of one rule in a report; more would not help."""
 

@@ -146,11 +146,15 @@ _SPARE = ("kind", "version", "distribution")
 
 
 @click.command("providers")
+@click.option("--directory", is_flag=True, help="List the known distributions instead, installed or not.")
 @json_option
 @plugin_option
 @click.pass_obj
-def providers(context: CommandContext, as_json: bool) -> None:
+def providers(context: CommandContext, directory: bool, as_json: bool) -> None:
     """List the providers, and whether their keys are set."""
+    if directory:
+        _list_directory(as_json=as_json)
+        return
     registry = context.registry
     rows = [_provider_row(context, found) for found in registry.found().values()]
     keys = {row["key"] for row in rows}
@@ -163,6 +167,20 @@ def providers(context: CommandContext, as_json: bool) -> None:
     for row in rows:
         if row.get("broken"):
             click.echo(f"{row['key']} is broken: {row['broken']}")
+
+
+def _list_directory(*, as_json: bool) -> None:
+    from interlingua_cli.directory import is_installed, read_directory  # noqa: PLC0415  only this listing reads it
+
+    rows = [{**attrs.asdict(row), "installed": is_installed(row.distribution)} for row in read_directory()]
+    if as_json:
+        print_json(rows)
+        return
+    cells = [
+        (row["distribution"], row["tier"], "yes" if row["installed"] else None, " ".join(row["keys"]) or row["summary"])
+        for row in rows
+    ]
+    print_table(("distribution", "tier", "installed", "providers, or what it is"), cells)
 
 
 def _provider_row(context: CommandContext, found: ProviderEntry) -> dict[str, Any]:

@@ -61,17 +61,20 @@ _MOST_FINDINGS = 30
 @click.option(
     "--approve", is_flag=True, help="Write approved.jsonl beside the cassettes: the results of every hook, to be read."
 )
+@click.option(
+    "--badge", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Also write an SVG badge there."
+)
 @json_option
 @plugin_option
 @click.pass_obj
 def check(
     context: CommandContext, provider: str, cassettes: Path | None, numbers: tuple[str, ...], examples: int | None,
     seed: int, mutate: bool, sample: int | None, minutes: float | None, jobs: int | None, facts: bool,
-    approve: bool, as_json: bool, watched: bool, quick_first: bool,
+    approve: bool, badge: Path | None, as_json: bool, watched: bool, quick_first: bool,
 ) -> None:  # fmt: skip
     """Check a provider plugin against the contract, and show what it supports by evidence."""
     try:
-        from interlingua_contract.report import run  # noqa: PLC0415  imports pytest and hypothesis; only this command needs them
+        from interlingua_contract.report import draw_badge, run  # noqa: PLC0415  imports pytest and hypothesis; only this command needs them
         from interlingua_contract.rules import ALL  # noqa: PLC0415  as above
         from interlingua_contract.subject import Subject, find_cassettes  # noqa: PLC0415  as above
     except ModuleNotFoundError as error:
@@ -103,6 +106,9 @@ def check(
         return
     jobs = jobs or os.cpu_count() or 1
     report = run(subject, rules, _print_result, jobs=jobs, quick_first=quick_first)
+    if badge:
+        write_file(badge, draw_badge(report))
+        badge.chmod(0o644)
     if as_json:
         print_json(report.as_json())
     else:
