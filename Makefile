@@ -38,7 +38,7 @@ lint: $(VENV)/.dev ## ruff, mypy --strict, the import contracts and the limits o
 	$(BIN)/python tests/tools/prose.py
 
 wheels: $(VENV)/.dev ## Build every wheel and check each in a clean environment away from the checkout
-	$(BIN)/python -m pytest tests/wheels/check_wheels.py $(ARGS)
+	$(BIN)/python -m pytest tests/wheels/check_wheels.py tests/wheels/check_apps.py $(ARGS)
 
 release: ## Build a release into dist/ twice, check it and try it out (VERSION=0.1.0 REPOSITORY=https://…); uploads nothing
 	@$(PYTHON) -m tests.tools.release --version "$(VERSION)" --repository "$(REPOSITORY)"

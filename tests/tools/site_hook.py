@@ -10,6 +10,7 @@ import importlib
 import inspect
 import re
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
@@ -44,6 +45,9 @@ LINK = re.compile(r"(\]\()(?!\w+:|#)([^)#\s]+)")
 INFO = re.compile(r"^(```\w+) .*$", re.MULTILINE)  # words for the tests behind a block's language: no-run, file=…
 PLACED = {".md", ".html", ".svg", ".css"}  # what MkDocs itself takes from docs/
 COPIES = "repository"
+TABS = re.compile(r"<!-- tabs -->\n(.*?)<!-- /tabs -->", re.DOTALL)
+TAB = re.compile(r"^\*\*(.+?)\*\*\n\n(```.*?^```)$", re.MULTILINE | re.DOTALL)
+API_HEADING = "## Python API\n"
 
 
 def links_of(page: Path) -> list[str]:
@@ -162,4 +166,13 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         return link[1] + up + place_of((source.parent / link[2]).resolve())
 
     parts = FENCE.split(markdown)
-    return "".join(INFO.sub(r"\1", part) if part.startswith("```") else LINK.sub(lead, part) for part in parts)
+    text = "".join(INFO.sub(r"\1", part) if part.startswith("```") else LINK.sub(lead, part) for part in parts)
+    if page.file.src_uri == "reference/README.md":
+        links = "".join(f"- [{package}](api/{package}.md)\n" for package in PACKAGES)
+        text = text.replace(API_HEADING, f"{API_HEADING}\n{links}", 1)
+    return TABS.sub(lambda found: TAB.sub(_tab, found[1]), text)
+
+
+def _tab(found: re.Match[str]) -> str:
+    """Return a labelled block as a tab; on the forge it is a label above a block."""
+    return f'=== "{found[1]}"\n\n' + indent(found[2], "    ")

@@ -18,7 +18,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from tests.support import tree
-from tests.wheels.clean import EXAMPLE, Clean, build_wheels, project
+from tests.wheels.clean import EXAMPLE, Clean, project
 
 PLUGINS = [folder for folder in tree.DISTRIBUTIONS if folder.name != "core"]
 DEPENDED_ON = {  # distributions of ours that others may need besides core, and who needs them
@@ -58,16 +58,6 @@ print(json.dumps({
     "plugins": {e.name: type(e.load()).__name__ for e in entries.select(group="interlingua.plugins")},
 }))
 """
-
-
-@pytest.fixture(scope="session", autouse=True)
-def few_certificates() -> None:
-    """Trust all certificates: environments are made of packages from an index."""
-
-
-@pytest.fixture(scope="session")
-def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    return build_wheels(tmp_path_factory.mktemp("wheels"))
 
 
 @pytest.fixture(scope="session")
