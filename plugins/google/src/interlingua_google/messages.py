@@ -192,7 +192,24 @@ def to_wire_parts(message: Message, model: str) -> MessageParts:
             parts.append(part)
     role = "model" if message.role is _ASSISTANT else "user"
     parts = parts or _stand_in(message, rows)
-    return MessageParts(role, dumps(parts)[1:-1], tuple(rows), calls)
+    written = _divided(message) or dumps(parts)[1:-1]
+    return MessageParts(role, written, tuple(rows), calls)
+
+
+def _divided(message: Message) -> bytes | None:
+    """Return a text in the contents and parts in which a caller sent it; None if it came as one part."""
+    pieces = replay_state(message, API).get("pieces")
+    text, at = message.text, 0
+    if pieces is None or sum(map(sum, pieces)) != len(text):
+        return None
+    contents: list[bytes] = []
+    for lengths in pieces:
+        parts: list[dict[str, str]] = []
+        for length in lengths:
+            parts.append({"text": text[at : at + length]})
+            at += length
+        contents.append(dumps(parts)[1:-1])
+    return _NEXT["model"].join(contents)
 
 
 def _stand_in(message: Message, rows: list[BlockLoss]) -> list[Any]:

@@ -105,6 +105,7 @@ class AnswerParts:
         self._last: dict[str, Any] | None = None
         self._index = -1  # the block of the last part
         self._spoken: set[int] = set()
+        self._released = False  # a part of a stream, which an SDK sends back as a content of its own
         self._stateful = False  # there is state to restore
         self._media: Mapping[str, Any] = EMPTY
         self._trace: dict[str, Any] = {}
@@ -136,6 +137,8 @@ class AnswerParts:
     def add(self, index: int, block: ContentBlock) -> None:
         """Add a whole block; if its text or thinking was added in pieces, only its end."""
         own = self._context.is_own
+        if isinstance(block, ToolUseBlock):
+            self._stateful = self._stateful or self._released  # the seal says that the parts are one answer
         signature = getattr(block, "signature", None) if own else None
         part = None if index in self._spoken else self._part(block)
         if part is not None and (signature or part.get("text") != ""):
@@ -174,9 +177,9 @@ class AnswerParts:
             return
         if "functionCall" in self._last and not self._context.is_own and (state := self._state.take()) is not None:
             self._attach(self._last, state)
+        self._stateful = self._stateful or "functionCall" in self._last
         self.ready.append(self._last)
-        self._last = None
-        self._stateful = True  # an SDK sends each piece back separately; the seal tells which belong together
+        self._last, self._released = None, True
 
     def _attach(self, part: dict[str, Any], state: Mapping[str, Any]) -> None:
         self._stateful = True

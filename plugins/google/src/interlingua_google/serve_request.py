@@ -318,15 +318,18 @@ class _Contents:
                 signature = part.get("thoughtSignature")
                 if isinstance(signature, str) and (state := self._context.unseal(signature)) is not None:
                     states[id(part)] = state
-        if states:
+        pieces = [[len(part["text"]) for part in parts] for parts in answers if _is_text(parts)]
+        joined = len(pieces) == len(answers) > 1  # a stream of text alone, which an SDK kept in pieces
+        if states or joined:
             answers = [[part for parts in answers for part in parts]]
         self._open = []
         for place, parts in enumerate(answers, at):
             media: dict[str, Any] = {}
             read = self._items(parts, states, media, place)
-            items = list(_join_texts(read) if states else read)
+            items = list(_join_texts(read) if states or joined else read)
             if items:
-                message = self._message(Role.ASSISTANT, (), {"media": media} if media else None, imported=True)
+                replay = ({"media": media} if media else {}) | ({"pieces": pieces} if joined else {})
+                message = self._message(Role.ASSISTANT, (), replay or None, imported=True)
                 self.messages.append(restore_answer(message, items))
 
     def _items(
@@ -427,6 +430,10 @@ class _Contents:
         metadata = MessageMetadata(parent_tool_use_id=call, provider_raw=raw, **facts)
         name = f"m{len(self.messages)}"
         return Message(id=name, role=role, content=tuple(content), metadata=metadata, created_at=self._time)
+
+
+def _is_text(parts: Sequence[Mapping[str, Any]]) -> bool:
+    return bool(parts) and all(part.keys() == {"text"} and isinstance(part["text"], str) for part in parts)
 
 
 def _join_texts(items: Iterator[ContentBlock | State]) -> Iterator[ContentBlock | State]:

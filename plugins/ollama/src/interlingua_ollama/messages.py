@@ -20,6 +20,7 @@ from interlingua.types import (
 API = "chat-native"
 ERROR_PREFIX = "Error: "
 FOREIGN_CALL = "tool_call"  # a call of a kind this plugin does not know, kept exact
+UNSAID = "unsaid"  # in the replay state: ids of calls that a caller's request lacks, though it has their results
 GENERATE = "generate"  # in the echo of a request to `/api/generate`
 _TOOL = Role.TOOL  # an enum's member is found by a slow call before Python 3.12
 _ROLES = {Role.SYSTEM: "system", Role.USER: "user", Role.ASSISTANT: "assistant"}
@@ -58,7 +59,9 @@ def to_wire_message(message: Message, tool_name: str | None = None) -> OllamaEle
         tool_name: tool name of a result, if the block has none.
     """
     rows: list[BlockLoss] = []
-    shells: Mapping[str, Any] = replay_state(message, API).get("calls") or EMPTY
+    kept = replay_state(message, API)
+    shells: Mapping[str, Any] = kept.get("calls") or EMPTY
+    unsaid = kept.get(UNSAID) or ()
     if message.role is _TOOL:
         return _result(message, tool_name, rows)
     texts: list[str] = []
@@ -73,7 +76,8 @@ def to_wire_message(message: Message, tool_name: str | None = None) -> OllamaEle
         elif isinstance(block, ThinkingBlock):
             thoughts.append(_thinking(block, at, rows))
         elif isinstance(block, ToolUseBlock):
-            calls.append(_call(block, at, len(calls), rows, shells.get(block.id)))
+            if block.id not in unsaid:
+                calls.append(_call(block, at, len(calls), rows, shells.get(block.id)))
         elif isinstance(block, ImageBlock) and block.source.kind == "base64":
             images.append(block.source.data)
         elif isinstance(block, OpaqueBlock) and block.kind == FOREIGN_CALL:
@@ -86,8 +90,8 @@ def to_wire_message(message: Message, tool_name: str | None = None) -> OllamaEle
     body: dict[str, Any] = {"role": _ROLES[message.role], "content": "\n".join(texts)}
     more = {"thinking": "\n".join(thoughts) if thoughts else None, "images": images, "tool_calls": calls}
     body |= {name: value for name, value in more.items() if value or value == ""}
-    body |= replay_state(message, API).get("message") or EMPTY
-    return OllamaElement(dumps_trimmed(body) if texts or len(body) > 2 else None, tuple(rows))
+    body |= kept.get("message") or EMPTY
+    return OllamaElement(dumps_trimmed(body) if texts or unsaid or len(body) > 2 else None, tuple(rows))
 
 
 def _stand_in(message: Message, rows: list[BlockLoss]) -> list[str]:

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+import attrs
+
 from interlingua.errors import (
     CallerError,
 )
@@ -27,7 +29,7 @@ from interlingua.types import (
     WireTool,
     media_type_of,
 )
-from interlingua_ollama.messages import API, GENERATE
+from interlingua_ollama.messages import API, GENERATE, UNSAID
 from interlingua_ollama.request import RUNTIME
 from interlingua_serving import InboundRequest, ServeContext
 
@@ -42,6 +44,8 @@ _PLAIN: dict[str, tuple[str, type | tuple[type, ...]]] = {
 _ROLES = {"system": Role.SYSTEM, "user": Role.USER}
 _MESSAGE = ("role", "content", "thinking", "images", "tool_calls")
 _COMPLETION = ("suffix", "template", "raw", "context")  # of `/api/generate` only
+_UNKNOWN_TOOL = "unknown_tool"
+_CALL_ADDED = "the answer before this result has no call for it; other services get one without arguments"
 _LEVELS = ("low", "medium", "high", "max")
 
 
@@ -71,18 +75,19 @@ def from_wire_request(request: WireRequest, context: ServeContext) -> InboundReq
     covered["truncate"] = ()
     if not isinstance(body.get("stream"), bool):
         extra["stream"], covered["stream"] = None, ()
-    reader = _OllamaMessages(context, model)
+    tools = tuple([_tool(tool, f"tools[{at}]") for at, tool in enumerate(_list(body.get("tools"), "tools"))])
+    reader = _OllamaMessages(context, model, tools[0].name if len(tools) == 1 else _UNKNOWN_TOOL)
     for at, message in enumerate(_list(body.get("messages"), "messages")):
         reader.read(message, f"messages[{at}]")
     return InboundRequest(
         messages=tuple(reader.messages),
-        tools=tuple([_tool(tool, f"tools[{at}]") for at, tool in enumerate(_list(body.get("tools"), "tools"))]),
+        tools=tools,
         options=RequestOptions(model=model, api=context.api, stream=body.get("stream") is not False, **options),
         extra=extra,
         covered=covered,
         json_mode="format" if body.get("format") == "json" else None,
         provider=context.provider,
-        losses=lost,
+        losses=(*lost, *reader.losses),
         echo={GENERATE: True} if path == "/api/generate" else EMPTY,
     )
 
@@ -154,12 +159,21 @@ def _tool(given: Any, path: str) -> WireTool:
 
 
 class _OllamaMessages:
-    """Reads messages. Results name their call by id, by the tool's name, or by order alone (WIRE.md, Messages)."""
+    """Reads messages. Results name their call by id, by the tool's name, or by order alone (WIRE.md, Messages).
 
-    def __init__(self, context: ServeContext, model: str) -> None:
+    Args:
+        context: the facts of the request.
+        model: the requested model.
+        tool: the name of a tool whose results come without calls and without a name.
+    """
+
+    def __init__(self, context: ServeContext, model: str, tool: str) -> None:
         self.messages: list[Message] = []
+        self.losses: list[Loss] = []
+        self._tool = tool
         self._provider = context.provider
         self._model = model
+        self._origin = [context.provider, API, model]
         self._time = datetime.fromtimestamp(0, UTC)
         self._calls = 0
         self._open: list[ToolUseBlock] = []
@@ -223,11 +237,32 @@ class _OllamaMessages:
         found = found or next((call for call in self._open if name is None and wanted is None), None)
         if found is not None:
             self._open.remove(found)
+        else:
+            found = self._add_call(name if isinstance(name, str) and name else self._tool)
         call_id = found.id if found else str(wanted or name or "")
         block = ToolResultBlock(
             tool_use_id=call_id, content=(TextBlock(text=text),), tool_name=name or (found.name if found else None)
         )
         self._add(Role.TOOL, [block], {"message": more}, call_id)
+
+    def _add_call(self, name: str) -> ToolUseBlock | None:
+        """Add a call to the answer before a result that has none; some clients send answers without their calls."""
+        at = len(self.messages) - 1
+        while at >= 0 and self.messages[at].role is Role.TOOL:
+            at -= 1
+        if at < 0 or self.messages[at].role is not Role.ASSISTANT:
+            return None
+        self._calls += 1
+        call = ToolUseBlock(id=f"call_{self._calls}", name=name, input={})
+        answer, metadata = self.messages[at], self.messages[at].metadata
+        raw: Mapping[str, Any] = metadata.provider_raw or {"origin": self._origin, "replay": {}, "trace": {}}
+        replay = {**raw["replay"], UNSAID: [*raw["replay"].get(UNSAID, ()), call.id]}
+        said = [block for block in answer.content if block != TextBlock(text="")]
+        metadata = attrs.evolve(metadata, provider_raw={**raw, "replay": replay})
+        self.messages[at] = attrs.evolve(answer, content=(*said, call), metadata=metadata)
+        path = f"messages[{len(self.messages)}]"
+        self.losses.append(Loss(path=path, block_type="tool_result", verdict="rewritten", reason=_CALL_ADDED))
+        return call
 
     def _add(
         self, role: Role, content: Sequence[ContentBlock], replay: Mapping[str, Any], call: str | None = None
@@ -237,7 +272,7 @@ class _OllamaMessages:
             facts = {"model": f"{self._provider}:{self._model}", "provider": self._provider, "api": API}
             facts["provenance"] = Provenance.IMPORTED
         if replay:
-            facts["provider_raw"] = {"origin": [self._provider, API, self._model], "replay": replay, "trace": {}}
+            facts["provider_raw"] = {"origin": self._origin, "replay": replay, "trace": {}}
         metadata = MessageMetadata(parent_tool_use_id=call, **facts)
         name = f"m{len(self.messages)}"
         message = Message(id=name, role=role, content=tuple(content), metadata=metadata, created_at=self._time)
