@@ -15,9 +15,8 @@ from interlingua._response.decode import StreamDecoder
 from interlingua.plugins import Registry
 from interlingua.types import Message, Origin, StreamEvent
 from interlingua_contract.recordings import make_decoder, read_whole
-from interlingua_contract.served import answer_events
 from interlingua_contract.subject import Subject
-from interlingua_serving import ServeContext
+from interlingua_serving import ServeContext, answer_events
 from tests.support import tree
 
 CLOCK = datetime(2026, 11, 22, tzinfo=UTC)

@@ -18,9 +18,9 @@ from hypothesis import HealthCheck, Phase, given, settings
 from interlingua.errors import ServerError
 from interlingua.plugins import EMPTY, WireRequest
 from interlingua.types import ErrorEvent, Message, Origin, StopReason, StreamEvent, read_tool_input
-from interlingua_contract.served import answer_events, whole_answers
+from interlingua_contract.served import whole_answers
 from interlingua_contract.strategies import conversations
-from interlingua_serving import ServeContext, find_serving_plugin
+from interlingua_serving import ServeContext, answer_events, find_serving_plugin
 from tests.oracle import anthropic_sdk, openai_sdk
 from tests.serving.answers import Answer, context, recorded
 from tests.serving.compare import REGISTRY

@@ -18,8 +18,7 @@ from interlingua.types import (
     ToolUseBlock,
     Usage,
 )
-from interlingua_contract.served import answer_events
-from interlingua_serving import find_serving_plugin
+from interlingua_serving import answer_events, find_serving_plugin
 from tests.oracle import anthropic_sdk, google_sdk, openai_sdk
 from tests.serving.answers import context
 from tests.serving.compare import REGISTRY

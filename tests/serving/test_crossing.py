@@ -16,8 +16,7 @@ import pytest
 
 from interlingua.plugins import WireRequest, build_request
 from interlingua.types import Message, RequestOptions, ToolDefinition, WireTool, tool_result, user
-from interlingua_contract.served import answer_events
-from interlingua_serving import find_serving_plugin
+from interlingua_serving import answer_events, find_serving_plugin
 from tests.serving.answers import Answer, context, recorded
 from tests.serving.compare import REGISTRY, differences
 from tests.serving.test_answers import APIS, MESSAGES, Api

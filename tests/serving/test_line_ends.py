@@ -19,8 +19,7 @@ from interlingua.types import (
     ThinkingBlock,
     ToolUseBlock,
 )
-from interlingua_contract.served import answer_events
-from interlingua_serving import find_serving_plugin
+from interlingua_serving import answer_events, find_serving_plugin
 from tests.serving.answers import context
 from tests.serving.compare import REGISTRY
 

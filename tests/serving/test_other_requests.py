@@ -11,8 +11,7 @@ from interlingua._request.prepare import RequestDraft
 from interlingua.errors import CallerError, ContextWindowExceededError, PluginError, QuotaExceededError, RateLimitError
 from interlingua.plugins import RequestContext, WireRequest
 from interlingua.types import Message, Origin, Role, ToolUseBlock
-from interlingua_contract.served import answer_events
-from interlingua_serving import InboundRequest, ServeContext, find_serving_plugin
+from interlingua_serving import InboundRequest, ServeContext, answer_events, find_serving_plugin
 from tests.serving.answers import context
 from tests.serving.compare import REGISTRY
 

@@ -32,8 +32,15 @@ from interlingua.types import (
     new_tool_use_id,
     new_ulid,
 )
-from interlingua_contract.served import answer_events
-from interlingua_serving import InboundRequest, ServeContext, ServedApi, ServedRoute, ServingPlugin, find_apis
+from interlingua_serving import (
+    InboundRequest,
+    ServeContext,
+    ServedApi,
+    ServedRoute,
+    ServingPlugin,
+    answer_events,
+    find_apis,
+)
 
 _ORDER = ("anthropic", "google", "openai", "ollama")
 _NOW = datetime(2026, 11, 27, tzinfo=UTC)

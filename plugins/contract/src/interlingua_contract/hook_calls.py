@@ -41,9 +41,10 @@ from interlingua_contract.recordings import (
 )
 from interlingua_contract.rule import NotApplicable
 from interlingua_contract.scenes import FOREIGN, READ, assistant_turn, call
-from interlingua_contract.served import COUNTED, answer_events, serve_context, served_apis
+from interlingua_contract.served import COUNTED, serve_context, served_apis
 from interlingua_contract.signing import read_credentials, secret_headers
 from interlingua_contract.subject import Aim, Subject
+from interlingua_serving import answer_events
 
 _AIMS_PER_API = 2
 _EXCHANGES_PER_FORM = 3

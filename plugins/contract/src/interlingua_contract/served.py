@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import count
 from typing import Any
@@ -13,27 +13,8 @@ import attrs
 from interlingua._response.decode import StreamDecoder
 from interlingua._response.framing import framer
 from interlingua.errors import CapabilityError
-from interlingua.plugins import EMPTY, ConnectionSettings
-from interlingua.types import (
-    BlockEnd,
-    Message,
-    MessageComplete,
-    MessageStatus,
-    Origin,
-    RawUpdate,
-    StopReason,
-    StreamEvent,
-    TextBlock,
-    TextDelta,
-    ThinkingBlock,
-    ThinkingDelta,
-    ToolUseBlock,
-    ToolUseEnd,
-    ToolUseInputDelta,
-    ToolUseStart,
-    Usage,
-    UsageUpdate,
-)
+from interlingua.plugins import ConnectionSettings
+from interlingua.types import Message, MessageStatus, Origin, Usage
 from interlingua_contract.rule import NotApplicable
 from interlingua_contract.subject import Subject
 from interlingua_serving import ServeContext, State
@@ -97,35 +78,6 @@ def whole_answers(messages: Sequence[Message]) -> Iterator[Message]:
     for message in messages:
         if message.metadata.origin is not None and message.metadata.status is MessageStatus.COMPLETE:
             yield attrs.evolve(message, metadata=attrs.evolve(message.metadata, usage=COUNTED))
-
-
-def answer_events(message: Message) -> tuple[StreamEvent, ...]:
-    """Return events that assemble to this message: every text in two pieces."""
-    out: list[StreamEvent] = []
-    raw: Mapping[str, Any] = message.metadata.provider_raw or EMPTY
-    for index, block in enumerate(message.content):
-        if isinstance(block, (TextBlock, ThinkingBlock)):
-            delta = TextDelta if isinstance(block, TextBlock) else ThinkingDelta
-            out += [delta(index=index, text=text) for text in _halves(block.text)]
-            out.append(BlockEnd(index=index, block=attrs.evolve(block, text="")))
-        elif isinstance(block, ToolUseBlock):
-            out.append(ToolUseStart(index=index, id=block.id, name=block.name, provider_id=block.provider_id))
-            out += [ToolUseInputDelta(index=index, partial_json=text) for text in _halves(block.input_json)]
-            out.append(ToolUseEnd(index=index, block=block))
-        else:
-            out.append(BlockEnd(index=index, block=block))
-    if raw:
-        out.append(RawUpdate(replay=raw.get("replay"), trace=raw.get("trace")))
-    if message.metadata.usage is not None:
-        out.append(UsageUpdate(usage=message.metadata.usage))
-    reason = message.metadata.stop_reason or StopReason.END_TURN
-    out.append(MessageComplete(stop_reason=reason, stop_reason_raw=message.metadata.stop_reason_raw))
-    return tuple(out)
-
-
-def _halves(text: str) -> list[str]:
-    middle = len(text) // 2
-    return [piece for piece in (text[:middle], text[middle:]) if piece]
 
 
 def decode_stream(subject: Subject, api: str, body: bytes, size: int = 0) -> StreamDecoder:

@@ -86,6 +86,7 @@ class Access:
         self._cost = Counter("cost_usd", "Cost by list price, if known", names, **facts)
         self._losses = Counter("losses", "Rows of the ledger, of requests and answers", (*names, "verdict"), **facts)
         self._unrecorded = Counter("unrecorded", "Conversations that could not be recorded", ("api",), **facts)
+        self._repeated = Counter("cached_answers", "Requests that a kept answer answered", ("api",), **facts)
         buckets = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
         self._seconds = Histogram("request_seconds", "Seconds of a request", names, buckets=buckets, **facts)
         self._open = Gauge("open_requests", "Requests in progress", ("api",), multiprocess_mode="livesum", **facts)
@@ -241,6 +242,10 @@ class Access:
         self._cost.labels(*names).inc(float(cost or 0))
         use = Use(input_tokens=given, output_tokens=made, cost_usd=admission.most.cost_usd if cost is None else cost)
         await self.settle_attempt(admission, use)
+
+    def count_cached(self, api: str) -> None:
+        """Count a request that a kept answer answered."""
+        self._repeated.labels(api).inc()
 
     def count_unrecorded(self, api: str) -> None:
         """Count a conversation that could not be recorded."""

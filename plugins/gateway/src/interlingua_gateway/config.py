@@ -82,6 +82,7 @@ class ModelRoute:
         allow_loss: True to send a note instead of a block that the caller has just added and the model cannot take.
             Off by default: callers see an error, but not the ledger, and would take the answer for one about their
             file.
+        cache_seconds: how long an answer is kept for exactly the same request of the same key; 0 keeps none.
     """
 
     match: str = attrs.field(validator=validators.min_len(1))
@@ -93,6 +94,7 @@ class ModelRoute:
     total: float | None = attrs.field(default=None, validator=_optional_positive())
     max_tokens: int | None = attrs.field(default=None, validator=_optional_positive())
     allow_loss: bool = False
+    cache_seconds: float = attrs.field(default=0.0, validator=validators.ge(0))
 
     @property
     def is_pattern(self) -> bool:
@@ -128,6 +130,7 @@ class GatewayConfig:
         seal_key_file: the file of that key; empty is a file in the user's configuration folder, not beside the store.
         record: the store in which conversations are recorded as sessions: a file, or `postgresql://…` (extra
             `record`); empty records no conversations.
+        guards: checks of requests and answers, as `module:name` of subclasses of `Guard`, in the order of their use.
         body_limit: most bytes of a request.
         message_limit: most messages of a request.
         tool_limit: most tools of a request.
@@ -148,6 +151,7 @@ class GatewayConfig:
     seal_keys_env: str = "INTERLINGUA_GATEWAY_SEAL_KEYS"
     seal_key_file: str = ""
     record: str = ""
+    guards: tuple[str, ...] = ()
     body_limit: int = attrs.field(default=32 * MEGABYTE, validator=validators.gt(0))
     message_limit: int = attrs.field(default=10_000, validator=validators.gt(0))
     tool_limit: int = attrs.field(default=1_000, validator=validators.gt(0))

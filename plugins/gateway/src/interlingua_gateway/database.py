@@ -87,6 +87,13 @@ STATES = sa.Table(
     sa.Column("digest", sa.Text, nullable=False, server_default=""),  # of the state
     sa.Column("created", sa.Float, nullable=False),
 )  # fmt: skip
+ANSWERS = sa.Table(  # to requests that may be repeated
+    "gateway_answers", _TABLES,
+    sa.Column("tenant", sa.Text, primary_key=True),
+    sa.Column("request", sa.Text, primary_key=True),  # a digest
+    sa.Column("seal", sa.Text, nullable=False),
+    sa.Column("expires", sa.Float, nullable=False, index=True),
+)  # fmt: skip
 SESSIONS = sa.Table(
     "gateway_sessions", _TABLES,
     sa.Column("tenant", sa.Text, primary_key=True),

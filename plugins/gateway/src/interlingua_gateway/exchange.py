@@ -34,6 +34,7 @@ from interlingua_gateway.access import NOBODY, Admission
 from interlingua_gateway.activity import Activity
 from interlingua_gateway.body import BodyTooLargeError, read_body
 from interlingua_gateway.errors import UpstreamKeyError, error_for_caller, hide_addresses
+from interlingua_gateway.guards import Caller
 from interlingua_gateway.local_requests import MediaTypeError, check_local_request
 from interlingua_gateway.models import ModelChoice, RoutedModel, choose_models
 from interlingua_gateway.recall import shown
@@ -46,7 +47,15 @@ from interlingua_gateway.upstream_request import (
     needs_estimate,
     upstream_request,
 )
-from interlingua_serving import InboundRequest, ServeContext, ServedApi, ServedModel, ServedRoute, ServingPlugin
+from interlingua_serving import (
+    InboundRequest,
+    ServeContext,
+    ServedApi,
+    ServedModel,
+    ServedRoute,
+    ServingPlugin,
+    answer_events,
+)
 
 if TYPE_CHECKING:
     from interlingua import AsyncClient, AsyncMessageStream
@@ -113,6 +122,8 @@ class _Request:
         self._asked: UpstreamRequest | None = None
         self._is_large = False
         self._has_left = False  # the caller, before a whole answer
+        self._is_settled = False
+        self._repeated_as: str | None = None  # the name under which the answer is kept for a repeated request
         self._choice: ModelChoice
         self._model: RoutedModel  # that is asked
         self._sent: InboundRequest  # as the caller sent it
@@ -171,13 +182,59 @@ class _Request:
         self._admission = await services.access.admit(key, self._choice, self._plugin.key)
         if services.recall is not None:
             inbound = await services.recall.restore(self._admission.tenant, inbound)
+        if services.guards:
+            inbound = await services.guards.check_request(inbound, self._caller())
         self._inbound = inbound
         if self._route.kind != "send":
             await self._first_that_answers(inbound, self._count)
-        elif inbound.options.stream:
+        elif await self._answer_again(path, body):
+            return
+        elif inbound.options.stream and not services.guards.read_answers:
             await self._first_that_answers(inbound, self._stream)
         else:
             await self._first_that_answers(inbound, self._whole)
+
+    def _caller(self) -> Caller:
+        key = self._key
+        asked = self._choice.asked, self._api.name
+        return Caller(NOBODY, "", *asked) if key is None else Caller(key.id, key.team, *asked)
+
+    async def _answer_again(self, path: str, body: bytes) -> bool:
+        """Answer with a kept answer to exactly the same request; return False without one."""
+        cache, admission, seconds = self._services.cache, self._admission, self._choice.route.cache_seconds
+        if cache is None or admission is None or not seconds:
+            return False
+        models = [model.label for model in self._choice.models]
+        self._repeated_as = name = await self._work(cache.name_of, path, body, self._sent, models)
+        message = await cache.find(admission.tenant, name)
+        if message is None or message.metadata.origin is None:
+            return False
+        self._services.access.count_cached(self._plugin.key)
+        context = attrs.evolve(self._context, origin=message.metadata.origin)
+        response = await self._work(self._written, message, context)
+        facts = {"x-interlingua-request-id": self.id, "x-interlingua-cache": "hit"}
+        await self._respond(response, {**facts, "x-interlingua-model": message.metadata.model or ""})
+        await self._settle(None, None)
+        return True
+
+    def _written(self, message: Message, context: ServeContext) -> WireResponse:
+        """Write a whole answer, as a stream if the caller asked for one."""
+        if not self._sent.options.stream:
+            return self._plugin.to_wire_response(message, context)
+        writer = self._plugin.stream_to_wire(context)
+        body = writer.feed(answer_events(message, pieces=1)) + writer.end()
+        headers = {"content-type": writer.content_type, "cache-control": "no-cache"}
+        return WireResponse(headers=headers, body=body, losses=tuple(writer.losses))
+
+    async def _check_answer(self, message: Message) -> Message:
+        """Return the answer that the guards let pass; one that they refuse is paid nevertheless."""
+        if not self._services.guards.read_answers:
+            return message
+        try:
+            return await self._services.guards.check_answer(message, self._caller())
+        except Exception as error:
+            await self._settle(message, error)
+            raise
 
     def _read(self, wire: WireRequest, context: ServeContext) -> InboundRequest:
         config = self._services.config
@@ -204,7 +261,7 @@ class _Request:
         self.failure = cause or error
         if self._admission is not None:
             await self._settle(error.partial, cause or error)
-        else:
+        elif not self._is_settled:
             self._services.access.count_refusal(self._plugin.key, error)
         if self.status is None:
             response = self._plugin.to_wire_error(self._without_addresses(error), self._context)
@@ -355,8 +412,9 @@ class _Request:
         if left:
             await self._settle(message, None)
             return
+        message = await self._check_answer(message)
         context = attrs.evolve(self._context, origin=message.metadata.origin or target.origin)
-        response = await self._work(self._plugin.to_wire_response, message, context)
+        response = await self._work(self._written, message, context)
         self._services.access.count_losses(self._plugin.key, target.name, [*losses, *response.losses])
         await self._keep(message)
         await self._respond(response, self._facts(target, [*losses, *response.losses]))
@@ -453,7 +511,7 @@ class _Request:
     async def _settle(self, message: Message | None, error: BaseException | None, *, unknown: bool = False) -> None:
         if self._admission is None:
             return
-        admission, self._admission = self._admission, None
+        admission, self._admission, self._is_settled = self._admission, None, True
         if error is not None and message is not None and not message.content:
             message = None
         if message is not None and self._asked is not None and needs_estimate(message):
@@ -470,7 +528,13 @@ class _Request:
                 self._services.access.count_unrecorded(self._plugin.key)
 
     async def _keep(self, message: Message) -> None:
-        """Store the state that the caller's API cannot carry, before the answer ends and a new request can follow."""
+        """Store the state that the caller's API cannot carry, before the answer ends and a new request can follow.
+
+        An answer whose request may be repeated is kept, too.
+        """
+        cache, seconds = self._services.cache, self._choice.route.cache_seconds
+        if cache is not None and self._admission is not None and self._repeated_as is not None:
+            await cache.keep(self._admission.tenant, self._repeated_as, message, seconds)
         recall, own = self._services.recall, (self._plugin.key, self._api.name)
         if recall is not None and self._admission is not None and (message.metadata.origin or own)[:2] != own:
             await recall.keep(self._admission.tenant, self._sent, message)

@@ -23,7 +23,9 @@ from interlingua.plugins import Connection, ConnectionSettings, ModelInfo, Regis
 from interlingua.types import Origin
 from interlingua_gateway.access import Access
 from interlingua_gateway.activity import Activity
+from interlingua_gateway.cache import AnswerCache
 from interlingua_gateway.config import Deployment, GatewayConfig, ModelRoute
+from interlingua_gateway.guards import load_guards
 from interlingua_gateway.health import Health
 from interlingua_gateway.models import RoutedModel, choose_models
 from interlingua_gateway.recall import Recall
@@ -34,7 +36,7 @@ from interlingua_gateway.store import GatewayStore, ask_store
 from interlingua_serving import ServeContext, find_apis
 
 _SELF_HOSTED = "self-hosted"  # the price of models on machines of one's own
-_FIXED = ("apis", "auth", "store", "seal_keys_env", "seal_key_file", "record", "drain")
+_FIXED = ("apis", "auth", "store", "seal_keys_env", "seal_key_file", "record", "drain", "guards")
 _BETWEEN = 600.0  # most seconds between two parts of an answer that is passed on
 _EVERY = 10.0  # seconds between two rounds of recurring work
 _STATES_AGE = timedelta(days=30)
@@ -69,6 +71,7 @@ class Services:
         self._environ = os.environ if environ is None else environ
         self._check_deployments(config)
         self.config = config
+        self.guards = load_guards(config.guards)
         self.registry = registry or Registry()
         self.log = logging.getLogger("interlingua.gateway")
         self._settings = settings or {}
@@ -90,6 +93,7 @@ class Services:
         self.health = Health(lambda: self.config, self.access.metrics)
         self._sealer = Sealer(read_keys(self._environ.get(config.seal_keys_env, "")) or [self._own_seal_key()])
         self.recall = Recall(self.store, self._sealer) if self.store else None
+        self.cache = AnswerCache(self.store, self._sealer) if self.store else None
         self.recorder = open_recorder(config, self.store)
 
     def change_config(self, config: GatewayConfig) -> None:
@@ -247,6 +251,7 @@ class Services:
                     await self.spending.tend()
                 if self.store is not None and time.monotonic() >= drop_at:
                     await ask_store(self.store.drop_states, datetime.now(UTC) - _STATES_AGE)
+                    await ask_store(self.store.drop_answers, time.time())
                     await ask_store(Activity(self.store.database).drop_failures, datetime.now(UTC) - _FAILURES_AGE)
                     drop_at = time.monotonic() + _DROP_EVERY
             except OverloadedError as error:

@@ -19,6 +19,7 @@ import sqlalchemy as sa
 from interlingua.errors import OverloadedError
 from interlingua.types import new_ulid
 from interlingua_gateway.database import (
+    ANSWERS,
     CHANGES,
     KEYS,
     MINUTES,
@@ -402,6 +403,34 @@ class GatewayStore:
         """Delete states that were stored before a time; return how many."""
         with self.database.begin() as connection:
             return connection.execute(STATES.delete().where(STATES.c.created < before.timestamp())).rowcount
+
+    # -- answers -------------------------------------------------------------------------------------------------
+
+    def keep_answer(self, tenant: str, request: str, seal: str, expires: float) -> None:
+        """Keep a sealed answer.
+
+        Args:
+            tenant: the caller.
+            request: the name of the request.
+            seal: the sealed answer.
+            expires: the time since the epoch, in seconds, from which on it is not found.
+        """
+        changed = {"seal": seal, "expires": expires}
+        statement = self.database.insert(ANSWERS).values(tenant=tenant, request=request, **changed)
+        with self.database.begin() as connection:
+            connection.execute(statement.on_conflict_do_update(index_elements=["tenant", "request"], set_=changed))
+
+    def find_answer(self, tenant: str, request: str, now: float) -> str | None:
+        """Return the sealed answer to a request of a tenant; None without one that is valid now."""
+        mine = (ANSWERS.c.tenant == tenant) & (ANSWERS.c.request == request) & (ANSWERS.c.expires > now)
+        with self.database.begin() as connection:
+            found: str | None = connection.execute(sa.select(ANSWERS.c.seal).where(mine)).scalar()
+            return found
+
+    def drop_answers(self, now: float) -> int:
+        """Delete answers that have expired; return how many."""
+        with self.database.begin() as connection:
+            return connection.execute(ANSWERS.delete().where(ANSWERS.c.expires <= now)).rowcount
 
     # -- recorded sessions ---------------------------------------------------------------------------------------
 

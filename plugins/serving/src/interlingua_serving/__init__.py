@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from interlingua_serving.answers import AnswerState, State, dumps_line, restore_answer
+from interlingua_serving.answers import AnswerState, State, answer_events, dumps_line, restore_answer
 from interlingua_serving.hookspecs import OLDEST_SERVING, SERVING_VERSION, hookimpl
 from interlingua_serving.plugins import FoundApi, ServingPlugin, find_apis, find_serving_plugin
 from interlingua_serving.values import InboundRequest, ServeContext, ServedApi, ServedModel, ServedRoute, StreamWriter
@@ -20,6 +20,7 @@ __all__ = [
     "ServingPlugin",
     "State",
     "StreamWriter",
+    "answer_events",
     "dumps_line",
     "find_apis",
     "find_serving_plugin",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from interlingua.plugins import EMPTY, dumps
@@ -10,10 +11,12 @@ from interlingua.types import (
     BlockEnd,
     ContentBlock,
     Message,
+    MessageComplete,
     OpaqueBlock,
     Origin,
     RawUpdate,
     RedactedThinkingBlock,
+    StopReason,
     StreamEvent,
     TextBlock,
     TextDelta,
@@ -23,6 +26,7 @@ from interlingua.types import (
     ToolUseEnd,
     ToolUseInputDelta,
     ToolUseStart,
+    UsageUpdate,
     read_tool_input,
     replace,
 )
@@ -243,3 +247,37 @@ def _with_state(block: ContentBlock | None, entry: State) -> ContentBlock:
     ):
         del fields["raw_input"]
     return kind(**fields) if block is None else replace(block, **fields) if fields else block
+
+
+def answer_events(message: Message, *, pieces: int = 2) -> tuple[StreamEvent, ...]:
+    """Return events that assemble to a message.
+
+    Args:
+        message: a complete answer.
+        pieces: the number of events for each text that has as many characters.
+    """
+    out: list[StreamEvent] = []
+    raw: Mapping[str, Any] = message.metadata.provider_raw or EMPTY
+    for index, block in enumerate(message.content):
+        if isinstance(block, (TextBlock, ThinkingBlock)):
+            delta = TextDelta if isinstance(block, TextBlock) else ThinkingDelta
+            out += [delta(index=index, text=text) for text in _pieces(block.text, pieces)]
+            out.append(BlockEnd(index=index, block=replace(block, text="")))
+        elif isinstance(block, ToolUseBlock):
+            out.append(ToolUseStart(index=index, id=block.id, name=block.name, provider_id=block.provider_id))
+            out += [ToolUseInputDelta(index=index, partial_json=text) for text in _pieces(block.input_json, pieces)]
+            out.append(ToolUseEnd(index=index, block=block))
+        else:
+            out.append(BlockEnd(index=index, block=block))
+    if raw:
+        out.append(RawUpdate(replay=raw.get("replay"), trace=raw.get("trace")))
+    if message.metadata.usage is not None:
+        out.append(UsageUpdate(usage=message.metadata.usage))
+    reason = message.metadata.stop_reason or StopReason.END_TURN
+    out.append(MessageComplete(stop_reason=reason, stop_reason_raw=message.metadata.stop_reason_raw))
+    return tuple(out)
+
+
+def _pieces(text: str, count: int) -> list[str]:
+    ends = [len(text) * at // count for at in range(count + 1)]
+    return [piece for start, end in pairwise(ends) if (piece := text[start:end])]

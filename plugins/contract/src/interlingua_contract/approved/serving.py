@@ -16,9 +16,9 @@ from interlingua_contract.approved.histories import COUNTED, fixed_answers
 from interlingua_contract.approved.shown import Shown, name_of, read_messages, requests_for, result_of, show, write
 from interlingua_contract.approved.values import digest, plain
 from interlingua_contract.scenes import FOREIGN, own_origin
-from interlingua_contract.served import ASKED, Seals, answer_events, decode_stream, serve_context, served_apis
+from interlingua_contract.served import ASKED, Seals, decode_stream, serve_context, served_apis
 from interlingua_contract.subject import Subject
-from interlingua_serving import ServeContext
+from interlingua_serving import ServeContext, answer_events
 
 _RECENT = "2026-01-01"
 

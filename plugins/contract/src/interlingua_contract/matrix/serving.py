@@ -21,9 +21,9 @@ from interlingua_contract.matrix.accounting import Body, Leaf, leaves_of
 from interlingua_contract.matrix.crossing import WrittenRequest
 from interlingua_contract.matrix.histories import HISTORIES, THEN, TOOLS, History, Script
 from interlingua_contract.matrix.sides import Side, Speaker, sides
-from interlingua_contract.served import Seals, answer_events
+from interlingua_contract.served import Seals
 from interlingua_contract.subject import find_quirks
-from interlingua_serving import ServeContext, ServingPlugin, find_serving_plugin
+from interlingua_serving import ServeContext, ServingPlugin, answer_events, find_serving_plugin
 
 _MARK = re.compile(r"mk\d+q")
 _TEXTS = ("text", "thinking", "signature", "data", "title", "context")

@@ -48,14 +48,13 @@ from interlingua_contract.scenes import (
 from interlingua_contract.served import (
     ASKED,
     Seals,
-    answer_events,
     decode_stream,
     serve_context,
     served_apis,
     whole_answers,
 )
 from interlingua_contract.subject import Aim, Subject
-from interlingua_serving import InboundRequest, ServeContext
+from interlingua_serving import InboundRequest, ServeContext, answer_events
 
 _STOPS = (StopReason.END_TURN, StopReason.TOOL_USE, StopReason.MAX_TOKENS, StopReason.REFUSAL)
 _STATE = "sdor"  # the letters of marks that only the origin may read: signatures, data, opaque content, replay state
