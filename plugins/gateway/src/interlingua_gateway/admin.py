@@ -83,6 +83,7 @@ class _KeyForm:
         default=(), validator=validators.deep_iterable(validators.matches_re(r"/\S{1,256}"))
     )
     admin: bool = False
+    keep_answers: bool = False
     expires: datetime | None = None
 
 

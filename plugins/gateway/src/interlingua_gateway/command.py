@@ -142,6 +142,7 @@ def keys() -> None:
 @click.option("--model", "models", multiple=True, help="A model name or pattern that the key may use; repeatable.")
 @click.option("--pass", "passes", multiple=True, help="A path, or a pattern, of pass-through requests; repeatable.")
 @click.option("--admin", is_flag=True, help="The key may also use /admin and read the gateway's metrics.")
+@click.option("--keep-answers", is_flag=True, help="Keep its answers, so that it can retrieve and continue them.")
 @click.option("--team", default="", help="The team whose budget it shares; /admin makes teams.")
 @click.option("--expires-in", type=click.IntRange(1), help="Days until the key expires.")
 @click.pass_obj
@@ -156,6 +157,7 @@ def add_key(
     models: tuple[str, ...],
     passes: tuple[str, ...],
     admin: bool,
+    keep_answers: bool,
     team: str,
     expires_in: int | None,
 ) -> None:
@@ -178,6 +180,7 @@ def add_key(
         models=models,
         passes=passes,
         admin=admin,
+        keep_answers=keep_answers,
         team=team,
         expires=expires,
     )

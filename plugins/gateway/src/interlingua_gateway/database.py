@@ -40,6 +40,7 @@ KEYS = sa.Table(
     sa.Column("passes", sa.Text),
     sa.Column("admin", sa.Boolean, nullable=False, server_default=sa.false()),
     sa.Column("team", sa.Text, nullable=False, server_default=""),
+    sa.Column("keep_answers", sa.Boolean, nullable=False, server_default=sa.false()),
 )  # fmt: skip
 USED = sa.Table(
     "gateway_used", _TABLES,

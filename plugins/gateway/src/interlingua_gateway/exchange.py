@@ -35,6 +35,7 @@ from interlingua_gateway.activity import Activity
 from interlingua_gateway.body import BodyTooLargeError, read_body
 from interlingua_gateway.errors import UpstreamKeyError, error_for_caller, hide_addresses
 from interlingua_gateway.guards import Caller
+from interlingua_gateway.kept import AnswerNotFoundError
 from interlingua_gateway.local_requests import MediaTypeError, check_local_request
 from interlingua_gateway.models import ModelChoice, RoutedModel, choose_models
 from interlingua_gateway.recall import shown
@@ -121,6 +122,7 @@ class _Request:
         self._admission: Admission | None = None
         self._asked: UpstreamRequest | None = None
         self._is_large = False
+        self._wire: WireRequest | None = None  # with the conversation that it continues
         self._has_left = False  # the caller, before a whole answer
         self._is_settled = False
         self._repeated_as: str | None = None  # the name under which the answer is kept for a repeated request
@@ -153,16 +155,7 @@ class _Request:
         check_local_request(self._scope, services.config)
         query = parse_qsl(self._scope["query_string"].decode("latin-1"), keep_blank_values=True)
         self._key = key = await services.access.authenticate(headers, dict(query))
-        if self._route.kind == "models":
-            names = services.model_names(() if key is None else key.models)
-            written = self._plugin.to_wire_auxiliary("models", names, context)
-            await self._respond(written, {})
-            return
-        if self._route.kind == "version":
-            await self._respond(self._plugin.to_wire_auxiliary("version", None, context), {})
-            return
-        if self._route.kind == "model" and (name := self._scope["path_params"].get("model")) is not None:
-            await self._describe(name)
+        if await self._answer_without_body():
             return
         self._context = context = services.context(context, NOBODY if key is None else key.id)
         body = await read_body(self._receive, headers, services.config.body_limit)
@@ -172,7 +165,7 @@ class _Request:
             path += f"?{plain}"
         kept = {name: value for name, value in headers.items() if name not in self._services.secret_headers}
         wire = WireRequest(method=self._scope["method"], path=path, headers=kept, body=body, api=self._api.name)
-        self._sent = inbound = await self._work(self._read, wire, context)
+        self._sent = inbound = await self._read_whole(wire, context)
         asked = inbound.options.model
         if self._route.kind == "model":
             await self._describe(asked)
@@ -212,6 +205,8 @@ class _Request:
         self._services.access.count_cached(self._plugin.key)
         context = attrs.evolve(self._context, origin=message.metadata.origin)
         response = await self._work(self._written, message, context)
+        self._repeated_as = None
+        await self._keep(message, response)
         facts = {"x-interlingua-request-id": self.id, "x-interlingua-cache": "hit"}
         await self._respond(response, {**facts, "x-interlingua-model": message.metadata.model or ""})
         await self._settle(None, None)
@@ -235,6 +230,40 @@ class _Request:
         except Exception as error:
             await self._settle(message, error)
             raise
+
+    async def _answer_without_body(self) -> bool:
+        """Answer a request that has no body, about models, the version or a kept answer; return False for others."""
+        services, context, key, kind = self._services, self._context, self._key, self._route.kind
+        parameters = self._scope["path_params"]
+        if kind == "models":
+            names = services.model_names(() if key is None else key.models)
+            await self._respond(self._plugin.to_wire_auxiliary("models", names, context), {})
+        elif kind == "version":
+            await self._respond(self._plugin.to_wire_auxiliary("version", None, context), {})
+        elif kind == "model" and parameters.get("model") is not None:
+            await self._describe(parameters["model"])
+        elif kind in ("answer", "cancel", "delete"):
+            if key is None or services.kept is None or not key.keep_answers:
+                raise AnswerNotFoundError("this key keeps no answers (keys add NAME --keep-answers)")
+            written = await services.kept.respond(self._plugin, kind, key.id, parameters["answer"], context)
+            await self._respond(written, {})
+        else:
+            return False
+        return True
+
+    async def _read_whole(self, wire: WireRequest, context: ServeContext) -> InboundRequest:
+        """Read a request, with the conversation that it continues if its key keeps answers."""
+        inbound = await self._work(self._read, wire, context)
+        kept, key = self._services.kept, self._key
+        if kept is None or key is None or not key.keep_answers:
+            return inbound
+        if inbound.continues is not None:
+            found = await kept.find(key.id, self._api.name, inbound.continues)
+            wire = self._plugin.continue_request(wire, found.request, found.answer, context)
+            self._is_large = len(wire.body) > _LARGE
+            inbound = attrs.evolve(await self._work(self._read, wire, context), echo=inbound.echo)
+        self._wire = wire if inbound.stored else None
+        return inbound
 
     def _read(self, wire: WireRequest, context: ServeContext) -> InboundRequest:
         config = self._services.config
@@ -268,6 +297,8 @@ class _Request:
             extra = {"x-interlingua-request-id": self.id}
             if isinstance(error, BodyTooLargeError):
                 response = attrs.evolve(response, status=413)
+            elif isinstance(error, AnswerNotFoundError) and self._route.kind != "send":
+                response = attrs.evolve(response, status=404)
             elif isinstance(error, MediaTypeError):
                 response = attrs.evolve(response, status=415)
             elif isinstance(error, UpstreamKeyError):
@@ -416,7 +447,7 @@ class _Request:
         context = attrs.evolve(self._context, origin=message.metadata.origin or target.origin)
         response = await self._work(self._written, message, context)
         self._services.access.count_losses(self._plugin.key, target.name, [*losses, *response.losses])
-        await self._keep(message)
+        await self._keep(message, response)
         await self._respond(response, self._facts(target, [*losses, *response.losses]))
         await self._settle(message, None)
 
@@ -527,11 +558,17 @@ class _Request:
             if not await record.append(*asked):
                 self._services.access.count_unrecorded(self._plugin.key)
 
-    async def _keep(self, message: Message) -> None:
+    async def _keep(self, message: Message, written: WireResponse | None = None) -> None:
         """Store the state that the caller's API cannot carry, before the answer ends and a new request can follow.
 
-        An answer whose request may be repeated is kept, too.
+        An answer whose request may be repeated is kept, too, and one that the caller may continue.
         """
+        kept = self._services.kept
+        if kept is not None and self._wire is not None and self._admission is not None:
+            if written is None or self._sent.options.stream:
+                context = attrs.evolve(self._context, origin=message.metadata.origin)
+                written = await self._work(self._plugin.to_wire_response, message, context)
+            await kept.keep(self._admission.tenant, self._api.name, self.id, self._wire, written.body)
         cache, seconds = self._services.cache, self._choice.route.cache_seconds
         if cache is not None and self._admission is not None and self._repeated_as is not None:
             await cache.keep(self._admission.tenant, self._repeated_as, message, seconds)

@@ -27,6 +27,7 @@ from interlingua_gateway.cache import AnswerCache
 from interlingua_gateway.config import Deployment, GatewayConfig, ModelRoute
 from interlingua_gateway.guards import load_guards
 from interlingua_gateway.health import Health
+from interlingua_gateway.kept import KeptAnswers
 from interlingua_gateway.models import RoutedModel, choose_models
 from interlingua_gateway.recall import Recall
 from interlingua_gateway.record import ConversationRecorder
@@ -94,6 +95,7 @@ class Services:
         self._sealer = Sealer(read_keys(self._environ.get(config.seal_keys_env, "")) or [self._own_seal_key()])
         self.recall = Recall(self.store, self._sealer) if self.store else None
         self.cache = AnswerCache(self.store, self._sealer) if self.store else None
+        self.kept = KeptAnswers(self.store, self._sealer) if self.store else None
         self.recorder = open_recorder(config, self.store)
 
     def change_config(self, config: GatewayConfig) -> None:

@@ -57,6 +57,7 @@ class Key:
         admin: True if the key may read the gateway's metrics, and use `/admin`.
         passes: patterns of the paths whose requests are passed unchanged to the service of their API.
         team: the name of its team, whose budget its requests share; empty for none.
+        keep_answers: True if the gateway keeps its answers, so that callers can retrieve and continue them by their id.
     """
 
     id: str
@@ -72,6 +73,7 @@ class Key:
     passes: tuple[str, ...] = ()
     admin: bool = False
     team: str = ""
+    keep_answers: bool = False
 
 
 @attrs.frozen(kw_only=True)
@@ -426,6 +428,12 @@ class GatewayStore:
         with self.database.begin() as connection:
             found: str | None = connection.execute(sa.select(ANSWERS.c.seal).where(mine)).scalar()
             return found
+
+    def forget_answer(self, tenant: str, request: str) -> bool:
+        """Delete an answer; return False if there is none."""
+        mine = (ANSWERS.c.tenant == tenant) & (ANSWERS.c.request == request)
+        with self.database.begin() as connection:
+            return connection.execute(ANSWERS.delete().where(mine)).rowcount == 1
 
     def drop_answers(self, now: float) -> int:
         """Delete answers that have expired; return how many."""

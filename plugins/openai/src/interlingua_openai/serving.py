@@ -37,6 +37,9 @@ class _OpenAIServing(ChatServing):
         responses = (
             ServedRoute(path="/v1/responses"),
             ServedRoute(path="/v1/responses/input_tokens", kind="count_tokens"),
+            ServedRoute(path="/v1/responses/{answer}", kind="answer", method="GET"),
+            ServedRoute(path="/v1/responses/{answer}", kind="delete", method="DELETE"),
+            ServedRoute(path="/v1/responses/{answer}/cancel", kind="cancel"),
         )
         references = ("previous_response_id", "conversation", "prompt")
         return (
@@ -56,6 +59,14 @@ class _OpenAIServing(ChatServing):
         return super().from_wire_request(request, context)
 
     @hookimpl
+    def continue_request(
+        self, request: WireRequest, earlier: bytes, answer: bytes, context: ServeContext
+    ) -> WireRequest | None:
+        if context.api == _RESPONSES:
+            return serve_request.continue_request(request, earlier, answer)
+        return None
+
+    @hookimpl
     def to_wire_response(self, message: Message, context: ServeContext) -> WireResponse:
         if context.api == _RESPONSES:
             return serve_answer.to_wire_response(message, context)
@@ -71,6 +82,9 @@ class _OpenAIServing(ChatServing):
     def to_wire_auxiliary(self, kind: str, value: Any, context: ServeContext) -> WireResponse | None:
         if kind == "count_tokens" and context.api == _RESPONSES:
             body = dumps({"object": "response.input_tokens", "input_tokens": value})
+            return WireResponse(headers={"content-type": "application/json"}, body=body)
+        if kind == "delete" and context.api == _RESPONSES:
+            body = dumps({"id": value, "object": "response", "deleted": True})
             return WireResponse(headers={"content-type": "application/json"}, body=body)
         return super().to_wire_auxiliary(kind, value, context)
 

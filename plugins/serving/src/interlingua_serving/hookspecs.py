@@ -47,6 +47,22 @@ class ServingHooks:
         """
 
     @hookspec(firstresult=True)
+    def continue_request(
+        self, request: WireRequest, earlier: bytes, answer: bytes, context: ServeContext
+    ) -> WireRequest | None:
+        """Called with a request that continues an answer which the host has kept (`InboundRequest.continues`).
+
+        Args:
+            request: the request.
+            earlier: the body of the answer's request, with the whole conversation before it.
+            answer: the body of the answer.
+            context: as for `from_wire_request`.
+
+        Returns:
+            the request with the whole conversation in it, and without the answer's id.
+        """
+
+    @hookspec(firstresult=True)
     def to_wire_response(self, message: Message, context: ServeContext) -> WireResponse | None:
         """Called with a complete answer from any provider: write it as this API's response.
 
@@ -70,8 +86,8 @@ class ServingHooks:
         """Called with the answer to a request that is not a conversation: write it, or return None if the API has none.
 
         Args:
-            kind: the kind of the route: `models`, `model`, `count_tokens` or `version`.
-            value: a list of names, a `ServedModel`, an int, or None.
+            kind: the kind of the route: `models`, `model`, `count_tokens`, `version` or `delete`.
+            value: a list of names, a `ServedModel`, an int, None, or the id of a deleted answer.
             context: as for `to_wire_response`.
         """
 

@@ -53,6 +53,24 @@ class ServingPlugin:
             raise CallerError(f"invalid request: {why}") from error
         return inbound
 
+    def continue_request(
+        self, request: WireRequest, earlier: bytes, answer: bytes, context: ServeContext
+    ) -> WireRequest:
+        """Return a request with the conversation that it continues.
+
+        Args:
+            request: the request.
+            earlier: the body of the request of the answer that it continues.
+            answer: the body of that answer.
+            context: as for `from_wire_request`.
+
+        Raises:
+            CapabilityError: the API has no such requests, or the plugin does not serve it.
+        """
+        given = {"request": request, "earlier": earlier, "answer": answer}
+        whole: WireRequest = self._answer("continue_request", context, **given)
+        return whole
+
     def to_wire_response(self, message: Message, context: ServeContext) -> WireResponse:
         """Write a complete answer.
 
@@ -84,8 +102,8 @@ class ServingPlugin:
         """Write the answer to a request that is not a conversation.
 
         Args:
-            kind: `models`, `model`, `count_tokens` or `version`.
-            value: a list of model names, a `ServedModel`, a number of tokens, or None.
+            kind: `models`, `model`, `count_tokens`, `version` or `delete`.
+            value: a list of model names, a `ServedModel`, a number of tokens, None, or the id of a deleted answer.
             context: the API, and ids for the answer.
 
         Raises:

@@ -36,12 +36,13 @@ class ServedRoute:
         kind: `send` for a conversation, `count_tokens` for a count of its tokens, `models` for the list of models,
             `model` for the facts of one (named in the path as `{model}` or `{model:path}`, else by
             `from_wire_request`), `version` for the version of the API, `pass` for requests that are no conversations
-            and go unchanged to the API's own service.
+            and go unchanged to the API's own service; `answer`, `cancel` and `delete` for an answer that the host
+            keeps, with its id as `{answer}` in the path.
         method: the HTTP method.
     """
 
     path: str
-    kind: Literal["send", "count_tokens", "models", "model", "version", "pass"] = "send"
+    kind: Literal["send", "count_tokens", "models", "model", "version", "pass", "answer", "cancel", "delete"] = "send"
     method: str = "POST"
 
 
@@ -97,6 +98,9 @@ class InboundRequest:
         extra: members that only this API has, in the form of `options.provider_options`.
         covered: members of `extra` that `options` express too, each with the options to leave out beside it.
         json_mode: the member of `extra` that asks for some JSON object, the JSON mode of this API; None without one.
+        continues: the id of an earlier answer that the request continues, if a host keeps answers
+            (`continue_request`); None without one.
+        stored: True if the caller wants the answer to be kept.
         private: indexes of messages that only this API's own service may read.
         provider: the key of the provider whose API it is.
         losses: parts that could not be read, such as an altered seal.
@@ -109,6 +113,8 @@ class InboundRequest:
     extra: Mapping[str, Any] = EMPTY
     covered: Mapping[str, Sequence[str]] = EMPTY
     json_mode: str | None = None
+    continues: str | None = None
+    stored: bool = False
     private: tuple[int, ...] = ()
     provider: str
     losses: tuple[Loss, ...] = ()

@@ -134,6 +134,7 @@ async function editKey(key) {
     const given = {
       ...limits,
       name: form.elements.name.value, team: form.elements.team.value, admin: form.elements.admin.checked,
+      keep_answers: form.elements.keep_answers.checked,
       requests_per_minute: number("requests_per_minute"), tokens_per_minute: number("tokens_per_minute"),
       models: form.elements.models.value.split(/\s+/).filter(Boolean),
       passes: form.elements.passes.value.split(/\s+/).filter(Boolean),

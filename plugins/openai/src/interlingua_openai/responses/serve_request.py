@@ -10,7 +10,7 @@ from typing import Any, get_args
 import attrs
 
 from interlingua.errors import CallerError
-from interlingua.plugins import Loss, RequestContext, WireRequest, loads
+from interlingua.plugins import Loss, RequestContext, WireRequest, dumps, loads
 from interlingua.types import (
     CacheHint,
     ContentBlock,
@@ -102,11 +102,25 @@ def from_wire_request(request: WireRequest, context: ServeContext) -> InboundReq
         options=RequestOptions(model=model, api=context.api, stream=bool(body.get("stream")), **options),
         extra=extra,
         covered=covered,
+        continues=body["previous_response_id"] if isinstance(body.get("previous_response_id"), str) else None,
+        stored=body.get("store") is not False,
         json_mode="text" if extra.get("text") == {"format": {"type": "json_object"}} else None,
         provider=context.provider,
         losses=tuple(losses),
         echo=_echo(body, tools),
     )
+
+
+def continue_request(request: WireRequest, earlier: bytes, answer: bytes) -> WireRequest:
+    """Return a request with the input and the output that it continues; `instructions` are not inherited."""
+    body = {name: value for name, value in loads(request.body).items() if name != "previous_response_id"}
+    said = [*_input_items(loads(earlier)), *loads(answer)["output"], *_input_items(body)]
+    return attrs.evolve(request, body=dumps({**body, "input": said}))
+
+
+def _input_items(body: Mapping[str, Any]) -> list[dict[str, Any]]:
+    given = body.get("input")
+    return [{"role": "user", "content": given}] if isinstance(given, str) else _objects(given, "input")
 
 
 def _options(body: Mapping[str, Any], extra: dict[str, Any], covered: dict[str, tuple[str, ...]]) -> dict[str, Any]:
@@ -265,9 +279,7 @@ class _Items:
 
     def read(self, given: Any) -> None:
         """Read `input`, a string or items."""
-        if isinstance(given, str):
-            given = [{"role": "user", "content": given}]
-        for at, item in enumerate(_objects(given, "input")):
+        for at, item in enumerate(_input_items({"input": given})):
             self._read_item(item, f"input[{at}]")
         self._end_answer()
 
