@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from interlingua.errors import CapabilityError
 from interlingua.plugins import BatchAnswer, BatchStatus, WireRequest, WireResponse, dumps, loads
 from interlingua_google.models import API
 
@@ -47,6 +48,10 @@ def _get(path: str) -> WireRequest:
 
 
 def _create(requests: Sequence[tuple[str, WireRequest]], name: str) -> WireRequest:
+    others = [row for row, request in requests if request.api != API]
+    if others:
+        text = f"batches hold requests of generateContent only; leave out api= in {', '.join(others[:3])}"
+        raise CapabilityError(text, path="options.api")
     model = requests[0][1].path.rpartition(":")[0]
     rows = [b'{"request":%b,"metadata":{"%b":%b}}' % (request.body, _KEY.encode(), dumps(row))
             for row, request in requests]  # fmt: skip

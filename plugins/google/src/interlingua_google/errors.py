@@ -41,10 +41,16 @@ _BY_STATUS_WORD: dict[str, type[ProviderError]] = {
     "UNKNOWN": ServerError,
     "UNAVAILABLE": OverloadedError,
 }
+_BY_CODE: dict[str, tuple[type[ProviderError], bool | None]] = {  # words of the Interactions API, and retryable
+    "too_many_requests": (RateLimitError, None),
+    "invalid_request": (BadRequestError, None),
+    "not_implemented": (ServerError, False),
+}
 _KEY_REASONS = ("API_KEY_INVALID", "API_KEY_EXPIRED", "ACCESS_TOKEN_EXPIRED", "CREDENTIALS_MISSING")
 _MONEY_REASONS = ("BILLING_DISABLED",)
 _SPENT = "credits are depleted"  # a 429 like a limit by the minute
 _NOT_RETRIED = ("CANCELLED",)  # the official SDK's retry set has no 499
+_INVALID = ("INVALID_ARGUMENT", "OUT_OF_RANGE", "invalid_request", None)
 _TOO_LONG = ("exceeds the maximum number of tokens", "input token count")
 _TOO_LONG_HERE = "the input token count exceeds the maximum number of tokens allowed"
 _WRITTEN: tuple[tuple[type[InterlinguaError], int, str], ...] = (
@@ -89,8 +95,8 @@ def error_from_envelope(
 ) -> ProviderError:
     """Return the typed error of an error object, of a failed answer or of a stream."""
     message = str(error.get("message") or "no message")
-    word = error.get("status")
     code = error.get("code")
+    word = error.get("status") or (code if isinstance(code, str) else None)
     details = [item for item in error.get("details") or () if isinstance(item, dict)]
     reasons = [str(item["reason"]) for item in details if "reason" in item]
     http_status = status if status is not None and status >= 400 else code if isinstance(code, int) else None
@@ -99,7 +105,7 @@ def error_from_envelope(
         message,
         status=status if status is not None else http_status,
         code=reasons[0] if reasons else word if isinstance(word, str) else None,
-        retryable=False if word in _NOT_RETRIED else None,
+        retryable=False if word in _NOT_RETRIED else _BY_CODE.get(str(word), (None, None))[1],
         retry_after=_retry_delay(details) or retry_after(headers or {}),
     )
 
@@ -109,9 +115,9 @@ def _class_of(message: str, word: Any, reasons: list[str], status: int | None) -
         return AuthenticationError  # though its status is 400
     if any(reason in _MONEY_REASONS for reason in reasons) or _SPENT in message.lower():
         return QuotaExceededError
-    if word in ("INVALID_ARGUMENT", "OUT_OF_RANGE", None) and any(words in message for words in _TOO_LONG):
+    if word in _INVALID and any(words in message for words in _TOO_LONG):
         return ContextWindowExceededError
-    found = _BY_STATUS_WORD.get(word) if isinstance(word, str) else None
+    found = (_BY_STATUS_WORD.get(word) or _BY_CODE.get(word, (None,))[0]) if isinstance(word, str) else None
     return found or (error_class_for_status(status) if status else ServerError)
 
 

@@ -261,7 +261,7 @@ def _result(block: ToolResultBlock, index: int, rows: list[BlockLoss]) -> Writte
             output.append(part.data)
         elif isinstance(part, MEDIA):
             (inside if part.media_type in _IN_RESULTS else beside).append(to_wire_media(part))
-            if (names := _unsupported_fields(part)) is not None:
+            if (names := unsupported_fields(part)) is not None:
                 reason = f"this wire has no {names} on a part; the data is kept"
                 rows.append(BlockLoss(index, part.type, "rewritten", reason))
             if part.media_type not in _IN_RESULTS:
@@ -326,7 +326,7 @@ def _opaque(block: OpaqueBlock, index: int, rows: list[BlockLoss], metadata: Mes
 
 
 def _media(block: Media, index: int, rows: list[BlockLoss], message: Message, model: str) -> dict[str, Any]:
-    if (names := _unsupported_fields(block)) is not None:
+    if (names := unsupported_fields(block)) is not None:
         reason = f"this wire has no {names} on a part; the data is kept"
         rows.append(BlockLoss(index, block.type, "rewritten", reason))
     kept: Mapping[str, Any] = replay_state(message).get("media") or {}
@@ -368,7 +368,7 @@ def media_key(block: Media) -> str:
     return hashlib.blake2b(block.source.data.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
 
 
-def _unsupported_fields(block: Media) -> str | None:
+def unsupported_fields(block: Media) -> str | None:
     """Return the names of a block's fields that this wire does not have, or None."""
     names: list[str] = []
     if isinstance(block, DocumentBlock):

@@ -12,6 +12,7 @@ from interlingua.plugins import (
     BatchLimits,
     Connection,
     ConnectionSettings,
+    FollowUp,
     ModelInfo,
     RequestContext,
     WireChunk,
@@ -29,7 +30,7 @@ from interlingua_google.request import estimate_input_tokens, to_wire
 from interlingua_google.response import from_wire_response
 from interlingua_google.stream import stream_response
 
-# ruff: noqa: PLC0415  only batches need what is imported inside functions
+# ruff: noqa: PLC0415  what only batches and interactions need is imported when they are used
 
 HOST = "https://generativelanguage.googleapis.com"
 # The SDK's default is v1 since its 3.0, but the `*-latest` aliases, some previews and the speech models exist on v1beta
@@ -39,7 +40,10 @@ _KEYS = ("GOOGLE_API_KEY", "GEMINI_API_KEY")  # the first wins
 _BASE = "GOOGLE_GEMINI_BASE_URL"
 # 20 MB for requests in the body. The count is ours: an expired batch has no results at all, so batches are kept small.
 _BATCHES = BatchLimits(2_000, 18 * 1024 * 1024)
-_ENDPOINTS = {models.API: r"/(?P<model>[^/]+):(g|streamG)enerateContent$"}
+_ENDPOINTS = {
+    models.API: r"/(?P<model>[^/]+):(g|streamG)enerateContent$",
+    models.INTERACTIONS: r"/interactions$",
+}
 _has_version = re.compile(r"/v\d+(alpha|beta)?\d*(/|$)").search
 _COUNTED = ("systemInstruction", "tools", "toolConfig", "contents", "generationConfig", "cachedContent")
 
@@ -49,7 +53,7 @@ class _Google:
 
     @hookimpl
     def capabilities(self, model: str, options: RequestOptions | None) -> ModelCapabilities:
-        return models.capabilities_of(model)
+        return models.capabilities_of(model, options.api if options else None)
 
     @hookimpl
     def models(self) -> Sequence[ModelInfo]:
@@ -67,6 +71,10 @@ class _Google:
     def to_wire(
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions
     ) -> WireRequest:
+        if models.api_of(options.model, options.api) == models.INTERACTIONS:
+            from interlingua_google.interactions import request
+
+            return request.to_wire(messages, tools, options)
         return to_wire(messages, tools, options)
 
     @hookimpl
@@ -77,13 +85,30 @@ class _Google:
 
     @hookimpl
     def from_wire_response(self, response: WireResponse, context: RequestContext) -> Message:
+        if context.origin.api == models.INTERACTIONS:
+            from interlingua_google.interactions import response as interactions
+
+            return interactions.from_wire_response(response, context)
         return from_wire_response(response, context)
 
     @hookimpl
     def stream_response(
         self, response_stream: AsyncIterator[WireChunk], context: RequestContext
     ) -> AsyncIterator[StreamEvent]:
+        if context.origin.api == models.INTERACTIONS:
+            from interlingua_google.interactions import stream
+
+            return stream.stream_response(response_stream, context)
         return stream_response(response_stream, context)
+
+    @hookimpl
+    def follow_up(self, response: WireResponse, context: RequestContext) -> FollowUp | None:
+        """Ask again for an interaction that runs in the background, or for the rest of a long one."""
+        if context.origin.api != models.INTERACTIONS:
+            return None
+        from interlingua_google.interactions.response import follow_up
+
+        return follow_up(response, context)
 
     @hookimpl
     def from_wire_error(self, response: WireResponse, context: RequestContext) -> ProviderError:
@@ -99,17 +124,20 @@ class _Google:
 
     @hookimpl
     def wire_rules(self) -> Sequence[str]:
-        return [files("interlingua_google").joinpath("lint.toml").read_text("utf-8")]
+        own = files("interlingua_google")
+        return [own.joinpath(name).read_text("utf-8") for name in ("lint.toml", "interactions/lint.toml")]
 
 
 def connection(settings: ConnectionSettings) -> Connection:
     """Return the connection to the service (WIRE.md, Connection).
 
-    Options: `version` (v1beta by default); `user_project` becomes `x-goog-user-project`.
+    Options: `version` (v1beta by default); `user_project` becomes `x-goog-user-project`; `stateful` lets the service
+    keep interactions, so that a request has only what is new.
     """
     key = settings.api_key or next((found for name in _KEYS if (found := settings.environ.get(name))), None)
     base = settings.base_url or settings.environ.get(_BASE) or HOST
     version = str(settings.options.get("version") or VERSION)
+    settings.options.get("stateful")  # read by `to_wire`
 
     def auth(_request: WireRequest) -> Mapping[str, str]:
         return {"x-goog-api-key": str(key)}
@@ -142,6 +170,8 @@ def auxiliary_request(kind: str, arguments: Mapping[str, Any]) -> WireRequest | 
         return WireRequest(method="GET", path="/models?pageSize=1000", body=b"", api=models.API)
     if kind == "count_tokens":
         whole: WireRequest = arguments["request"]
+        if whole.api != models.API:
+            return None
         model = whole.path.rpartition(":")[0]
         body = loads(whole.body)
         counted = {"model": model.lstrip("/")} | {name: body[name] for name in _COUNTED if name in body}

@@ -17,7 +17,15 @@ from interlingua.plugins import (
     option_loss,
     quote_model,
 )
-from interlingua.types import Message, RequestOptions, Role, ToolChoice, ToolDefinition, WireTool
+from interlingua.types import (
+    Message,
+    RequestOptions,
+    Role,
+    ToolChoice,
+    ToolChoiceOption,
+    ToolDefinition,
+    WireTool,
+)
 from interlingua_google.messages import MEDIA, MessageParts, encode_messages, join_results, to_wire_contents
 from interlingua_google.models import API, capabilities_of, facts_of, generation_of
 
@@ -28,6 +36,7 @@ _NAMES = {
     "top_p": "topP",
     "top_k": "topK",
     "seed": "seed",
+    "stop": "stopSequences",
 }
 _MOST = {"temperature": 2, "top_p": 1}
 _DEFAULT_LEVELS = ("MINIMAL", "LOW", "MEDIUM", "HIGH")
@@ -118,22 +127,32 @@ def method_path(model: str, *, stream: bool) -> str:
     return f"{model_path(model)}:{'streamGenerateContent?alt=sse' if stream else 'generateContent'}"
 
 
-def to_wire_tools(tools: Sequence[ToolDefinition], losses: list[Loss]) -> list[dict[str, Any]]:
-    """Return the declarations; `parametersJsonSchema` accepts the whole canonical subset, `parameters` does not."""
+def to_wire_tools(
+    tools: Sequence[ToolDefinition], losses: list[Loss], api: str = API, schema: str = "parametersJsonSchema"
+) -> list[dict[str, Any]]:
+    """Return the declarations.
+
+    Args:
+        tools: the tools of the request.
+        losses: the ledger, to append to.
+        api: the API of the request; a definition that came in it goes as it came.
+        schema: name of the member for the schema. Of generateContent's two only `parametersJsonSchema` accepts the
+            whole canonical subset.
+    """
     made = []
     for at, tool in enumerate(tools):
         declaration: dict[str, Any] = {"name": tool.name}
         if tool.description:
             declaration["description"] = tool.description
-        if isinstance(tool, WireTool) and tool.api == API:  # of a caller's request, which goes as it came
-            declaration |= {"parametersJsonSchema": tool.input_schema, **tool.extra}
+        if isinstance(tool, WireTool) and tool.api == api:  # of a caller's request, which goes as it came
+            declaration |= {schema: tool.input_schema, **tool.extra}
             made.append({name: value for name, value in declaration.items() if value is not None})
             continue
         if tool.cache is not None:
             reason = "this wire has no cache markers; its own caching applies"
             losses.append(Loss(path=f"tools[{at}]", block_type="tool", verdict="rewritten", reason=reason))
         path = f"tools[{at}].input_schema"
-        declaration["parametersJsonSchema"] = to_wire_schema(tool.input_schema, losses, path, "tool")
+        declaration[schema] = to_wire_schema(tool.input_schema, losses, path, "tool")
         made.append(declaration)
     return made
 
@@ -146,6 +165,20 @@ def to_wire_tool_choice(
     Raises:
         CapabilityError: a call is required and there are no tools.
     """
+    wanted = check_tool_choice(tools, options, losses)
+    if isinstance(wanted, ToolChoice):
+        return {"mode": "ANY", "allowedFunctionNames": [wanted.name]}
+    return None if wanted is None else {"mode": _MODES[wanted]}
+
+
+def check_tool_choice(
+    tools: Sequence[ToolDefinition], options: RequestOptions, losses: list[Loss]
+) -> ToolChoiceOption | None:
+    """Return the choice to send; None without tools.
+
+    Raises:
+        CapabilityError: a call is required and there are no tools.
+    """
     wanted = options.tool_choice
     if not tools:
         if isinstance(wanted, ToolChoice) or wanted == "required":
@@ -154,46 +187,60 @@ def to_wire_tool_choice(
     if options.parallel_tool_calls is False and wanted != "none":
         reason = "this wire cannot forbid several calls in one answer"
         losses.append(option_loss("parallel_tool_calls", "dropped", reason))
-    if isinstance(wanted, ToolChoice):
-        return {"mode": "ANY", "allowedFunctionNames": [wanted.name]}
-    return None if wanted is None else {"mode": _MODES[wanted]}
+    return wanted
 
 
 def to_wire_generation(options: RequestOptions, losses: list[Loss], *, tools: bool) -> dict[str, Any]:
     """Return `generationConfig`; {} if no option is set.
 
     Raises:
-        CapabilityError: the model accepts no schema, or (before the third generation) no schema together with tools.
+        CapabilityError: as `to_wire_answer_schema`.
     """
-    config = {wire: value for name, wire in _NAMES.items() if (value := getattr(options, name)) is not None}
-    for name, most in _MOST.items():
-        value = config.get(_NAMES[name])
-        if value is not None and not 0 <= value <= most:
-            config[_NAMES[name]] = moved = min(max(value, 0), most)
-            reason = f"it lies between 0 and {most} here; {moved} is sent for {value}"
-            losses.append(option_loss(name, "rewritten", reason))
-    if options.stop:
-        config["stopSequences"] = list(options.stop[:MAX_STOPS])
-        if len(options.stop) > MAX_STOPS:
-            reason = f"this wire takes {MAX_STOPS} stop sequences; the rest is left out"
-            losses.append(option_loss("stop", "rewritten", reason))
-    if options.response_schema is not None:
-        if not capabilities_of(options.model).supports_structured_output:
-            raise CapabilityError(f"{options.model} has no structured output", path="options.response_schema")
-        generation = generation_of(options.model)
-        if tools and generation is not None and generation < 3:
-            raise CapabilityError(
-                f"{options.model} takes no response schema together with tools; ask without tools",
-                path="options.response_schema",
-            )
+    config = {_NAMES[name]: value for name, value in to_wire_sampling(options, losses).items()}
+    if (schema := to_wire_answer_schema(options, losses, tools=tools)) is not None:
         config["responseMimeType"] = "application/json"
-        path = "options.response_schema"
-        config["responseJsonSchema"] = to_wire_schema(options.response_schema, losses, path, "option")
+        config["responseJsonSchema"] = schema
     if (thinking := to_wire_thinking(options, losses)) is not None:
         config["thinkingConfig"] = thinking
     if options.user_id is not None:
         losses.append(option_loss("user_id", "dropped", "this wire has no end-user id"))
     return config
+
+
+def to_wire_sampling(options: RequestOptions, losses: list[Loss]) -> dict[str, Any]:
+    """Return the options about length, sampling and stopping that are set, by name, within the service's limits."""
+    values = {name: value for name in _NAMES if (value := getattr(options, name)) not in (None, ())}
+    for name, most in _MOST.items():
+        value = values.get(name)
+        if value is not None and not 0 <= value <= most:
+            values[name] = moved = min(max(value, 0), most)
+            reason = f"it lies between 0 and {most} here; {moved} is sent for {value}"
+            losses.append(option_loss(name, "rewritten", reason))
+    if options.stop:
+        values["stop"] = list(options.stop[:MAX_STOPS])
+        if len(options.stop) > MAX_STOPS:
+            reason = f"this wire takes {MAX_STOPS} stop sequences; the rest is left out"
+            losses.append(option_loss("stop", "rewritten", reason))
+    return values
+
+
+def to_wire_answer_schema(options: RequestOptions, losses: list[Loss], *, tools: bool) -> dict[str, Any] | None:
+    """Return the schema of the answer, or None.
+
+    Raises:
+        CapabilityError: the model accepts no schema, or (before the third generation) no schema together with tools.
+    """
+    if options.response_schema is None:
+        return None
+    if not capabilities_of(options.model, options.api).supports_structured_output:
+        raise CapabilityError(f"{options.model} has no structured output", path="options.response_schema")
+    generation = generation_of(options.model)
+    if tools and generation is not None and generation < 3:
+        raise CapabilityError(
+            f"{options.model} takes no response schema together with tools; ask without tools",
+            path="options.response_schema",
+        )
+    return to_wire_schema(options.response_schema, losses, "options.response_schema", "option")
 
 
 def to_wire_thinking(options: RequestOptions, losses: list[Loss]) -> dict[str, Any] | None:

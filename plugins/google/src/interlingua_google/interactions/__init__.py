@@ -1,0 +1,1 @@
+"""Google's Interactions API: a conversation as steps (WIRE.md, Interactions)."""
