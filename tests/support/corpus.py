@@ -28,8 +28,9 @@ class Corpus:
     path: Path
 
     def file(self, api: str) -> Path:
-        """Return the file of one API, such as `openai-chat`."""
-        return self.path / "dev" / f"{api}.jsonl.gz"
+        """Return the file of one API, such as `openai-chat`; that of an API of this autumn is in another folder."""
+        found = self.path / "dev" / f"{api}.jsonl.gz"
+        return found if found.exists() else self.path / "new" / found.name
 
     @property
     def apis(self) -> list[str]:

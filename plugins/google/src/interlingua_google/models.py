@@ -75,7 +75,7 @@ DEFAULTS = ModelCapabilities(
     api=API,
     assumed=True,
 )
-# What the other API takes (WIRE.md, Interactions content, Interactions answers).
+# Capabilities of the Interactions API (WIRE.md, Interactions content, Interactions answers).
 _OF_INTERACTIONS: Mapping[str, Any] = {
     "api": INTERACTIONS,
     "supports_streaming_tool_calls": True,
@@ -122,7 +122,7 @@ def generation_of(name: str) -> int | None:
 
 
 def api_of(model: str, wanted: str | None) -> str:
-    """Return the API: the requested one, else the one that the model needs, else generateContent.
+    """Return the API: the requested API, else that of the model, else generateContent.
 
     Raises:
         CapabilityError: this provider does not have the requested API, or the model needs another.
@@ -174,8 +174,8 @@ def _capabilities(name: str, api: str) -> ModelCapabilities:
 def facts_of(name: str) -> FrozenDict:
     """Return the further facts about a model in `models.json`; an absent fact is unknown.
 
-    `thinking` is none, budget or level, with `levels`, `budget` and `thinking_off`; `interactions` is true for a model
-    that the service's SDK lists for that API.
+    `thinking` is `none`, `budget` or `level`, with `levels`, `budget` and `thinking_off`; `interactions` is true for a
+    model that the service's SDK lists for that API.
     """
     model = model_of(name)
     return EMPTY if model is None else model.facts

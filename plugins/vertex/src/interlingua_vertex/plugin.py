@@ -62,7 +62,9 @@ class _Vertex:
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions
     ) -> WireRequest:
         api = api_of(options.model, options.api)
-        made: WireRequest = _format(_FORMATS[api]).to_wire(messages=messages, tools=tools, options=options)
+        made: WireRequest = _format(_FORMATS[api]).to_wire(
+            messages=messages, tools=tools, options=attrs.evolve(options, api=api)
+        )
         if api == MESSAGES:
             return _to_prediction(made, options)
         # tuned models (`endpoints/…`) belong to the project, the others to their publisher
@@ -141,7 +143,7 @@ def _format_of(context: RequestContext) -> Any:
 @cache
 def models() -> tuple[ModelInfo, ...]:
     """Return the catalogues of the installed formats (WIRE.md, Models); Claude's models name their API."""
-    found = [*chain.from_iterable(of.models() for of in _installed())]
+    found = [info for of in _installed() for info in of.models() if info.api in (None, *_FORMATS)]
     return tuple(
         attrs.evolve(info, maker="anthropic", api=MESSAGES)
         if _is_claude(info.id)

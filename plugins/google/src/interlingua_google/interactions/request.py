@@ -93,7 +93,7 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
         losses=tuple(losses),
         api=INTERACTIONS,
         stream=stream,
-        echo=_echo(options, prefix, body, background=background),
+        echo=_echo(generation, prefix, body, stream=options.stream, background=background),
     )
 
 
@@ -105,12 +105,15 @@ def _require_store(extra: Mapping[str, Any]) -> None:
         )
 
 
-def _echo(options: RequestOptions, prefix: str | None, body: bytes, *, background: bool) -> dict[str, Any]:
+def _echo(
+    generation: Mapping[str, Any], prefix: str | None, body: bytes, *, stream: bool, background: bool
+) -> dict[str, Any]:
     """Return what a later hook needs of this request."""
     echo: dict[str, Any] = {} if prefix is None else {"prefix": prefix}
-    if background and options.stream:
+    if background and stream:
         echo["stream"] = True
-    if not background and not options.stream and (options.max_tokens or 0) > _CAP:
+    most = generation.get("max_output_tokens")
+    if not background and not stream and isinstance(most, int) and most > _CAP:
         echo["body"] = loads(body)  # of the request that continues a long answer
     return echo
 
@@ -182,7 +185,10 @@ def digest(elements: Sequence[MessageSteps]) -> str:
 
 def _canonical(options: RequestOptions) -> list[str]:
     """Return the names of the options that only `generation_config` can hold."""
-    names = ("max_tokens", "temperature", "top_p", "top_k", "seed", "stop", "effort", "thinking", "thinking_budget")
+    names = (
+        *("max_tokens", "temperature", "top_p", "top_k", "seed", "stop", "effort", "thinking", "thinking_budget"),
+        "tool_choice",
+    )
     return [name for name in names if getattr(options, name) not in (None, ())]
 
 

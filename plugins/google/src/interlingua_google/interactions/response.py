@@ -109,7 +109,7 @@ def from_wire_stop(status: Any, *, calls: bool) -> tuple[StopReason, str | None]
 
 
 def find_failure(body: Any) -> Mapping[str, Any] | None:
-    """Return the error object of a body, or of an interaction that failed; None if there is none."""
+    """Return the error object of a body, or of an interaction that failed; None if it did not fail."""
     error = envelope_in(body)
     if error is not None or not isinstance(body, dict) or body.get("status") != "failed":
         return error

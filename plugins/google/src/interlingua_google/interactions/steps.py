@@ -90,7 +90,7 @@ def from_wire_content(item: Any, context: RequestContext) -> ContentBlock:
 
 
 def annotations_of(item: Mapping[str, Any]) -> Sequence[Any]:
-    """Return the annotations of a text; () if they are no objects."""
+    """Return the annotations of a text content; () if they are not objects."""
     found = item.get("annotations")
     objects = isinstance(found, (list, tuple)) and all(isinstance(each, Mapping) for each in found)
     return found if objects and found is not None else ()
@@ -118,13 +118,13 @@ def from_wire_thought(step: Mapping[str, Any]) -> ThinkingBlock | None:
 
 
 def signature_of(step: Mapping[str, Any]) -> str | None:
-    """Return a step's signature; an empty one is none (WIRE.md, Interactions thoughts)."""
+    """Return a step's signature, or None; empty ones carry nothing (WIRE.md, Interactions thoughts)."""
     found = step.get("signature")
     return found if isinstance(found, str) and found else None
 
 
 def summaries_of(step: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the texts of a thought's summary."""
+    """Yield the text of each content of a thought's summary."""
     found = step.get("summary")
     for item in found if isinstance(found, (list, tuple)) else ():
         if text := summary_text(item):

@@ -60,7 +60,7 @@ async def stream_response(
     reader = InteractionReader(context)
     async for _, data in response_stream:
         if data.strip() == b"[DONE]":
-            continue
+            break
         event = loads_lossy(data)
         if not _is_text(event):
             event = loads(data)  # may hold arguments or objects, whose numbers are to stay exact
@@ -68,7 +68,7 @@ async def stream_response(
             yield made
         if reader.over:
             return
-    for made in reader.flush():
+    for made in reader.close():
         yield made
 
 
@@ -103,10 +103,11 @@ class _Step:
 
 
 class InteractionReader:
-    """The state of one answer; once it is `over`, later events are not read."""
+    """The state of one answer; once an error made it `over`, later events are not read."""
 
     def __init__(self, context: RequestContext) -> None:
         self.over = False
+        self._end_event: MessageComplete | None = None
         self._context = context
         self._steps: dict[int, _Step] = {}
         self._facts: dict[str, Any] = {}
@@ -116,11 +117,14 @@ class InteractionReader:
         if not isinstance(event, dict):
             return
         kind = event.get("event_type")
+        if self._end_event is not None and kind != "error":
+            return  # the answer is complete
         handler = _HANDLERS.get(kind) if isinstance(kind, str) else None
         if handler is not None:
             yield from handler(self, event)
         elif kind == "error" or "error" in event:
-            yield from self.flush()
+            if self._end_event is None:
+                yield from self._flush()
             given = event.get("error")
             yield ErrorEvent(error=error_from_envelope(given if isinstance(given, dict) else {"message": given}))
             self.over = True
@@ -142,20 +146,25 @@ class InteractionReader:
         if not self._steps:  # the steps may also come whole
             for index, step in enumerate(steps_in(whole)):
                 yield from self._start({"index": index, "step": step})
-        yield from self.flush()
-        self.over = True
+        yield from self._flush()
         steps = [step.whole for step in self._steps.values()]
         if (failure := find_failure({**self._facts, "steps": steps})) is not None:
             yield ErrorEvent(error=error_from_envelope(failure))
+            self.over = True
             return
         calls = any(step.call is not None for step in self._steps.values())
         reason, raw = from_wire_stop(self._facts.get("status"), calls=calls)
-        yield MessageComplete(stop_reason=reason, stop_reason_raw=raw)
+        self._end_event = MessageComplete(stop_reason=reason, stop_reason_raw=raw)
 
-    def flush(self) -> Iterator[StreamEvent]:
+    def close(self) -> Iterator[StreamEvent]:
+        """End the answer: an error may still follow its last event, so it is complete only now."""
+        if self._end_event is not None:
+            yield self._end_event
+        else:
+            yield from self._flush()
+
+    def _flush(self) -> Iterator[StreamEvent]:
         """End the steps that are open, complete or not, and report facts and counts."""
-        if self.over:
-            return
         whole = self._facts.get("status") not in (None, "in_progress")
         for step in self._steps.values():
             if not step.done:
@@ -198,7 +207,7 @@ class InteractionReader:
         index: Any = event.get("index")
         step, delta = self._steps.get(index), _object(event, "delta")
         if step is None:
-            raise MalformedResponseError("a piece of a step that has not begun", path="/index")
+            raise MalformedResponseError("a piece of a step that was not started", path="/index")
         kind, of = delta.get("type"), step.whole.get("type")
         if kind == "thought_signature":
             if signature_of(delta):  # empty ones arrive between summaries
@@ -306,13 +315,14 @@ def _object(event: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def _merge(whole: dict[str, Any], delta: Mapping[str, Any]) -> None:
-    """Add a piece of a step without a canonical form: lists and strings grow, an empty signature is none."""
+    """Add a piece of a step without a canonical form: lists and strings grow, empty signatures are ignored."""
     for name, value in delta.items():
         before: Any = whole.get(name)
+        piece: Any = value
         if name == "type" or (name == "signature" and not value):
             continue
         if name != "signature" and isinstance(value, (str, list)) and type(before) is type(value):
-            whole[name] = before + value
+            whole[name] = before + piece
         else:
             whole[name] = value
 
