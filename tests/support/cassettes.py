@@ -28,7 +28,7 @@ __all__ = [
 
 FOLDER = ROOT / "cassettes"
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast, if PyYAML has it
-_WIRES = {"anthropic-version", "anthropic-beta"}
+_WIRES = {"anthropic-version", "anthropic-beta", "api-revision"}
 REQUEST_HEADERS = recordings.REQUEST_HEADERS | _WIRES
 RESPONSE_HEADERS = recordings.RESPONSE_HEADERS | {"x-amzn-errortype", "x-amzn-requestid"}  # what fails, and its id
 

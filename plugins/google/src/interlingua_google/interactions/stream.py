@@ -117,11 +117,10 @@ class InteractionReader:
         if not isinstance(event, dict):
             return
         kind = event.get("event_type")
-        if self._end_event is not None and kind != "error":
-            return  # the answer is complete
         handler = _HANDLERS.get(kind) if isinstance(kind, str) else None
         if handler is not None:
-            yield from handler(self, event)
+            if self._end_event is None:
+                yield from handler(self, event)
         elif kind == "error" or "error" in event:
             if self._end_event is None:
                 yield from self._flush()
