@@ -27,7 +27,7 @@ _NOT_SAMPLED = ("C48", "C49", "C50", "C51", "C58", "C68")
 
 UNBROKEN = (
     *(("anthropic", ""), ("openai", "chat"), ("openai", "responses")),
-    *(("google", ""), ("ollama", ""), ("mistral", ""), ("cohere", "")),
+    *(("google", "generate"), ("google", "interactions"), ("ollama", ""), ("mistral", ""), ("cohere", "")),
 )
 
 

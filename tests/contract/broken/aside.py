@@ -134,7 +134,13 @@ ASIDE = (
     ),
     Mutant("calls with the names of their neighbours", "C88", in_message(_names_of_neighbours)),
     Mutant("an older version of the API in the path", "C89", _path(lambda path: path.replace("/v1/", "/v0/"))),
-    Mutant("streams of Gemini not as events", "C89", _path(lambda path: path.partition("?")[0]), key="google"),
+    Mutant(
+        "streams of Gemini not as events",
+        "C89",
+        _path(lambda path: path.partition("?")[0]),
+        key="google",
+        api="generate",
+    ),
     Mutant(
         "a content type with a letter too many",
         "C89",

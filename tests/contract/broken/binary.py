@@ -215,5 +215,5 @@ BINARY = (
     Mutant("video declared without a cassette on another wire", "C51", in_capabilities(
         supports_video=True), "ollama"),
     Mutant("citations declared and not sent back", "C59", {"to_wire": _uncited}),
-    Mutant("google: the model read wrongly from the path", "C44", {"connection": _first_letter}, "google"),
+    Mutant("google: the model read wrongly from the path", "C44", {"connection": _first_letter}, "google", "generate"),
 )  # fmt: skip

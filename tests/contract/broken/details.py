@@ -190,11 +190,12 @@ DETAILS = (
     Mutant("responses: annotations begin one letter later", "C95", in_data(_each(
         _set("start_index", lambda at: at + 1))), "openai", "responses"),
     Mutant("google: half of the budget", "C79", in_body(_each(
-        _set("thinkingBudget", lambda budget: budget // 2))), "google"),
-    Mutant("google: results under each other's name", "C94", in_body(_names_turned), "google"),
-    Mutant("google: a blocked answer taken for an end", "C81", _stop("SAFETY", StopReason.END_TURN), "google"),
+        _set("thinkingBudget", lambda budget: budget // 2))), "google", "generate"),
+    Mutant("google: results under each other's name", "C94", in_body(_names_turned), "google", "generate"),
+    Mutant("google: a blocked answer taken for an end", "C81", _stop("SAFETY", StopReason.END_TURN),
+           "google", "generate"),
     Mutant("google: a seed of zero left out", "C79", in_body(_each(
-        _dropped("seed", lambda one: one["seed"] == 0 if "seed" in one else False))), "google"),
+        _dropped("seed", lambda one: one["seed"] == 0 if "seed" in one else False))), "google", "generate"),
     Mutant("ollama: the limit as the size of the context", "C79", in_body(_each(
         _renamed("num_predict", "num_ctx"))), "ollama"),
     Mutant("ollama: counts exchanged", "C80", in_data(_exchanged("eval_count", "prompt_eval_count")), "ollama"),
@@ -215,7 +216,7 @@ DETAILS = (
     Mutant("chat: an empty account taken for a busy service", "C104", _class("insufficient_quota", RateLimitError),
            "openai", "chat"),
     Mutant("google: a disabled account taken for a wrong key", "C104", _class(
-        "BILLING_DISABLED", AuthenticationError), "google"),
+        "BILLING_DISABLED", AuthenticationError), "google", "generate"),
     Mutant("tools after the sixteenth left out", "C94", in_body(_set("tools", lambda tools: tools[:16]))),
     Mutant("calls after the eighth left out", "C99", in_message(lambda message: attrs.evolve(
         message, content=message.content[:9]))),
@@ -224,11 +225,11 @@ DETAILS = (
     Mutant("served: cached tokens not reported", "C99", {"to_wire_response": _served_usage}),
     Mutant("the first of two system prompts", "C10", in_body(_set("system", lambda blocks: blocks[:1]))),
     Mutant("google: temperatures above one as one", "C18", in_body(_each(
-        _set("temperature", lambda one: min(one, 1.0)))), "google"),
+        _set("temperature", lambda one: min(one, 1.0)))), "google", "generate"),
     Mutant("chat: limits above eight thousand cut", "C18", in_body(
         _set("max_completion_tokens", lambda most: min(most, 8192))), "openai", "chat"),
     Mutant("google: stop words trimmed", "C18", in_body(_each(
-        _set("stopSequences", lambda words: [word.strip() for word in words]))), "google"),
+        _set("stopSequences", lambda words: [word.strip() for word in words]))), "google", "generate"),
     Mutant("cohere: long descriptions cut", "C07", in_body(_each(
         _set("description", lambda words: words[:1000] if isinstance(words, str) else words))), "cohere"),
     Mutant("new content without members that are null", "C27", in_message(_without_null)),

@@ -271,6 +271,7 @@ FACTS = (
         usage, output_tokens=(usage.output_tokens or 0) + (usage.reasoning_tokens or 0))), key="openai", api="chat"),
     Mutant("a paused turn taken for a finished one", "C81", _reason(StopReason.PAUSE_TURN, StopReason.END_TURN)),
     Mutant("a guardrail taken for an end", "C81", _reason(StopReason.REFUSAL, StopReason.OTHER), key="bedrock"),
-    Mutant("a recitation taken for an end", "C81", _reason(StopReason.REFUSAL, StopReason.END_TURN), key="google"),
+    Mutant("a recitation taken for an end", "C81", _reason(StopReason.REFUSAL, StopReason.END_TURN),
+           key="google", api="generate"),
     Mutant("errors behind the text not read", "C78", {"stream_response": _silent_at_end}),
 )  # fmt: skip

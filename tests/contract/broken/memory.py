@@ -306,7 +306,7 @@ MEMORY = (
     Mutant("chat: the request id of the error before", "C91", _remembered_error("request_id", lasting=True),
            "openai", "chat"),
     Mutant("openrouter: the code of the error before", "C91", _remembered_error("code", lasting=True), "openrouter"),
-    Mutant("google: a header since the service was overloaded", "C91", _after_an_error(), "google"),
+    Mutant("google: a header since the service was overloaded", "C91", _after_an_error(), "google", "generate"),
     Mutant("ollama: stop words of all requests", "C91", in_request(_stop_words_gathered), "ollama"),
     Mutant("one dict of headers for all requests", "C91", in_request(_one_dict_of_headers)),
     Mutant("a feature that stays switched on", "C91", _betas()),
@@ -320,7 +320,7 @@ MEMORY = (
     Mutant("responses: a schema kept by its name", "C91", kept_by(
         lambda options, **_: (options.response_name, options.model), "text"), "openai", "responses"),
     Mutant("google: contents kept by their size", "C91", kept_by(
-        lambda body, **_: len(json.dumps(body["contents"])), "contents"), "google"),
+        lambda body, **_: len(json.dumps(body["contents"])), "contents"), "google", "generate"),
     Mutant("cohere: an estimate kept by the number of messages", "C91", first_result(
         "estimate_input_tokens", lambda messages, options, **_: (len(messages), options.model)), "cohere"),
     Mutant("a count of another request of the model", "C91", first_result(

@@ -25,7 +25,11 @@ def responses(name: str, rule: str, replaced: dict[str, Any]) -> Mutant:
 
 
 def google(name: str, rule: str, replaced: dict[str, Any]) -> Mutant:
-    return Mutant(name, rule, replaced, "google")
+    return Mutant(name, rule, replaced, "google", "generate")
+
+
+def interactions(name: str, rule: str, replaced: dict[str, Any]) -> Mutant:
+    return Mutant(name, rule, replaced, "google", "interactions")
 
 
 def ollama(name: str, rule: str, replaced: dict[str, Any]) -> Mutant:
@@ -114,6 +118,52 @@ def _model_is_user(element: dict[str, Any]) -> None:
     element["role"] = "user"
 
 
+def _only_signed(step: dict[str, Any]) -> None:
+    if step.get("type") == "thought":
+        step.pop("signature", None)
+
+
+def _one_thought(body: dict[str, Any]) -> None:
+    """Leave a thought out before a call, as if calls had a signature."""
+    steps = body["input"]
+    body["input"] = [
+        step
+        for step, after in zip(steps, [*steps[1:], {}], strict=True)
+        if (step["type"], after.get("type")) != ("thought", "function_call")
+    ]
+
+
+def _no_call_id(step: dict[str, Any]) -> None:
+    step.pop("call_id", None)
+
+
+def _escaped_twice(step: dict[str, Any]) -> None:
+    if isinstance(step.get("result"), str):
+        step["result"] = json.dumps(step["result"])
+
+
+def _never_failed(step: dict[str, Any]) -> None:
+    step.pop("is_error", None)
+
+
+def _in_one_step(value: Any) -> None:
+    if isinstance(value, dict) and value.get("event_type") == "step.delta" and value["index"] > 1:
+        value["index"] = 1
+
+
+def _all_signatures(value: Any) -> None:
+    """Take an empty signature between summaries for the signature."""
+    delta = value.get("delta") if isinstance(value, dict) else None
+    if isinstance(delta, dict) and delta.get("type") == "thought_signature" and delta["signature"]:
+        delta["signature"] = ""
+
+
+def _placeholder(value: Any) -> None:
+    """Take the arguments at a call's start for all there are."""
+    if isinstance(value, dict) and (value.get("delta") or {}).get("type") == "arguments_delta":
+        value["delta"] = {"type": "other"}
+
+
 def _no_images(element: dict[str, Any]) -> None:
     element.pop("images", None)
 
@@ -198,6 +248,21 @@ OTHER_WIRES = (
         usage, reasoning_tokens=None))),
     google("google: the catalogue's word for length unknown", "C37", both_stops({"max_tokens": "other"})),  # type: ignore[dict-item]
     google("google: a blocked prompt passed over", "C37", without("promptFeedback")),
+    interactions("interactions: signatures not sent back", "C16", _each("input", _only_signed)),
+    interactions("interactions: thoughts before calls left out", "C16", in_body(_one_thought)),
+    interactions("interactions: results without the call's id", "C52", _each("input", _no_call_id)),
+    interactions("interactions: results escaped twice", "C90", _each("input", _escaped_twice)),
+    interactions("interactions: failed results like others", "C53", _each("input", _never_failed)),
+    interactions("interactions: pieces of calls in the first call", "C21", in_data(_in_one_step)),
+    interactions("interactions: empty signatures replace others", "C28", in_data(_all_signatures)),
+    interactions("interactions: arguments of a call's start", "C21", in_data(_placeholder)),
+    interactions("interactions: annotations not read", "C28", without("annotations")),
+    interactions("interactions: steps of server tools not kept", "C28", both_blocks(
+        lambda block: attrs.evolve(block, data={"type": block.kind}) if block.type == "opaque" else block)),
+    interactions("interactions: thoughts not counted", "C80", without("total_thought_tokens")),
+    interactions("interactions: tokens of tools not counted", "C80", without("total_tool_use_tokens")),
+    interactions("interactions: a cut answer called finished", "C95", both_stops({"max_tokens": "end_turn"})),  # type: ignore[dict-item]
+    interactions("interactions: errors passed over", "C34", in_chunks(_no_error_events)),
     mistral("mistral: a prefix that stays where it was", "C52", in_body(_gone_on_with)),
     mistral("mistral: a prefix while nothing follows", "C04", in_body(_last_gone_on_with)),
     cohere("cohere: the plan sent back as the answer's text", "C16", _each("messages", _plan_is_content)),

@@ -185,7 +185,7 @@ def _in_the_main_thread(message: Any) -> Any:
 SURROUNDINGS = (
     Mutant("chat: times of answers in the local zone", "C68", {"from_wire_response": _local_time}, "openai", "chat"),
     Mutant("mistral: a delay up to local midnight", "C68", {"from_wire_error": _local_midnight}, "mistral"),
-    Mutant("google: ids of calls by hash", "C58", _of_kind("tool_use", _hashed_id), "google"),
+    Mutant("google: ids of calls by hash", "C58", _of_kind("tool_use", _hashed_id), "google", "generate"),
     Mutant("cohere: citations in the order of a set", "C58", _of_kind("text", _cited_by_a_set), "cohere"),
     Mutant("bedrock: the folder it was started in", "C68", _with_header("x-project", lambda: _STARTED_IN), "bedrock"),
     Mutant("openrouter: a title taken at import", "C68", _with_header("x-title", lambda: _APP), "openrouter"),
@@ -196,14 +196,14 @@ SURROUNDINGS = (
     Mutant("bedrock: signed at another time than it is sent", "C93", {"connection": _signed_now}, "bedrock"),
     Mutant("responses: reasoning that is forgotten after minutes", "C93", in_request(_expired), "openai", "responses"),
     Mutant("mistral: a delay with some chance in it", "C93", {"from_wire_error": _jitter}, "mistral"),
-    Mutant("google: the time in a count", "C93", {"auxiliary_request": _named_batch}, "google"),
+    Mutant("google: the time in a count", "C93", {"auxiliary_request": _named_batch}, "google", "generate"),
     Mutant("a served answer dated by the clock", "C93", {"to_wire_response": _served_now}),
     Mutant("openrouter: the name of the machine", "C93", _header("x-machine", socket.gethostname), "openrouter"),
     Mutant("ollama: the name of the system", "C93", _header("user-agent", lambda: os.uname().nodename), "ollama"),
     Mutant("cohere: the number of the process", "C93", _header("x-client", lambda: f"c-{os.getpid()}"), "cohere"),
     Mutant("the working directory as project", "C93", _header("x-project", os.getcwd)),
     Mutant("chat: chance seeded for everybody", "C100", _setting(lambda: random.seed(0)), "openai", "chat"),
-    Mutant("google: the time zone of the process set", "C100", _setting(_set_zone), "google"),
+    Mutant("google: the time zone of the process set", "C100", _setting(_set_zone), "google", "generate"),
     Mutant("ollama: the locale set to read dates", "C100", _setting(
         lambda: locale.setlocale(locale.LC_TIME, "C.UTF-8"), "from_wire_error"), "ollama"),
     Mutant("mistral: deeper recursion for everybody", "C100", _setting(
