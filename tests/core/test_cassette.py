@@ -217,7 +217,7 @@ def test_recorded(interlingua_cassette):
 
 def test_the_fixtures(tmp_path: Path, address: str) -> None:
     (tmp_path / "test_app.py").write_text(TESTS.replace("ADDRESS", address))
-    plugin = ["-p", "no:interlingua", "-p", "interlingua.testing.fixtures"]  # also where it is not installed as one
+    plugin = ["-p", "no:interlingua", "-p", "interlingua.testing.fixtures"]  # also if it is not installed
 
     def run(*arguments: str) -> str:
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *plugin, *arguments]

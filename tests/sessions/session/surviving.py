@@ -1,10 +1,10 @@
-"""Runs of an agent that are killed at random places and go on in new processes: `python -m … FIRST COUNT FOLDER`.
+"""Runs of an agent that are killed at random places and continue in new processes: `python -m … FIRST COUNT FOLDER`.
 
 Each run is made in a forked process that counts the lines of our packages that it executes, in all threads, and kills
 itself with SIGKILL at a random one. A new process then continues from the store, until one ends. Write tools append a
 line to a file, so that the file tells what took effect, how often.
 
-In even runs pending calls are decided after a look at the file: every effect is there once. In odd runs nothing is
+In even runs pending calls are decided by what is in the file: every effect is there once. In odd runs nothing is
 decided: no effect is there twice, and of a missing one the model was told that it is unknown.
 """
 

@@ -1,4 +1,4 @@
-"""An agent's run that is killed anywhere goes on in another process, and no write is repeated unasked."""
+"""An agent's run that is killed anywhere continues in another process, and no write is repeated unasked."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_killed_at_random_places_a_run_goes_on_and_each_effect_is_there_once(tmp
 
 
 def _session_that_died(place: Path, paid: list[str]) -> None:
-    """Leave a store with a call that was begun, had its effect and has no result."""
+    """Leave a store with a call that had its effect and has no result."""
 
     @tool(side_effects="write")
     def pay(to: str) -> str:
