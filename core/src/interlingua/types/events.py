@@ -99,7 +99,7 @@ class ToolUseEnd:
 class BlockStart:
     """A block begins that is not only text, reasoning or a call: media, opaque, redacted.
 
-    It comes again for a picture that is shown while it is made: each is whole and replaces the one before.
+    It is repeated for a picture that is shown while it is made: each is whole and replaces the previous one.
 
     Attributes:
         index: the block.

@@ -22,7 +22,7 @@ PROMPT = f"Is this review {', '.join(LABELS[:-1])} or {LABELS[-1]}?\n\n{{text}}"
 SENTENCES = {
     "praise": ("I would buy the {} again.", "The {} is wonderful."),
     "complaint": ("The {} broke on the second day.", "I want my money back for the {}."),
-    "question": ("Does the {} come with a case?", "How long is the cable of the {}?"),
+    "question": ("Is there a case for the {}?", "How long is the cable of the {}?"),
 }
 
 

@@ -340,7 +340,7 @@ class ResponsesBlocks:
         return iter(())
 
     def _partial_image(self, event: dict[str, Any]) -> Iterator[StreamEvent]:
-        """Show a picture as far as it is made; each is whole and replaces the one before."""
+        """Show a picture as far as it is made; each is whole and replaces the previous one."""
         slot, data = self._slots.of(event, PICTURE), event.get("partial_image_b64")
         if slot is None or slot.kind != PICTURE or not isinstance(data, str) or not data or slot.done is not None:
             return
