@@ -109,7 +109,7 @@ def compare(arguments: argparse.Namespace) -> list[dict[str, Any]]:
             )
             out.unlink(missing_ok=True)
             Path(f"{out}.run.json").unlink(missing_ok=True)
-            settings = {} if arguments.plain else FAULTS
+            settings = {} if arguments.plain else arguments.faults
             with loopback(**{"latency_ms": 20, **settings}) as server:
                 places = [str(rows), str(out), server.url, str(arguments.concurrency)]
                 own = [sys.executable, __file__, "--measure", kind, *places]
@@ -132,6 +132,9 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("--only", choices=("bulk", "bare"))
     parser.add_argument("--plain", action="store_true", help="a server that never fails")
+    parser.add_argument(
+        "--faults", type=json.loads, default=FAULTS, help="of the server, as JSON: settings of tests/bulk/loopback.py"
+    )
     parser.add_argument("--litellm", help="a Python that has litellm")
     parser.add_argument("--litellm-rows", type=int, default=10_000)
     parser.add_argument("--measure", nargs=5, help=argparse.SUPPRESS)
