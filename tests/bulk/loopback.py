@@ -1,7 +1,7 @@
-"""A server for bulk tests, in a process of its own: Chat Completions with latency, 429s, 5xx and cut connections.
+"""A server for bulk tests, in its own process: Chat Completions with latency, 429s, 5xx and cut connections.
 
 `python -m tests.bulk.loopback '{"latency_ms": 20, …}'` prints its port. It counts how often each row was answered: a
-row says its number in its prompt, as `row 17`. `GET /stats` gives the counts.
+row says its number in its prompt, as `row 17`. `GET /stats` returns the counts.
 """
 
 from __future__ import annotations

@@ -184,3 +184,36 @@ def run(admit: Admit, seconds: float, *, latency: float = 1.0, ceiling: int = 51
     finally:
         loop.close()
     return Ran(len(times), refused, tuple(times))
+
+
+def run_bare(admit: Admit, seconds: float, *, latency: float = 1.0, connections: int = 64, seed: int = 0) -> Ran:
+    """Send rows from so many loops, each of which waits after a refusal as it is told, or half a second."""
+    random, loop = Random(seed), VirtualLoop()
+    times: list[float] = []
+    refused = under_way = 0
+
+    async def connection() -> None:
+        nonlocal refused, under_way
+        while loop.time() < seconds:
+            begun = loop.time()
+            await asyncio.sleep(0.01)
+            try:
+                admit(loop.time(), under_way)
+            except Refused as refusal:
+                refused += 1
+                await asyncio.sleep(0.02)
+                await asyncio.sleep(0.5 if refusal.wait_s is None else refusal.wait_s)
+                continue
+            under_way += 1
+            await asyncio.sleep(latency * random.lognormvariate(0, 0.3))
+            under_way -= 1
+            times.append(begun)
+
+    async def main() -> None:
+        await asyncio.gather(*(connection() for _ in range(connections)))
+
+    try:
+        loop.run_until_complete(main())
+    finally:
+        loop.close()
+    return Ran(len(times), refused, tuple(times))

@@ -24,7 +24,7 @@ def write_rows(path: Path, rows: int | Iterable[Mapping[str, Any]]) -> Path:
 
 
 def run(rows: Path, out: Path, url: str, *, model: str = LOCAL, **arguments: Any) -> bulk.BulkReport:
-    """Run over a file with a client of its own for this server."""
+    """Run over a file with its own client for this server."""
 
     async def main() -> bulk.BulkReport:
         async with AsyncClient(model, base_url=url, api_key="test-key", retry=Retry(max_attempts=1)) as client:

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from interlingua_bulk.pace import Pace
-from tests.bulk.services import Admit, Refused, bucket, chance, run, seats, slow_start, window
+from tests.bulk.services import Admit, Refused, bucket, chance, run, run_bare, seats, slow_start, window
 
 ENOUGH = 0.9  # of the best constant rate, once the start is over
 
@@ -45,6 +45,20 @@ def test_refusals_by_chance_do_not_lower_the_rate(share: float, wait_s: float | 
     ran = run(chance(share, Random(1), wait_s), 40, ceiling=64)
 
     assert ran.rate(10, 35) > ENOUGH * free.rate(10, 35)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.04, 0.15])
+def test_refusals_by_chance_cost_no_more_than_in_a_bare_loop(share: float) -> None:
+    bare, ran = run_bare(chance(share, Random(1), None), 40), run(chance(share, Random(1), None), 40, ceiling=64)
+
+    assert ran.rate(10, 35) > 0.98 * bare.rate(10, 35)
+
+
+def test_a_limited_service_answers_as_much_as_to_a_bare_loop_and_refuses_a_tenth() -> None:
+    bare, ran = run_bare(_constant(50), 60), run(_constant(50), 60, ceiling=64)
+
+    assert ran.rate(15, 55) > 0.98 * bare.rate(15, 55)
+    assert ran.refused_share < 0.1 * bare.refused_share
 
 
 def test_the_rate_follows_a_capacity_that_changes() -> None:

@@ -1,4 +1,4 @@
-"""`interlingua session …` against a local server and a store of its own: what is printed, what is kept."""
+"""`interlingua session …` against a local server and its own store: what is printed, what is kept."""
 
 from __future__ import annotations
 

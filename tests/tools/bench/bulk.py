@@ -1,7 +1,7 @@
 """Many requests beside a bare program and another library: `python tests/tools/bench/bulk.py`.
 
 Each of them sends the same rows to the same kind of server (tests/bulk/loopback.py, in its own process, which fails as
-services do), writes each answer to a file, and is measured in a process of its own: processor time a row, wall time,
+services do), writes each answer to a file, and is measured in its own process: processor time a row, wall time,
 peak memory. The bare program is httpx and orjson with a loop of tries.
 """
 
