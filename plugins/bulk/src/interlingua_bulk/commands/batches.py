@@ -11,7 +11,7 @@ import click
 
 from interlingua import AsyncClient, Retry
 from interlingua_bulk.batches import RESPONSE_LIMIT, Batch, BatchRun
-from interlingua_bulk.commands.run import input_options, prepare_rows, rows_argument
+from interlingua_bulk.commands.inputs import input_options, prepare_rows, rows_argument
 from interlingua_cli.context import MODEL, CommandContext, plugin_option
 from interlingua_cli.input import option_option, read_tools, url_option
 from interlingua_cli.output import json_option, print_json, print_table

@@ -19,9 +19,10 @@ from interlingua.errors import CallerError
 from interlingua.types import ToolDefinition
 from interlingua_bulk.answers import last_lines, read_facts
 from interlingua_bulk.batches import BatchRun
+from interlingua_bulk.commands import batches
+from interlingua_bulk.commands.inputs import input_options, prepare_rows, rows_argument
 from interlingua_bulk.rows import read_options
 from interlingua_bulk.runner import BulkReport, run
-from interlingua_bulk.tables import FORMATS, RowTemplate, prepare_input, read_table
 from interlingua_cli.context import MODEL, CommandContext, plugin_option
 from interlingua_cli.input import option_option, read_tools, url_option
 from interlingua_cli.output import json_option, print_error, print_json
@@ -44,45 +45,6 @@ def pace_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(options):
         command = option(command)
     return command
-
-
-rows_argument = click.argument("rows", type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path))
-
-
-def input_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that say how the input becomes requests."""
-    options = (
-        click.option("--format", "form", type=click.Choice(FORMATS), help="Of the input; the default is its suffix's."),
-        click.option("--prompt", metavar="TEMPLATE",
-                     help="Prompt of each row: 'Summarise {text}' inserts the column text; @FILE reads the template."),
-        click.option("--system", metavar="TEMPLATE", help="System message of each row, in the same form."),
-        click.option("--id", "id_column", metavar="COLUMN", help="Column with the ids; default: id, if it exists."),
-        click.option("--keep", multiple=True, metavar="COLUMN",
-                     help="Return only this column with the answers; may be repeated. The default is all."),
-    )  # fmt: skip
-    for option in reversed(options):
-        command = option(command)
-    return command
-
-
-def prepare_rows(
-    rows: Path, out: Path, form: str | None, prompt: str | None, system: str | None, id_column: str | None,
-    keep: Sequence[str],
-) -> Path:  # fmt: skip
-    """Return the input as a file of JSON Lines; `-` is standard input."""
-    template = RowTemplate(_read_template(prompt), _read_template(system), id_column, tuple(keep) or None)
-    if str(rows) != "-":
-        return prepare_input(rows, out, template, form=form)
-    return prepare_input(read_table(sys.stdin.buffer, template, form=form), out)
-
-
-def _read_template(given: str | None) -> str | None:
-    if given is None or not given.startswith("@"):
-        return given
-    try:
-        return Path(given[1:]).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise CallerError(f"the template {given[1:]} cannot be read: {error}") from None
 
 
 @contextmanager
@@ -202,8 +164,6 @@ def _submit(
     cheaper_than: float | None = None, **arguments: Any,
 ) -> None:  # fmt: skip
     """Submit rows of a run as batches, and print how many."""
-    from interlingua_bulk.commands import batches  # noqa: PLC0415  it imports this module
-
     client = batches.make_client(context, arguments.get("model"), url)
     batch_run = BatchRun(out, client, rows, **arguments)
     made = batches.in_run(batch_run, lambda: batch_run.submit(failed=failed, cheaper_than=cheaper_than))
