@@ -1,4 +1,4 @@
-"""Forms that clients of other libraries send: results without calls, streamed texts that an SDK keeps in pieces."""
+"""Forms that clients of other libraries send: results without calls, streamed pieces that an SDK keeps separate."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _streamed(*events: Any) -> list[dict[str, Any]]:
 
 
 def test_a_streamed_text_without_state_has_no_seal() -> None:
-    """langchain-google-genai takes a signed text for a list, and joining texts fails there."""
+    """langchain-google-genai reads signed text as a list, and joining its pieces fails there."""
     spoken = _streamed(
         TextDelta(index=0, text="Hello "), TextDelta(index=0, text="there"), TextDelta(index=0, text=".")
     )
@@ -91,7 +91,7 @@ def test_a_streamed_text_without_state_has_no_seal() -> None:
 
 
 def test_pieces_of_a_text_are_one_answer_and_reach_the_own_service_as_they_came() -> None:
-    """Chats of Google's SDK keep each chunk of a stream as a content of its own."""
+    """Chats of Google's SDK keep each chunk of a stream as a separate content."""
     contents = [
         {"role": "user", "parts": [{"text": "Hi"}]},
         {"role": "model", "parts": [{"text": "Hello "}, {"text": "the"}]},

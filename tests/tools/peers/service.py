@@ -1,4 +1,4 @@
-"""A service that answers five APIs by one script: the tool that is asked for, the JSON that is asked for, or a text.
+"""A service that answers five APIs by one script: the tool that is asked for, the JSON that is asked for, or words.
 
 It reads and writes with the serving plugins; the clients under test show, as the control, that its wires are right.
 """
@@ -90,7 +90,7 @@ def _endpoint(plugin: ServingPlugin, api: ServedApi, _route: ServedRoute) -> Any
 
 
 def scripted_answer(request: InboundRequest) -> Message:
-    """Return the answer to a request: a call, JSON or a text."""
+    """Return the answer to a request: a call, JSON or words."""
     last = request.messages[-1]
     asked = "".join([block.text for block in last.content if isinstance(block, TextBlock)])
     choice, options = request.options.tool_choice, request.options
@@ -126,7 +126,7 @@ def _all_text(request: InboundRequest) -> str:
 
 
 def _asked_members(text: str) -> dict[str, Any]:
-    """Return an object with the members that prompts for JSON name; a real model reads them in the same texts."""
+    """Return an object with the members that prompts for JSON name; a real model reads them there too."""
     schema = next((found for found in _schemas(text) if "properties" in found), None)
     if schema is not None:
         return dict(_value(schema, schema, text, 0))

@@ -44,7 +44,7 @@ class Guard:
 
         Args:
             request: the request, with the state that the gateway kept for its caller.
-            caller: who sent it.
+            caller: its sender.
 
         Raises:
             GuardError: it is refused, before a service is asked.
@@ -56,7 +56,7 @@ class Guard:
 
         Args:
             answer: a complete answer.
-            caller: who gets it.
+            caller: its receiver.
 
         Raises:
             GuardError: it is refused; the key pays for it nevertheless.
@@ -99,7 +99,7 @@ def load_guards(names: Sequence[str]) -> Guards:
         names: `module:name` of subclasses of `Guard`, or of their instances.
 
     Raises:
-        CallerError: one cannot be imported or is not a guard; the message names it.
+        CallerError: one cannot be imported or is not a guard; the message has its name.
     """
     guards: list[Guard] = []
     for at, name in enumerate(names):

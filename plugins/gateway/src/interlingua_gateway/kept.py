@@ -65,7 +65,7 @@ class KeptAnswers:
         """Return the answer with an id.
 
         Raises:
-            AnswerNotFoundError: none is kept for this tenant.
+            AnswerNotFoundError: this tenant has no kept answer with this id.
             OverloadedError: the database does not respond.
         """
         place = _place(api, name)
@@ -88,8 +88,8 @@ class KeptAnswers:
             context: the API.
 
         Raises:
-            AnswerNotFoundError: none is kept for this tenant.
-            CallerError: it was to be cancelled.
+            AnswerNotFoundError: this tenant has no kept answer with this id.
+            CallerError: `kind` is `cancel`.
             OverloadedError: the database does not respond.
         """
         found = await self.find(tenant, context.api, name)
@@ -104,7 +104,7 @@ class KeptAnswers:
         """Delete the answer with an id.
 
         Raises:
-            AnswerNotFoundError: none is kept for this tenant.
+            AnswerNotFoundError: this tenant has no kept answer with this id.
             OverloadedError: the database does not respond.
         """
         place = _place(api, name)

@@ -423,14 +423,14 @@ class GatewayStore:
             connection.execute(statement.on_conflict_do_update(index_elements=["tenant", "request"], set_=changed))
 
     def find_answer(self, tenant: str, request: str, now: float) -> str | None:
-        """Return the sealed answer to a request of a tenant; None without one that is valid now."""
+        """Return the sealed answer to a request of a tenant; None if there is no valid answer."""
         mine = (ANSWERS.c.tenant == tenant) & (ANSWERS.c.request == request) & (ANSWERS.c.expires > now)
         with self.database.begin() as connection:
             found: str | None = connection.execute(sa.select(ANSWERS.c.seal).where(mine)).scalar()
             return found
 
     def forget_answer(self, tenant: str, request: str) -> bool:
-        """Delete an answer; return False if there is none."""
+        """Delete an answer; return False if it does not exist."""
         mine = (ANSWERS.c.tenant == tenant) & (ANSWERS.c.request == request)
         with self.database.begin() as connection:
             return connection.execute(ANSWERS.delete().where(mine)).rowcount == 1

@@ -197,7 +197,7 @@ def to_wire_parts(message: Message, model: str) -> MessageParts:
 
 
 def _divided(message: Message) -> bytes | None:
-    """Return a text in the contents and parts in which a caller sent it; None if it came as one part."""
+    """Return an answer as the contents and parts that a caller sent; None if it was one part."""
     pieces = replay_state(message, API).get("pieces")
     text, at = message.text, 0
     if pieces is None or sum(map(sum, pieces)) != len(text):

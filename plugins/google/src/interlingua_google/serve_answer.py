@@ -105,7 +105,7 @@ class AnswerParts:
         self._last: dict[str, Any] | None = None
         self._index = -1  # the block of the last part
         self._spoken: set[int] = set()
-        self._released = False  # a part of a stream, which an SDK sends back as a content of its own
+        self._released = False  # a part of a stream, which an SDK sends back as a separate content
         self._stateful = False  # there is state to restore
         self._media: Mapping[str, Any] = EMPTY
         self._trace: dict[str, Any] = {}
