@@ -1,4 +1,4 @@
-"""A repeated request gets the kept answer: exactly the same one, of the same key, for a time, if its route keeps answers."""
+"""A repeated request gets the kept answer: exactly the same one, of the same key, if its route keeps answers."""
 
 from __future__ import annotations
 
