@@ -138,7 +138,7 @@ def _plan_without(drop: Callable[[Sequence[MessageGroup]], list[MessageGroup]]) 
     def mutated(plan: ReadPlan) -> None:
         plan.groups[:] = drop(plan.groups)
         if plan.context is not None:
-            plan.context = [at for at in plan.context if at < len(plan.groups)]
+            plan.context = [at for at in plan.context if (at if isinstance(at, int) else at[0]) < len(plan.groups)]
 
     return mutated
 

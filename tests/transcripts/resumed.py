@@ -28,6 +28,12 @@ def _answer(handler: BaseHTTPRequestHandler, _body: dict[str, Any]) -> None:
     if handler.path.startswith(COUNT):
         send_bytes(handler, 200, "application/json", b'{"input_tokens": 50}')
         return
+    if "GenerateContent" in handler.path:
+        said = {"content": {"role": "model", "parts": [{"text": SAID}]}, "finishReason": "STOP", "index": 0}
+        counts = {"promptTokenCount": 50, "candidatesTokenCount": 5, "totalTokenCount": 55}
+        event = json.dumps({"candidates": [said], "usageMetadata": counts, "modelVersion": "gemini-2.5-flash"})
+        send_bytes(handler, 200, "text/event-stream", f"data: {event}\n\n".encode())
+        return
     lines = [f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in messages_events([])]
     send_bytes(handler, 200, "text/event-stream", "".join(lines).encode())
 
@@ -40,7 +46,7 @@ def _call(command: Sequence[str], environ: dict[str, str], folder: Path) -> subp
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
 
@@ -90,7 +96,7 @@ class _Lab:
             sent = [body for path, body in upstream.requests if not path.startswith(COUNT) and _has_question(body)]
             found[name] = {
                 "said": SAID in done.stdout,
-                "sent": sent[-1]["messages"] if sent else [],
+                "sent": _messages(sent[-1]) if sent else [],
                 "output": (done.stdout + done.stderr)[-600:],
             }
         upstream.close()
@@ -98,7 +104,11 @@ class _Lab:
 
 
 def _has_question(body: Mapping[str, Any]) -> bool:
-    return ASKED in json.dumps(body["messages"][-1])
+    return ASKED in json.dumps(_messages(body)[-1:])
+
+
+def _messages(body: Mapping[str, Any]) -> list[Any]:
+    return list(body.get("messages") or body.get("contents") or ())
 
 
 def _claude(lab: _Lab) -> dict[str, Any]:
@@ -109,6 +119,31 @@ def _claude(lab: _Lab) -> dict[str, Any]:
     program = lab.modules / "@anthropic-ai" / "claude-code-linux-x64" / "claude"
     options = ["-p", ASKED, "--model", "claude-sonnet-4-5"]
     return lab.ask_each([str(program)], options, lambda url: {**environ, "ANTHROPIC_BASE_URL": url})
+
+
+def _gemini(lab: _Lab) -> dict[str, Any]:
+    """List the sessions and continue each."""
+    settings = {
+        "security": {"auth": {"selectedType": "gemini-api-key"}}, "privacy": {"usageStatisticsEnabled": False},
+        "telemetry": {"enabled": False}, "general": {"disableAutoUpdate": True, "enableAutoUpdate": False},
+    }  # fmt: skip
+    path = lab.home / ".gemini" / "settings.json"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(settings))
+    program = str(lab.modules / ".bin" / "gemini")
+    shown = ""
+
+    def set_up(url: str) -> Mapping[str, str]:
+        nonlocal shown
+        environ = {"GEMINI_API_KEY": "x", "GEMINI_CLI_TRUST_WORKSPACE": "true", "GOOGLE_GEMINI_BASE_URL": url}
+        done = _call([program, "--list-sessions"], {**lab.environ, **environ}, lab.work)  # it asks for a summary
+        shown = done.stdout + done.stderr
+        return environ
+
+    found = lab.ask_each([program], ["-p", ASKED, "-m", "gemini-2.5-flash"], set_up)
+    for name, command in lab.commands.items():
+        found[name]["listed"] = command[-1] in shown
+    return found
 
 
 def _pi(lab: _Lab) -> dict[str, Any]:
@@ -194,6 +229,7 @@ def _codex(lab: _Lab) -> dict[str, Any]:
 AGENTS: dict[str, Callable[[_Lab], dict[str, Any]]] = {
     "claude-code": _claude,
     "codex": _codex,
+    "gemini": _gemini,
     "opencode": _opencode,
     "pi": _pi,
 }

@@ -7,7 +7,7 @@ only a repair reaches are listed as differences, and judged in `test_second_read
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 
@@ -161,8 +161,8 @@ def codex(data: bytes) -> list[Item]:
             given = payload.get("base_instructions")
             text = given.get("text") if isinstance(given, dict) else payload.get("instructions")
             found += [Item("system", "text", text)] if text else []
-        elif kind == "compacted" and payload.get("message"):
-            found.append(Item("user", "within", payload["message"]))
+        elif kind == "compacted":
+            found += _codex_compaction(payload, found)
         elif kind == "event_msg" and payload.get("type") == "thread_rolled_back":
             back = payload.get("num_turns") or 0
             if back > 0:
@@ -176,10 +176,20 @@ def codex(data: bytes) -> list[Item]:
     return found
 
 
+def _codex_compaction(payload: Mapping[str, Any], found: Sequence[Item]) -> Iterator[Item]:
+    """Yield what a compaction says that was not there before it; the summary where no list replaces the history."""
+    replaced = payload.get("replacement_history")
+    if replaced:
+        made = [one for item in replaced for one in _codex_items(item)]
+        yield from [one for one in made if one.role == "assistant" or one not in found]
+    elif payload.get("message"):
+        yield Item("user", "text", payload["message"])
+
+
 def _codex_items(item: Mapping[str, Any]) -> Iterator[Item]:
     kind = item.get("type", "message" if "role" in item else None)
-    if kind == "message":
-        role = {"developer": "system"}.get(item["role"], item["role"])
+    if kind in ("message", "agent_message"):
+        role = {"developer": "system"}.get(item.get("role", "user"), item.get("role", "user"))
         for part in _listed(item.get("content")):
             if isinstance(part.get("text"), str):
                 yield Item(role, "text", part["text"])
@@ -267,6 +277,15 @@ def chat(messages: list[dict[str, Any]]) -> list[Item]:
     return found
 
 
+def role_lines(data: bytes) -> list[Item]:
+    """Take lines of chat messages; Cursor's hold a message of the Messages form inside."""
+    found: list[Item] = []
+    for value in _lines(data):
+        inside = value.get("message")
+        found += _claude_items(inside.get("content"), value["role"]) if isinstance(inside, dict) else chat([value])
+    return found
+
+
 def wolo(data: bytes) -> list[Item]:
     """Sort messages by time; a part of a tool is a call and, once it ended, its result."""
     document = json.loads(data)
@@ -335,18 +354,79 @@ def operator_use(data: bytes) -> list[Item]:
     return found
 
 
+def gemini(data: bytes) -> list[Item]:
+    """Replay the log: an id again replaces, `$rewindTo` drops, `$set` of messages starts anew."""
+    try:
+        listed = list(json.loads(data)["messages"])
+    except (ValueError, KeyError):
+        order: dict[str, Any] = {}
+        for value in _lines(data):
+            if "$rewindTo" in value:
+                names = list(order)
+                gone = names[names.index(value["$rewindTo"]) :] if value["$rewindTo"] in order else names
+                order = {name: one for name, one in order.items() if name not in gone}
+            elif "messages" in (value.get("$set") or {}):
+                order = {one["id"]: one for one in value["$set"]["messages"]}
+            elif "type" in value:
+                order[value["id"]] = value
+        listed = list(order.values())
+    answered = [one.get("id") for message in listed for one in message.get("toolCalls") or [] if one.get("result")]
+    return [item for message in listed for item in _gemini_items(message, answered)]
+
+
+def _gemini_items(message: Mapping[str, Any], answered: Sequence[Any]) -> Iterator[Item]:
+    kind, content = message["type"], message.get("content")
+    if kind in ("info", "error", "warning"):
+        return
+    role = "user" if kind == "user" else "assistant"
+    parts = content if isinstance(content, list) else [content] if content else []
+    parts = [{"text": part} if isinstance(part, str) else part for part in parts]
+    for thought in message.get("thoughts") or []:
+        yield Item(
+            role, "thinking", "\n".join([thought[name] for name in ("subject", "description") if thought.get(name)])
+        )
+    calls = [part["functionCall"] for part in parts if "functionCall" in part]
+    for part in parts:
+        if "functionResponse" in part:
+            if part["functionResponse"].get("id") not in answered:
+                yield Item("tool", "result", _gemini_result([part]))
+        elif "functionCall" in part:
+            yield call(part["functionCall"]["name"], part["functionCall"].get("args"))
+        elif part.get("text"):
+            yield Item(role, "thinking" if part.get("thought") else "text", part["text"])
+    if not calls:
+        yield from [call(one["name"], one.get("args")) for one in message.get("toolCalls") or []]
+    for one in message.get("toolCalls") or []:
+        if one.get("result") is not None:
+            yield Item("tool", "result", _gemini_result(one["result"]))
+
+
+def _gemini_result(result: Any) -> str:
+    texts = []
+    for part in result if isinstance(result, list) else [result]:
+        response = part.get("functionResponse", {}).get("response") if isinstance(part, dict) else None
+        if isinstance(response, dict):
+            output = response.get("output", response.get("error"))
+            texts.append(output if isinstance(output, str) else _compact(response))
+        elif isinstance(part, str) or part.get("text"):
+            texts.append(part if isinstance(part, str) else part["text"])
+    return "\n".join(texts)
+
+
 READERS: Mapping[str, Callable[[bytes], list[Item]]] = {
     "atif": atif,
     "attocode": attocode,
     "chat-ft": lambda data: [item for line in _lines(data) for item in chat(line["messages"])],
     "claude-code": claude_code,
     "codex": codex,
+    "gemini": gemini,
     "mini-swe-agent": lambda data: chat(json.loads(data)["messages"]),
     "openclaw": pi,
     "openclaw-lines": pi,
     "opencode": opencode,
     "operator-use": operator_use,
     "pi": pi,
+    "role-jsonl": role_lines,
     "role-list": lambda data: chat(json.loads(data)),
     "sweagent": lambda data: chat(json.loads(data)["history"]),
     "wolo": wolo,

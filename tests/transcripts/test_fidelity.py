@@ -189,4 +189,4 @@ def test_commands_say_what_the_target_does_not_get(run: Run) -> None:
 
 def test_a_target_that_is_only_read_is_refused() -> None:
     with pytest.raises(TranscriptError, match="can be read, not written"):
-        measure_fidelity(transcript_of([user("Hi")], "pi", "s"), "gemini")
+        measure_fidelity(transcript_of([user("Hi")], "pi", "s"), "qwen-code")

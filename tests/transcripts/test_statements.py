@@ -26,6 +26,7 @@ from interlingua_transcripts import (
     Transcript,
     detect_format,
     from_messages,
+    open_transcript,
     read_transcript,
     transcript_of,
     with_entries,
@@ -272,14 +273,59 @@ def test_a_parent_that_is_the_header_is_the_root() -> None:
     assert ([message.text for message in read.messages], read.notes) == (["1"], ())
 
 
-def test_a_compaction_of_codex_without_a_text_has_no_summary() -> None:
-    meta = {"type": "session_meta", "payload": {"id": "s", "cli_version": "0.150.0"}}
-    asked = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "where is it?"}]}
+def _codex_item(role: str, text: str) -> dict[str, Any]:
+    return {"type": "message", "role": role, "content": [{"type": "input_text", "text": text}]}
+
+
+def _codex_session(compaction: dict[str, Any]) -> bytes:
+    meta = {"id": "s", "cli_version": "0.150.0", "base_instructions": {"text": "prompt"}}
+    before = [_codex_item("developer", "rules"), _codex_item("user", "first"), _codex_item("assistant", "answer")]
+    said = [{"type": "response_item", "payload": item} for item in before]
+    after = {"type": "response_item", "payload": _codex_item("user", "next")}
+    header = {"type": "session_meta", "payload": meta}
+    return lines([header, *said, {"type": "compacted", "payload": compaction}, after])
+
+
+@pytest.mark.parametrize("hold", [0, 8 << 20])
+def test_a_compaction_of_codex_is_what_replaced_the_history(hold: int) -> None:
     sealed = {"type": "compaction", "encrypted_content": "c2VhbGVk"}
-    replaced = {"message": "", "replacement_history": [sealed, asked]}
-    read = read_transcript(lines([meta, {"type": "compacted", "payload": replaced}]))
-    (message,) = read.messages
-    assert [block.type for block in message.content] == ["opaque"]
+    kept = [_codex_item("user", "first"), _codex_item("user", "cut"), _codex_item("developer", "rules"), sealed]
+    with open_transcript(_codex_session({"message": "", "replacement_history": kept}), hold=hold) as read:
+        said = [(message.role, message.text) for message in read]
+        seen = [(message.role, message.text, message.content[0].type) for message in read.context()]
+    user, system, assistant = Role.USER, Role.SYSTEM, Role.ASSISTANT
+    before = [(system, "prompt"), (system, "rules"), (user, "first"), (assistant, "answer")]
+    assert said == [*before, (user, "cut"), (assistant, ""), (user, "next")]
+    assert seen == [
+        (system, "prompt", "text"),
+        (user, "first", "text"),
+        (user, "cut", "text"),
+        (system, "rules", "text"),
+        (assistant, "", "opaque"),
+        (user, "next", "text"),
+    ]
+
+
+def test_a_compaction_of_an_older_codex_keeps_what_the_user_said() -> None:
+    read = read_transcript(_codex_session({"message": "summary"}))
+    assert [message.text for message in read.context] == ["prompt", "first", "summary", "next"]
+
+
+def test_a_compaction_of_codex_that_was_taken_back_hides_nothing() -> None:
+    back = {"type": "event_msg", "payload": {"type": "thread_rolled_back", "num_turns": 2}}
+    read = read_transcript(_codex_session({"message": "summary"}) + lines([back]))
+    assert [message.text for message in read.context] == ["prompt", "rules"]
+
+
+def test_a_task_from_another_agent_of_codex_is_read() -> None:
+    meta = {"type": "session_meta", "payload": {"id": "s", "cli_version": "0.150.0"}}
+    mail = {"type": "agent_message", "author": "/root", "recipient": "/root/w", "content": [
+        {"type": "output_text", "text": "Verify it."}]}  # fmt: skip
+    read = read_transcript(lines([meta, {"type": "response_item", "payload": mail}]))
+    assert ([(message.role, message.text) for message in read.messages], read.notes) == (
+        [(Role.USER, "Verify it.")],
+        (),
+    )
 
 
 def test_an_object_that_codex_has_as_output_is_json() -> None:
@@ -287,3 +333,10 @@ def test_an_object_that_codex_has_as_output_is_json() -> None:
     output = {"type": "function_call_output", "call_id": "c", "output": {"matches": ["a"]}}
     read = read_transcript(lines([meta, {"type": "response_item", "payload": output}]))
     assert read.messages[0].tool_results[0].content == (TextBlock(text='{"matches":["a"]}'),)
+
+
+def test_a_call_without_the_object_function_keeps_its_name_and_arguments() -> None:
+    call = {"id": "c1", "name": "read", "arguments": {"path": "a"}}
+    asked, answer = {"role": "user", "content": "?"}, {"role": "assistant", "content": "", "tool_calls": [call]}
+    (made,) = read_transcript(lines([asked, answer])).messages[1].tool_calls
+    assert (made.name, dict(made.input)) == ("read", {"path": "a"})

@@ -9,7 +9,7 @@ from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from gzip import BadGzipFile, GzipFile
 from io import BytesIO
-from itertools import accumulate, islice
+from itertools import accumulate, islice, pairwise
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any, cast
@@ -252,7 +252,7 @@ def _context(plan: ReadPlan, messages: Sequence[Message], counts: Sequence[int])
     if plan.context is None:
         return tuple(messages)
     starts = [0, *accumulate(counts)]
-    return tuple([message for at in plan.context for message in messages[starts[at] : starts[at + 1]]])
+    return tuple(plan.seen({at: messages[start:end] for at, (start, end) in enumerate(pairwise(starts))}))
 
 
 def group_messages(

@@ -75,9 +75,10 @@ class OpenTranscript:
         """Return the messages that the model would see next: after a compaction, not all of them."""
         if self.plan.context is None:
             return tuple(self)
-        wanted = set(self.plan.context)
-        found = {number: messages for number, messages in enumerate(self.groups()) if number in wanted}
-        return tuple([message for number in self.plan.context for message in found.get(number, ())])
+        wanted = {one if isinstance(one, int) else one[0] for one in self.plan.context}
+        return tuple(
+            self.plan.seen({number: messages for number, messages in enumerate(self.groups()) if number in wanted})
+        )
 
     def updated_at(self) -> datetime | None:
         """Return the time of the last message, read for itself; None without any."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import attrs
 
 from interlingua import InterlinguaError
 from interlingua.types import Message, ToolUseBlock
+
+_Value = TypeVar("_Value")
 
 
 class TranscriptError(InterlinguaError):
@@ -59,7 +61,8 @@ class ReadPlan:
         session_id: the system's id of the session.
         version: of the format, as the file says it.
         groups: the conversation in order: the active branch.
-        context: indexes of the groups that the model would see next, after a compaction; default: all.
+        context: indexes of the groups that the model would see next, after a compaction, in its order; of a group of
+            which it sees one message, the index with the message's own. Default: all.
         branches: index of an entry that belongs to another branch -> that branch's name.
         title: what the session is called.
         cwd: the folder it was held in.
@@ -69,11 +72,24 @@ class ReadPlan:
     session_id: str
     version: str = ""
     groups: list[MessageGroup] = attrs.field(factory=list)
-    context: list[int] | None = None
+    context: list[int | tuple[int, int]] | None = None
     branches: dict[int, str] = attrs.field(factory=dict)
     title: str | None = None
     cwd: str | None = None
     notes: list[Note] = attrs.field(factory=list)
+
+    def seen(self, found: Mapping[int, Sequence[_Value]]) -> list[_Value]:
+        """Return what belongs to the context, in its order.
+
+        Args:
+            found: index of a group -> one value for each of its messages.
+        """
+        wanted = range(len(self.groups)) if self.context is None else self.context
+        made: list[_Value] = []
+        for one in wanted:
+            of_group = found.get(one if isinstance(one, int) else one[0], ())
+            made += of_group if isinstance(one, int) else of_group[one[1] : one[1] + 1]
+        return made
 
 
 @attrs.frozen(kw_only=True)

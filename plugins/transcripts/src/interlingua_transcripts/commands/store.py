@@ -121,7 +121,7 @@ def _import(
             raise SessionExistsError(f"session {name} is in the store already; {how}, --id imports a copy") from error
         names.append(name)
         if name == own and not as_context and plan.context is not None:
-            seen = sum(session.counts[at] for at in plan.context)
+            seen = len(plan.seen({number: range(count) for number, count in enumerate(session.counts)}))
             count = f"{seen:,} of its {sum(session.counts):,} messages"
             click.echo(f"{name}: after a compaction its model would see {count}: --context imports these", err=True)
         yield record.id
@@ -226,7 +226,7 @@ class _StoredMessages(LazyMessages):
 @click.command("resume")
 @click.argument("source", metavar="SRC")
 @click.option("-m", "--model", type=MODEL, metavar="MODEL", help="Model that continues in a chat: PROVIDER:NAME.")
-@system_option("--in", "agent", text="Agent that continues: claude-code, codex, opencode or pi.")
+@system_option("--in", "agent", text="Agent that continues: claude-code, codex, gemini, opencode or pi.")
 @system_option("--system", text="The format of the file; default: recognised by its content.")
 @_context_option
 @redact_option

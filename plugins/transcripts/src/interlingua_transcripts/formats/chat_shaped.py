@@ -331,15 +331,16 @@ def _source(url: str) -> tuple[MediaSource, str]:
 
 def _call(raw: Mapping[str, Any], ids: ImportedIds) -> ToolUseBlock:
     function = raw.get("function")
-    name = function if isinstance(function, str) else (function or {}).get("name")
-    given = raw.get("arguments") if isinstance(function, str) else (function or {}).get("arguments")
+    held = function if isinstance(function, dict) else raw  # some programs leave out the object `function`
+    name = function if isinstance(function, str) else str(held["name"])
+    given = held.get("arguments")
     issued = str(raw.get("id") or name)
     text = given if isinstance(given, str) else None
     value, error = (given, None) if isinstance(given, dict) else read_tool_input(text or "{}")
     return ToolUseBlock(
         id=ids.call(issued),
         provider_id=issued,
-        name=str(name),
+        name=name,
         input=value,
         raw_input=text,
         parse_error=raw.get("parse_error") or error,

@@ -25,28 +25,27 @@ from interlingua.types import (
     Usage,
     read_tool_input,
 )
+from interlingua_transcripts.formats.codex_plan import (
+    BY_MODEL,
+    CALLS,
+    ENVELOPES,
+    OPAQUE,
+    OUTPUTS,
+    Planner,
+    instructions_of,
+    item_of,
+    outline_of,
+    own_items,
+    replacing_items,
+)
 from interlingua_transcripts.imported import ImportedIds, count_of, time_of, to_iso, uuid_of
-from interlingua_transcripts.system import SessionFormat, pick
-from interlingua_transcripts.transcript import Conversation, MessageGroup, Note, ReadPlan, SessionPlace, Written
+from interlingua_transcripts.system import SessionFormat
+from interlingua_transcripts.transcript import Conversation, MessageGroup, ReadPlan, SessionPlace, Written
 
 _USER, _ASSISTANT, _SYSTEM, _TOOL = Role.USER, Role.ASSISTANT, Role.SYSTEM, Role.TOOL
-_ENVELOPES = {
-    "session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state", "rollout_reference",
-    "inter_agent_communication", "inter_agent_communication_metadata",
-}  # fmt: skip
-_OPAQUE = {
-    "web_search_call", "image_generation_call", "tool_search_call", "tool_search_output", "compaction",
-    "compaction_summary", "context_compaction",
-}  # fmt: skip
-_CALLS = {"function_call", "custom_tool_call", "local_shell_call"}
-_OUTPUTS = {"function_call_output", "custom_tool_call_output"}
-_BY_MODEL = {"reasoning", *_CALLS, *_OPAQUE}
-_ITEMS = {"message", *_BY_MODEL, *_OUTPUTS}
 _LOCAL_SHELL = "local_shell"
 _TEXTS = {"input_text", "output_text", "text"}
-_SUMMARY = "Another language model started to solve this problem and produced a summary of its thinking process:\n"
 _VERSION = "0.140.0"  # of the program, as new files say it
-_PLANNED = ("type", "info", "model", "num_turns", "thread_name")  # what a plan needs of settings and events
 _ORIGINATOR = "interlingua"
 
 
@@ -62,14 +61,14 @@ class Codex(SessionFormat):
     def detect(self, head: Sequence[Any]) -> str | None:
         """Return the program's version; `legacy` for lines without envelopes."""
         lines = [line for line in head if isinstance(line, dict)]
-        inside = [line for line in lines if line.get("type") in _ENVELOPES and isinstance(line.get("payload"), dict)]
+        inside = [line for line in lines if line.get("type") in ENVELOPES and isinstance(line.get("payload"), dict)]
         if inside:
             metas = [line["payload"] for line in inside if line["type"] == "session_meta"]
             return str(metas[0].get("cli_version", "")) if metas else ""
         first = lines[0] if lines else {}
         if "id" in first and "timestamp" in first and "type" not in first and "messages" not in first:
             items = [line.get("type") for line in lines[1:]]
-            return "legacy" if "instructions" in first or {"message", *_BY_MODEL} & set(items) else None
+            return "legacy" if "instructions" in first or {"message", *BY_MODEL} & set(items) else None
         return None
 
     def kind_of(self, value: Any) -> str:
@@ -84,41 +83,27 @@ class Codex(SessionFormat):
 
     def outline(self, value: Any) -> Any:
         """Return the kind of an entry; settings and events with what they say of the session."""
-        item = _item(value)
-        if item is None:
-            payload = value.get("payload") if isinstance(value, dict) else None
-            if not isinstance(payload, dict) or value.get("type") == "session_meta":
-                return value
-            return {"type": value.get("type"), "payload": pick(payload, *_PLANNED)}
-        small = pick(item, "type", "role")
-        return small if item is value else {"type": "response_item", "payload": small}
+        return outline_of(value)
 
     def plan(self, values: Sequence[Any]) -> ReadPlan:
         """Put items together that one answer brought: until outputs or a user's message came."""
-        return _Planner(values).plan
+        return Planner(values).plan
 
     def to_messages(
         self, group: MessageGroup, values: Sequence[Any], plan: ReadPlan, ids: ImportedIds
     ) -> list[Message]:
         """Return the message of an item, or of all items of one answer."""
-        items = [item for value in values if (item := _item(value)) is not None]
         at = time_of(values[0].get("timestamp"))
-        first: Mapping[str, Any] = items[0] if items else {}
-        facts: dict[str, Any] = {}
-        role = _USER
-        blocks: list[ContentBlock] = []
-        kind = first.get("type")
-        if not items:
-            role, blocks = _of_settings(values[0])
-        elif kind in _OUTPUTS:
-            result = _result(first, ids)
-            role, blocks, facts = _TOOL, [result], {"parent_tool_use_id": result.tool_use_id}
-        elif kind in _BY_MODEL or first.get("role") == "assistant":
-            role, facts = _ASSISTANT, _answer_facts(group.facts or {})
-            blocks = [block for item in items for block in _blocks(item, ids)]
-        else:
-            role = _SYSTEM if first.get("role") in ("developer", "system") else _USER
-            blocks = _blocks(first, ids)
+        kind = values[0].get("type")
+        if kind == "session_meta":
+            text = instructions_of(values[0]["payload"]) or ""
+            return [ids.make_message(_SYSTEM, [TextBlock(text=text)], at, {})]
+        if kind == "compacted":
+            return _compacted(values[0], group.facts["runs"], at, ids)
+        items = [item for value in values if (item := item_of(value)) is not None]
+        role, blocks, facts = _said(items, ids)
+        if role is _ASSISTANT:
+            facts = _answer_facts(group.facts or {})
         return [ids.make_message(role, blocks, at, facts)] if blocks else []
 
     def write(self, conversation: Conversation) -> Iterator[Written]:
@@ -161,148 +146,32 @@ class Codex(SessionFormat):
             yield from (base / folder).glob("**/rollout-*.jsonl")
 
 
-# -- grouping ---------------------------------------------------------------------------------------------------------
-def _item(value: Any) -> Mapping[str, Any] | None:
-    """Return the Responses item of an entry, None where it holds none."""
-    if not isinstance(value, dict):
-        return None
-    if value.get("type") == "response_item":
-        payload = value.get("payload")
-        return payload if isinstance(payload, dict) else None
-    if "payload" in value or value.get("type") in _ENVELOPES:
-        return None
-    return value if value.get("type") in _ITEMS else None
-
-
-class _Planner:
-    """One pass over the entries: which of them make up which message."""
-
-    def __init__(self, values: Sequence[Any]) -> None:
-        head: Mapping[str, Any] = next((value for value in values if isinstance(value, dict)), {})
-        meta = head.get("payload") if head.get("type") == "session_meta" else head
-        if not isinstance(meta, dict) or "payload" in meta or _item(meta) is not None:  # the header is broken
-            meta = {}
-        self._meta: Mapping[str, Any] = meta
-        self.plan = ReadPlan(
-            session_id=str(self._meta.get("id") or ""),
-            version=str(self._meta.get("cli_version") or ("" if "payload" in head else "legacy")),
-            cwd=self._meta.get("cwd") if isinstance(self._meta.get("cwd"), str) else None,
-        )
-        self._model: str | None = None
-        self._provider = str(self._meta.get("model_provider") or "openai")
-        self._answer: list[int] = []
-        self._answer_model: str | None = None  # as the settings before its first item name it
-        self._last: int | None = None  # the group of the newest answer
-        self._total: Any = None
-        self._turns: list[int] = []  # the group each user turn begins with
-        for at, value in enumerate(values):
-            if isinstance(value, dict):
-                self._take(at, value)
-        self._close()
-
-    def _take(self, at: int, value: Mapping[str, Any]) -> None:
-        item = _item(value)
-        if item is not None:
-            self._take_item(at, item)
-            return
-        kind, payload = value.get("type"), value.get("payload")
-        if kind == "compacted":
-            self._close()
-            self._add(at, f"compacted{at}")
-            self.plan.context = [len(self.plan.groups) - 1]
-        elif not isinstance(payload, dict):
-            return
-        elif kind == "event_msg":
-            self._take_event(at, str(payload.get("type")), payload)
-        elif kind == "turn_context":
-            self._model = payload.get("model") or self._model
-        elif kind == "session_meta" and not self.plan.groups and _instructions(payload):
-            self._add(at, f"prompt{at}")
-
-    def _take_item(self, at: int, item: Mapping[str, Any]) -> None:
-        kind = item.get("type", "message" if "role" in item else None)
-        if kind in _BY_MODEL or (kind == "message" and item.get("role") == "assistant"):
-            if not self._answer:
-                self._answer_model = self._model
-            self._answer.append(at)
-        elif kind in _OUTPUTS or kind == "message":
-            self._close()
-            if item.get("role") == "user":
-                self._turns.append(len(self.plan.groups))
-            self._add(at, str(at))
-        elif kind != "ghost_snapshot":
-            self.plan.notes.append(Note(at, f"an item of an unknown kind {kind!r}; kept unchanged"))
-
-    def _take_event(self, at: int, kind: str, payload: Mapping[str, Any]) -> None:
-        if kind == "token_count" and isinstance(payload.get("info"), dict):
-            self._close()
-            total = payload["info"].get("total_token_usage")
-            if self._last is not None:  # a count may repeat; it is dropped with its answer
-                group = self.plan.groups[self._last]
-                said = (
-                    {}
-                    if total is not None and total == self._total
-                    else {"usage": payload["info"].get("last_token_usage")}
-                )
-                self.plan.groups[self._last] = MessageGroup(
-                    group.key, (*group.entries, at), {**(group.facts or {}), **said}
-                )
-            self._total = total
-        elif kind == "turn_aborted" and self._answer:
-            self._close()
-            if self._last is not None:
-                group = self.plan.groups[self._last]
-                self.plan.groups[self._last] = MessageGroup(
-                    group.key, group.entries, {**(group.facts or {}), "aborted": True}
-                )
-        elif kind == "thread_rolled_back":
-            self._roll_back(int(payload.get("num_turns") or 0))
-        elif kind == "thread_name_updated" and isinstance(payload.get("thread_name"), str):
-            self.plan.title = payload["thread_name"]
-
-    def _roll_back(self, turns: int) -> None:
-        self._close()
-        if turns <= 0:
-            return
-        first = self._turns[-turns] if turns <= len(self._turns) else 0
-        for group in self.plan.groups[first:]:
-            self.plan.branches.update(dict.fromkeys(group.entries, "rolled back"))
-        del self.plan.groups[first:]
-        del self._turns[-turns:]
-        self._last = None
-
-    def _close(self) -> None:
-        """End the answer that is open."""
-        if not self._answer:
-            return
-        facts = {"model": self._answer_model, "provider": self._provider}
-        entries, self._answer = tuple(self._answer), []
-        self._last = len(self.plan.groups)
-        self._add(entries[0], str(entries[0]), entries, facts)
-
-    def _add(self, at: int, key: str, entries: tuple[int, ...] = (), facts: Any = None) -> None:
-        if self.plan.context is not None:
-            self.plan.context.append(len(self.plan.groups))
-        self.plan.groups.append(MessageGroup(key, entries or (at,), facts))
-
-
-def _instructions(meta: Mapping[str, Any]) -> str | None:
-    found = meta.get("base_instructions")
-    text = found.get("text") if isinstance(found, dict) else meta.get("instructions")
-    return text if isinstance(text, str) and text else None
-
-
 # -- reading ----------------------------------------------------------------------------------------------------------
-def _of_settings(value: Mapping[str, Any]) -> tuple[Role, list[ContentBlock]]:
-    """Return what the entries say that are no items: the instructions, and the summary of a compaction."""
-    payload = value.get("payload") or {}
-    if value.get("type") == "session_meta":
-        return Role.SYSTEM, [TextBlock(text=_instructions(payload) or "")]
-    if text := payload.get("message"):
-        return Role.USER, [TextBlock(text=f"{_SUMMARY}{text}")]
-    items = [item for item in payload.get("replacement_history") or () if isinstance(item, dict)]
-    summaries = [item for item in items if item.get("type") in _OPAQUE]  # encrypted: no text says what was left out
-    return _ASSISTANT, [OpaqueBlock(provider="openai", kind=item["type"], data=item) for item in summaries]
+def _said(items: Sequence[Mapping[str, Any]], ids: ImportedIds) -> tuple[Role, list[ContentBlock], dict[str, Any]]:
+    """Return role, blocks and facts of the message that these items make."""
+    first = items[0]
+    kind = first.get("type")
+    if kind in OUTPUTS:
+        result = _result(first, ids)
+        return _TOOL, [result], {"parent_tool_use_id": result.tool_use_id}
+    if kind in BY_MODEL or first.get("role") == "assistant":
+        return _ASSISTANT, [block for item in items for block in _blocks(item, ids)], {}
+    return _SYSTEM if first.get("role") in ("developer", "system") else _USER, _blocks(first, ids), {}
+
+
+def _compacted(
+    value: Mapping[str, Any], runs: Sequence[Sequence[int]], at: datetime, ids: ImportedIds
+) -> list[Message]:
+    """Return the messages that a compaction itself brought: summaries, cut texts, what is encrypted."""
+    if not replacing_items(value):
+        text = value["payload"].get("message")
+        return [ids.make_message(_USER, [TextBlock(text=text)], at, {})] if text else []
+    made = []
+    for items in own_items(value, runs):
+        role, blocks, facts = _said(items, ids)
+        blocks = blocks or [OpaqueBlock(provider="openai", kind=str(item.get("type")), data=item) for item in items]
+        made.append(ids.make_message(role, blocks, at, facts))
+    return made
 
 
 def _texts(content: Any) -> list[str]:
@@ -334,9 +203,9 @@ def _blocks(item: Mapping[str, Any], ids: ImportedIds) -> list[ContentBlock]:
     kind = item.get("type")
     if kind == "reasoning":
         return _thinking(item)
-    if kind in _CALLS:
+    if kind in CALLS:
         return [_call(item, ids)]
-    if kind in _OPAQUE:
+    if kind in OPAQUE:
         return [OpaqueBlock(provider="openai", kind=str(kind), data=item)]
     content = item.get("content")
     if isinstance(content, str):
@@ -429,7 +298,7 @@ def _written_items(block: ContentBlock, *, new: bool) -> Iterator[tuple[str, dic
         yield "response_item", {"type": "reasoning", "summary": [], "content": None, "encrypted_content": block.data}
     elif isinstance(block, ToolUseBlock):
         yield "response_item", _written_call(block)
-    elif isinstance(block, OpaqueBlock) and block.provider == "openai" and block.kind in _OPAQUE:
+    elif isinstance(block, OpaqueBlock) and block.provider == "openai" and block.kind in OPAQUE:
         yield "response_item", dict(block.data)
 
 

@@ -1,10 +1,12 @@
-"""Gemini CLI chats: one JSON document, or a log whose lines may replace and rewind; read only (WIRE.md, Read only)."""
+"""Gemini CLI chats: one JSON document, or a log whose lines may replace and rewind (WIRE.md, Gemini CLI)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
+from datetime import datetime
+from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import orjson
 
@@ -21,9 +23,9 @@ from interlingua.types import (
     ToolUseBlock,
     Usage,
 )
-from interlingua_transcripts.imported import ImportedIds, count_of, time_of
+from interlingua_transcripts.imported import ImportedIds, count_of, time_of, to_iso
 from interlingua_transcripts.system import DocumentFormat, load_entry
-from interlingua_transcripts.transcript import MessageGroup, Note, ReadPlan
+from interlingua_transcripts.transcript import Conversation, MessageGroup, Note, ReadPlan, SessionPlace, Written
 
 _SHOWN_ONLY = {"info", "error", "warning", "choice"}
 _BY_MODEL = {"gemini", "model"}
@@ -34,8 +36,10 @@ class GeminiCli(DocumentFormat):
 
     name = "gemini"
     title = "Gemini CLI"
+    suffix = ".jsonl"
     items = "messages"
-    writable = False
+    results_in_calls = True
+    lacks: ClassVar[Set[str]] = frozenset({"system prompt", "cost", "mark of a stopped answer", "error message"})
 
     def detect(self, head: Sequence[Any]) -> str | None:
         """Recognise the record of a conversation by its ids and times."""
@@ -100,6 +104,36 @@ class GeminiCli(DocumentFormat):
         listed = value["$set"]["messages"] if "$set" in value else [value]
         return [one for raw in listed if raw.get("type") not in _SHOWN_ONLY for one in _messages(raw, ids, group.facts)]
 
+    def write(self, conversation: Conversation) -> Iterator[Written]:
+        """Yield the record, then its messages; results go into the answers that called."""
+        if not conversation.before:
+            record = {
+                "sessionId": conversation.session_id,
+                "projectHash": sha256((conversation.cwd or "/").encode()).hexdigest(),
+                "startTime": to_iso(conversation.created_at),
+                "kind": "main",
+            }  # without `lastUpdated`: Gemini CLI deletes sessions that were last updated a month ago
+            yield Written({**record, **({"summary": conversation.title} if conversation.title else {})})
+        results: dict[str, list[tuple[str, ToolResultBlock]]] = {}
+        for message in conversation.messages:
+            for block in message.tool_results:
+                results.setdefault(block.tool_use_id, []).append((message.id, block))
+        for message in conversation.messages:
+            if message.role is not Role.TOOL:
+                yield written_chat(message, results)
+
+    def place(
+        self, session_id: str, cwd: str, created_at: datetime, *, home: Path, environ: Mapping[str, str]
+    ) -> SessionPlace:
+        """Return a chat in the project; an unknown project takes over the chats of its hash."""
+        base = Path(environ.get("GEMINI_CLI_HOME") or home) / ".gemini"
+        try:
+            project = load_entry((base / "projects.json").read_bytes())["projects"][cwd]
+        except (OSError, KeyError, TypeError):
+            project = sha256(cwd.encode()).hexdigest()
+        name = f"session-{created_at:%Y-%m-%dT%H-%M}-{session_id[:8]}.jsonl"
+        return SessionPlace(base / "tmp" / str(project) / "chats" / name, ("gemini", "--resume", session_id))
+
     def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
         """Yield the chats of every project."""
         for pattern in ("*/chats/session-*.json", "*/chats/session-*.jsonl"):
@@ -131,8 +165,9 @@ def _messages(raw: Mapping[str, Any], ids: ImportedIds, answered: frozenset[str]
     if not any(isinstance(block, ToolUseBlock) for block in blocks):
         blocks += [_call(call, ids) for call in calls]
     facts: dict[str, Any] = {}
-    if by_model and isinstance(raw.get("model"), str):
-        facts = {"provider": "google", "api": "generate", "model": f"google:{raw['model']}"}
+    if by_model:
+        if isinstance(name := raw.get("model"), str) and name:
+            facts = _origin(name)
         if isinstance(raw.get("tokens"), dict):
             facts["usage"] = _usage(raw["tokens"])
 
@@ -158,6 +193,13 @@ def _messages(raw: Mapping[str, Any], ids: ImportedIds, answered: frozenset[str]
             details=call.get("resultDisplay"),
         )
         yield message(Role.TOOL, [result], parent_tool_use_id=own)
+
+
+def _origin(model: str) -> dict[str, Any]:
+    """Return provider, API and model; a session that was converted has other providers' models, which name none."""
+    if model.startswith(("gemini", "gemma")):
+        return {"provider": "google", "api": "generate", "model": f"google:{model}"}
+    return {"provider": "unknown", "model": f"unknown:{model}"}
 
 
 def is_answer(part: Any) -> bool:
@@ -201,9 +243,8 @@ def _part(part: Any, ids: ImportedIds) -> ContentBlock:
         return TextBlock(text=part["text"], signature=signature)
     if isinstance(part.get("functionCall"), dict):
         return _call(part["functionCall"], ids, part.get("thoughtSignature"))
-    data = part.get("inlineData")
-    if isinstance(data, dict) and str(data.get("mimeType", "")).startswith("image/"):
-        return ImageBlock(source=MediaSource(kind="base64", data=data["data"]), media_type=data["mimeType"])
+    if (image := _picture(part)) is not None:
+        return image
     return OpaqueBlock(provider="google", kind=next(iter(part), "part"), data=part)
 
 
@@ -221,10 +262,26 @@ def _result_parts(result: Any) -> Iterator[ContentBlock]:
             response = answer.get("response")
             output = response.get("output", response.get("error")) if isinstance(response, dict) else response
             yield TextBlock(text=output if isinstance(output, str) else orjson.dumps(response).decode())
+            yield from _pictures(answer.get("parts"))
         elif isinstance(part, str):
             yield TextBlock(text=part)
         elif isinstance(part, dict) and isinstance(part.get("text"), str):
             yield TextBlock(text=part["text"])
+        elif (image := _picture(part)) is not None:
+            yield image
+
+
+def _pictures(parts: Any) -> Iterator[ImageBlock]:
+    for part in parts if isinstance(parts, list) else ():
+        if (image := _picture(part)) is not None:
+            yield image
+
+
+def _picture(part: Any) -> ImageBlock | None:
+    data = part.get("inlineData") if isinstance(part, dict) else None
+    if isinstance(data, dict) and str(data.get("mimeType", "")).startswith("image/"):
+        return ImageBlock(source=MediaSource(kind="base64", data=data["data"]), media_type=data["mimeType"])
+    return None
 
 
 def _usage(raw: Mapping[str, Any]) -> Usage:
@@ -235,6 +292,86 @@ def _usage(raw: Mapping[str, Any]) -> Usage:
         cached_input_tokens=count_of(raw.get("cached")),
         reasoning_tokens=thoughts,
     )
+
+
+# -- writing ----------------------------------------------------------------------------------------------------------
+def written_chat(message: Message, results: Mapping[str, Sequence[tuple[str, ToolResultBlock]]]) -> Written:
+    """Return the line of a message.
+
+    Args:
+        message: of a user or a model; a system prompt is written as a user's.
+        results: id of a call -> its results, and the ids of their messages.
+    """
+    by_model = message.role is Role.ASSISTANT
+    own = message.metadata.provider == "google"
+    at = to_iso(message.created_at)
+    parts = [part for block in message.content if (part := _written_part(block, own=own)) is not None]
+    made: dict[str, Any] = {
+        "id": message.id,
+        "timestamp": at,
+        "type": "gemini" if by_model else "user",
+        "content": parts,
+    }
+    if not by_model:
+        return Written(made, (message.id,))
+    if message.metadata.model is not None:
+        made["model"] = message.metadata.model.partition(":")[2]
+    if message.metadata.usage is not None:
+        made["tokens"] = _written_usage(message.metadata.usage)
+    said = [message.id]
+    calls = []
+    for call in message.tool_calls:
+        answers = results.get(call.id, ())
+        said += [answer for answer, _ in answers]
+        calls.append(_written_call(call, [block for _, block in answers], at))
+    return Written({**made, "toolCalls": calls} if calls else made, tuple(dict.fromkeys(said)))
+
+
+def _written_part(block: ContentBlock, *, own: bool) -> dict[str, Any] | None:
+    """Return a block as a part; only Google's signatures are taken by its service."""
+    signed: dict[str, Any] = {}
+    if own and isinstance(block, TextBlock | ThinkingBlock | ToolUseBlock) and block.signature is not None:
+        signed = {"thoughtSignature": block.signature}
+    if isinstance(block, TextBlock):
+        return {"text": block.text, **signed}
+    if isinstance(block, ThinkingBlock):
+        return {"text": block.text, "thought": True, **signed}
+    if isinstance(block, ToolUseBlock):
+        called = {"id": block.provider_id or block.id, "name": block.name, "args": block.input}
+        return {"functionCall": called, **signed}
+    if isinstance(block, ImageBlock) and block.source.kind == "base64":
+        return {"inlineData": {"mimeType": block.media_type, "data": block.source.data}}
+    return dict(block.data) if isinstance(block, OpaqueBlock) and block.provider == "google" else None
+
+
+def _written_call(call: ToolUseBlock, answers: Sequence[ToolResultBlock], at: str) -> dict[str, Any]:
+    issued = call.provider_id or call.id
+    made = {"id": issued, "name": call.name, "args": call.input, "timestamp": at}
+    if not answers:
+        return {**made, "status": "scheduled"}
+    failed = any(answer.is_error for answer in answers)
+    texts = [block.text for answer in answers for block in answer.content if isinstance(block, TextBlock)]
+    images = [part for answer in answers for block in answer.content if (part := _written_image(block)) is not None]
+    response = {"error" if failed else "output": "\n".join(texts)}
+    result = [{"functionResponse": {"id": issued, "name": call.name, "response": response}}, *images]
+    return {**made, "status": "error" if failed else "success", "result": result}
+
+
+def _written_image(block: ContentBlock) -> dict[str, Any] | None:
+    return _written_part(block, own=False) if isinstance(block, ImageBlock) else None
+
+
+def _written_usage(usage: Usage) -> dict[str, int]:
+    """Return the counts; Gemini CLI counts thoughts beside the output."""
+    thoughts, output = usage.reasoning_tokens or 0, usage.output_tokens or 0
+    counts = {
+        "input": usage.input_tokens or 0,
+        "output": max(output - thoughts, 0),
+        "cached": usage.cached_input_tokens or 0,
+        "thoughts": thoughts,
+        "tool": 0,
+    }
+    return {**counts, "total": counts["input"] + output}
 
 
 gemini = GeminiCli()

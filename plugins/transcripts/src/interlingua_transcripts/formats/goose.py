@@ -59,7 +59,7 @@ class _Goose:
         found = [at for at, value in enumerate(values) if _is_message(value)]
         plan.groups = [MessageGroup(f"{values[at].get('id') or ''}#{at}", (at,), facts) for at in found]
         seen = [number for number, at in enumerate(found) if _is_seen(values[at])]
-        plan.context = seen if len(seen) < len(found) else None
+        plan.context = [*seen] if len(seen) < len(found) else None
         return plan
 
     def to_messages(

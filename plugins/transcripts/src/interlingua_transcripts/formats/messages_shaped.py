@@ -156,7 +156,7 @@ class Cline(DocumentFormat):
             for number, at in enumerate(found)
             if not there & {values[at].get("condenseParent"), values[at].get("truncationParent")}
         ]
-        plan.context = shown if len(shown) < len(found) else None
+        plan.context = [*shown] if len(shown) < len(found) else None
         return plan
 
     def to_messages(
