@@ -161,6 +161,13 @@ def _doubled_entries(written: list[Written]) -> list[Written]:
     return [one for entry in written for one in ([entry, entry] if entry.messages else [entry])]
 
 
+def _as_answers(written: list[Written]) -> list[Written]:
+    made = [orjson.dumps(one.value) for one in written]
+    answer = b'"gemini"' if any(b'"type":"gemini"' in text for text in made) else b'"assistant"'
+    texts = [text.replace(b'"user"', answer) for text in made]
+    return [attrs_written(one, orjson.loads(text)) for one, text in zip(written, texts, strict=True)]
+
+
 ENTRIES: Mapping[str, Callable[[list[Written]], list[Written]]] = {
     "writes every entry twice": _doubled_entries,
     "writes no last entry": lambda written: written[:-1],
@@ -168,9 +175,7 @@ ENTRIES: Mapping[str, Callable[[list[Written]], list[Written]]] = {
     "writes no entry of a tool": lambda written: [
         one for one in written if b"tool" not in orjson.dumps(one.value).lower()
     ],
-    "writes the user's entries as answers": lambda written: [
-        attrs_written(one, orjson.loads(orjson.dumps(one.value).replace(b'"user"', b'"assistant"'))) for one in written
-    ],
+    "writes the user's entries as answers": _as_answers,
 }
 
 

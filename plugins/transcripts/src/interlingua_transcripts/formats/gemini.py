@@ -328,10 +328,13 @@ def written_chat(message: Message, results: Mapping[str, Sequence[tuple[str, Too
 
 
 def _written_part(block: ContentBlock, *, own: bool) -> dict[str, Any] | None:
-    """Return a block as a part; only Google's signatures are taken by its service."""
+    """Return a block as a part.
+
+    Texts and calls get only Google's signatures, which its service takes; thoughts are not sent, and keep any.
+    """
     signed: dict[str, Any] = {}
-    if own and isinstance(block, TextBlock | ThinkingBlock | ToolUseBlock) and block.signature is not None:
-        signed = {"thoughtSignature": block.signature}
+    if isinstance(block, TextBlock | ThinkingBlock | ToolUseBlock) and block.signature is not None:
+        signed = {"thoughtSignature": block.signature} if own or isinstance(block, ThinkingBlock) else {}
     if isinstance(block, TextBlock):
         return {"text": block.text, **signed}
     if isinstance(block, ThinkingBlock):
