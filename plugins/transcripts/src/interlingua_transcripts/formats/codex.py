@@ -162,7 +162,7 @@ def _said(items: Sequence[Mapping[str, Any]], ids: ImportedIds) -> tuple[Role, l
 def _compacted(
     value: Mapping[str, Any], runs: Sequence[Sequence[int]], at: datetime, ids: ImportedIds
 ) -> list[Message]:
-    """Return the messages that a compaction itself brought: summaries, cut texts, what is encrypted."""
+    """Return the messages that a compaction itself brought: summaries, shortened messages, encrypted items."""
     if not replacing_items(value):
         text = value["payload"].get("message")
         return [ids.make_message(_USER, [TextBlock(text=text)], at, {})] if text else []

@@ -28,7 +28,7 @@ _PLANNED = ("type", "info", "model", "num_turns", "thread_name")  # what a plan 
 
 
 class _Digest(str):
-    """Stands in an outline for the content of an item."""
+    """The content of an item, as an outline keeps it."""
 
     __slots__ = ()
 
@@ -46,7 +46,7 @@ def item_of(value: Any) -> Mapping[str, Any] | None:
 
 
 def replacing_items(value: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the items that a compaction has put in the place of all before it; empty where it names none."""
+    """Return the items that replaced the history at a compaction; empty if it lists none."""
     items = (value.get("payload") or {}).get("replacement_history")
     return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
 
