@@ -22,8 +22,8 @@ from interlingua._request.project import BLOCK_PATH, NOTED, locate_losses, proje
 from interlingua._request.rules import i23_tool_names_are_unique
 from interlingua._request.wire_names import wire_name, wire_tools
 from interlingua.errors import CallerError, CapabilityError, InvalidConversationError
-from interlingua.types.blocks import RedactedThinkingBlock, ThinkingBlock, UnknownBlock
-from interlingua.types.factories import user
+from interlingua.types.blocks import ChangeBlock, RedactedThinkingBlock, ThinkingBlock, UnknownBlock
+from interlingua.types.factories import tools_at, user
 from interlingua.types.messages import Loss, Message, Origin, Role, RoutingDecision
 from interlingua.types.options import RequestOptions, ToolChoice, option_fields
 from interlingua.types.tools import ToolDefinition
@@ -35,6 +35,7 @@ _NO_CONVERSATION = (
     " interlingua.codec.decode_messages(...) reads stored ones"
 )
 
+_SYSTEM = Role.SYSTEM  # an enum's member is slow before Python 3.12
 _HINTS = {
     "stream": "call .stream(...) for a stream",
     "system": "put interlingua.system(...) first in the messages",
@@ -180,14 +181,15 @@ class RequestDraft:
                 downscale = self.options.downscale_images
                 messages, smaller = enforce_media_limits(messages, media, self.target, downscale=downscale)
                 lost += smaller + unfetched
-            self.wire = _build(self.provider, self.target, conversation, messages, self.tools, self.options, lost)
+            tools, options = fold_changes(messages, self.tools, self.options, self.target)
+            self.wire = _build(self.provider, self.target, conversation, messages, tools, options, lost)
             if self.wire.losses:
                 if not self.options.allow_loss:
                     self._refuse_new_losses(self.wire.losses, models_for)
                 self.provider.log_losses(self.wire.losses, messages[0].session_id, conversation.logged)
             conversation.note_written(self.target, len(self.wire.body))
         if watch is not None:
-            watch.check(conversation.messages, self.provider, self.tools, self.options, model_info)
+            watch.check(conversation.messages, self.provider, tools, self.options, model_info)
         newest = self.messages[-1]
         self.context = RequestContext(
             origin=Origin(self.provider.key, self.wire.api, self.options.model),
@@ -276,6 +278,7 @@ def build_request(
     """
     target = provider.target(options)
     with ConversationState(messages) if cache is None else cache.claim(messages) as conversation:
+        tools, options = fold_changes(messages, tools, options, target)
         request = _build(provider, target, conversation, conversation.messages, tools, options, ())
         if request.losses:
             provider.log_losses(request.losses, messages[0].session_id if messages else "", conversation.logged)
@@ -288,6 +291,27 @@ def estimate_tokens(
     """Estimate the input tokens of a request."""
     projected, _ = project_conversation(messages, provider.target(options))
     return provider.estimate_input_tokens(projected, tools, options)
+
+
+def fold_changes(
+    messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions, target: ProjectionTarget
+) -> tuple[Sequence[ToolDefinition], RequestOptions]:
+    """Return tools and options with the changes in the conversation that the target takes in no other form."""
+    changes = changes_in(messages)
+    if not changes:
+        return tools, options
+    if not target.capabilities.supports_tool_changes:
+        tools = tools_at(tools, messages)
+    effort = next((change.effort for change in reversed(changes) if change.effort is not None), None)
+    if effort is not None and not target.capabilities.supports_effort_changes:
+        options = attrs.evolve(options, effort=effort)
+    return tools, options
+
+
+def changes_in(messages: Sequence[Message]) -> list[ChangeBlock]:
+    """Return the changes of tools and effort in a conversation."""
+    system = [message for message in messages if message.role is _SYSTEM]
+    return [block for message in system for block in message.content if type(block) is ChangeBlock]
 
 
 def _build(
@@ -306,8 +330,10 @@ def _build(
         text = f"nothing of this conversation can be sent to {provider.key}:{target.model}: {why}"
         raise CapabilityError(text, path="messages", provider=provider.key, model=target.model)
     names: Mapping[str, str] = {}
-    if tools:
-        tools, names, lost_tools = wire_tools(tools, target)
+    added = [tool for change in changes_in(messages) for tool in change.tools_added]
+    if tools or added:
+        _, names, _ = wire_tools([*tools, *added], target)
+        tools, _, lost_tools = wire_tools(tools, target)
         losses = (*losses, *lost_tools)
         if names and isinstance(options.tool_choice, ToolChoice):  # the tool's name in this request
             options = attrs.evolve(options, tool_choice=ToolChoice(wire_name(options.tool_choice.name, target)))

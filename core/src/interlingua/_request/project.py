@@ -19,6 +19,7 @@ from interlingua._request.media import MEDIA, media_refusal
 from interlingua._request.wire_names import WireIds, wire_name
 from interlingua._values import replace
 from interlingua.types.blocks import (
+    ChangeBlock,
     ContentBlock,
     DocumentBlock,
     OpaqueBlock,
@@ -399,6 +400,21 @@ class Projection:
             return block
         return self._drop(block, f"{block.kind} content belongs to {block.provider} and goes only there")
 
+    def _project_change(self, block: ChangeBlock) -> Any:
+        """Return the parts of a change that the target takes in this place; the rest is in the request's own fields."""
+        again = "the request says it as a whole, and what was cached of the conversation is read again"
+        changes: dict[str, Any] = {}
+        if (block.tools_added or block.tools_removed) and not self._can.supports_tool_changes:
+            self._report(block.type, "rewritten", f"this target takes no change of tools here: {again}")
+            changes |= {"tools_added": (), "tools_removed": ()}
+        if block.effort is not None and not self._can.supports_effort_changes:
+            self._report(block.type, "rewritten", f"this target takes no change of effort here: {again}")
+            changes["effort"] = None
+        if (left := replace(block, **changes) if changes else block) == ChangeBlock():
+            return None
+        added = [attrs.evolve(tool, name=self._wire_name(tool.name)) for tool in left.tools_added]
+        return replace(left, tools_added=added, tools_removed=[*map(self._wire_name, left.tools_removed)])
+
     def _project_unknown(self, block: Any) -> Any:
         wrote = block.raw.get("type") if type(block) is UnknownBlock else type(block).__name__
         return self._drop(block, f"block type {wrote!r} was written by a newer version")
@@ -411,6 +427,7 @@ _PROJECT: dict[type, Callable[[Projection, Any], Any]] = {
     ThinkingBlock: Projection._project_thinking,
     RedactedThinkingBlock: Projection._project_thinking,
     OpaqueBlock: Projection._project_opaque,
+    ChangeBlock: Projection._project_change,
     **dict.fromkeys(MEDIA, Projection._project_media),
 }
 

@@ -10,6 +10,7 @@ from typing import Any, TypeVar, get_args
 import attrs
 
 from interlingua.types.blocks import (
+    ChangeBlock,
     ContentBlock,
     MediaBlock,
     OpaqueBlock,
@@ -135,12 +136,18 @@ def i02_content_holds_blocks(message: Message) -> _Found:
 
 @rule("Repaired if it is media, which is left out; any other block stops a request.")
 def i03_system_holds_text(message: Message) -> _Found:
-    """A system message holds text only."""
+    """A system message holds text and changes, and no other message holds changes."""
     if message.role is not Role.SYSTEM:
+        changes = [at for at, block in enumerate(message.content) if type(block) is ChangeBlock]
+        yield from ((f"content[{at}]", "only a system message may hold a change", False) for at in changes)
         return
     for index, block in enumerate(message.content):
-        if type(block) in _BLOCKS and type(block) is not TextBlock and type(block) not in _CARRIED:
-            yield f"content[{index}]", f"a system message holds text only, not {block.type}", type(block) in _MEDIA
+        if type(block) in _BLOCKS and type(block) not in (TextBlock, ChangeBlock, *_CARRIED):
+            yield (
+                f"content[{index}]",
+                f"a system message holds text and changes, not {block.type}",
+                type(block) in _MEDIA,
+            )
 
 
 @rule(STOPS)

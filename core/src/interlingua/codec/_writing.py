@@ -19,7 +19,6 @@ from cattrs.gen import make_dict_unstructure_fn_from_attrs, override
 
 from interlingua._json import FrozenDict, FrozenList, dumps
 from interlingua.types.blocks import (
-    CacheHint,
     ContentBlock,
     MediaBlock,
     MediaSource,
@@ -40,7 +39,7 @@ from interlingua.types.messages import (
     StopReason,
     Usage,
 )
-from interlingua.types.tools import ToolDefinition
+from interlingua.types.tools import CacheHint, ToolDefinition
 
 Write = Callable[[Any], Any]
 
@@ -80,6 +79,9 @@ def stored_objects(data: dict[str, Any], cls: type = Message, path: str = "") ->
         if kind in VALUES:
             if isinstance(part, dict):
                 yield from stored_objects(part, kind, here)
+            for index, one in enumerate(part if isinstance(part, (list, tuple)) else ()):
+                if isinstance(one, dict):
+                    yield from stored_objects(one, kind, f"{here}[{index}]")
         elif isinstance(part, (list, tuple)):
             for index, block in enumerate(part):
                 if isinstance(block, dict) and type(block.get("type")) is str and block["type"] in BLOCKS:

@@ -13,8 +13,8 @@ _NAMES = {
     "_ids": "ModelId new_tool_use_id new_ulid ulid_before",
     "types.blocks": (
         "TextBlock ThinkingBlock RedactedThinkingBlock ToolUseBlock ToolResultBlock ImageBlock AudioBlock "
-        "VideoBlock DocumentBlock OpaqueBlock UnknownBlock ContentBlock MediaBlock MediaSource "
-        "CacheHint read_tool_input result_content"
+        "VideoBlock DocumentBlock OpaqueBlock ChangeBlock UnknownBlock ContentBlock MediaBlock MediaSource "
+        "read_tool_input result_content"
     ),
     "types.messages": (
         "Message Role MessageMetadata MessageStatus Provenance StopReason Usage TokenBuckets "
@@ -26,14 +26,14 @@ _NAMES = {
         "UsageUpdate RawUpdate MessageComplete ErrorEvent"
     ),
     "types.factories": (
-        "user system assistant tool_result tool_results image_block audio_block video_block document_block "
-        "media_bytes to_pil_image media_type_of split_tool_results"
+        "user system change assistant tool_result tool_results image_block audio_block video_block document_block "
+        "media_bytes to_pil_image media_type_of split_tool_results tools_at"
     ),
     "types.options": (
         "ModelCapabilities RequestOptions RequestKwargs Effort ReplayScope ToolChoice ToolChoiceOption option_fields"
     ),
     "types.tools": (
-        "ToolDefinition WireTool SideEffects ToolKind TOOL_NAME_MAX_LENGTH TOOL_NAME_PATTERN "
+        "CacheHint ToolDefinition WireTool SideEffects ToolKind TOOL_NAME_MAX_LENGTH TOOL_NAME_PATTERN "
         "SCHEMA_MAX_DEPTH check_keyword check_schema json_pointer from_wire_tool "
         "to_wire_function_tool"
     ),
@@ -49,8 +49,8 @@ if TYPE_CHECKING:
         TextBlock as TextBlock, ThinkingBlock as ThinkingBlock, RedactedThinkingBlock as RedactedThinkingBlock,
         ToolUseBlock as ToolUseBlock, ToolResultBlock as ToolResultBlock, ImageBlock as ImageBlock,
         AudioBlock as AudioBlock, VideoBlock as VideoBlock, DocumentBlock as DocumentBlock, OpaqueBlock as OpaqueBlock,
-        UnknownBlock as UnknownBlock, ContentBlock as ContentBlock, MediaBlock as MediaBlock,
-        MediaSource as MediaSource, CacheHint as CacheHint, read_tool_input as read_tool_input,
+        ChangeBlock as ChangeBlock, UnknownBlock as UnknownBlock, ContentBlock as ContentBlock,
+        MediaBlock as MediaBlock, MediaSource as MediaSource, read_tool_input as read_tool_input,
         result_content as result_content
     )
     from interlingua.types.messages import (
@@ -68,10 +68,11 @@ if TYPE_CHECKING:
         MessageComplete as MessageComplete, ErrorEvent as ErrorEvent
     )
     from interlingua.types.factories import (
-        user as user, system as system, assistant as assistant, tool_result as tool_result,
+        user as user, system as system, change as change, assistant as assistant, tool_result as tool_result,
         tool_results as tool_results, image_block as image_block, audio_block as audio_block,
         video_block as video_block, document_block as document_block, media_bytes as media_bytes,
-        to_pil_image as to_pil_image, media_type_of as media_type_of, split_tool_results as split_tool_results
+        to_pil_image as to_pil_image, media_type_of as media_type_of, split_tool_results as split_tool_results,
+        tools_at as tools_at
     )
     from interlingua.types.options import (
         ModelCapabilities as ModelCapabilities, RequestOptions as RequestOptions, RequestKwargs as RequestKwargs,
@@ -79,7 +80,8 @@ if TYPE_CHECKING:
         option_fields as option_fields
     )
     from interlingua.types.tools import (
-        ToolDefinition as ToolDefinition, WireTool as WireTool, SideEffects as SideEffects, ToolKind as ToolKind,
+        CacheHint as CacheHint, ToolDefinition as ToolDefinition, WireTool as WireTool,
+        SideEffects as SideEffects, ToolKind as ToolKind,
         TOOL_NAME_MAX_LENGTH as TOOL_NAME_MAX_LENGTH, TOOL_NAME_PATTERN as TOOL_NAME_PATTERN,
         SCHEMA_MAX_DEPTH as SCHEMA_MAX_DEPTH, check_keyword as check_keyword, check_schema as check_schema,
         json_pointer as json_pointer, from_wire_tool as from_wire_tool, to_wire_function_tool as to_wire_function_tool

@@ -7,8 +7,28 @@ from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 import attrs
 
-from interlingua._json import EMPTY, FieldError, FrozenDict, dumps, freeze, freeze_object, freeze_objects, loads
+from interlingua._json import (
+    EMPTY,
+    FieldError,
+    FrozenDict,
+    as_tuple,
+    dumps,
+    freeze,
+    freeze_object,
+    freeze_objects,
+    loads,
+)
 from interlingua._values import CONVERT_ALWAYS, validated
+from interlingua.types.tools import CacheHint, ToolDefinition
+
+
+# type checkers cannot see through a generic converter
+def _definitions(value: Iterable[ToolDefinition]) -> tuple[ToolDefinition, ...]:
+    return as_tuple(value)
+
+
+def _names(value: Iterable[str]) -> tuple[str, ...]:
+    return as_tuple(value)
 
 
 @validated
@@ -285,16 +305,21 @@ class UnknownBlock:
 
 @validated
 @attrs.frozen(kw_only=True)
-class CacheHint:
-    """Asks the provider to cache the prompt up to here.
+class ChangeBlock:
+    """A change of what the model may call, and how hard it thinks, from here to the end or the next change.
+
+    It is in system messages only. `ToolDefinition`s are whole, so that a stored conversation needs no other list.
 
     Attributes:
-        type: the only kind.
-        ttl: how long to keep it; None means the provider's default.
+        tools_added: tools that may be called from here on; one of a known name replaces it.
+        tools_removed: names of tools that may not be called from here on.
+        effort: how hard to think from here on; None: as before.
     """
 
-    type: Literal["ephemeral"] = "ephemeral"
-    ttl: Literal["5m", "1h"] | None = None
+    type: ClassVar[Literal["change"]] = "change"
+    tools_added: tuple[ToolDefinition, ...] = attrs.field(default=(), converter=_definitions)
+    tools_removed: tuple[str, ...] = attrs.field(default=(), converter=_names)
+    effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = None
 
 
 MediaBlock: TypeAlias = ImageBlock | AudioBlock | VideoBlock | DocumentBlock
@@ -310,5 +335,6 @@ ContentBlock: TypeAlias = (
     | VideoBlock
     | DocumentBlock
     | OpaqueBlock
+    | ChangeBlock
     | UnknownBlock
 )

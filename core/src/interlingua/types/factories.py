@@ -17,6 +17,7 @@ from interlingua._values import replace
 from interlingua.errors import CallerError
 from interlingua.types.blocks import (
     AudioBlock,
+    ChangeBlock,
     ContentBlock,
     DocumentBlock,
     ImageBlock,
@@ -30,6 +31,9 @@ from interlingua.types.messages import DEFAULT_SESSION, Message, MessageMetadata
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from interlingua.types.options import Effort
+    from interlingua.types.tools import ToolDefinition
 
 _SAME = {"audio/x-wav": "audio/wav", "audio/x-flac": "audio/flac", "video/x-m4v": "video/mp4"}
 
@@ -220,6 +224,39 @@ def user(
 def system(text: str, *, session_id: str = DEFAULT_SESSION) -> Message:
     """Make a system message."""
     return Message(role=Role.SYSTEM, content=text, session_id=session_id)
+
+
+def change(
+    *,
+    add: Iterable[ToolDefinition] = (),
+    remove: Iterable[str] = (),
+    effort: Effort | None = None,
+    session_id: str = DEFAULT_SESSION,
+) -> Message:
+    """Make the system message that changes tools and effort for the rest of the conversation.
+
+    The request's `tools` stay those that the conversation began with, so that services keep their caches.
+
+    Args:
+        add: tools that the model may call from here on; one of a known name replaces it.
+        remove: names of tools that it may not call any more.
+        effort: how hard to think; None: as before.
+        session_id: the session it belongs to.
+    """
+    block = ChangeBlock(tools_added=tuple(add), tools_removed=tuple(remove), effort=effort)
+    return Message(role=Role.SYSTEM, content=(block,), session_id=session_id)
+
+
+def tools_at(tools: Iterable[ToolDefinition], messages: Iterable[Message]) -> tuple[ToolDefinition, ...]:
+    """Return the tools that the model may call after these messages, which began with `tools`."""
+    now = {tool.name: tool for tool in tools}
+    for message in messages:
+        for block in message.content if message.role is Role.SYSTEM else ():
+            if type(block) is ChangeBlock:
+                for name in block.tools_removed:
+                    now.pop(name, None)
+                now.update({tool.name: tool for tool in block.tools_added})
+    return tuple(now.values())
 
 
 def assistant(content: str | Iterable[ContentBlock], *, session_id: str = DEFAULT_SESSION) -> Message:

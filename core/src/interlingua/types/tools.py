@@ -5,14 +5,27 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
 import attrs
 
 from interlingua._json import EMPTY, FieldError, FrozenDict, freeze, freeze_object
 from interlingua._values import CONVERT_ALWAYS, validated
 from interlingua.errors import CallerError, UnsupportedSchemaError
-from interlingua.types.blocks import CacheHint
+
+
+@validated
+@attrs.frozen(kw_only=True)
+class CacheHint:
+    """Asks the provider to cache the prompt up to here.
+
+    Attributes:
+        type: the only kind.
+        ttl: how long to keep it; None means the provider's default.
+    """
+
+    type: Literal["ephemeral"] = "ephemeral"
+    ttl: Literal["5m", "1h"] | None = None
 
 
 class SideEffects(StrEnum):

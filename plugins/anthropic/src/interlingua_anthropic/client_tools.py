@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from interlingua.types import ToolKind, WireTool
+from interlingua.types import ToolDefinition, ToolKind, WireTool
 from interlingua_anthropic.models import API
 
 _TYPE = re.compile(r"(bash|text_editor|computer|memory)_(\d{8})")
@@ -83,9 +83,13 @@ def from_wire_client_tool(tool: Mapping[str, Any]) -> WireTool | None:
     return made if made.name == tool.get("name") else None
 
 
-def is_client_tool(extra: Mapping[str, Any]) -> bool:
-    """Return whether a definition with these further members is one of these tools."""
-    return _TYPE.fullmatch(str(extra.get("type"))) is not None
+def to_wire_tool(tool: ToolDefinition) -> dict[str, Any]:
+    """Return the definition of any tool; the service knows description and schema of its tools."""
+    extra = tool.extra_of(API)
+    if _TYPE.fullmatch(str(extra.get("type"))) is not None:
+        return {"type": extra["type"], "name": tool.name, **extra}
+    description = {"description": tool.description} if tool.description else {}
+    return {"name": tool.name, **description, "input_schema": tool.input_schema, **extra}
 
 
 def beta_of(extra: Mapping[str, Any]) -> str | None:

@@ -25,6 +25,7 @@ from interlingua.plugins import (
 )
 from interlingua.types import (
     CacheHint,
+    ChangeBlock,
     DocumentBlock,
     ImageBlock,
     Message,
@@ -38,6 +39,7 @@ from interlingua.types import (
     ToolResultBlock,
     ToolUseBlock,
 )
+from interlingua_anthropic.changes import MEMBERS, changes_of, has_own_turn, members_of, place_changes, to_wire_change
 from interlingua_anthropic.claude_tools import fit_error
 
 _ASSISTANT, _SYSTEM = Role.ASSISTANT, Role.SYSTEM  # an enum's member is found by a slow call before Python 3.12
@@ -51,8 +53,6 @@ _BETAS = {
     "mcp_tool_listing": "mcp-client-2026-09-15",
 }
 _SIGNED_COMPACTION = "compact-2026-09-04"  # of a compaction that was asked for
-MEMBERS = "message_members"
-"""Kind of the opaque block that holds a message's own members, such as `clear_at` (WIRE.md, System)."""
 _NO_ANSWER = b'{"type":"text","text":"(No answer.)"}'
 _OPEN = {role: b'{"role":"%s","content":[' % role.encode() for role in ("user", "assistant", "system")}
 _NEXT = {role: b"]}," + opened for role, opened in _OPEN.items()}
@@ -77,6 +77,7 @@ class Notes(NamedTuple):
         parts: each element separately, if there are marks or a trimmed end.
         trimmed: the last element without the white space at its end, which the wire does not always allow.
         betas: the beta features that its blocks belong to (WIRE.md, Server tools).
+        floats: a change of tools or effort, which belongs right before the next answer.
         members: its own members as JSON, each followed by a comma; it shares its turn with no other message.
     """
 
@@ -86,6 +87,7 @@ class Notes(NamedTuple):
     trimmed: bytes = b""
     betas: tuple[str, ...] = ()
     members: bytes = b""
+    floats: bool = False
 
 
 class MessageElements(NamedTuple):
@@ -166,7 +168,8 @@ def _elements(message: Message, *, without: str | None) -> MessageElements:
     rows: list[BlockLoss] = []
     marks: list[Mark] = []
     betas: list[str] = []
-    members = _members(message) if message.role is _SYSTEM else b""
+    changes = changes_of(message)
+    members = members_of(message, changes)
     element: Any
     for index, block in enumerate(message.content):
         if type(block) is TextBlock:
@@ -192,21 +195,16 @@ def _elements(message: Message, *, without: str | None) -> MessageElements:
         if hint is not None:
             marks.append(Mark(len(elements), hint.ttl, index, block.type))
         elements.append(element)
+    elements += [element for change in changes for element in to_wire_change(change, betas)]
     elements = elements or ([] if members else _stand_in(message, rows))
     role = "assistant" if by_model else "system" if message.role is _SYSTEM else "user"
     trimmed = _trimmed_end(message, elements) if by_model else b""
     if marks or trimmed:
         parts = tuple([dumps_trimmed(element) for element in elements])
-        notes = Notes(tuple(rows), tuple(marks), parts, trimmed, tuple(betas), members)
+        notes = Notes(tuple(rows), tuple(marks), parts, trimmed, tuple(betas), members, bool(changes))
         return MessageElements(role, b",".join(parts), notes)
-    plain = Notes(tuple(rows), betas=tuple(betas), members=members) if rows or betas or role == "system" else None
-    return MessageElements(role, dumps(elements)[1:-1], plain)
-
-
-def _members(message: Message) -> bytes:
-    """Return the members that a system message holds beside role and content."""
-    held = [block.data for block in message.content if type(block) is OpaqueBlock and block.kind == MEMBERS]
-    return b"".join([dumps(data)[1:-1] + b"," for data in held if isinstance(data, Mapping) and data])
+    noted = Notes(tuple(rows), betas=tuple(betas), members=members, floats=bool(changes))
+    return MessageElements(role, dumps(elements)[1:-1], noted if rows or betas or role == "system" else None)
 
 
 def _note(message: Message, index: int, rows: list[BlockLoss]) -> dict[str, Any] | None:
@@ -300,7 +298,7 @@ def _other(block: Any, index: int, rows: list[BlockLoss], message: Message, beta
             signed = block.kind == "compaction" and isinstance(block.data, Mapping) and block.data.get("signature")
             betas.append(_SIGNED_COMPACTION if signed else _BETAS[block.kind])
         if block.kind == MEMBERS and message.role is _SYSTEM:
-            return None  # `_members` wrote it
+            return None  # `members_of` writes it
         reason = _opaque_refusal(block, message)
         if reason is None:
             data = block.data if by_model else _without_citations(block.data)
@@ -308,6 +306,8 @@ def _other(block: Any, index: int, rows: list[BlockLoss], message: Message, beta
                 reason = "this wire takes citations on assistant text only"
                 rows.append(BlockLoss(index, block.type, "rewritten", reason))
             return data
+    elif type(block) is ChangeBlock:
+        return None  # `to_wire_change` writes it
     elif type(block) is not ImageBlock and type(block) is not DocumentBlock:
         reason = f"this wire has no {block.type} block"
     elif by_model:
@@ -425,7 +425,7 @@ def to_wire_turns(
     prefix = drop(messages, pieces, head) if bound else ""
     _write_again(messages, pieces, bare, _without_thinking)
     leading = 0
-    while leading < len(pieces) and pieces[leading].role == "system" and not _has_members(pieces[leading]):
+    while leading < len(pieces) and pieces[leading].role == "system" and not has_own_turn(pieces[leading]):
         leading += 1
     losses: list[Loss] = []
     marked: list[int] = []
@@ -446,7 +446,7 @@ def to_wire_turns(
     if marked:
         _write_marks(pieces, marked, messages, spent, losses)
     system = b",".join([piece.joined for piece in pieces[:leading] if piece.joined])
-    body, last = _join_turns(pieces, leading, losses)
+    body, last = _join_turns(place_changes(pieces[leading:]), leading, losses)
     return MessagesTurns(b"[" + system + b"]" if system else None, body, tuple(losses), last, prefix, tuple(betas))
 
 
@@ -457,7 +457,7 @@ def _join_turns(
     body: list[bytes | memoryview] = [b"["]
     last: str | None = None
     alone = False  # the open turn takes no other message
-    for at, (role, joined, notes, _, _) in enumerate(pieces[leading:], leading):
+    for at, (role, joined, notes, _, _) in enumerate(pieces, leading):
         if notes is not None and notes.members:
             begun = b"%b%b%b" % (_OPEN[role][:1], notes.members, _OPEN[role][1:])
             body += (b"]}," + begun if last else begun, joined)
@@ -476,10 +476,6 @@ def _join_turns(
         last, alone = role, False
     body.append(b"]}]" if last else b"]")
     return body, last
-
-
-def _has_members(piece: MessageElements) -> bool:
-    return piece.notes is not None and piece.notes.members != b""
 
 
 def _drop_stale_thinking(
@@ -520,7 +516,11 @@ def _later_system(piece: MessageElements, notes: Notes, messages: Sequence[Messa
     The wire allows it before an answer. An empty answer is not sent back: the message before it stays as it was sent,
     followed by the words that there was no answer.
     """
-    if notes.members or (_is_answered_after(messages, at) and _may_precede_system(_message_before(messages, at))):
+    if (
+        notes.members
+        or notes.floats
+        or (_is_answered_after(messages, at) and _may_precede_system(_message_before(messages, at)))
+    ):
         return piece
     text = dumps({"type": "text", "text": f"<system>\n{messages[at].text}\n</system>"})
     row = BlockLoss(0, "text", "rewritten", "this wire has no system message in this place; sent as tagged user text")

@@ -21,7 +21,7 @@ from interlingua.plugins import (
     loads,
     no_auth,
 )
-from interlingua.types import Message, ModelCapabilities, RequestOptions, ToolDefinition
+from interlingua.types import Message, ModelCapabilities, RequestOptions, ToolDefinition, replace
 from interlingua_anthropic import errors, models, request
 from interlingua_anthropic.claude_tools import restore_events, restore_message
 from interlingua_anthropic.response import from_wire_response
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 # ruff: noqa: PLC0415  few requests need what is imported inside functions
 
 VERSION = "2026-10-21"
+# models that take another effort within the conversation (WIRE.md, System)
+_CHANGES_EFFORT = ("claude-fable-5-1", "claude-mythos-5-1", "claude-opus-5")
 _COUNTED = ("model", "system", "messages", "tools", "tool_choice", "thinking")
 
 
@@ -40,7 +42,10 @@ class _Anthropic:
 
     @hookimpl
     def capabilities(self, model: str, options: RequestOptions | None) -> ModelCapabilities:
-        return models.capabilities_of(model)
+        found = models.capabilities_of(model)
+        if not found.supports_system_messages_in_list:
+            return found
+        return replace(found, supports_tool_changes=True, supports_effort_changes=model.startswith(_CHANGES_EFFORT))
 
     @hookimpl
     def models(self) -> Sequence[ModelInfo]:

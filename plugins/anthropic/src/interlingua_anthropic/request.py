@@ -28,9 +28,10 @@ from interlingua.types import (
     ToolChoice,
     ToolDefinition,
 )
+from interlingua_anthropic.changes import tools_added
 from interlingua_anthropic.claude_thinking import ThinkingPlan, is_forced, is_taken_while_thinking, plan_thinking
 from interlingua_anthropic.claude_tools import ECHO, fit_choice, fit_citations, fit_tools, leads_back, rename_calls
-from interlingua_anthropic.client_tools import beta_of, is_client_tool
+from interlingua_anthropic.client_tools import beta_of, to_wire_tool
 from interlingua_anthropic.errors import OWN_THINKING
 from interlingua_anthropic.messages import (
     MAX_MARKS,
@@ -84,8 +85,10 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
     if facts.get("forced_tool_choice") is False:
         service_tools = bool(options.provider_options.get("tools"))
         tools, options = fit_choice(tools, options, losses, service_tools=service_tools)
-    if tools:
-        tools, names, rows = fit_tools(tools)
+    added = [tool for message in messages for tool in tools_added(message)]
+    if tools or added:
+        names = fit_tools([*tools, *added]).names
+        tools, _, rows = fit_tools(tools)
         losses += rows
         if names:
             messages, echo[ECHO] = rename_calls(messages, names), names
@@ -296,17 +299,9 @@ class MessagesTools(NamedTuple):
     spent: SpentMarks
 
 
-def _to_wire_tool(tool: ToolDefinition) -> dict[str, Any]:
-    extra = tool.extra_of(API)
-    if is_client_tool(extra):  # the service knows its description and schema
-        return {"type": extra["type"], "name": tool.name, **extra}
-    description = {"description": tool.description} if tool.description else {}
-    return {"name": tool.name, **description, "input_schema": tool.input_schema, **extra}
-
-
 def to_wire_tools(tools: Sequence[ToolDefinition], losses: list[Loss]) -> MessagesTools:
     """Write the definitions, with at most four cache markers."""
-    unmarked = [dumps(_to_wire_tool(tool)) for tool in tools]
+    unmarked = [dumps(to_wire_tool(tool)) for tool in tools]
     sent = unmarked[:]
     used, short = 0, False
     for at, tool in enumerate(tools):

@@ -30,9 +30,9 @@ from interlingua.types import (
     ToolUseBlock,
     WireTool,
 )
+from interlingua_anthropic.changes import MEMBERS
 from interlingua_anthropic.client_tools import from_wire_client_tool
 from interlingua_anthropic.errors import THREAD_REFUSED
-from interlingua_anthropic.messages import MEMBERS
 from interlingua_anthropic.models import API
 from interlingua_serving import InboundRequest, ServeContext, State, restore_answer
 

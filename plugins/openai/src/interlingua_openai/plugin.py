@@ -32,6 +32,7 @@ _KEY = "openai"  # hosts of these APIs have different batches
 _BASE_URL = "https://api.openai.com/v1"
 _CHAT = "chat"
 _RESPONSES = "responses"
+_CHANGES_EFFORT = "gpt-6"  # models of this family take a `configuration_update` (WIRE.md, Changes)
 # fields of a request that the token count takes (WIRE.md, Connection)
 _COUNTED = ("model", "instructions", "input", "tools", "tool_choice", "parallel_tool_calls", "reasoning", "text")
 
@@ -44,9 +45,13 @@ class _OpenAI:
 
     @hookimpl
     def capabilities(self, model: str, options: RequestOptions | None) -> ModelCapabilities:
+        from interlingua.types import replace
         from interlingua_openai.catalogue import api_of, capabilities_of
 
-        return capabilities_of(model, api_of(model, options.api if options else None))
+        found = capabilities_of(model, api_of(model, options.api if options else None))
+        if self.key != _KEY or found.api != _RESPONSES or not found.supports_tools:
+            return found
+        return replace(found, supports_tool_changes=True, supports_effort_changes=model.startswith(_CHANGES_EFFORT))
 
     @hookimpl
     def models(self) -> Sequence[ModelInfo]:

@@ -20,6 +20,7 @@ from interlingua.plugins import (
 )
 from interlingua.types import (
     CacheHint,
+    ChangeBlock,
     ContentBlock,
     DocumentBlock,
     ImageBlock,
@@ -34,6 +35,7 @@ from interlingua.types import (
 )
 from interlingua_chat_completions.messages import fit_detail
 from interlingua_openai.catalogue import IMAGE_DETAILS, RESPONSES
+from interlingua_openai.responses.changes import to_wire_change
 from interlingua_openai.responses.client_calls import FORMS, new_call, to_wire_client_result
 from interlingua_openai.responses.items import SERVER_CALL, call_id_of, is_call
 from interlingua_openai.responses.replay import (
@@ -135,7 +137,11 @@ def _count_hoisted(messages: Sequence[Message]) -> int:
         kept = replay_state(message, RESPONSES) if message.role is _SYSTEM else EMPTY
         if kept.get("instructions"):
             return at + 1
-        if message.role is not _SYSTEM or "item" in kept:
+        if (
+            message.role is not _SYSTEM
+            or "item" in kept
+            or any(type(block) is ChangeBlock for block in message.content)
+        ):
             return 0 if at == 0 or model_saw(messages, at - 1) else at
     return 0
 
@@ -216,6 +222,10 @@ def _input_message(message: Message, role: str, marked: Sequence[int]) -> Messag
             parts.append(_marked_part(part, getattr(block, "cache", None)) if at in marked else part)
             if getattr(block, "cache", None) is not None:
                 hints.append(at)
+        elif isinstance(block, ChangeBlock):
+            items.extend(_message(role, parts, sent))
+            items.extend(to_wire_change(block))
+            parts = []
         elif block.type == "opaque":  # a separate input item, such as an approval
             items.extend(_message(role, parts, sent))
             items.append(block.data)

@@ -25,11 +25,11 @@ from interlingua_chat_completions.options import at_least
 from interlingua_chat_completions.tools import (
     STRICT_OPTION,
     StrictTools,
-    parameters_of,
     to_wire_answer_schema,
     to_wire_strict_tools,
 )
 from interlingua_openai.catalogue import RESPONSES, USER_ID_LENGTH, facts_of
+from interlingua_openai.responses.changes import allowed_tools, redefine_tools, to_wire_function
 from interlingua_openai.responses.client_calls import call_type_of, is_declared
 from interlingua_openai.responses.items import CUSTOM_ECHO
 from interlingua_openai.responses.messages import to_wire_input
@@ -49,6 +49,7 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
     """
     facts = facts_of(options.model)
     losses: list[Loss] = []
+    messages, tools = redefine_tools(messages, tools, losses)
     conversation = to_wire_input(messages, options.model)
     losses.extend(conversation.losses)
     fields: dict[str, Any] = {}
@@ -61,6 +62,8 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
     if options.response_schema is not None:
         fields["text"] = {"format": to_wire_format(options, losses)}
     _add_tool_options(options, tools, fields, losses)
+    if (allowed := allowed_tools(messages, tools)) is not None:
+        _allow_tools(allowed, fields)
     _add_other_options(options, facts, fields, losses)
     if (conversation.hinted or any(tool.cache for tool in tools)) and messages[0].session_id != DEFAULT_SESSION:
         fields["prompt_cache_key"] = cache_key(messages[0].session_id)
@@ -109,6 +112,16 @@ def _add_tool_options(
                 losses.append(option_loss(name, "dropped", "the request has no tools"))
         else:
             fields[name] = to_wire_tool_choice(value, tools) if name == "tool_choice" else value
+
+
+def _allow_tools(names: Sequence[str], fields: dict[str, Any]) -> None:
+    """Forbid the tools that were removed: the choice of tools is not part of what the service caches."""
+    choice = fields.get("tool_choice", "auto")
+    if not names:
+        fields["tool_choice"] = "none"
+    elif choice in ("auto", "required"):
+        listed = [{"type": "function", "name": name} for name in names]
+        fields["tool_choice"] = {"type": "allowed_tools", "mode": choice, "tools": listed}
 
 
 def _add_other_options(options: RequestOptions, facts: FrozenDict, fields: dict[str, Any], losses: list[Loss]) -> None:
@@ -207,7 +220,7 @@ def to_wire_tools(tools: Sequence[ToolDefinition], strict: StrictTools, losses: 
             continue
         written_space, space = space, came.pop("namespace", None)
         if space is None:
-            written.append(came or _function(tool, strict.schemas.get(tool.name)))
+            written.append(came or to_wire_function(tool, strict.schemas.get(tool.name)))
         elif space == written_space:
             written[-1]["tools"].append(came)
         else:
@@ -225,15 +238,6 @@ def _as_it_came(tool: ToolDefinition) -> dict[str, Any]:
     if tool.extra["type"] == "function":
         held = {"parameters": tool.input_schema, **held}
     return {name: value for name, value in held.items() if value is not None}
-
-
-def _function(tool: ToolDefinition, strict: Mapping[str, Any] | None) -> dict[str, Any]:
-    function: dict[str, Any] = {"type": "function", "name": tool.name}
-    if tool.description:
-        function["description"] = tool.description
-    function["parameters"] = parameters_of(tool) if strict is None else strict
-    function["strict"] = strict is not None
-    return function
 
 
 def to_wire_tool_choice(choice: ToolChoice | str, tools: Sequence[ToolDefinition]) -> str | dict[str, str]:

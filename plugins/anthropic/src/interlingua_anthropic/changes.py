@@ -1,0 +1,72 @@
+"""System messages within the conversation: changes of tools and effort, and members of their own (WIRE.md, System)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from interlingua.plugins import dumps
+from interlingua.types import ChangeBlock, Message, OpaqueBlock, Role, ToolDefinition
+from interlingua_anthropic.claude_tools import fit_tools
+from interlingua_anthropic.client_tools import to_wire_tool
+
+_INLINE_TOOLS, _EFFORT_CHANGES = "inline-tools-2026-09-15", "mid-conversation-output-config-2026-07-01"
+_SYSTEM = Role.SYSTEM  # an enum's member is slow before Python 3.12
+MEMBERS = "message_members"
+"""Kind of the opaque block that holds a message's own members, such as `clear_at` (WIRE.md, System)."""
+
+
+def tools_added(message: Message) -> Iterator[ToolDefinition]:
+    """Yield the tools that a system message adds."""
+    return (tool for change in changes_of(message) for tool in change.tools_added)
+
+
+def changes_of(message: Message) -> list[ChangeBlock]:
+    """Return the changes that a system message holds."""
+    return [block for block in message.content if type(block) is ChangeBlock] if message.role is _SYSTEM else []
+
+
+def to_wire_change(block: ChangeBlock, betas: list[str]) -> list[dict[str, Any]]:
+    """Return the elements of a change of tools (WIRE.md, System); its effort is a member of the message."""
+    if block.tools_added or block.tools_removed:
+        betas.append(_INLINE_TOOLS)
+    if block.effort is not None:
+        betas.append(_EFFORT_CHANGES)
+    kept = {tool.name for tool in block.tools_added}  # a new definition replaces the old one
+    removed = [name for name in block.tools_removed if name not in kept]
+    added = [to_wire_tool(tool) for tool in fit_tools(block.tools_added).tools]
+    return [
+        *({"type": "tool_removal", "tool": {"type": "tool_reference", "name": name}} for name in removed),
+        *({"type": "tool_addition", "tool": {"type": "tool_definition", "definition": made}} for made in added),
+    ]
+
+
+def members_of(message: Message, changes: Sequence[ChangeBlock]) -> bytes:
+    """Return the members that a system message holds beside role and content."""
+    if message.role is not _SYSTEM:
+        return b""
+    held = [block.data for block in message.content if type(block) is OpaqueBlock and block.kind == MEMBERS]
+    efforts = [{"output_config": {"effort": change.effort}} for change in changes if change.effort is not None]
+    return b"".join([dumps(data)[1:-1] + b"," for data in [*held, *efforts[-1:]] if isinstance(data, Mapping) and data])
+
+
+def has_own_turn(piece: Any) -> bool:
+    """Return whether the elements of a message share their turn with no other message."""
+    return bool(piece.notes is not None and (piece.notes.floats or piece.notes.members != b""))
+
+
+def place_changes(pieces: Sequence[Any]) -> Sequence[Any]:
+    """Return the messages with each change behind the messages of the user that follow it, as the service wants it."""
+    if not any(piece.notes is not None and piece.notes.floats for piece in pieces):
+        return pieces
+    placed: list[Any] = []
+    waiting: list[Any] = []
+    for piece in pieces:
+        if piece.notes is not None and piece.notes.floats:
+            waiting.append(piece)
+            continue
+        if piece.role == "assistant":
+            placed += waiting
+            waiting = []
+        placed.append(piece)
+    return [*placed, *waiting]

@@ -1,0 +1,188 @@
+"""Tools and effort that change within a conversation: what is cached and bound thinking stay; others get it whole."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from anthropic.types.beta import BetaMessageParam
+from openai.types.responses import ResponseInputItemParam
+from pydantic import TypeAdapter
+
+import interlingua as il
+from interlingua._request.rules import check_message
+from interlingua.codec import decode_message, encode_message
+from interlingua.plugins import Registry, RequestContext, WireResponse, build_request
+from interlingua.types import (
+    ChangeBlock,
+    Message,
+    Origin,
+    RequestOptions,
+    Role,
+    TextBlock,
+    ToolDefinition,
+    change,
+    tools_at,
+    user,
+)
+
+REGISTRY = Registry()
+MODELS = {"anthropic": "claude-opus-5-5", "openai": "gpt-6-astra", "google": "gemini-3-pro-preview"}
+
+
+def tool(name: str, description: str = "") -> ToolDefinition:
+    schema = {"type": "object", "properties": {"x": {"type": "string"}}, "required": ["x"]}
+    return ToolDefinition(name=name, description=description or name, input_schema=schema, side_effects="read")
+
+
+FIRST = [tool("read_file"), tool("search")]
+CHANGES = {
+    3: change(add=[tool("deploy")], effort="high"),
+    6: change(remove=["search"]),
+    9: change(add=[tool("deploy", "another way")], remove=["deploy"], effort="low"),
+}
+
+
+class CheckedService:
+    """A scripted service that refuses a changed prefix, and thinking that was made behind another prefix."""
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+        self.before: tuple[Any, list[Any]] | None = None
+        self.asked: list[dict[str, Any]] = []
+
+    def answer(self, body: dict[str, Any]) -> bytes:
+        self.asked.append(body)
+        listed = "input" if self.key == "openai" else "messages"
+        fixed = [body.get(name) for name in ("tools", "instructions", "system", "reasoning")]
+        if self.before is not None:
+            head, items = self.before
+            assert fixed == head, "the tools, the prompt or the effort at the front have changed"
+            assert body[listed][: len(items)] == items, "an earlier item has changed"
+        self.before = fixed, body[listed]
+        if self.key == "openai":
+            TypeAdapter(list[ResponseInputItemParam]).validate_python(
+                [one for one in body["input"] if one["type"] != "message"]
+            )
+            said = {"type": "output_text", "text": f"Answer {len(self.asked)}.", "annotations": []}
+            item = {"id": f"msg_{len(self.asked)}", "type": "message", "role": "assistant", "content": [said]}
+            return json.dumps({"status": "completed", "output": [{**item, "status": "completed"}]}).encode()
+        TypeAdapter(list[BetaMessageParam]).validate_python(body["messages"])
+        for at, message in enumerate(body["messages"]):
+            for block in message["content"]:
+                if block["type"] == "thinking":
+                    assert block["signature"] == self._digest(body, at), "thinking is bound to another conversation"
+        thought = {"type": "thinking", "thinking": "Well.", "signature": self._digest(body, len(body["messages"]))}
+        content = [thought, {"type": "text", "text": f"Answer {len(self.asked)}."}]
+        return json.dumps({"type": "message", "content": content, "stop_reason": "end_turn"}).encode()
+
+    def _digest(self, body: dict[str, Any], at: int) -> str:
+        seen = [body.get("tools"), body.get("system"), body["messages"][:at]]
+        return hashlib.sha256(json.dumps(seen).encode()).hexdigest()
+
+
+def ask(key: str, history: Sequence[Message], service: CheckedService | None) -> tuple[Any, Message]:
+    provider = REGISTRY.provider(key)
+    made = build_request(provider, history, FIRST, RequestOptions(model=MODELS[key]))
+    body = (
+        service.answer(json.loads(made.body)) if service else b'{"candidates":[{"content":{"parts":[{"text":"G."}]}}]}'
+    )
+    context = RequestContext(origin=Origin(key, made.api, MODELS[key]), echo=made.echo, tool_names=made.tool_names)
+    return made, provider.from_wire_response(WireResponse(body=body), context)
+
+
+@pytest.mark.parametrize("key", ["anthropic", "openai"])
+@pytest.mark.parametrize("swapped", [False, True], ids=["stays", "swapped at turn 5"])
+def test_ten_turns_with_changes_keep_the_prefix_and_the_thinking(key: str, swapped: bool) -> None:
+    service, history = CheckedService(key), []
+    for turn in range(1, 11):
+        if turn in CHANGES:
+            history.append(CHANGES[turn])
+        history.append(user(f"Turn {turn}."))
+        away = swapped and turn == 5
+        made, answer = ask("google" if away else key, history, None if away else service)
+        if away:
+            declared = json.loads(made.body)["tools"][0]["functionDeclarations"]
+            assert [one["name"] for one in declared] == ["read_file", "search", "deploy"]
+            assert [row.block_type for row in made.losses if "cached" in row.reason] == ["change", "change"]
+        elif turn != 9:
+            assert not [row for row in made.losses if row.block_type in ("change", "tool", "thinking")], turn
+        history.append(answer)
+
+    assert len(service.asked) == (9 if swapped else 10)
+
+
+def test_the_forms_of_the_services() -> None:
+    history = [user("a"), il.assistant("b"), CHANGES[3], user("c")]
+    made = build_request(REGISTRY.provider("anthropic"), history, FIRST, RequestOptions(model=MODELS["anthropic"]))
+    last = json.loads(made.body)["messages"][-1]
+    definition = {"name": "deploy", "description": "deploy", "input_schema": FIRST[0].input_schema}
+    assert last == {
+        "role": "system",
+        "output_config": {"effort": "high"},
+        "content": [{"type": "tool_addition", "tool": {"type": "tool_definition", "definition": definition}}],
+    }
+    assert {"inline-tools-2026-09-15", "mid-conversation-output-config-2026-07-01"} <= {
+        *made.headers["anthropic-beta"].split(",")
+    }
+    items = json.loads(
+        build_request(REGISTRY.provider("openai"), history, FIRST, RequestOptions(model="gpt-6-astra")).body
+    )
+    assert [item["type"] for item in items["input"]] == [
+        "message", "message", "additional_tools", "configuration_update", "message",
+    ]  # fmt: skip
+    assert items["input"][3] == {"type": "configuration_update", "reasoning": {"effort": "high"}}
+
+
+def test_a_removed_tool_may_not_be_called() -> None:
+    history = [user("a"), il.assistant("b"), CHANGES[3], CHANGES[6], user("c")]
+    body = json.loads(build_request(REGISTRY.provider("openai"), history, FIRST, RequestOptions(model="gpt-5.5")).body)
+
+    assert [one["name"] for one in body["tools"]] == ["read_file", "search"]
+    assert body["tool_choice"] == {
+        "type": "allowed_tools", "mode": "auto",
+        "tools": [{"type": "function", "name": "read_file"}, {"type": "function", "name": "deploy"}],
+    }  # fmt: skip
+    assert body["reasoning"]["effort"] == "high"  # this model takes no change of it within the conversation
+
+
+@pytest.mark.parametrize("key", ["google", "cohere", "mistral", "ollama", "bedrock"])
+def test_another_service_gets_the_whole_list_with_a_row(key: str) -> None:
+    model = "anthropic.claude-opus-4-8" if key == "bedrock" else MODELS.get(key, "m")
+    history = [user("a"), il.assistant("b"), CHANGES[3], CHANGES[6], user("c")]
+    facts = {"supports_tools": True}
+    made = build_request(REGISTRY.provider(key), history, FIRST, RequestOptions(model=model, capabilities=facts))
+
+    body = made.body.decode()
+    assert '"deploy"' in body
+    assert '"search"' not in body
+    rows = [(row.path, row.verdict) for row in made.losses if row.block_type == "change"]
+    assert rows == [("messages[2].content[0]", "rewritten")] * 2 + [("messages[3].content[0]", "rewritten")]
+
+
+def test_the_tools_of_a_conversation() -> None:
+    history = [*CHANGES.values()]
+
+    assert [one.name for one in tools_at(FIRST, history)] == ["read_file", "deploy"]
+    assert tools_at(FIRST, history)[1].description == "another way"
+    assert tools_at(FIRST, history[:1]) == (*FIRST, tool("deploy"))
+
+
+def test_a_change_is_stored_and_read_again() -> None:
+    stored = json.loads(json.dumps(encode_message(CHANGES[3])))
+
+    assert stored["content"][0]["type"] == "change"
+    assert stored["content"][0]["tools_added"][0]["input_schema"]["required"] == ["x"]
+    assert decode_message(stored) == CHANGES[3]
+    stored["content"][0]["tools_added"][0]["newer"] = 1
+    assert json.loads(json.dumps(encode_message(decode_message(stored)))) == stored
+
+
+def test_a_change_is_in_system_messages_only() -> None:
+    block = ChangeBlock(tools_removed=("search",))
+    found = check_message(Message(role=Role.USER, content=(TextBlock(text="x"), block)))
+    assert [one.path for one in found] == ["content[1]"]
+    assert not [one for one in check_message(CHANGES[3]) if not one.repairable]
