@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -37,15 +38,21 @@ _CHANGES_EFFORT = ("claude-fable-5-1", "claude-mythos-5-1", "claude-opus-5")
 _COUNTED = ("model", "system", "messages", "tools", "tool_choice", "thinking")
 
 
+@cache
+def _capabilities_of(model: str) -> ModelCapabilities:
+    """Return the capabilities at the service itself, which other hosts of Claude do not share in all."""
+    found = models.capabilities_of(model)
+    if not found.supports_system_messages_in_list:
+        return found
+    return replace(found, supports_tool_changes=True, supports_effort_changes=model.startswith(_CHANGES_EFFORT))
+
+
 class _Anthropic:
     contract_version = 1
 
     @hookimpl
     def capabilities(self, model: str, options: RequestOptions | None) -> ModelCapabilities:
-        found = models.capabilities_of(model)
-        if not found.supports_system_messages_in_list:
-            return found
-        return replace(found, supports_tool_changes=True, supports_effort_changes=model.startswith(_CHANGES_EFFORT))
+        return _capabilities_of(model)
 
     @hookimpl
     def models(self) -> Sequence[ModelInfo]:

@@ -163,3 +163,12 @@ def capabilities_of(name: str, api: str) -> ModelCapabilities:
         max_output_tokens=model.max_output_tokens or defaults.max_output_tokens,
         **changes,
     )
+
+
+@cache
+def capabilities_with_changes(name: str, api: str) -> ModelCapabilities:
+    """Return the capabilities at OpenAI itself, whose Responses API takes changes (WIRE.md, Changes)."""
+    found = capabilities_of(name, api)
+    if api != RESPONSES or not found.supports_tools:
+        return found
+    return attrs.evolve(found, supports_tool_changes=True, supports_effort_changes=name.startswith("gpt-6"))

@@ -32,7 +32,6 @@ _KEY = "openai"  # hosts of these APIs have different batches
 _BASE_URL = "https://api.openai.com/v1"
 _CHAT = "chat"
 _RESPONSES = "responses"
-_CHANGES_EFFORT = "gpt-6"  # models of this family take a `configuration_update` (WIRE.md, Changes)
 # fields of a request that the token count takes (WIRE.md, Connection)
 _COUNTED = ("model", "instructions", "input", "tools", "tool_choice", "parallel_tool_calls", "reasoning", "text")
 
@@ -45,13 +44,10 @@ class _OpenAI:
 
     @hookimpl
     def capabilities(self, model: str, options: RequestOptions | None) -> ModelCapabilities:
-        from interlingua.types import replace
-        from interlingua_openai.catalogue import api_of, capabilities_of
+        from interlingua_openai.catalogue import api_of, capabilities_of, capabilities_with_changes
 
-        found = capabilities_of(model, api_of(model, options.api if options else None))
-        if self.key != _KEY or found.api != _RESPONSES or not found.supports_tools:
-            return found
-        return replace(found, supports_tool_changes=True, supports_effort_changes=model.startswith(_CHANGES_EFFORT))
+        read = capabilities_with_changes if self.key == _KEY else capabilities_of
+        return read(model, api_of(model, options.api if options else None))
 
     @hookimpl
     def models(self) -> Sequence[ModelInfo]:
