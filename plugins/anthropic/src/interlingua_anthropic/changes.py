@@ -1,4 +1,4 @@
-"""System messages within the conversation: changes of tools and effort, and members of their own (WIRE.md, System)."""
+"""System messages within the conversation: changes of tools and effort, and their further members (WIRE.md, System)."""
 
 from __future__ import annotations
 
