@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime
 
 import pytest
 
-from interlingua_bulk.pace import FIRST, LEAST_SAMPLES, Bucket, Lease, Pace, limit_headers, read_reset
-
-NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
+from interlingua.limits import Bucket
+from interlingua_bulk.pace import FIRST, LEAST_SAMPLES, Lease, Pace
 
 
 class Clock:
@@ -137,40 +135,6 @@ def test_what_is_left_by_the_headers_is_heeded() -> None:
         assert pace._wait(0) in (0, 30.0)
 
     _run(body)
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [
-        ("1s", 1),
-        ("6m0s", 360),
-        ("120ms", 0.12),
-        ("2m59.56s", 179.56),
-        ("7h12m0s", 25920),
-        ("34.4s", 34.4),
-        ("12", 12),
-        ("0.5", 0.5),
-        ("2026-11-22T12:00:30Z", 30),
-        ("2026-11-22T11:00:00Z", 0),
-        ("1795348830000", 30),
-        ("soon", None),
-    ],
-)
-def test_a_reset_is_read_in_every_form_that_services_use(text: str, seconds: float | None) -> None:
-    found = read_reset(text, NOW)
-
-    assert found == (None if seconds is None else pytest.approx(seconds))
-
-
-def test_the_names_of_limit_headers_are_found_by_their_words() -> None:
-    headers = {
-        "anthropic-ratelimit-requests-remaining": "1", "x-ratelimit-remaining-tokens": "1",
-        "x-ratelimit-remaining-req-minute": "1", "content-type": "x",
-    }  # fmt: skip
-
-    assert [names[1] for names in limit_headers(headers)] == [
-        "anthropic-ratelimit-requests-reset", "x-ratelimit-reset-tokens", "x-ratelimit-reset-req-minute",
-    ]  # fmt: skip
 
 
 def test_a_wait_that_is_cancelled_leaves_its_place() -> None:

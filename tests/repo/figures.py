@@ -105,7 +105,7 @@ def _where(path: Path) -> str:
 
 
 # -- imports ---------------------------------------------------------------------------------------------------------
-PUBLIC = {"", "types", "errors", "plugins", "codec", "output", "transport", "testing"}
+PUBLIC = {"", "types", "errors", "plugins", "codec", "output", "transport", "fallback", "limits", "testing"}
 
 
 def inner_imports() -> list[str]:

@@ -27,7 +27,7 @@ CHANGELOG = tree.ROOT / "CHANGELOG.md"
 HEADER = (
     "The public Python API of every distribution, written by `python -m tests.tools.public_api`. A line is one name."
 )
-OF_CORE = ("", ".types", ".errors", ".plugins", ".output", ".codec", ".transport", ".testing")
+OF_CORE = ("", ".types", ".errors", ".plugins", ".output", ".codec", ".transport", ".fallback", ".limits", ".testing")
 _HEADING = re.compile(r"^## \[([^\]]+)\]", re.MULTILINE)
 
 

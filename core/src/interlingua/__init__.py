@@ -1,7 +1,8 @@
 """interlingua: one canonical conversation, every provider's API, each provider a plugin.
 
 The names that applications use; the others are in `interlingua.types`, `.errors`, `.output`, `.codec`, `.plugins`,
-`.transport` and `.testing`. A name is imported when it is first used (PEP 562), so importing this costs little.
+`.transport`, `.fallback`, `.limits` and `.testing`. A name is imported when it is first used (PEP 562), so importing
+this costs little.
 """
 # ruff: noqa: I001  a list of names for type checkers
 
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from interlingua._lazy import lazy_names
 
-_MODULES = ("codec", "errors", "output", "plugins", "testing", "transport", "types")
+_MODULES = ("codec", "errors", "fallback", "limits", "output", "plugins", "testing", "transport", "types")
 # Module -> the names that are imported from it when first used.
 _NAMES = {
     "_http.client": "AsyncClient Client",

@@ -17,7 +17,7 @@ import trio
 
 import interlingua as il
 from interlingua import codec
-from interlingua._http.exchange import sign_request
+from interlingua._http.signing import sign_request
 from interlingua._plugins.hookspecs import hookimpl
 from interlingua.errors import APIConnectionError, APITimeoutError, CallerError, PluginError, ServerError
 from interlingua.plugins import Connection, FollowUp, RequestContext, WireRequest, WireResponse

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from interlingua._http.exchange import sign_request
+from interlingua._http.signing import sign_request
 from interlingua.errors import CapabilityError
 from interlingua.plugins import ConnectionSettings, Loss, WireRequest
 from interlingua.types.blocks import (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from inspect import isawaitable
 from typing import Any, TypeVar, cast
@@ -26,6 +26,21 @@ class _LoopState:
         self.locks: dict[str, anyio.Lock] = {}
         self.transport: AsyncTransport | None = None
         self.keeper: AsyncGenerator[None, None] | None = None  # closes the transport when the loop shuts down
+
+
+class _TaskWaiting:
+    """A task of the running loop that waits; a loop that was closed raises a RuntimeError in `wake`."""
+
+    def __init__(self) -> None:
+        loop: Any = anyio.lowlevel.current_token().native_token
+        self._event = anyio.Event()
+        self._call: Callable[..., Any] = getattr(loop, "call_soon_threadsafe", None) or loop.run_sync_soon
+
+    def wake(self) -> None:
+        self._call(self._event.set)
+
+    async def wait(self) -> None:
+        await self._event.wait()
 
 
 class AnyIO:
@@ -89,6 +104,16 @@ class AnyIO:
         """Call a caller's function in a thread, and await what it returns."""
         made: Any = await self.load(function, *arguments)
         return await made if isawaitable(made) else made
+
+    def waiting(self) -> Any:
+        """Return something by which this task waits until any thread calls its `wake`."""
+        return _TaskWaiting()
+
+    async def run_together(self, work: Callable[[], Coroutine[Any, Any, None]], count: int) -> None:
+        """Run so many workers at once, each in a task, and wait for all."""
+        async with anyio.create_task_group() as group:
+            for _ in range(count):
+                group.start_soon(work)
 
     def lock(self, name: str) -> AbstractAsyncContextManager[Any]:
         """Return the running loop's lock of this name."""

@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Unpack, overload
+from types import NoneType
+from typing import TYPE_CHECKING, Any, Generic, Never, Self, TypeVar, Unpack, overload
 
 from interlingua._catalogue import ModelInfo
 from interlingua._http.exchange import AuxiliaryExchange, Exchange, PassedExchange
 from interlingua._http.io import run_without_waiting
 from interlingua._http.retry import Retry
-from interlingua._http.state import ClientState, FetchPolicy, MessagesInput
-from interlingua._http.transports import has_own_timeouts, new_io
+from interlingua._http.state import ClientState, FetchPolicy, MessagesInput, unknown_setting
+from interlingua._http.transports import IO, has_own_timeouts, new_io
 from interlingua._plugins.registry import Registry
 from interlingua._plugins.wire import EVENT_LIMIT, WireRequest
 from interlingua._request.prepare import read_messages
+from interlingua.errors import InterlinguaError
 from interlingua.output import Answer, OutputFormat, OutputPlan
 from interlingua.transport import AsyncReply, AsyncTransport, Reply, Timeout, Transport
 from interlingua.types.messages import Message
 from interlingua.types.options import RequestKwargs
 
 if TYPE_CHECKING:
+    from interlingua._http.mapping import MapProgress
     from interlingua._http.streams import AsyncMessageStream, AsyncOutputStream, MessageStream, OutputStream
+    from interlingua.fallback import Fallback
 
 _T = TypeVar("_T")
 _TransportT = TypeVar("_TransportT")
+_AT_ONCE = 8  # requests of `map`, unless the client or the call says how many
 
 
 class BaseClient(Generic[_TransportT]):
@@ -34,7 +40,7 @@ class BaseClient(Generic[_TransportT]):
 
     def __init__(
         self,
-        model: str | None = None,
+        model: str | Sequence[str] | None = None,
         *,
         api_key: str | None = None,
         base_url: str | None = None,
@@ -50,11 +56,23 @@ class BaseClient(Generic[_TransportT]):
         max_response_bytes: int = EVENT_LIMIT,
         allow_loss: bool = False,
         fetch: FetchPolicy = "public",
+        fallback: Fallback | None = None,
+        concurrency: int | None = None,
+        requests_per_minute: float | None = None,
+        tokens_per_minute: float | None = None,
+        **unknown: Never,
     ) -> None:
+        if unknown:
+            raise unknown_setting(type(self).__name__, next(iter(unknown)), type(self).__init__)
+        limits = {
+            "concurrency": concurrency,
+            "requests_per_minute": requests_per_minute,
+            "tokens_per_minute": tokens_per_minute,
+        }
         self._shared = ClientState(
             model, api_key=api_key, base_url=base_url, registry=registry, settings=settings, timeout=timeout,
             retry=retry, headers=headers, workspace=workspace, environ=environ, max_response_bytes=max_response_bytes,
-            allow_loss=allow_loss, fetch=fetch,
+            allow_loss=allow_loss, fetch=fetch, fallback=fallback, limits=limits,
         )  # fmt: skip
         if timeout is None and has_own_timeouts(http_client):
             self._shared.timeout = None
@@ -67,8 +85,13 @@ class BaseClient(Generic[_TransportT]):
 
     @property
     def model(self) -> str | None:
-        """The default model."""
-        return self._shared.model
+        """The default model, the first of several."""
+        return self.models[0] if self.models else None
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The default model, and those that are asked if it fails."""
+        return self._shared.models
 
     @property
     def workspace(self) -> str:
@@ -97,43 +120,71 @@ class BaseClient(Generic[_TransportT]):
         self, messages: MessagesInput, output: Any, output_retries: int, options: RequestKwargs
     ) -> Message | Answer[Any]:
         if output is None:
-            return await self._complete(await self._begin(messages, options))
-        plan = await self._io.load(self._shared.plan_output, output, options)
-        attempts, answer = plan.attempts(read_messages(messages), output_retries), None
-        while answer is None:
-            exchange = await self._begin(attempts.messages, options, plan)
-            answer = attempts.take(await self._complete(exchange), exchange.request.wire.losses)
-        return answer
+            return (await self._complete(await self._begin(messages, options)))[0]
+        exchange = await self._begin(messages, options, output)
+        plan = attempts = None
+        while True:
+            message, exchange = await self._complete(exchange)
+            if attempts is None or exchange.plan is not plan:  # the first answer of this model
+                plan = exchange.plan
+                attempts = plan.attempts(read_messages(messages), output_retries)
+            answer: Answer[Any] | None = attempts.take(message, exchange.request.wire.losses)
+            if answer is not None:
+                return answer
+            exchange = exchange.again(attempts.messages, message)
 
     async def _begin(self, messages: MessagesInput, options: RequestKwargs, output: Any = None) -> Exchange:
-        if (model := options.get("model")) not in self._shared.resolved:  # its provider must be imported first
-            await self._io.load(self._shared.resolve_model, model)
+        model = options.get("model")
+        if output is not None or not isinstance(model, (str, NoneType)) or model not in self._shared.resolved:
+            # a provider, or a package for typed answers, must be imported first
+            return await self._io.load(partial(Exchange, self._shared, messages, options, output=output))
         return Exchange(self._shared, messages, options, output=output)
 
-    async def _complete(self, exchange: Exchange) -> Message:
-        with exchange.instrument:
-            await exchange.build(self._io)
-            return await exchange.run_attempts(self._io, exchange.attempt)
+    async def _complete(
+        self, exchange: Exchange, method: Callable[[Exchange, IO], Awaitable[Message]] = Exchange.attempt
+    ) -> tuple[Message, Exchange]:
+        """Return the answer of the first model that answers, and the exchange that it belongs to."""
+        while True:
+            try:
+                with exchange.instrument:
+                    await exchange.build(self._io)
+                    return await exchange.run_attempts(self._io, partial(method, exchange)), exchange
+            except InterlinguaError as error:
+                exchange = await exchange.after_failure(self._io, error)
+
+    async def _map(
+        self,
+        requests: Iterable[MessagesInput],
+        concurrency: int | None,
+        progress: bool | Callable[[MapProgress], object],
+        output: Any,
+        output_retries: int,
+        options: RequestKwargs,
+    ) -> list[Any]:
+        from interlingua._http.mapping import map_requests  # noqa: PLC0415  few calls are mapped
+
+        own = self._shared.limits.concurrency if self._shared.limits is not None else None
+        send = partial(self._send, output=output, output_retries=output_retries, options=options)
+        count = own or _AT_ONCE if concurrency is None else concurrency
+        return await map_requests(self._io, requests, send, count, progress)
 
     async def _start(self, messages: MessagesInput, options: RequestKwargs) -> Message:
-        exchange = await self._begin(messages, options)
-        with exchange.instrument:
-            await exchange.build(self._io)
-            return await exchange.run_attempts(self._io, exchange.start)
+        return (await self._complete(await self._begin(messages, options), Exchange.start))[0]
 
     async def _resume(self, message: Message) -> Message:
-        return await self._complete(await self._io.load(Exchange.resume, self._shared, message))
+        return (await self._complete(await self._io.load(Exchange.resume, self._shared, message)))[0]
 
     async def _prepare(self, messages: MessagesInput, output: Any, options: RequestKwargs) -> Exchange:
-        exchange = await self._begin(messages, options, output)
-        with exchange.instrument:
-            return await exchange.build(self._io)
+        return await (await self._begin(messages, options, output)).build_first(self._io)
 
     async def _attempt(self, exchange: Exchange) -> Message:
         with exchange.instrument:
             try:
-                return await exchange.attempt(self._io)
+                answer = await exchange.attempt(self._io)
+                exchange.note_answer(answer)
+                return answer
             except BaseException as error:
+                exchange.end_turn()
                 if not getattr(error, "retryable", False):
                     await exchange.leave(self._io, error)
                 raise
@@ -158,7 +209,7 @@ class Client(BaseClient[Transport]):
     """A client for every installed provider; safe for use from several threads.
 
     Args:
-        model: default model, `<provider>:<name>` or an alias.
+        model: default model, `<provider>:<name>` or an alias; or a list of them: if one fails, the next is asked.
         api_key: key for the provider of `model`; None reads it from the environment.
         base_url: another address for the provider of `model`.
         registry: the providers; None finds those that are installed.
@@ -176,6 +227,11 @@ class Client(BaseClient[Transport]):
         allow_loss: the default of the option `allow_loss` (`RequestOptions`).
         fetch: which image URLs are fetched for services that take none: those of public addresses (`public`), all
             (`any`) or none (`none`).
+        fallback: when a call goes on to its next model, and how long a failing one rests (`interlingua.fallback`).
+        concurrency: most requests under way at each model; further ones wait, in the order of their calls.
+        requests_per_minute: at each model, sent evenly.
+        tokens_per_minute: input and output, at each model. With any of these limits, a service whose headers say that
+            one of its own is used up gets nothing more until that is reset.
 
     Raises:
         CallerError: a setting is unknown, or `api_key` or `base_url` comes without `model`.
@@ -213,6 +269,37 @@ class Client(BaseClient[Transport]):
             WireError: no answer arrived, or it could not be read.
         """
         return run_without_waiting(self._send(messages, output, output_retries, options))
+
+    @overload
+    def map(
+        self, requests: Iterable[MessagesInput], *, output: None = None, concurrency: int | None = ...,
+        progress: bool | Callable[[MapProgress], object] = ..., **options: Unpack[RequestKwargs],
+    ) -> list[Message | InterlinguaError]: ...  # fmt: skip
+    @overload
+    def map(
+        self, requests: Iterable[MessagesInput], *, output: type[_T] | OutputFormat[_T], output_retries: int = ...,
+        concurrency: int | None = ..., progress: bool | Callable[[MapProgress], object] = ...,
+        **options: Unpack[RequestKwargs],
+    ) -> list[Answer[_T] | InterlinguaError]: ...  # fmt: skip
+    def map(
+        self, requests: Iterable[MessagesInput], *, output: Any = None, output_retries: int = 1,
+        concurrency: int | None = None, progress: bool | Callable[[MapProgress], object] = False,
+        **options: Unpack[RequestKwargs],
+    ) -> list[Any]:  # fmt: skip
+        """Send many requests, several at once, and return their answers in the same order.
+
+        A request that fails has its error in the place of its answer. After Ctrl-C, requests under way are completed,
+        no other is sent, and KeyboardInterrupt is raised.
+
+        Args:
+            requests: the first argument of `send`, each.
+            output: as for `send`; the answers are then of the class `Answer`.
+            output_retries: as for `send`.
+            concurrency: most requests at once; None takes the client's limit, or 8.
+            progress: True shows a line on stderr; or a function, called after each request.
+            **options: of every request.
+        """
+        return run_without_waiting(self._map(requests, concurrency, progress, output, output_retries, options))
 
     def start(self, messages: MessagesInput, **options: Unpack[RequestKwargs]) -> Message:
         """Send a conversation to a service that answers later, and return without waiting for the answer.
@@ -267,8 +354,7 @@ class Client(BaseClient[Transport]):
         from interlingua._http import streams  # noqa: PLC0415  `send` needs none
 
         exchange = Exchange(self._shared, messages, options, stream=True, output=output)
-        with exchange.instrument:
-            run_without_waiting(exchange.build(self._io))
+        exchange = run_without_waiting(exchange.build_first(self._io))
         return (streams.MessageStream if output is None else streams.OutputStream)(exchange, self._io)
 
     def build_request(
@@ -368,6 +454,25 @@ class AsyncClient(BaseClient[AsyncTransport]):
     ) -> Message | Answer[Any]:
         """Send a conversation and return the assistant's message; arguments and errors as for `Client.send`."""
         return await self._send(messages, output, output_retries, options)
+
+    @overload
+    async def map(
+        self, requests: Iterable[MessagesInput], *, output: None = None, concurrency: int | None = ...,
+        progress: bool | Callable[[MapProgress], object] = ..., **options: Unpack[RequestKwargs],
+    ) -> list[Message | InterlinguaError]: ...  # fmt: skip
+    @overload
+    async def map(
+        self, requests: Iterable[MessagesInput], *, output: type[_T] | OutputFormat[_T], output_retries: int = ...,
+        concurrency: int | None = ..., progress: bool | Callable[[MapProgress], object] = ...,
+        **options: Unpack[RequestKwargs],
+    ) -> list[Answer[_T] | InterlinguaError]: ...  # fmt: skip
+    async def map(
+        self, requests: Iterable[MessagesInput], *, output: Any = None, output_retries: int = 1,
+        concurrency: int | None = None, progress: bool | Callable[[MapProgress], object] = False,
+        **options: Unpack[RequestKwargs],
+    ) -> list[Any]:  # fmt: skip
+        """Send many requests, several at once, and return their answers in the same order, as `Client.map` does."""
+        return await self._map(requests, concurrency, progress, output, output_retries, options)
 
     async def start(self, messages: MessagesInput, **options: Unpack[RequestKwargs]) -> Message:
         """Send a conversation without waiting for the answer, as `Client.start` does."""

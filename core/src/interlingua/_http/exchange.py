@@ -4,110 +4,53 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from datetime import UTC, datetime
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 
-from interlingua._http.body import ACCEPTED, ReplyBody
+from interlingua._http.body import ReplyBody
 from interlingua._http.io import LAST_SECONDS
-from interlingua._http.state import ClientState, MessagesInput, secret_failure
+from interlingua._http.signing import SignedExchange
+from interlingua._http.state import ClientState, MessagesInput
 from interlingua._http.transports import IO
 from interlingua._json import EMPTY
-from interlingua._plugins.connection import Connection, HttpRequest
-from interlingua._plugins.provider import Provider
 from interlingua._plugins.wire import FollowUp, RequestContext, WireRequest, WireResponse
 from interlingua._request.prepare import RequestDraft, read_messages, read_options
 from interlingua._response.finalize import FAILED, AnswerFinalizer, add_response_headers
 from interlingua.errors import (
     APIConnectionError,
     APITimeoutError,
-    AuthenticationError,
     CallerError,
+    CapabilityError,
     InterlinguaError,
     ProviderError,
 )
-from interlingua.transport import TimeLimits, Timeout, unsendable
+from interlingua.transport import TimeLimits, Timeout
 from interlingua.types.messages import Loss, Message, MessageStatus, Origin, RoutingDecision
 
 if TYPE_CHECKING:
     from interlingua._request.media import Fetched
     from interlingua._response.stream import StreamReader
+    from interlingua.fallback import ModelChain
+    from interlingua.limits import Turn
 
 _log = logging.getLogger("interlingua")
 _T = TypeVar("_T")
+_BYTES_PER_TOKEN = 4  # to estimate the tokens of a request
 _LONG = 500  # messages; writing that many takes some 10 ms, which other tasks of an event loop would wait
 
 
-class _SignedExchange:
-    """Attempts that are signed with the connection's secret; a secret that was refused is replaced once."""
-
-    _state: ClientState
-    _provider: Provider
-    _api: str | None = None
-    _limits: TimeLimits
-    _secret: Any = None
-    _replaced = False
-
-    @cached_property
-    def connection(self) -> Connection:
-        """How to reach the service."""
-        return self._state.connection(self._provider, self._api)
-
-    async def run_attempts(self, io: IO, attempt: Callable[[IO], Awaitable[_T]]) -> _T:
-        """Repeat an attempt until it succeeds, or raise its error when there must be no further one."""
-        try:
-            while True:
-                try:
-                    return await attempt(io)
-                except InterlinguaError as error:
-                    await io.sleep(self.retry_delay(error))
-        except BaseException as error:
-            await self.leave(io, error)
-            raise
-
-    async def leave(self, io: IO, error: BaseException | None = None) -> None:
-        """Do what is left to do at the service, because nothing more is wanted of it."""
-
-    def retry_delay(self, error: InterlinguaError) -> float:
-        """Return the seconds to wait before the next attempt, or raise the error again if there must be none."""
-        if not self._replace_secret(error):
-            raise error
-        return 0.0
-
-    def _replace_secret(self, error: InterlinguaError) -> bool:
-        """Return True for the first refusal of a secret: the next attempt has another."""
-        source = self.connection.credentials or self.connection.key_exchange
-        if source is None or self._secret is None or self._replaced or not isinstance(error, AuthenticationError):
-            return False
-        self._state.secret_store(self._provider.key, source).refuse(self._secret, error)
-        self._replaced = True
-        return True
-
-    async def _sign(
-        self, request: WireRequest, headers: Mapping[str, str], io: IO, *, follows: bool = False
-    ) -> HttpRequest:
-        connection = self.connection
-        if not connection.has_key:
-            names = [name for name in connection.env_vars if "KEY" in name or "TOKEN" in name] or connection.env_vars
-            text = f"no API key: set {' or '.join(names) or 'the environment'} or pass api_key="
-            raise AuthenticationError(text, provider=self._provider.key, retryable=False)
-        if (source := connection.credentials or connection.key_exchange) is not None:
-            self._secret = await self._state.secret_store(self._provider.key, source).read(io)
-        signed = sign_request(connection, request, headers, self._secret, follows=follows)
-        signed.headers.setdefault("accept-encoding", ACCEPTED)
-        return signed
-
-
-class Exchange(_SignedExchange):
+class Exchange(SignedExchange):
     """One request and the attempts to get it answered.
 
     Attributes:
         request: the conversation, tools and options as they are sent; `request.wire` once it has been built.
         plan: how its typed answer is asked for and read; None without `output=`.
+        chain: the models of its call, if there are several.
+        model: canonical id of the one of them that is asked.
         headers: response headers of the last attempt that was answered, with names in lower case.
     """
 
@@ -119,10 +62,29 @@ class Exchange(_SignedExchange):
         *,
         stream: bool = False,
         output: Any = None,
+        chain: ModelChain | None = None,
     ) -> None:
-        """Read a caller's arguments; `build` writes the request."""
-        given = dict(options)
-        resolved = state.resolve_model(given.pop("model", None))
+        """Read a caller's arguments; `build` writes the request. With several models, it is for the next of a chain."""
+        if chain is None:
+            chain = state.chain(options.get("model"), (messages, options, stream, output))
+        self.chain = chain
+        while True:
+            model = None if chain is None else chain.next()
+            try:
+                self._read(state, messages, options if model is None else {**options, "model": model}, stream, output)
+                return
+            except CapabilityError as error:
+                if chain is None or model is None or not chain.moves(model, error):
+                    raise
+                chain.leave(model, error)
+
+    def _read(
+        self, state: ClientState, messages: MessagesInput, options: Mapping[str, Any], stream: bool, output: Any
+    ) -> None:
+        self._options, given = options, dict(options)
+        chain = self.chain
+        asked = given.pop("model", None)
+        resolved = state.resolve_model(asked)
         if state.allow_loss and given.get("allow_loss") is None:
             given["allow_loss"] = True
         self.plan: Any = None
@@ -139,7 +101,12 @@ class Exchange(_SignedExchange):
         fixed = {"model": resolved.id.name, "stream": stream, "user_id": given.pop("user_id", None)}
         settings = state.request_settings(resolved.provider, given.get("api"))
         read = read_options(given, settings, state.headers, **fixed)
+        if chain is not None and routing is None and chain.is_default:
+            routing = state.resolve_model(None).routing
         routing = routing or resolved.routing
+        if chain is not None:
+            routing, losses = chain.routing(routing, asked), losses + chain.losses(asked)
+            self.model = asked
         self.request = RequestDraft(
             resolved.provider, messages, tools, read, routing, team_id, losses, state.conversations
         )
@@ -152,7 +119,7 @@ class Exchange(_SignedExchange):
 
         provider = state.resolve_provider(message.metadata.provider)
         made = cls.__new__(cls)
-        made.plan, made.headers, made._fetched = None, EMPTY, None
+        made.plan, made.headers, made._fetched, made.chain = None, EMPTY, None, None
         settings = state.request_settings(provider, message.metadata.api)
         made.request = request = ResumedRequest(provider, message, settings, state.headers)
         made._begin(state)
@@ -165,9 +132,12 @@ class Exchange(_SignedExchange):
         self._model_info = partial(state.model_info, request.provider, request.options.model)
         # what decides which of the provider's modules take part
         self._kind = (request.provider.key, request.options.api, request.options.stream)
-        self.response = AnswerFinalizer(request, state.registry, self._model_info)
+        self.response = AnswerFinalizer(request, state.registry, self._model_info, self.chain)
         self.response.typed = self.plan is not None and not request.options.stream
         self.stopped = False  # the caller cancelled: nothing more is sent
+        self._limits_before: TimeLimits | None = None  # of the attempts at another model
+        self._turn: Turn | None = None  # under the client's own limits
+        self._limiter = state.limiter(f"{request.provider.key}:{request.options.model}")
         self._next: FollowUp | None = None  # what is sent now, instead of the request
         self._tries = 0  # how often it was sent
 
@@ -199,6 +169,16 @@ class Exchange(_SignedExchange):
                 if not (isinstance(error, InterlinguaError) and response.attempts):  # else `retry_delay` decides
                     response.report(None, error)
                 raise
+
+    async def build_first(self, io: IO) -> Exchange:
+        """Build the request, or the one to the next model of the call that can take it; return its exchange."""
+        exchange = self
+        while True:
+            try:
+                with exchange.instrument:
+                    return await exchange.build(io)
+            except InterlinguaError as error:
+                exchange = await exchange.after_failure(io, error)
 
     async def build(self, io: IO) -> Exchange:
         """Fetch images by URL and write the bytes of the request."""
@@ -329,9 +309,12 @@ class Exchange(_SignedExchange):
     async def send(self, io: IO) -> ReplyBody:
         """Begin the next attempt, signed now, and return its reply when the headers have arrived."""
         response, request, state = self.response, self.request, self._state
+        if self._limiter is not None and self._turn is None and self._next is None:
+            most = request.options.max_tokens or 0
+            self._turn = await self._limiter.acquire(io, len(request.wire.body) / _BYTES_PER_TOKEN + most)
         self._tries += 1
         if not response.attempts:  # the time of a call counts from its first attempt
-            self._limits = TimeLimits(state.timeout)
+            self._limits = self._limits_before or TimeLimits(state.timeout)
             response.request_id_headers = self.connection.request_id_headers
         if not response.attempts or self._next is None or self._tries > 1:  # a follow-up is no attempt
             response.attempts += 1
@@ -344,7 +327,19 @@ class Exchange(_SignedExchange):
             event = {"session_id": request.context.session_id, "provider": request.provider.key, "url": response.url}
             sent = {"model": request.options.model, "attempt": response.attempts, "bytes": len(signed.body)}
             state.registry.observe({"type": "request.sent", **event, **sent})
-        return ReplyBody(await io.open(signed, self._limits), self._limits, state.max_response_bytes)
+        reply = await io.open(signed, self._limits)
+        _log.debug("%s answered with HTTP %d", request.provider.key, reply.status)
+        if self._limiter is not None:
+            self._limiter.note_headers(reply.headers)
+        return ReplyBody(reply, self._limits, state.max_response_bytes)
+
+    def end_turn(self, answer: Message | None = None) -> None:
+        """Let another request go, under the client's own limits; the answer tells how many tokens this one took."""
+        turn, self._turn = self._turn, None
+        if turn is not None and self._limiter is not None:
+            usage = None if answer is None else answer.metadata.usage
+            known = usage is not None and usage.input_tokens is not None
+            self._limiter.release(turn, usage.buckets().total if usage is not None and known else None)
 
     async def open_reader(self, body: ReplyBody, io: IO) -> StreamReader:
         """Return the reader of a streamed answer.
@@ -361,22 +356,68 @@ class Exchange(_SignedExchange):
         self._state.answered.add(self._kind)
         return reader
 
+    def note_answer(self, answer: object) -> None:
+        """Note that the service has answered, or begun to stream its answer."""
+        if isinstance(answer, Message):
+            self.end_turn(answer)
+        if self.chain is not None:
+            self.chain.health.note(self.model, None)
+
     def retry_delay(self, error: InterlinguaError) -> float:
         """Return the seconds to wait before the next attempt, or raise the error again if there must be none."""
         error.provider = error.provider or self.request.provider.key
         error.model = error.model or self.request.options.model
+        if self.chain is not None:
+            self.chain.health.note(self.model, error)
         if self._replace_secret(error) or self._drop_thinking(error):
             return 0.0
         attempts = self.response.attempts
         delay = self._state.retry.delay(error, self._tries - self._replaced)
         if self._next is not None and isinstance(error, ProviderError) and (error.status or FAILED) < FAILED:
             delay = None  # the work failed, and asking again does not change that
+        if self.chain is not None and self.chain.prefers_other(self.model):
+            delay = None  # while it rests, another model answers
         left = None if delay is None or not attempts else self._limits.left()
         if delay is None or (left is not None and delay >= left):
             self.response.report(error.partial, error)
             raise _without_frames(error)
         _log.info("attempt %d failed (%s); again in %.2f s", attempts, type(error).__name__, delay)
         return delay
+
+    def again(self, messages: Sequence[Message], unfit: Message) -> Exchange:
+        """Return the exchange that asks the same model for a typed answer again, after one that did not fit."""
+        chain, options = self.chain, self._options
+        if chain is not None:
+            chain.unfit.append(unfit)
+        made = Exchange.__new__(Exchange)
+        made.chain = chain
+        made._read(self._state, messages, options, False, self.plan)
+        return made
+
+    async def after_failure(self, io: IO, error: InterlinguaError) -> Exchange:
+        """Return the exchange with the next model of the call after this one has failed.
+
+        Raises:
+            InterlinguaError: the same error, if there is none; that of the service if no other model can be asked.
+        """
+        chain, messages = self.chain, getattr(error.partial, "content", ())
+        time_is_up = isinstance(error, APITimeoutError) and not error.retryable
+        if chain is None or self.stopped or self._next is not None or messages or time_is_up:
+            raise error
+        delay = self._state.retry.delay(error, 1) if self.response.attempts else None
+        left = None if delay is None else self._limits.left()
+        if delay is not None and (left is None or delay < left) and chain.begin_again(self.model, error):
+            await io.sleep(delay)
+        if not chain.moves(self.model, error):
+            raise chain.failures[-1] if chain.failures and isinstance(error, CapabilityError) else error
+        chain.leave(self.model, error, self._model_info)
+        _log.info("%s did not answer (%s); the next model of the call is asked", self.model, type(error).__name__)
+        messages, options, stream, output = chain.arguments
+        make = partial(Exchange, self._state, messages, options, stream=stream, output=output, chain=chain)
+        made = await io.load(make)
+        if self.response.attempts:
+            made._limits_before = self._limits
+        return made
 
     def _drop_thinking(self, error: InterlinguaError) -> bool:
         """Return True for the first refusal of earlier thinking: the next attempt goes without it, with rows."""
@@ -401,7 +442,7 @@ class Exchange(_SignedExchange):
         return await io.load(function, *arguments)
 
 
-class AuxiliaryExchange(_SignedExchange):
+class AuxiliaryExchange(SignedExchange):
     """One exchange that is no conversation: a model list, a token count, a reported cost."""
 
     def __init__(self, state: ClientState, provider: str | None, kind: str, arguments: Mapping[str, Any]) -> None:
@@ -421,7 +462,7 @@ class AuxiliaryExchange(_SignedExchange):
         return self._provider.from_wire_auxiliary(self._kind, response)
 
 
-class PassedExchange(_SignedExchange):
+class PassedExchange(SignedExchange):
     """One exchange whose request and reply are not read: anything that a service offers."""
 
     def __init__(self, state: ClientState, provider: str, request: WireRequest) -> None:
@@ -431,61 +472,6 @@ class PassedExchange(_SignedExchange):
     async def attempt(self, io: IO) -> Any:
         """Send the request and return the reply when its headers have arrived."""
         return await io.open(await self._sign(self._request, self._state.headers, io), self._limits)
-
-
-def sign_request(
-    connection: Connection,
-    request: WireRequest,
-    headers: Mapping[str, str],
-    secret: Any = None,
-    *,
-    follows: bool = False,
-) -> HttpRequest:
-    """Return the HTTP request, with auth and signature.
-
-    Later sources of a header win: connection, wire, caller, auth, signature. Headers of `list_headers` add up. The
-    address of a request that `follows` an answer must be of the service.
-    """
-    try:
-        own = connection.base_url + request.path if connection.url is None else connection.url(request)
-        url = request.path if follows and "://" in request.path.partition("?")[0] else own
-        if follows:
-            from interlingua._http.pending import check_address  # noqa: PLC0415  few answers come later
-
-            check_address(url, connection)
-        merged = {"content-type": "application/json"}
-        for source in (connection.headers, request.headers, headers, connection.auth(request)):
-            for name, value in source.items():
-                lower = name.lower()
-                merged[lower] = _joined(merged.get(lower), value) if lower in connection.list_headers else value
-        made = HttpRequest(request.method, url, merged, request.body, datetime.now(UTC))
-        if connection.sign is not None:
-            made = made._replace(url=_encode(url))
-            merged.update({name.lower(): value for name, value in connection.sign(made, secret).items()})
-    except InterlinguaError:
-        raise
-    except Exception as error:
-        raise secret_failure("signing the request", error) from None
-    if _log.isEnabledFor(logging.DEBUG):
-        place = made.url.partition("?")[0]  # a query may hold a key
-        _log.debug("%s %s, %d bytes", made.method, place, len(made.body))
-    return made
-
-
-def _encode(url: str) -> str:
-    """Return an address as it is sent, because that is what must be signed."""
-    from httpx import URL, InvalidURL  # noqa: PLC0415  few connections sign
-
-    try:
-        return str(URL(url))
-    except InvalidURL as error:
-        raise unsendable(url, error) from None
-
-
-def _joined(known: str | None, more: str) -> str:
-    """Join comma-separated lists, each item once, without spaces."""
-    items = [item.strip() for item in f"{known or ''},{more}".split(",")]
-    return ",".join(dict.fromkeys(item for item in items if item))
 
 
 def _without_frames(error: InterlinguaError) -> InterlinguaError:

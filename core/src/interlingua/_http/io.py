@@ -73,6 +73,19 @@ class BlockingIO:
         made = function(*arguments)
         return _await_in_thread(made) if isawaitable(made) else made
 
+    def waiting(self) -> Any:
+        """Return something by which this thread waits until another one calls its `wake`."""
+        return _ThreadWaiting()
+
+    async def run_together(self, work: Callable[[], Coroutine[Any, Any, None]], count: int) -> None:
+        """Run so many workers at once, each in a thread, and wait for all."""
+        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  few calls are mapped
+        from contextvars import copy_context  # noqa: PLC0415
+
+        with ThreadPoolExecutor(count, "interlingua-map") as pool:
+            for done in [pool.submit(copy_context().run, run_without_waiting, work()) for _ in range(count)]:
+                done.result()
+
     def lock(self, name: str) -> AbstractAsyncContextManager[Any]:
         """Return the lock of this name."""
         return self._locks.setdefault(name, _ThreadLock())
@@ -104,6 +117,15 @@ class _BlockingReply:
 
     async def aclose(self) -> None:
         self._reply.close()
+
+
+class _ThreadWaiting:
+    def __init__(self) -> None:
+        self._event = threading.Event()
+        self.wake = self._event.set
+
+    async def wait(self) -> None:
+        self._event.wait()
 
 
 class _ThreadLock:

@@ -7,8 +7,9 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 from urllib.parse import unquote_plus
 
 from interlingua._catalogue import ModelInfo
@@ -31,7 +32,11 @@ from interlingua.errors import AuthenticationError, CallerError, InterlinguaErro
 from interlingua.output import OutputFormat, OutputPlan
 from interlingua.transport import TimeLimits, Timeout
 from interlingua.types.messages import Message, RoutingDecision, RoutingMode
-from interlingua.types.options import RequestOptions
+from interlingua.types.options import RequestOptions, option_fields
+
+if TYPE_CHECKING:
+    from interlingua.fallback import Fallback, ModelChain, ModelHealth
+    from interlingua.limits import ClientLimits, ModelLimiter
 
 _log = logging.getLogger("interlingua")
 _MARGIN = timedelta(minutes=1)  # a secret that expires within this time is replaced
@@ -59,7 +64,7 @@ class ClientState:
 
     def __init__(
         self,
-        model: str | None,
+        model: str | Sequence[str] | None,
         *,
         api_key: str | None = None,
         base_url: str | None = None,
@@ -73,8 +78,12 @@ class ClientState:
         max_response_bytes: int = EVENT_LIMIT,
         allow_loss: bool = False,
         fetch: FetchPolicy = "public",
+        fallback: Fallback | None = None,
+        limits: Mapping[str, Any] = EMPTY,
     ) -> None:
-        self.model = model
+        self.models = _model_names(model)
+        if level := (os.environ if environ is None else environ).get("INTERLINGUA_LOG"):
+            show_log(level)
         self.registry = registry if registry is not None else Registry()
         self.timeout: Timeout | None = Timeout.of(timeout)
         self.retry = Retry.of(retry)
@@ -98,9 +107,21 @@ class ClientState:
         self._connections: dict[tuple[str, str | None], Connection] = {}
         self._secrets: dict[str, SecretStore] = {}
         self._infos: dict[tuple[str, str], ModelInfo | None] = {}
+        self._fallback = fallback
+        self._limiters: dict[str, ModelLimiter] = {}
+        self.limits: ClientLimits | None = None
+        if any(value is not None for value in limits.values()):
+            from interlingua.limits import ClientLimits  # noqa: PLC0415  few clients have limits
+
+            self.limits = ClientLimits(**limits)
+        if fallback is not None:
+            _ = self.fallback  # checks it
         own = {name: value for name, value in (("api_key", api_key), ("base_url", base_url)) if value is not None}
-        if model is not None:
-            key = self.resolve_model(None).provider.key
+        if self.models:
+            keys = {self.resolve_model(name).provider.key for name in self.models[1:]}
+            keys.add(key := self.resolve_model(None).provider.key)
+            if own and len(keys) > 1:
+                raise CallerError("api_key and base_url belong to one provider; with models of several, use settings=")
             self.settings[key] = {**self.settings.get(key, {}), **own}
         elif own:
             raise CallerError("api_key and base_url belong to the provider of model=; without one, use settings=")
@@ -114,7 +135,7 @@ class ClientState:
         """Return the provider and id of a model the caller named, or of the default one."""
         found = self.resolved.get(model)
         if found is None:
-            name = model or self.model
+            name = model or (self.models[0] if self.models else None)
             if name is None:
                 raise CallerError("no model: pass model= to the call or set a default on the client")
             id_ = self.registry.resolve(name)
@@ -125,6 +146,45 @@ class ClientState:
             )
             found = self.resolved[model] = ResolvedModel(self.registry.provider(id_.provider), id_, routing)
         return found
+
+    def chain(self, model: str | Sequence[str] | None, arguments: Any) -> ModelChain | None:
+        """Return the models of a call that names several, or whose client has several; None for one model."""
+        names = self.models if model is None else _model_names(model)
+        if len(names) < 2:
+            return None
+        from interlingua.fallback import ModelChain  # noqa: PLC0415  most calls have one model
+
+        found = [str(self.resolve_model(name).id) for name in names]
+        return ModelChain(tuple(dict.fromkeys(found)), self.fallback, self.health, arguments)
+
+    def limiter(self, model: str) -> ModelLimiter | None:
+        """Return what holds the client's limits for a model; None without limits."""
+        if self.limits is None:
+            return None
+        found = self._limiters.get(model)
+        if found is None:
+            from interlingua.limits import ModelLimiter  # noqa: PLC0415
+
+            found = self._limiters.setdefault(model, ModelLimiter(self.limits))
+        return found
+
+    @cached_property
+    def fallback(self) -> Fallback:
+        """When a call goes on to its next model."""
+        from interlingua.fallback import Fallback  # noqa: PLC0415
+
+        given: Any = self._fallback
+        if given is not None and not isinstance(given, Fallback):
+            text = f"fallback must be a Fallback, not {type(given).__name__}; the models themselves go in model=[…]"
+            raise CallerError(text)
+        return given or Fallback()
+
+    @cached_property
+    def health(self) -> ModelHealth:
+        """Which models rest after failures."""
+        from interlingua.fallback import ModelHealth  # noqa: PLC0415
+
+        return ModelHealth(lambda: self.fallback)
 
     def resolve_provider(self, key: str | None) -> Provider:
         """Return the provider of this key, or of the default model."""
@@ -202,12 +262,52 @@ class ClientState:
         if isinstance(output, OutputPlan):
             return output
         format_: OutputFormat[Any] = output if isinstance(output, OutputFormat) else self.registry.output_format(output)
-        resolved = self.resolve_model(options.get("model"))
+        model = options.get("model")
+        resolved = self.resolve_model(model if model is None else _model_names(model)[0])
         given = {name: value for name, value in options.items() if name not in _ARGUMENTS}
         settings = self.request_settings(resolved.provider, given.get("api"))
         read = read_options(given, settings, self.headers, model=resolved.id.name, stream=stream)
         tools = options.get("tools", ())
         return format_.plan(tools, read, resolved.provider.capabilities(read.model, read))
+
+
+def _model_names(model: Any) -> tuple[str, ...]:
+    """Read a `model=` argument: one name, or several in their order; None is none."""
+    if not isinstance(model, (list, tuple)) or isinstance(model, ModelId):
+        names: tuple[Any, ...] = () if model is None else (model,)
+        return names
+    if not model or None in model:
+        raise CallerError(f"model must be a name, or a list of names that are asked in their order; not {model!r}")
+    return tuple(model)
+
+
+def unknown_setting(client: str, name: str, init: Any) -> TypeError:
+    """Return the error for an argument that a client does not have; an option of a call says so."""
+    from difflib import get_close_matches  # noqa: PLC0415  only for a mistake
+
+    near = get_close_matches(name, [one for one in init.__annotations__ if one not in ("return", "unknown")], 3, 0.6)
+    if name in option_fields():
+        hint = f"it is an option of a call: client.send(…, {name}=…)"
+    else:
+        hint = f"did you mean {' or '.join(near)}?" if near else "docs/how-to/handle-failures.md and help() name them"
+    return TypeError(f"{client}() has no argument {name!r}: {hint}")
+
+
+_shown = logging.StreamHandler()
+_shown.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+
+
+def show_log(level: str) -> None:
+    """Write the log of the library and its packages to stderr, from a level on; for `INTERLINGUA_LOG`.
+
+    Raises:
+        CallerError: there is no such level.
+    """
+    number = logging.getLevelNamesMapping().get(level.upper())
+    if number is None:
+        raise CallerError(f"INTERLINGUA_LOG must be debug, info, warning or error, not {level!r}")
+    _log.setLevel(number)
+    _log.addHandler(_shown)  # once: a logger ignores a handler that it has
 
 
 class SecretStore:

@@ -67,31 +67,44 @@ class BaseStream:
 
     async def _enter(self) -> None:
         """Send the request and wait for the first event; a failure before it is tried again."""
-        exchange = self._exchange
-        with exchange.instrument:
-            try:
-                self._first = await exchange.run_attempts(self._io, self._open)
-            except BaseException as error:
-                self._keep_ending(error)
-                if not (self._stopped and self._message):
-                    raise
+        while self._first is None and not self._finished:
+            exchange = self._exchange
+            with exchange.instrument:
+                try:
+                    try:
+                        self._first = await exchange.run_attempts(self._io, self._open)
+                    except InterlinguaError as error:
+                        self._exchange = await (await exchange.after_failure(self._io, error)).build_first(self._io)
+                        self._exchange.stopped = self._stopped
+                except BaseException as error:
+                    self._keep_ending(error)
+                    if not (self._stopped and self._message):
+                        raise
         self._batches = self._run()
         self._events = self._iterate(self._batches)
 
     async def _open(self, io: IO) -> list[StreamEvent]:
         """Begin an attempt and return its first events; an error before all content is raised."""
         try:
+            self._reader = None
             self._body = await self._exchange.open(io)
             self._reader = await self._exchange.open_reader(self._body, io)
             return await self._read_first(self._reader)
-        except BaseException:
+        except BaseException as error:
+            if isinstance(error, InterlinguaError) and error.partial is None and self._reader is not None:
+                error.partial = self._snapshot(MessageStatus.ERROR)  # it may hold what the attempt cost
             await self._close()
             raise
 
     async def _read_first(self, reader: StreamReader) -> list[StreamEvent]:
+        events: list[StreamEvent] = []
         self._ended = False
-        while not (events := await self._read(reader, _NOTHING)) and not self._ended:  # this is inside already
-            pass
+        while not self._ended:
+            events += await self._read(reader, _NOTHING)  # this is inside already
+            if any(hasattr(event, "index") for event in events):
+                break  # content
+            if events and self._exchange.chain is None:
+                break  # with further models, a failure before the first content goes on to the next one
         self._exchange.response.first_event = time.monotonic()
         if events and type(events[-1]) is ErrorEvent and not any(hasattr(event, "index") for event in events):
             raise events[-1].error
@@ -178,6 +191,7 @@ class BaseStream:
     async def _close(self) -> None:
         if self._body is not None:
             await self._body.close()
+        self._exchange.end_turn(self._message)
         if self._finished and (self._message is None or self._message.metadata.status is MessageStatus.CANCELLED):
             await self._exchange.leave(self._io, self._error)
 
@@ -257,8 +271,7 @@ class AsyncMessageStream(BaseStream):
     """
 
     async def __aenter__(self) -> Self:
-        with self._exchange.instrument:
-            await self._exchange.build(self._io)
+        self._exchange = await self._exchange.build_first(self._io)
         await self._enter()
         return self
 

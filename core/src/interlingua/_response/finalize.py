@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
@@ -19,6 +19,9 @@ from interlingua._values import replace
 from interlingua.errors import InterlinguaError, MalformedResponseError, RejectedAnswerError
 from interlingua.types.blocks import ToolUseBlock
 from interlingua.types.messages import THINKING_WAS_REFUSED, Message, MessageStatus, Usage
+
+if TYPE_CHECKING:
+    from interlingua.fallback import ModelChain
 
 _log = logging.getLogger("interlingua")
 
@@ -45,8 +48,14 @@ def add_response_headers(
 class AnswerFinalizer:
     """Reads the answers to one request."""
 
-    def __init__(self, request: RequestDraft, registry: Registry, model_info: Callable[[], ModelInfo | None]) -> None:
-        self.request = request
+    def __init__(
+        self,
+        request: RequestDraft,
+        registry: Registry,
+        model_info: Callable[[], ModelInfo | None],
+        chain: ModelChain | None = None,
+    ) -> None:
+        self.request, self.chain = request, chain
         self.started = 0.0  # `time.monotonic()` when the attempt began; latency counts from there
         self.begun = self.first_event = 0.0  # the same for the first attempt and for the first event of a stream
         self.attempts, self.url = 0, ""  # number of attempts; URL of the last one, without query
@@ -101,6 +110,8 @@ class AnswerFinalizer:
             metadata = replace(metadata, losses=(*losses, *metadata.losses))
         if self.request.target.refused_thinking:  # the next turns leave it out at once
             metadata = replace(metadata, extra={**metadata.extra, THINKING_WAS_REFUSED: True})
+        if self.chain is not None:
+            metadata = self.chain.record(metadata)
         if metadata is not message.metadata:
             message = replace(message, metadata=metadata)
         kinds = {tool.name: tool.kind for tool in self.request.tools if tool.kind is not None} if complete else {}

@@ -248,14 +248,15 @@ class RequestKwargs(TypedDict, total=False):
     """Keyword arguments of a call: these, and the fields of `RequestOptions` by name.
 
     Attributes:
-        model: `<provider>:<name>` or an alias, instead of the client's default.
+        model: `<provider>:<name>` or an alias, instead of the client's default; or a list: if one fails, the next is
+            asked.
         tools: functions that the model may call.
         routing: why this model was chosen, if a router chose it.
         user_id: stable pseudonymous id of the end user; sent if the service has a field for it.
         team_id: stable pseudonymous id of the user's team; kept on the answer, never sent.
     """
 
-    model: str | None
+    model: str | Sequence[str] | None
     tools: Sequence[ToolDefinition]
     routing: RoutingDecision | None
     user_id: str | None

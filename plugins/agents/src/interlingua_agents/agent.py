@@ -62,7 +62,8 @@ class Agent(Generic[AnswerT]):
     """A model with tools and instructions. It is frozen, keeps no state between runs, and may run many times at once.
 
     Args:
-        model: name of the model, as for a client; None: the client's default, or the session's choice.
+        model: name of the model, as for a client, or a list of names: if one fails, the next is asked; None: the
+            client's default, or the session's choice.
         tools: the tools that the model may call. A definition without a function is offered too; a call of it ends the
             run.
         output: the type of the answer, or an `OutputFormat`; None for text.
@@ -90,7 +91,7 @@ class Agent(Generic[AnswerT]):
         CallerError: two tools share a name, an item is not a tool, or a limit is invalid.
     """
 
-    model: str | None
+    model: str | Sequence[str] | None
     toolbox: Toolbox
     output: Any
     output_retries: int
@@ -102,13 +103,17 @@ class Agent(Generic[AnswerT]):
 
     @overload
     def __init__(
-        self: Agent[str], model: str | None = None, *, output: None = None, **settings: Unpack[AgentSettings]
+        self: Agent[str],
+        model: str | Sequence[str] | None = None,
+        *,
+        output: None = None,
+        **settings: Unpack[AgentSettings],
     ) -> None: ...
 
     @overload
     def __init__(
         self,
-        model: str | None = None,
+        model: str | Sequence[str] | None = None,
         *,
         output: type[AnswerT] | OutputFormat[AnswerT],
         **settings: Unpack[AgentSettings],
@@ -116,12 +121,12 @@ class Agent(Generic[AnswerT]):
 
     @overload
     def __init__(
-        self: Agent[Any], model: str | None = None, *, output: Any, **settings: Unpack[AgentSettings]
+        self: Agent[Any], model: str | Sequence[str] | None = None, *, output: Any, **settings: Unpack[AgentSettings]
     ) -> None: ...
 
     def __init__(
         self,
-        model: str | None = None,
+        model: str | Sequence[str] | None = None,
         *,
         tools: Iterable[Tool | ToolDefinition] = (),
         output: Any = None,

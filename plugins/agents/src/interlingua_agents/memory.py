@@ -28,7 +28,7 @@ class _Turn(Generic[ClientT]):
     Attributes:
         client: the client that sends.
         messages: the history.
-        model: canonical id of the model.
+        model: canonical id of the model, the first of several.
         workspace: the folder that tools work in; empty for none.
         options: options of every request.
         instructions: a system message that is sent before the conversation and is not part of it, or None.
@@ -41,18 +41,19 @@ class _Turn(Generic[ClientT]):
         client: ClientT,
         messages: list[Message],
         *,
-        model: str | None = None,
+        model: str | Sequence[str] | None = None,
         workspace: str | Path | None = None,
         question: Message | None = None,
         **options: Any,
     ) -> None:
-        name = model or client.model
-        if name is None:
+        name = client.model if model is None else model if isinstance(model, str) else next(iter(model), None)
+        if not name:
             raise CallerError("no model: pass model= to this turn or set a default on the client")
         self.client: ClientT = client
         self.messages = messages
         self.model = str(client.registry.resolve(name))
         self.workspace = client.workspace if workspace is None else str(workspace)
+        self._models = {} if model is None else {"model": model}
         self.kept_results: dict[str, ToolResultBlock] = {}
         self.options: Mapping[str, Any] = options
         self.instructions: Message | None = None
@@ -115,7 +116,7 @@ class _Turn(Generic[ClientT]):
 
     def arguments(self, tools: Sequence[ToolDefinition], options: Mapping[str, Any]) -> dict[str, Any]:
         """Return the client's arguments of the next step, without the messages."""
-        return {"model": self.model, "tools": tools, **self.options, **options}
+        return {**self._models, "tools": tools, **self.options, **options}
 
     def sent(self) -> list[Message]:
         """Return the messages of the next step: the instructions, then the history without hidden messages."""
@@ -134,7 +135,7 @@ class MemoryTurn(_Turn[Client]):
     Args:
         client: sends; it is not closed.
         messages: the conversation, the user's new message last; answers and tool results are appended to this list.
-        model: overrides the client's default.
+        model: overrides the client's default; of a list, the next one is asked if one fails.
         workspace: the folder that tools work in, overriding the client's.
         question: appended by `start`.
         **options: fields of `RequestKwargs` by name.

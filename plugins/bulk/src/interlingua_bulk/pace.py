@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
 from itertools import islice
 from random import random
 from statistics import median
 
 import attrs
+
+from interlingua.limits import Bucket, used_up_for
 
 FIRST = 8  # requests under way at the start: services refuse a rise that is too steep
 SLOW = 2.0  # a median time per output token of so many times the best one means that the service is overloaded
@@ -32,27 +32,15 @@ _PAUSE_S = 0.5  # the first pause of those that double, where the service names 
 _LONGEST_PAUSE_S = 15.0
 _PROBE_S = 1.0  # a request not refused until then is accepted: refusals come at once, answers may take minutes
 _LEASE_WAIT_S = 1.0  # a lease wakes the pace up earlier
-_LONGEST_RESET_S = 120.0  # what a day's limit says is left to its 429
-_SPAN = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
-class Bucket:
-    """A rate with continuous refill; holds at most what `burst_s` seconds bring, and one request at least.
+class LeasedBucket(Bucket):
+    """A bucket whose rate may change, and whose amounts may be leased from a bucket that several nodes share."""
 
-    Args:
-        per_minute: the rate; without one, no limit.
-        now: seconds, monotonic.
-        burst_s: seconds of the rate that may be taken at once: a limit of 60 a minute may be held as one a second.
-    """
-
-    __slots__ = ("_at", "_leased", "capacity", "level", "rate")
+    __slots__ = ("_leased",)
 
     def __init__(self, per_minute: float | None, now: float, burst_s: float = 1.0) -> None:
-        self.rate = None if per_minute is None else per_minute / 60.0
-        self.capacity = 0.0 if self.rate is None else max(self.rate * burst_s, 1.0)
-        self.level = self.capacity
-        self._at = now
+        super().__init__(per_minute, now, burst_s)
         self._leased = False
 
     def begin_lease(self, seconds: float) -> None:
@@ -78,19 +66,9 @@ class Bucket:
 
     def wait(self, amount: float, now: float) -> float:
         """Return the seconds until this amount is available; for more than the bucket holds, until it is full."""
-        if self.rate is None:
-            return 0.0
         if self._leased:
             return 0.0 if self.level >= min(amount, self.capacity) else _LEASE_WAIT_S
-        self.level = min(self.capacity, self.level + (now - self._at) * self.rate)
-        self._at = now
-        missing = min(amount, self.capacity) - self.level
-        return missing / self.rate if missing > 1e-9 else 0.0
-
-    def take(self, amount: float) -> None:
-        """Take an amount; the level may fall below 0, for example after a request that was larger than estimated."""
-        if self.rate is not None:
-            self.level -= amount
+        return super().wait(amount, now)
 
 
 @attrs.define(eq=False)
@@ -164,8 +142,8 @@ class Pace:
         self._clock = clock
         self._random = random
         now = clock()
-        self.requests = Bucket(requests_per_minute, now)
-        self.tokens = Bucket(tokens_per_minute, now, burst_s=5.0)
+        self.requests = LeasedBucket(requests_per_minute, now)
+        self.tokens = LeasedBucket(tokens_per_minute, now, burst_s=5.0)
         self._growing = True  # until the first sign of load
         self._decreased_at = -1.0
         self._overloads = 0  # in this round
@@ -176,7 +154,7 @@ class Pace:
         self._usual: float | None = None
         self._grown_rate = 0.0  # answers a second when the limit grew last
 
-        self._accepted = Bucket(None, now)  # the rate that the service accepts, once it has refused too many
+        self._accepted = LeasedBucket(None, now)  # the rate that the service accepts, once it has refused too many
         self._usual_share = 0.0  # of the requests, refused at any rate
         self._span = _Span(now)
         self._signal: _Signal | None = None
@@ -192,7 +170,6 @@ class Pace:
         self._probe: Lease | None = None
         self._waiters: deque[tuple[float, asyncio.Future[Lease]]] = deque()
         self._timer: asyncio.TimerHandle | None = None
-        self._names: tuple[tuple[str, str, str], ...] | None = None
 
     @property
     def rate(self) -> float | None:
@@ -287,13 +264,8 @@ class Pace:
 
     def note_headers(self, headers: Mapping[str, str]) -> None:
         """Pause until the reset if an answer's headers report that a limit is used up."""
-        if self._names is None:
-            self._names = limit_headers(headers)
-        for remaining, reset, limit in self._names:
-            if headers.get(remaining) == "0" and headers.get(limit, "1").lstrip("-0") and reset in headers:
-                seconds = read_reset(headers[reset])
-                if seconds is not None and 0 < seconds <= _LONGEST_RESET_S:
-                    self.close_for(seconds)
+        if seconds := used_up_for(headers):
+            self.close_for(seconds)
 
     # -- when the next request may go ---------------------------------------------------------------------------
 
@@ -448,26 +420,3 @@ class Pace:
             self.limit = min(self.limit * 2 if self._growing else self.limit + 1, float(self.ceiling))
         else:
             self._growing = False
-
-
-def limit_headers(headers: Mapping[str, str]) -> tuple[tuple[str, str, str], ...]:
-    """Return the names of the headers that say what is left of a limit, when it is reset, and the limit itself."""
-    names = [name for name in headers if "ratelimit" in name and "remaining" in name]
-    return tuple((name, name.replace("remaining", "reset"), name.replace("remaining", "limit")) for name in names)
-
-
-def read_reset(text: str, now: datetime | None = None) -> float | None:
-    """Return the seconds until a reset: a span (`1s`, `6m0s`, `120ms`), seconds, a time, or milliseconds since 1970."""
-    now = now or datetime.now(UTC)
-    if spans := _SPAN.findall(text):
-        return sum(float(number) * _UNITS[unit] for number, unit in spans)
-    try:
-        number = float(text)
-    except ValueError:
-        try:
-            return max((datetime.fromisoformat(text) - now).total_seconds(), 0.0)
-        except (ValueError, TypeError):
-            return None
-    if number > 1e12:
-        return max(number / 1000 - now.timestamp(), 0.0)
-    return number if number < 1e9 else max(number - now.timestamp(), 0.0)

@@ -21,9 +21,9 @@ import orjson
 
 from interlingua import AsyncClient, Registry, Retry
 from interlingua.errors import CallerError
+from interlingua.limits import Bucket
 from interlingua.types import ToolDefinition
 from interlingua_bulk.answers import AnswerFile, read_facts
-from interlingua_bulk.pace import Bucket
 from interlingua_bulk.rows import (
     explain_row,
     inspect_input,

@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 
 from interlingua import Exchange
-from interlingua._http.exchange import sign_request
+from interlingua._http.signing import sign_request
 from interlingua._http.state import ClientState
 from interlingua._pricing import cost_of
 from interlingua._request.prefix import lost_cache

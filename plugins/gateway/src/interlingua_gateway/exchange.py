@@ -22,6 +22,7 @@ from interlingua.errors import (
     OverloadedError,
     ServerError,
 )
+from interlingua.fallback import may_be_paid
 from interlingua.plugins import Loss, WireRequest, WireResponse, estimate_tokens
 from interlingua.types import (
     ErrorEvent,
@@ -44,7 +45,6 @@ from interlingua_gateway.store import Key, Use, ask_store
 from interlingua_gateway.upstream_request import (
     UpstreamRequest,
     ledger_text,
-    may_be_paid,
     needs_estimate,
     upstream_request,
 )
@@ -334,14 +334,13 @@ class _Request:
         models = health.ordered(choice.models, balance, "" if balance == "order" else self._identity())
         for model in models:
             last = model is models[-1]
-            if not last and health.rests(model):  # since they were ordered
+            if not health.claim(model) and not last:  # it failed since they were ordered
                 continue
             try:
                 with health.asking(model):
                     await self._ask_model(inbound, model, ask, last=last)
             except InterlinguaError as error:
-                fatal = isinstance(error, CallerError) and not isinstance(error, CapabilityError)  # at every model
-                if self.status is not None or self._has_left or last or fatal:
+                if self.status is not None or self._has_left or last or not isinstance(error, health.policy.on):
                     raise error_for_caller(error, self._services, self.id, model) from error
                 name = type(error).__name__
                 self._services.log.warning("request %s: %s did not answer: %s", self.id, model.label, name)
@@ -383,7 +382,7 @@ class _Request:
                 delay = retry.delay(error, attempt)
                 if delay is None or time.monotonic() + delay >= end or self.status is not None or self._has_left:
                     raise
-                if not last and health.is_resting(model):
+                if not last and health.rests(model):
                     raise
                 if self._admission is not None:
                     await self._services.access.settle_attempt(self._admission, self._use_of_failure(error))

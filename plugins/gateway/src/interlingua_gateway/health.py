@@ -12,28 +12,15 @@ from typing import Any
 import attrs
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
-from interlingua.errors import (
-    AuthenticationError,
-    ModelNotFoundError,
-    OverloadedError,
-    PermissionDeniedError,
-    QuotaExceededError,
-    RateLimitError,
-    ServerError,
-    WireError,
-)
+from interlingua.errors import CapabilityError, PluginError, ProviderError, RateLimitError, WireError
+from interlingua.fallback import OUTAGES, Fallback, ModelHealth
 from interlingua_gateway.config import Deployment, GatewayConfig
 from interlingua_gateway.models import RoutedModel
 
 _OTHER = "other"  # the label of models that routes do not list
 _KEPT = 1_000  # most models whose state is kept
-_LONGEST_REST = 300.0  # most seconds of a rest that a service asks for
 _PLAIN = Deployment(name="any", model="any:any")
-# failures of a service or of its key, as opposed to those of a request
-_OUTAGES = (
-    WireError, ServerError, OverloadedError, RateLimitError, QuotaExceededError, AuthenticationError,
-    PermissionDeniedError, ModelNotFoundError,
-)  # fmt: skip
+_GO_ON = (CapabilityError, PluginError, ProviderError, WireError)  # all but mistakes that every model would refuse
 
 
 @attrs.define
@@ -43,9 +30,6 @@ class _State:
     Attributes:
         metric: its label in metrics.
         open: requests in progress.
-        failures: failures since the last answer.
-        rests_until: by `time.monotonic`; 0 if it does not rest.
-        is_tried: True while one request finds out whether a rest was long enough.
         minute: the minute since the epoch that `requests` and `tokens` count.
         requests: requests in that minute.
         tokens: tokens in that minute.
@@ -53,9 +37,6 @@ class _State:
 
     metric: str = ""
     open: int = 0
-    failures: int = 0
-    rests_until: float = 0.0
-    is_tried: bool = False
     minute: int = 0
     requests: int = 0
     tokens: int = 0
@@ -72,6 +53,7 @@ class Health:
     def __init__(self, config: Callable[[], GatewayConfig], metrics: CollectorRegistry) -> None:
         self._config = config
         self._states: dict[str, _State] = {}
+        self._models = ModelHealth(lambda: self.policy)
         facts: dict[str, Any] = {"registry": metrics, "namespace": "interlingua_gateway"}
         self._failures = Counter("model_failures", "Failed attempts", ("model", "error"), **facts)
         self._healthy = Gauge(
@@ -80,6 +62,12 @@ class Health:
         self._open = Gauge(
             "model_open_requests", "Requests in progress", ("model",), multiprocess_mode="livesum", **facts
         )
+
+    @property
+    def policy(self) -> Fallback:
+        """When a request goes on to the next model of its route."""
+        config = self._config()
+        return Fallback(on=_GO_ON, rest_after=config.rest_after, rest=config.rest)
 
     def ordered(self, models: Sequence[RoutedModel], balance: str, identity: str) -> list[RoutedModel]:
         """Return the models that may be asked now, in the order for a request; all if every one rests.
@@ -103,29 +91,26 @@ class Health:
         free = [model for model in found if not waits[model.label]]
         if not free:
             raise RateLimitError("every deployment of this model is at its limit", retry_after=min(waits.values()))
-        awake = [model for model in free if not self.rests(model)]
-        return awake or sorted(free, key=lambda model: self._state(model).rests_until)
+        by_label = {model.label: model for model in free}
+        return [by_label[label] for label in self._models.order(list(by_label))]
 
     def rests(self, model: RoutedModel) -> bool:
         """Return True if a model is not asked now: it has failed, or one request is trying it again."""
-        state = self._states.get(model.label)
-        return state is not None and (state.rests_until > time.monotonic() or state.is_tried)
+        return self._models.rest_left(model.label) > 0
 
-    def is_resting(self, model: RoutedModel) -> bool:
-        """Return True if a model rests after failures."""
-        return self._state(model).rests_until > time.monotonic()
+    def claim(self, model: RoutedModel) -> bool:
+        """Return True if a model may be asked now; after a rest, for one request."""
+        return self._models.claim(model.label)
 
     @contextmanager
     def asking(self, model: RoutedModel) -> Iterator[None]:
         """Count a request to a model as in progress."""
         state = self._state(model)
-        tries = bool(state.rests_until) and not state.is_tried
         now = int(time.time() // 60)
         if state.minute != now:
             state.minute, state.requests, state.tokens = now, 0, 0
         state.requests += 1
         state.open += 1
-        state.is_tried = state.is_tried or tries
         gauge = self._open.labels(state.metric)
         gauge.inc()
         try:
@@ -133,24 +118,14 @@ class Health:
         finally:
             gauge.dec()
             state.open -= 1
-            if tries:
-                state.is_tried = False
 
     def note(self, model: RoutedModel, error: BaseException | None) -> None:
         """Note the outcome of an attempt: a model rests after some failures, or for as long as its service asks."""
         state = self._state(model)
-        if not isinstance(error, _OUTAGES):
-            if state.failures:
-                state.failures, state.rests_until = 0, 0.0
-                self._set_healthy(state)
-            return
-        config = self._config()
-        self._failures.labels(state.metric, type(error).__name__).inc()
-        state.failures += 1
-        asked = min(error.retry_after or 0.0, _LONGEST_REST)
-        if asked or state.failures >= config.rest_after:
-            state.rests_until = time.monotonic() + max(asked, config.rest if state.failures >= config.rest_after else 0)
-            self._set_healthy(state)
+        if isinstance(error, OUTAGES):
+            self._failures.labels(state.metric, type(error).__name__).inc()
+        self._models.note(model.label, error)
+        self._set_healthy(model.label, state)
 
     def count_tokens(self, model: RoutedModel, tokens: int) -> None:
         """Count the tokens of an answer against the limit of a deployment."""
@@ -161,8 +136,9 @@ class Health:
         rows: dict[str, dict[str, Any]] = {}
         for model in models:
             state = self._states.get(model.label, _State())
-            status = "rests" if self.rests(model) else "failing" if state.failures else "ok"
-            rows[model.label] = {"status": status, "failures": state.failures, "open": state.open}
+            failures = self._models.failures(model.label)
+            status = "rests" if self.rests(model) else "failing" if failures else "ok"
+            rows[model.label] = {"status": status, "failures": failures, "open": state.open}
         return rows
 
     def _limited_for(self, model: RoutedModel) -> float:
@@ -183,20 +159,20 @@ class Health:
         for name, state in self._states.items():
             state.metric = name if name in listed else _OTHER
 
-    def _set_healthy(self, state: _State) -> None:
+    def _set_healthy(self, label: str, state: _State) -> None:
         if state.metric != _OTHER:
-            self._healthy.labels(state.metric).set(not state.rests_until)
+            self._healthy.labels(state.metric).set(not self._models.rest_left(label))
 
     def _state(self, model: RoutedModel) -> _State:
         label = model.label
         if label not in self._states:
             if len(self._states) >= _KEPT:
-                idle = [name for name, state in self._states.items() if not (state.open or state.failures)]
+                idle = [name for name, state in self._states.items() if not state.open]
                 for name in idle or list(self._states)[:1]:
                     del self._states[name]
             self._states[label] = _State()
             self.follow_config()
-            self._set_healthy(self._states[label])
+            self._set_healthy(label, self._states[label])
         return self._states[label]
 
 

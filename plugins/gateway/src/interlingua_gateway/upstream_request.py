@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 
 from interlingua import cost_of
-from interlingua.errors import APIConnectionError, CapabilityError, MalformedResponseError, StreamInterruptedError
+from interlingua.errors import CapabilityError
 from interlingua.plugins import Loss, estimate_tokens
 from interlingua.types import (
     AudioBlock,
@@ -108,13 +108,6 @@ def needs_estimate(message: Message) -> bool:
     usage = message.metadata.usage
     counted = usage is not None and usage.input_tokens is not None and usage.output_tokens is not None
     return not counted or message.metadata.status is not MessageStatus.COMPLETE
-
-
-def may_be_paid(error: BaseException) -> bool:
-    """Return True if a service may have made, and charged, an answer that was not received whole."""
-    if isinstance(error, APIConnectionError):
-        return error.phase == "response"
-    return isinstance(error, MalformedResponseError | StreamInterruptedError)
 
 
 def _text_of(block: ContentBlock) -> str:

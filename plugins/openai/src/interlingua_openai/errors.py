@@ -18,12 +18,19 @@ ERROR_CODES = {
     "data_residency_mismatch": "PermissionDeniedError",
 }
 _DIALECT = Dialect(error_codes=ERROR_CODES)
+_NO_SUCH_PATH = (404, 405, 501)
 _NO_HEADERS: Mapping[str, str] = {}
 
 
-def from_wire_error(response: WireResponse) -> ProviderError:
-    """Return the typed error of a failed answer: by its body, or by its status if the body is not readable."""
-    return errors.from_wire_error(response, _DIALECT)
+def from_wire_error(response: WireResponse, api: str = "") -> ProviderError:
+    """Return the typed error of a failed answer: by its body, or by its status if the body is not readable.
+
+    Many servers have Chat Completions only: the error of a path that they do not have says how to use it.
+    """
+    error = errors.from_wire_error(response, _DIALECT)
+    if api == "responses" and response.status in _NO_SUCH_PATH and error.code is None:
+        error.message += "; if this server has no Responses API, use its Chat Completions with api='chat'"
+    return error
 
 
 def from_wire_error_body(

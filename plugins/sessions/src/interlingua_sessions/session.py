@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, Generic, Self, TypeVar, cast, overload
 
-from interlingua import AsyncClient, CallerError, Client, InterlinguaError
+from interlingua import AsyncClient, CallerError, Client
 from interlingua.plugins import WireRequest, messages_markdown
 from interlingua.types import Message, Role, ToolDefinition
 from interlingua_agents.loop import AgentLoop
@@ -29,6 +29,8 @@ from interlingua_sessions.turn import (
     SessionState,
     SystemPrompt,
     TurnBase,
+    model_names,
+    with_refused,
 )
 
 TurnT = TypeVar("TurnT", bound=TurnBase[Any])
@@ -65,7 +67,7 @@ class SessionBase(ABC, Generic[ClientT, TurnT]):
         session_id: str | None = None,
         *,
         client: ClientT | None = None,
-        model: str | None = None,
+        model: str | Sequence[str] | None = None,
         system: str | SystemPrompt | None = None,
         policy: RoutingPolicy | None = None,
         patterns: PatternStore | None = None,
@@ -100,7 +102,7 @@ class SessionBase(ABC, Generic[ClientT, TurnT]):
         used = client if client is not None else cls._default_client()
         setup = SessionSetup(
             registry=used.registry,
-            last_resort=model or used.model,
+            defaults=used.models if model is None else model_names(model),
             prompt=SystemPrompt(base=system) if isinstance(system, str) else system,
             patterns=patterns,
             user_id=user_id,
@@ -227,7 +229,7 @@ class SessionBase(ABC, Generic[ClientT, TurnT]):
         self,
         content: Content = None,
         *,
-        model: str | None = None,
+        model: str | Sequence[str] | None = None,
         tools: Sequence[ToolDefinition] = (),
         delegate: str | Delegation | None = None,
         **options: Any,
@@ -272,17 +274,12 @@ class SessionTurn(TurnBase[Client]):
 
         Raises:
             SwapRefusedError, NoRouteError: no model can answer.
-            InterlinguaError: what the client raises, where no other model is allowed.
+            InterlinguaError: what the client raises, when no other model answers either.
         """
         self.start()
         plan = self.plan(tools, options)
-        while True:
-            try:
-                answer = self._client.send(plan.messages, **plan.arguments)
-            except InterlinguaError as error:
-                plan = self.plan_after_failure(plan, error)
-            else:
-                return self.add(answer)
+        answer = self._client.send(plan.messages, **plan.arguments)
+        return self.add(with_refused(answer, self.note_model(plan, answer)))
 
     def build_request(self, tools: Sequence[ToolDefinition] = (), **options: Any) -> WireRequest:
         """Return the request of the next step, with its ledger; nothing is sent, the question is stored."""
@@ -315,7 +312,7 @@ class Session(SessionBase[Client, SessionTurn]):
         self,
         content: Content = None,
         *,
-        model: str | None = None,
+        model: str | Sequence[str] | None = None,
         tools: Sequence[ToolDefinition | Tool] | Toolbox = (),
         delegate: str | Delegation | None = None,
         **options: Any,
@@ -348,7 +345,7 @@ class Session(SessionBase[Client, SessionTurn]):
         self,
         content: Content = None,
         *,
-        model: str | None = ...,
+        model: str | Sequence[str] | None = ...,
         tools: Sequence[ToolDefinition] = ...,
         delegate: str | Delegation | None = ...,
         **options: Any,
@@ -359,7 +356,7 @@ class Session(SessionBase[Client, SessionTurn]):
         self,
         content: Content = None,
         *,
-        model: str | None = ...,
+        model: str | Sequence[str] | None = ...,
         tools: Sequence[Tool] | Toolbox,
         delegate: str | Delegation | None = ...,
         **options: Any,
@@ -369,7 +366,7 @@ class Session(SessionBase[Client, SessionTurn]):
         self,
         content: Content = None,
         *,
-        model: str | None = None,
+        model: str | Sequence[str] | None = None,
         tools: Sequence[ToolDefinition | Tool] | Toolbox = (),
         delegate: str | Delegation | None = None,
         **options: Any,
@@ -403,7 +400,7 @@ class Session(SessionBase[Client, SessionTurn]):
         self,
         content: Content = None,
         *,
-        model: str | None = None,
+        model: str | Sequence[str] | None = None,
         tools: Sequence[ToolDefinition] = (),
         **options: Any,
     ) -> WireRequest:
@@ -445,13 +442,8 @@ class AsyncSessionTurn(TurnBase[AsyncClient]):
         """Make one step, as `SessionTurn.ask`."""
         await self.start()
         plan = self.plan(tools, options)
-        while True:
-            try:
-                answer = await self._client.send(plan.messages, **plan.arguments)
-            except InterlinguaError as error:
-                plan = self.plan_after_failure(plan, error)
-            else:
-                return await in_thread(self.add, answer)
+        answer = await self._client.send(plan.messages, **plan.arguments)
+        return await in_thread(self.add, with_refused(answer, self.note_model(plan, answer)))
 
     async def build_request(self, tools: Sequence[ToolDefinition] = (), **options: Any) -> WireRequest:
         """Return the request of the next step, with its ledger; nothing is sent, the question is stored."""
@@ -486,7 +478,7 @@ class AsyncSession(SessionBase[AsyncClient, AsyncSessionTurn]):
         self,
         content: Content = None,
         *,
-        model: str | None = None,
+        model: str | Sequence[str] | None = None,
         tools: Sequence[ToolDefinition | Tool] | Toolbox = (),
         delegate: str | Delegation | None = None,
         **options: Any,
@@ -505,7 +497,7 @@ class AsyncSession(SessionBase[AsyncClient, AsyncSessionTurn]):
         self,
         content: Content = None,
         *,
-        model: str | None = ...,
+        model: str | Sequence[str] | None = ...,
         tools: Sequence[ToolDefinition] = ...,
         delegate: str | Delegation | None = ...,
         **options: Any,
@@ -516,7 +508,7 @@ class AsyncSession(SessionBase[AsyncClient, AsyncSessionTurn]):
         self,
         content: Content = None,
         *,
-        model: str | None = ...,
+        model: str | Sequence[str] | None = ...,
         tools: Sequence[Tool] | Toolbox,
         delegate: str | Delegation | None = ...,
         **options: Any,
@@ -526,7 +518,7 @@ class AsyncSession(SessionBase[AsyncClient, AsyncSessionTurn]):
         self,
         content: Content = None,
         *,
-        model: str | None = None,
+        model: str | Sequence[str] | None = None,
         tools: Sequence[ToolDefinition | Tool] | Toolbox = (),
         delegate: str | Delegation | None = None,
         **options: Any,
@@ -549,7 +541,7 @@ class AsyncSession(SessionBase[AsyncClient, AsyncSessionTurn]):
         self,
         content: Content = None,
         *,
-        model: str | None = None,
+        model: str | Sequence[str] | None = None,
         tools: Sequence[ToolDefinition] = (),
         **options: Any,
     ) -> WireRequest:

@@ -24,8 +24,9 @@ import attrs
 from interlingua import AsyncClient, AsyncMessageStream, CallerError, Client, InterlinguaError, MessageStream
 from interlingua.plugins import LiveOutput, WireRequest
 from interlingua.types import Message, MessageStatus, StreamEvent, TextDelta, ToolDefinition
+from interlingua_sessions.routing.router import RouteDecision
 from interlingua_sessions.store import StoreError
-from interlingua_sessions.turn import ClientT, SessionState, TurnBase
+from interlingua_sessions.turn import ClientT, SessionState, TurnBase, TurnPlan, with_refused
 
 StreamT = TypeVar("StreamT", MessageStream, AsyncMessageStream)
 T = TypeVar("T")
@@ -98,10 +99,12 @@ class AnswerWriter:
     Args:
         state: the session.
         snapshot: returns the answer received so far; called in the saving thread.
+        fallback: the decision for the model that answers, if it is a fallback.
     """
 
-    def __init__(self, state: SessionState, snapshot: Callable[[], Message]) -> None:
+    def __init__(self, state: SessionState, snapshot: Callable[[], Message], fallback: RouteDecision | None) -> None:
         self._state = state
+        self._fallback = fallback
         self._snapshot = snapshot
         self._seen = state.last_id
         self._partial: list[Message] = []  # as it was stored first, behind what others stored meanwhile
@@ -145,7 +148,7 @@ class AnswerWriter:
 
     def _named(self, message: Message) -> Message:
         """Return a message as this session's, under the id that the answer has in the store."""
-        owned = self._state.as_own(message)
+        owned = self._state.as_own(with_refused(message, self._fallback))
         return attrs.evolve(owned, id=self._partial[-1].id) if self._partial else owned
 
 
@@ -185,9 +188,9 @@ class _Stream(Generic[ClientT, StreamT]):
         """Stop; what was received stays as a CANCELLED message. May be called from another thread."""
         self._opened()[0].cancel()
 
-    def _set_open(self, inner: StreamT) -> AnswerWriter:
+    def _set_open(self, inner: StreamT, plan: TurnPlan) -> AnswerWriter:
         self._inner = inner
-        self._writer = AnswerWriter(self._state, lambda: inner.partial)
+        self._writer = AnswerWriter(self._state, lambda: inner.partial, self._turn.note_model(plan, inner.partial))
         return self._writer
 
     def _opened(self) -> tuple[StreamT, AnswerWriter]:
@@ -200,8 +203,8 @@ class _Stream(Generic[ClientT, StreamT]):
 class SessionStream(_Stream[Client, MessageStream]):
     """As core's `MessageStream`; use it in a `with` statement.
 
-    Entering stores the question, chooses a model and waits for the first event; an overloaded or rate-limited service
-    is left for the next allowed model there. While events arrive the answer is saved as PARTIAL; at the end, on
+    Entering stores the question, chooses a model and waits for the first event; if its service fails, the next allowed
+    model is asked there. While events arrive the answer is saved as PARTIAL; at the end, on
     leaving early, on `cancel` and on Ctrl-C it is stored as what it became.
     """
 
@@ -211,16 +214,10 @@ class SessionStream(_Stream[Client, MessageStream]):
     def __enter__(self) -> Self:
         self._start()
         plan = self._turn.plan(self._tools, self._options)
-        while self._inner is None:
-            stream = self._client.stream(plan.messages, **plan.arguments)
-            try:
-                inner = stream.__enter__()
-            except InterlinguaError as error:
-                plan = self._turn.plan_after_failure(plan, error)
-            else:
-                writer = self._set_open(inner)
-                self._events = self._run(inner, inner, writer)
-                self._batches = self._run(inner.batches(), inner, writer)
+        inner = self._client.stream(plan.messages, **plan.arguments).__enter__()
+        writer = self._set_open(inner, plan)
+        self._events = self._run(inner, inner, writer)
+        self._batches = self._run(inner.batches(), inner, writer)
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -284,16 +281,10 @@ class AsyncSessionStream(_Stream[AsyncClient, AsyncMessageStream]):
     async def __aenter__(self) -> Self:
         await self._start()
         plan = self._turn.plan(self._tools, self._options)
-        while self._inner is None:
-            stream = self._client.stream(plan.messages, **plan.arguments)
-            try:
-                inner = await stream.__aenter__()
-            except InterlinguaError as error:
-                plan = self._turn.plan_after_failure(plan, error)
-            else:
-                writer = self._set_open(inner)
-                self._events = self._run(inner, inner, writer)
-                self._batches = self._run(inner.batches(), inner, writer)
+        inner = await self._client.stream(plan.messages, **plan.arguments).__aenter__()
+        writer = self._set_open(inner, plan)
+        self._events = self._run(inner, inner, writer)
+        self._batches = self._run(inner.batches(), inner, writer)
         return self
 
     async def __aexit__(self, *exc: object) -> None:

@@ -10,7 +10,7 @@ from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 import attrs
 
-from interlingua import AsyncClient, CallerError, Client, InterlinguaError
+from interlingua import AsyncClient, CallerError, Client
 from interlingua.output import OutputPlan
 from interlingua.plugins import InstrumentedWork, Registry
 from interlingua.types import (
@@ -105,7 +105,7 @@ class SessionSetup:
 
     Attributes:
         registry: the providers it may use.
-        last_resort: the model used when its policy names none.
+        defaults: the models used when its policy names none: the first of them, and the next if one fails.
         prompt: prepended to a conversation that has no system message.
         patterns: recommends models.
         user_id: stable pseudonymous id written onto every message; it is not sent to a provider.
@@ -115,7 +115,7 @@ class SessionSetup:
     """
 
     registry: Registry
-    last_resort: str | None = None
+    defaults: tuple[str, ...] = ()
     prompt: SystemPrompt | None = None
     patterns: PatternStore | None = None
     user_id: str | None = None
@@ -178,7 +178,7 @@ class SessionState:
     def chain(self) -> Chain:
         """The current policies."""
         setup, sticky = self.setup, self.record.active_model
-        return Chain(policy=self.policy, sticky=sticky, patterns=setup.patterns, last_resort=setup.last_resort)
+        return Chain(policy=self.policy, sticky=sticky, patterns=setup.patterns, defaults=setup.defaults)
 
     def context(self, more: Sequence[Message] = (), opening: Message | None = None) -> Sequence[Message]:
         """Return what the next step sends, with `more` appended to the history and `opening` prepended."""
@@ -272,6 +272,21 @@ class SessionState:
         return name
 
 
+def model_names(model: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Return the models of a `model=` argument: one name, or several in their order."""
+    return () if model is None else (model,) if isinstance(model, str) else tuple(model)
+
+
+def with_refused(message: Message, decision: RouteDecision | None) -> Message:
+    """Return the answer of a fallback; its record names the models that the router refused, too."""
+    routing = message.metadata.routing
+    if decision is None or routing is None:
+        return message
+    others = dict.fromkeys((*decision.record.alternatives_considered, *routing.alternatives_considered))
+    routing = attrs.evolve(routing, alternatives_considered=tuple(others))
+    return attrs.evolve(message, metadata=attrs.evolve(message.metadata, routing=routing))
+
+
 def _unfinished(messages: Iterable[Message]) -> list[str]:
     """Return the ids of answers that some process is, or was, still receiving."""
     partial = MessageStatus.PARTIAL
@@ -286,12 +301,14 @@ class TurnPlan:
     decision: RouteDecision
     tools: Sequence[ToolDefinition]
     options: Mapping[str, Any]
+    fallbacks: Mapping[str, RouteDecision] = attrs.field(factory=dict)  # by model: the decision if it answers instead
 
     @property
     def arguments(self) -> dict[str, Any]:
         """All arguments but the messages."""
         decision = self.decision
-        return {"model": decision.model, "tools": self.tools, "routing": decision.record, **self.options}
+        models = [decision.model, *self.fallbacks] if self.fallbacks else decision.model
+        return {"model": models, "tools": self.tools, "routing": decision.record, **self.options}
 
     @property
     def preview(self) -> dict[str, Any]:
@@ -329,7 +346,7 @@ class TurnBase(Generic[ClientT]):
         compactor: Compactor | None,
         content: Content,
         *,
-        model: str | None,
+        model: str | Sequence[str] | None,
         delegate: str | Delegation | None,
         tools: Sequence[ToolDefinition],
         options: Mapping[str, Any],
@@ -344,7 +361,8 @@ class TurnBase(Generic[ClientT]):
         self.instructions: Message | None = None
         self.hidden: set[str] = set()
         self._content = content
-        self._override = model
+        names = model_names(model)
+        self._override, self._fallbacks = names[0] if names else None, names[1:]
         self._delegation = Delegation(model=delegate) if isinstance(delegate, str) else delegate
         self._tools = tools
         self._decision: RouteDecision | None = None
@@ -526,21 +544,13 @@ class TurnBase(Generic[ClientT]):
             decision = state.router.decide(state.chain, routed)
         return self._make_plan(decision, messages, tools, used)
 
-    def plan_after_failure(self, plan: TurnPlan, error: InterlinguaError) -> TurnPlan:
-        """Return the step to make instead of one that failed, at the next allowed model.
-
-        Raises:
-            InterlinguaError: the same error, if no other model is allowed.
-        """
-        state = self._state
-        if isinstance(error.partial, Message) and error.partial.content:
-            raise error
-        found = state.router.after_failure(
-            state.chain, self._routed_turn(plan.messages, plan.tools, plan.options), plan.decision, error
-        )
-        if found is None:
-            raise error
-        return self._make_plan(found, plan.messages, plan.tools, plan.options)
+    def note_model(self, plan: TurnPlan, answer: Message) -> RouteDecision | None:
+        """Note which model answers a step; return the new decision if it is a fallback, which the turn then keeps."""
+        found = plan.fallbacks.get(answer.metadata.model or "")
+        if found is not None:
+            self._decision = found
+            self.observe(found.event(self.id, plan.messages[-1].id if plan.messages else "", plan.tools))
+        return found
 
     def complete_arguments(self) -> dict[str, Any]:
         """Return the client's arguments for asking the turn's model outside the conversation."""
@@ -555,7 +565,9 @@ class TurnBase(Generic[ClientT]):
     ) -> TurnPlan:
         self._decision = decision
         self.observe(decision.event(self.id, messages[-1].id if messages else "", tools))
-        return TurnPlan(messages=messages, decision=decision, tools=tools, options=options)
+        routed = self._routed_turn(messages, tools, options)
+        fallbacks = self._state.router.fallbacks(self._state.chain, routed, decision, self._fallbacks)
+        return TurnPlan(messages=messages, decision=decision, tools=tools, options=options, fallbacks=fallbacks)
 
     def _routed_turn(
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: Mapping[str, Any]

@@ -123,7 +123,8 @@ class RoutingPolicy:
         global_default: used when the workspace has none.
         tool_models: class of side effects -> the only models that may be offered tools of that class, as canonical ids
             or patterns (`openai:*`); other classes may be offered to all models.
-        fallbacks: tried in order when the chosen model is overloaded or rate limited; empty: no fallback.
+        fallbacks: asked in order when the service of the chosen model fails (`interlingua.fallback.Fallback`); empty:
+            no fallback.
         manual_reason: why the session's own model was chosen, repeated in each record it decides.
         extra: fields written by a newer version.
     """

@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from interlingua import CallerError, InterlinguaError
-from interlingua.errors import OverloadedError, PluginError, RateLimitError
+from interlingua import CallerError
+from interlingua.errors import PluginError
 from interlingua.plugins import Provider, Registry, estimate_tokens
 from interlingua.types import (
     AudioBlock,
@@ -246,13 +246,14 @@ class Chain:
         policy: the session's own.
         sticky: the model the session was switched to.
         patterns: recommends models, or None.
-        last_resort: the model used when the policy names none, such as the client's default.
+        defaults: the models used when the policy names none, such as the client's; the first is proposed, and the
+            others are its fallbacks.
     """
 
     policy: RoutingPolicy
     sticky: str | None = None
     patterns: PatternStore | None = None
-    last_resort: str | None = None
+    defaults: tuple[str, ...] = ()
 
     def proposals(self, turn: RoutedTurn, estimate: Estimate) -> Iterator[Candidate]:
         """Yield the proposals of the policies, in their order; each is computed when it is requested."""
@@ -276,7 +277,7 @@ class Chain:
         workspace = self.policy.workspace_default
         if workspace:
             yield Candidate(policy=ChainPolicy.WORKSPACE_DEFAULT, model=workspace, reason="workspace default")
-        for model in filter(None, (self.policy.global_default, self.last_resort)):
+        for model in filter(None, (self.policy.global_default, *self.defaults[:1])):
             yield Candidate(policy=ChainPolicy.GLOBAL_DEFAULT, model=model, reason="global default")
 
 
@@ -416,31 +417,31 @@ class Router:
             raise SwapRefusedError(found)
         return str(name)
 
-    def after_failure(
-        self, chain: Chain, turn: RoutedTurn, decision: RouteDecision, error: InterlinguaError
-    ) -> RouteDecision | None:
-        """Return the next allowed model after an overload or a rate limit, or None.
+    def fallbacks(
+        self, chain: Chain, turn: RoutedTurn, decision: RouteDecision, named: Sequence[str] = ()
+    ) -> dict[str, RouteDecision]:
+        """Return the models that the client asks if the service of the chosen one fails, by canonical id.
 
-        Allowed are the policy's `fallbacks`, in their order, that were not tried yet and can answer.
+        They are those that the turn names, else the policy's `fallbacks`, else the other default models if the first
+        of them was chosen. Those that cannot answer are left out.
         """
-        if not isinstance(error, (OverloadedError, RateLimitError)):
-            return None
-        why = ConstraintFailure(capability="provider", reason=f"{type(error).__name__}: {error.message}")
+        names = named or chain.policy.fallbacks
+        if not names and chain.defaults and decision.candidate.model == chain.defaults[0]:
+            names = chain.defaults[1:]
+        why = ConstraintFailure(capability="provider", reason="its service failed, or it rests after failures")
         refused = [
             *decision.refused,
             RefusedCandidate(candidate=decision.candidate, model=decision.model, failures=(why,)),
         ]
-        tried = {one.model for one in refused}
-        for model in chain.policy.fallbacks:
+        allowed: dict[str, RouteDecision] = {}
+        for model in names:
             candidate = attrs.evolve(decision.candidate, model=model, reason="fallback after a failure of the service")
             found = self._check(candidate, turn, sized=True)
-            if found.model in tried:
-                continue
-            if isinstance(found, RouteDecision):
-                return attrs.evolve(found, refused=tuple(refused))
-            self.observe(constraint_failure_event(found, turn.session_id, chain.sticky))
-            refused.append(found)
-        return None
+            if isinstance(found, RefusedCandidate):
+                refused.append(found)
+            elif found.model != decision.model:
+                allowed[found.model] = attrs.evolve(found, refused=tuple(refused))
+        return allowed
 
     def estimate(
         self, model: str, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: Mapping[str, Any]

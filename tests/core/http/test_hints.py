@@ -1,0 +1,85 @@
+"""Errors and logs that say what to do: arguments of the wrong place, the API of a server, `INTERLINGUA_LOG`."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+
+import interlingua as il
+from interlingua.errors import CallerError
+from interlingua.testing import MemoryReply, MemoryTransport
+from tests.core.http.test_fallback import CLAUDE, ENVIRON, GPT, claude
+
+
+@pytest.mark.parametrize("client", [il.Client, il.AsyncClient])
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        (
+            "capabilities",
+            r"has no argument 'capabilities': it is an option of a call: client.send\(…, capabilities=…\)",
+        ),
+        ("max_tokens", "it is an option of a call"),
+        ("base_ur", "did you mean base_url"),
+    ],
+)
+def test_an_argument_of_the_wrong_place_is_named(client: Any, name: str, hint: str) -> None:
+    with pytest.raises(TypeError, match=rf"^{client.__name__}\(\) .*{hint}"):
+        client(CLAUDE, **{name: {}})
+
+
+@pytest.mark.parametrize(
+    ("status", "body"), [(404, {"detail": "Not Found"}), (405, {"detail": "Method Not Allowed"}), (404, {})]
+)
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_server_without_the_responses_api_gives_a_hint(status: int, body: dict[str, str], streamed: bool) -> None:
+    transport = MemoryTransport(lambda _: MemoryReply(json.dumps(body).encode(), status=status))
+    client = il.Client(GPT, base_url="http://127.0.0.1:9/v1", environ=ENVIRON, transport=transport)
+    ask: Any = client.stream("Hello").__enter__ if streamed else partial(client.send, "Hello")
+    with pytest.raises(il.ProviderError, match="with api='chat'"):
+        ask()
+    with pytest.raises(il.ProviderError) as caught:
+        client.send("Hello", api="chat")
+    assert "api='chat'" not in str(caught.value)
+
+
+def test_a_model_that_the_service_does_not_have_is_no_other_api() -> None:
+    error = {"message": "The model does not exist", "type": "invalid_request_error", "code": "model_not_found"}
+    transport = MemoryTransport(lambda _: MemoryReply(json.dumps({"error": error}).encode(), status=404))
+    with pytest.raises(il.errors.ModelNotFoundError) as caught:
+        il.Client(GPT, environ=ENVIRON, transport=transport).send("Hello")
+    assert "api='chat'" not in str(caught.value)
+
+
+@pytest.fixture
+def logger() -> Iterator[logging.Logger]:
+    """The library's logger, as it was before."""
+    found = logging.getLogger("interlingua")
+    level, handlers = found.level, list(found.handlers)
+    yield found
+    found.setLevel(level)
+    found.handlers[:] = handlers
+
+
+def test_the_environment_shows_requests_without_secrets(
+    logger: logging.Logger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines: list[str] = []
+    monkeypatch.setattr(logging.StreamHandler, "emit", lambda self, record: lines.append(self.format(record)))
+    environ = {**ENVIRON, "ANTHROPIC_API_KEY": "sk-secret-key", "INTERLINGUA_LOG": "debug"}
+    for _ in range(2):
+        il.Client(CLAUDE, environ=environ, transport=MemoryTransport(lambda _: claude())).send("a private question")
+
+    shown = [line for line in lines if line.startswith("20") and "POST" in line]
+    assert len(shown) == 2, "one line for each request, however many clients there are"
+    assert "https://api.anthropic.com/v1/messages" in shown[0]
+    assert any("answered with HTTP 200" in line for line in lines)
+    assert not any(word in line for line in lines for word in ("sk-secret-key", "private question", "from claude"))
+    with pytest.raises(CallerError, match="INTERLINGUA_LOG must be debug"):
+        il.Client(CLAUDE, environ={**ENVIRON, "INTERLINGUA_LOG": "loud"})
+    assert logger.level == logging.DEBUG
