@@ -140,6 +140,7 @@ class Exchange(SignedExchange):
         self._limiter = state.limiter(f"{request.provider.key}:{request.options.model}")
         self._next: FollowUp | None = None  # what is sent now, instead of the request
         self._tries = 0  # how often it was sent
+        self._announced = False  # by the body that is read, so that it continues that body
 
     @property
     def instrument(self) -> AbstractContextManager[None]:
@@ -214,6 +215,9 @@ class Exchange(SignedExchange):
             if self._sent.stream:  # of a resumed stream
                 reader = await self.open_reader(body, io)
                 reader.feed((await body.read()).body)
+                while self.take_announced(reader):
+                    body = await self.continue_stream(reader, io)
+                    reader.feed((await body.read()).body)
                 reader.end()
                 return reader.message()
         message = await self._load(io, self.response.read, await body.read())
@@ -257,6 +261,26 @@ class Exchange(SignedExchange):
             if self.stopped:
                 raise APIConnectionError("the caller cancelled", retryable=False)
         return True
+
+    def take_announced(self, reader: StreamReader) -> bool:
+        """Take what a stream has announced to follow; True if that continues it should its body end here."""
+        if (found := reader.take_follow_up()) is not None:
+            self._take(found)
+            self._announced = True
+        return self._announced and not reader.complete
+
+    async def continue_stream(self, reader: StreamReader, io: IO) -> ReplyBody:
+        """Send what continues a stream, and return the reply whose body is read next.
+
+        Raises:
+            ProviderError: the answer is a failure.
+        """
+        self._announced = False
+        body = await self.send(io)
+        if body.status >= FAILED:
+            await io.load(self.response.read, await body.read())
+        reader.begin_body()
+        return body
 
     def _take(self, follow_up: FollowUp) -> None:
         """Send this from now on."""
@@ -320,6 +344,8 @@ class Exchange(SignedExchange):
             response.attempts += 1
             response.started = time.monotonic()
         self._sent, follows = (request.wire, False) if self._next is None else (self._next.request, True)
+        if self._provider.answers_later:
+            request.context = attrs.evolve(request.context, request=self._sent)
         signed = await self._sign(self._sent, request.options.headers, io, follows=follows)
         if response.activity is not None or state.registry.observes:
             response.url = signed.url.partition("?")[0]  # a query may hold a key

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any, Generic, Self, TypeVar
 
 from interlingua._http.exchange import Exchange
@@ -12,7 +13,7 @@ from interlingua._http.io import run_without_waiting
 from interlingua._http.transports import IO
 from interlingua._plugins.wire import RequestContext, WireRequest
 from interlingua._response.stream import StreamReader
-from interlingua.errors import APIConnectionError, CallerError, InterlinguaError
+from interlingua.errors import APIConnectionError, APITimeoutError, CallerError, InterlinguaError
 from interlingua.output import Answer, OutputPlan, Partial
 from interlingua.types.events import ErrorEvent, StreamEvent, TextDelta
 from interlingua.types.messages import Message, MessageStatus
@@ -121,11 +122,26 @@ class BaseStream:
         except APIConnectionError as error:
             broken = error
         events = [] if piece is None else reader.feed(piece)
-        if piece is None or (events and type(events[-1]) is ErrorEvent):
+        goes_on = self._exchange.take_announced(reader) and not (self._stopped or isinstance(broken, APITimeoutError))
+        if piece is None and goes_on:
+            with activity:
+                await self._continue(reader)
+        elif piece is None or (events and type(events[-1]) is ErrorEvent):
             self._ended = True
             if not self._stopped:
                 events += reader.end(broken)
         return events
+
+    async def _continue(self, reader: StreamReader) -> None:
+        """Begin to read what continues the stream."""
+        await self._body.close()
+        try:
+            self._body = await self._exchange.run_attempts(
+                self._io, partial(self._exchange.continue_stream, reader)
+            )
+        except InterlinguaError as error:
+            error.partial = self._snapshot(MessageStatus.ERROR)
+            raise
 
     async def _next_batch(self) -> list[StreamEvent] | None:
         """Return the events of the next read; None after the last, when the message is complete."""

@@ -105,7 +105,9 @@ class WireResponse:
 
 @attrs.frozen(kw_only=True)
 class FollowUp:
-    """The request that has to follow an answer, because the message is not in it; the result of the hook `follow_up`.
+    """The request that has to follow an answer, because the message is not, or not whole, in it.
+
+    It is the result of the hook `follow_up`, or announced in a stream (`RawUpdate.follow_up`).
 
     Core sends no key to an address that is not of the service: a complete one needs the origin of `base_url`, or a host
     of `Connection.hosts` if `base_url` has one.
@@ -158,6 +160,7 @@ class RequestContext:
         routing: the decision of a router, or None.
         tool_names: name in the request -> canonical name, for tools whose names had to change.
         echo: the value of `WireRequest.echo`.
+        request: the request that was sent, if the plugin has the hook `follow_up`.
         response_headers: headers of the answer, names in lower case.
         user_id: stable pseudonymous id of the user.
         team_id: stable pseudonymous id of the team.
@@ -171,6 +174,7 @@ class RequestContext:
     routing: RoutingDecision | None = None
     tool_names: Mapping[str, str] = attrs.field(factory=dict)
     echo: Mapping[str, Any] = attrs.field(factory=dict)
+    request: WireRequest | None = None
     response_headers: Mapping[str, str] = EMPTY
     user_id: str | None = None
     team_id: str | None = None

@@ -15,7 +15,7 @@ import attrs
 
 from interlingua._json import repair_surrogates
 from interlingua._plugins.provider import UNREADABLE, Provider
-from interlingua._plugins.wire import RequestContext, WireChunk
+from interlingua._plugins.wire import FollowUp, RequestContext, WireChunk
 from interlingua._response.framing import Framer, NdjsonFramer, SseFramer
 from interlingua.errors import InterlinguaError, MalformedResponseError, PluginError, StreamInterruptedError
 from interlingua.types.blocks import ContentBlock, TextBlock, ThinkingBlock, ToolUseBlock, read_tool_input
@@ -61,6 +61,7 @@ class MessageAssembler:
         self._losses: tuple[Loss, ...] = ()
         self.complete: MessageComplete | None = None
         self.error: InterlinguaError | None = None
+        self.follow_up: Any = None  # announced last, and not yet taken
         # the block that receives text at the moment: most events only append to it
         self._hot: type | None = None
         self._hot_index = -1
@@ -117,6 +118,7 @@ class MessageAssembler:
     def _raw_update(self, event: RawUpdate) -> None:
         self._replay.update(event.replay or ())
         self._trace.update(event.trace or ())
+        self.follow_up = event.follow_up or self.follow_up
         if event.losses is not None:
             self._losses = event.losses
 
@@ -383,6 +385,15 @@ class StreamDecoder:
     def failed(self) -> InterlinguaError | None:
         """The error that the stream reported, or None."""
         return self._assembler.error
+
+    def take_follow_up(self) -> FollowUp | None:
+        """Return what the plugin announced to follow, once."""
+        found, self._assembler.follow_up = self._assembler.follow_up, None
+        return found
+
+    def begin_body(self, framer: Framer) -> None:
+        """Read another body, whose events continue the stream; an event that was cut off is dropped."""
+        self._framer, self._frame = framer, framer.feed
 
     def partial(self, status: MessageStatus = MessageStatus.PARTIAL, error: BaseException | None = None) -> Message:
         """Return the message received so far."""

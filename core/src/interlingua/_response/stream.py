@@ -85,7 +85,9 @@ class StreamReader:
         self._headers = headers
         self._limit = limit
         context = attrs.evolve(response.request.context, response_headers=headers)
+        self._framing = framing
         self._decoder = StreamDecoder(response.request.provider, framer(framing, limit), context)
+        self.take_follow_up = self._decoder.take_follow_up
         self._held = bytearray()
         self._begin = b""  # the first byte that is not whitespace
         self._whole: Message | None = None
@@ -158,6 +160,10 @@ class StreamReader:
             if self._decoder.failed is None:  # otherwise its event is among these, or was returned before
                 events.append(ErrorEvent(error=error))
         return events
+
+    def begin_body(self) -> None:
+        """Read the body of a follow-up, which continues the stream."""
+        self._decoder.begin_body(framer(self._framing, self._limit))
 
     def _read_whole(self) -> list[StreamEvent] | None:
         body = bytes(self._held)

@@ -148,12 +148,15 @@ class RawUpdate:
         replay: state that a replay needs; each key replaces the earlier value of that key.
         trace: diagnostic state that may be trimmed; its keys are replaced in the same way.
         losses: what the service says it left out of the request; they replace earlier ones.
+        follow_up: the `FollowUp` whose stream continues this answer if the body ends before the terminal event; its
+            events reach the same generator. A later one replaces it, and `client.resume` begins with it.
     """
 
     type: ClassVar[Literal["raw_update"]] = "raw_update"
     replay: FrozenDict | dict[str, Any] | None = None
     trace: FrozenDict | dict[str, Any] | None = None
     losses: tuple[Loss, ...] | None = None
+    follow_up: object = None
 
 
 @validated

@@ -103,10 +103,14 @@ class _Google:
 
     @hookimpl
     def follow_up(self, response: WireResponse, context: RequestContext) -> FollowUp | None:
-        """Ask again for an interaction that runs in the background, or for the rest of a long one."""
-        if context.origin.api != models.INTERACTIONS:
+        """Ask again for an interaction that runs in the background, or for the rest of a long answer."""
+        if context.origin.api == models.INTERACTIONS:
+            from interlingua_google.interactions.response import follow_up as poll
+
+            return poll(response, context)
+        if b"continuationToken" not in response.body:
             return None
-        from interlingua_google.interactions.response import follow_up
+        from interlingua_google.continuation import follow_up
 
         return follow_up(response, context)
 

@@ -8,6 +8,7 @@ from typing import Any
 from interlingua.errors import MalformedResponseError, StreamInterruptedError
 from interlingua.plugins import MessageAssembler, RequestContext, WireResponse, loads
 from interlingua.types import Message, MessageComplete, MessageStatus, StopReason
+from interlingua_google.continuation import earlier_chunks
 from interlingua_google.errors import envelope_in, error_from_envelope
 from interlingua_google.models import API
 from interlingua_google.stream import GeminiStreamReader
@@ -31,7 +32,7 @@ def from_wire_response(response: WireResponse, context: RequestContext) -> Messa
     if not isinstance(body, list) and not (isinstance(body, dict) and any(name in body for name in _ANSWERS)):
         raise MalformedResponseError("the answer has no candidates", path="candidates")
     reader, assembler = GeminiStreamReader(context), MessageAssembler(context)
-    assembler.feed(reader.read(body))
+    assembler.feed(reader.read([*earlier_chunks(context), body]))
     assembler.feed(reader.finish())
     if assembler.error is not None:
         assembler.error.partial = assembler.message(MessageStatus.ERROR, assembler.error)
@@ -49,8 +50,8 @@ def from_wire_response(response: WireResponse, context: RequestContext) -> Messa
 def continuation_token(message: Message) -> str | None:
     """Return the token that continues a paused answer; None if it has no token or its trace was trimmed.
 
-    Send the conversation again without the answer, with `provider_options={"continuationToken": token}`: the next
-    answer continues where this one stopped.
+    The client continues such an answer itself; this is for one whose service gave the same token twice. Send the
+    conversation again without the answer, with `provider_options={"continuationToken": token}`.
     """
     origin, raw = message.metadata.origin, message.metadata.provider_raw
     trace = raw.get("trace") if raw is not None and origin is not None and origin.api == API else None

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from interlingua.errors import MalformedResponseError
-from interlingua.plugins import RequestContext, WireChunk, loads, loads_lossy, repair_surrogates
+from interlingua.plugins import FollowUp, RequestContext, WireChunk, loads, loads_lossy, repair_surrogates
 from interlingua.types import (
     BlockEnd,
     ErrorEvent,
@@ -20,6 +20,7 @@ from interlingua.types import (
     UsageUpdate,
 )
 from interlingua_google.calls import CallReader
+from interlingua_google.continuation import GOES_ON, add_counts, continue_from, earlier_chunks
 from interlingua_google.errors import envelope_in, error_from_envelope
 from interlingua_google.messages import OTHER_CANDIDATE, from_wire_media, media_extras, media_key
 from interlingua_google.metadata import (
@@ -52,6 +53,8 @@ async def stream_response(
 ) -> AsyncIterator[StreamEvent]:
     """Translate framed chunks into events."""
     reader = GeminiStreamReader(context)
+    for event in reader.read(earlier_chunks(context)):  # none, unless this continues an answer of another process
+        yield event
     fast = loads_lossy
     async for _, data in response_stream:
         if data == b"[DONE]":  # some proxies add another wire's end mark
@@ -66,6 +69,8 @@ async def stream_response(
             continue
         for event in reader.read(loads(data)):  # may carry arguments, whose numbers are to stay exact
             yield event
+        if (later := reader.follow_up()) is not None:
+            yield RawUpdate(follow_up=later)
         if reader.over:
             return
     for event in reader.finish():
@@ -121,6 +126,10 @@ class GeminiStreamReader:
         self._media: dict[str, Any] = {}
         self._trace: dict[str, Any] = {}
         self._last: dict[str, Any] = {}
+        self._parts: list[Any] = []  # in order: the index of a text, or another part as it came
+        self._token: Any = None  # of the request that is read
+        self._counts: dict[str, Any] = {}  # of the request that is read
+        self._counted: dict[str, Any] = {}  # of earlier requests of this answer
 
     def read(self, chunk: Any) -> Iterator[StreamEvent]:
         """Translate one chunk, or each of a list (the form of a stream without `alt=sse`)."""
@@ -137,6 +146,8 @@ class GeminiStreamReader:
             yield ErrorEvent(error=error_from_envelope(error))
             self.over = True
             return
+        if chunk.get("candidates") and self._last.get("finishReason") == GOES_ON:
+            self._begin_request()
         self._trace.update({name: chunk[field] for field, name in _TRACED.items() if field in chunk})
         self.count(chunk.get("usageMetadata"))
         for at, candidate in enumerate(chunk.get("candidates") or ()):
@@ -148,9 +159,34 @@ class GeminiStreamReader:
                 yield from self._candidate(candidate)
 
     def count(self, usage: Any) -> None:
-        """Update the counts."""
+        """Update the counts; those of a request replace each other, those of several add up."""
         if usage and isinstance(usage, dict):
-            self.usage.update(usage)
+            self._counts.update(usage)
+            self.usage = add_counts(self._counted, self._counts)
+
+    def _begin_request(self) -> None:
+        """Begin with the chunks of a further request, which continue the answer and the block that is open."""
+        self._counts, self._counted, self._last = {}, self.usage, {}
+        self._token = self._trace.pop("continuationToken", None)
+        self._trace.pop("finishMessage", None)
+
+    def follow_up(self) -> FollowUp | None:
+        """Return the request that continues the answer, if it ended at the limit of one request."""
+        if self._last.get("finishReason") != GOES_ON or self._trace.get("continuationToken") == self._token:
+            return None
+        texts = {index: self._text_part(found) for index, found in self._texts.items()}
+        parts = [texts[part] if isinstance(part, int) else part for part in self._parts]
+        first = {"content": {"role": "model", "parts": parts}, **self._last}
+        earlier = [{"candidates": [each]} for each in self._grounding]
+        earlier.append({"candidates": [first, *self._others.all()], "usageMetadata": self.usage})
+        return continue_from({**self._last, **self._trace}, earlier, self._context)
+
+    @staticmethod
+    def _text_part(text: _Text) -> dict[str, Any]:
+        part: dict[str, Any] = {"text": "".join(text.pieces)}
+        if text.kind == "thought":
+            part["thought"] = True
+        return part if text.signature is None else {**part, "thoughtSignature": text.signature}
 
     def finish(self) -> Iterator[StreamEvent]:
         """End the answer after the source has ended, completely or not."""
@@ -185,6 +221,7 @@ class GeminiStreamReader:
         if isinstance(part.get("text"), str):
             yield from self._text(part)
             return
+        self._parts.append(part)
         if isinstance(part.get("functionCall"), dict) and self._calls.accepts(part["functionCall"]):
             self.open = None
             made = list(self._calls.read(part, self.index))
@@ -219,6 +256,7 @@ class GeminiStreamReader:
             self.open = kind
             self.pieces = []
             self._texts[self.index] = _Text(kind, self.pieces, signature)
+            self._parts.append(self.index)
         if text:
             self.pieces.append(text)
             yield (

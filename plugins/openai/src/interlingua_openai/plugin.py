@@ -133,11 +133,11 @@ class _OpenAI:
     @hookimpl
     def follow_up(self, response: WireResponse, context: RequestContext) -> FollowUp | None:
         """Ask again for a response that is generated in the background (option `background`)."""
-        if context.origin.api == _CHAT or self.key != _KEY:
+        if context.origin.api == _CHAT or b'"background"' not in response.body:
             return None
-        from interlingua_openai.responses.response import follow_up
+        from interlingua_openai.responses.background import follow_up
 
-        return follow_up(response)
+        return follow_up(response, context)
 
     @hookimpl
     def from_wire_error(self, response: WireResponse, context: RequestContext) -> ProviderError:

@@ -14,6 +14,7 @@ from interlingua.errors import CapabilityError, PluginError, ProviderError
 from interlingua.plugins import (
     Connection,
     ConnectionSettings,
+    FollowUp,
     ModelInfo,
     RequestContext,
     WireChunk,
@@ -92,6 +93,13 @@ class _Vertex:
             response_stream=response_stream, context=context
         )
         return stream
+
+    @hookimpl
+    def follow_up(self, response: WireResponse, context: RequestContext) -> FollowUp | None:
+        """Return what the format asks for, at this host's address, which it takes from the request."""
+        hook = getattr(_format_of(context), "follow_up", None)
+        found: FollowUp | None = None if hook is None else hook(response=response, context=context)
+        return found
 
     @hookimpl
     def from_wire_error(self, response: WireResponse, context: RequestContext) -> ProviderError:

@@ -29,6 +29,7 @@ from interlingua_chat_completions.tools import (
     to_wire_strict_tools,
 )
 from interlingua_openai.catalogue import RESPONSES, USER_ID_LENGTH, facts_of
+from interlingua_openai.responses.background import set_background
 from interlingua_openai.responses.changes import allowed_tools, redefine_tools, to_wire_function
 from interlingua_openai.responses.client_calls import call_type_of, is_declared
 from interlingua_openai.responses.items import CUSTOM_ECHO
@@ -69,6 +70,7 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
         fields["prompt_cache_key"] = cache_key(messages[0].session_id)
     strict = to_wire_strict_tools(tools, options.provider_options.get(STRICT_OPTION))
     _lay_over(fields, options.provider_options)
+    set_background(fields, options.provider_options)
     fields.pop(STRICT_OPTION, None)
     body: dict[str, Json] = {"model": dumps(options.model)}
     service_tools = fields.pop("tools", None) or []

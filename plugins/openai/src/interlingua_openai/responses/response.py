@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import quote
 
 from interlingua.errors import MalformedResponseError, ProviderError
-from interlingua.plugins import FollowUp, RequestContext, WireRequest, WireResponse, loads
+from interlingua.plugins import RequestContext, WireResponse, loads
 from interlingua.types import ContentBlock, ErrorInfo, Message, MessageStatus, StopReason, Usage
 from interlingua_openai.errors import from_wire_error_body
+from interlingua_openai.responses.background import UNFINISHED
 from interlingua_openai.responses.items import from_wire_item, is_call, normalise_items
 from interlingua_openai.responses.replay import replay_state
 
@@ -21,8 +21,6 @@ _BILLED_USES = {  # web searches apart; their names in the price list (WIRE.md, 
     "image_generation_call": "image_generation",
     "shell_call": "shell",
 }
-_UNFINISHED = ("queued", "in_progress")  # in the background (WIRE.md, Responses status)
-_POLL_SECONDS = 2.0  # between two requests for an answer that takes minutes
 _ERROR_MEMBERS = ("detail", "errors", "message", "msg")  # how gateways say an error
 _TRACED = (
     "id",
@@ -65,19 +63,8 @@ def from_wire_response(response: WireResponse, context: RequestContext) -> Messa
         usage=from_wire_usage(body, items),
         replay=replay_state(items) if items else None,
         trace=from_wire_trace(body),
-        status=MessageStatus.PARTIAL if body.get("status") in _UNFINISHED else MessageStatus.COMPLETE,
+        status=MessageStatus.PARTIAL if body.get("status") in UNFINISHED else MessageStatus.COMPLETE,
     )
-
-
-def follow_up(response: WireResponse) -> FollowUp | None:
-    """Return the request for a response that is still generated, and for cancelling it (WIRE.md, Responses status)."""
-    body = loads(response.body)
-    if not isinstance(body, dict) or body.get("status") not in _UNFINISHED or not body.get("background"):
-        return None
-    path = f"/responses/{quote(body['id'], safe='')}"
-    again = WireRequest(method="GET", path=path, body=b"", api="responses")
-    cancel = WireRequest(path=f"{path}/cancel", body=b"", api="responses")
-    return FollowUp(request=again, after=_POLL_SECONDS, cancel=cancel)
 
 
 def _content(items: Sequence[Mapping[str, Any]], context: RequestContext) -> list[ContentBlock]:
@@ -106,7 +93,7 @@ def from_wire_stop(response: Mapping[str, Any], items: Sequence[Mapping[str, Any
         details = response.get("incomplete_details")
         reason = details.get("reason") if isinstance(details, Mapping) else details
         return _INCOMPLETE.get(str(reason), StopReason.OTHER), str(reason or status)
-    if status in _UNFINISHED:
+    if status in UNFINISHED:
         return StopReason.PAUSE_TURN, status
     if status not in ("completed", None):
         return StopReason.OTHER, str(status)

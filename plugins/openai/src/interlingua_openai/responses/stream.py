@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 from interlingua.errors import StreamInterruptedError
-from interlingua.plugins import RequestContext, WireChunk, loads, loads_lossy
+from interlingua.plugins import FollowUp, RequestContext, WireChunk, loads, loads_lossy
 from interlingua.types import (
     ErrorEvent,
     MessageComplete,
@@ -19,6 +19,7 @@ from interlingua.types import (
     UsageUpdate,
 )
 from interlingua_openai.errors import from_wire_error_body
+from interlingua_openai.responses.background import stream_follow_up
 from interlingua_openai.responses.items import CALLS, from_wire_item, is_call, normalise_item, normalise_items
 from interlingua_openai.responses.replay import item_shell, skeleton
 from interlingua_openai.responses.response import find_failure, from_wire_stop, from_wire_trace, from_wire_usage
@@ -43,6 +44,7 @@ async def stream_response(  # noqa: C901, PLR0912  the hot path stays in one fra
     reader = ResponsesReader(context)
     index, place, part, table = -1, -1, -1, reader.texts
     run = 0
+    number = -1  # of the last event of an answer in the background, whose events may come again
     async for _, data in response_stream:
         try:
             event = loads_lossy(data)
@@ -50,6 +52,10 @@ async def stream_response(  # noqa: C901, PLR0912  the hot path stays in one fra
             if data.strip() == b"[DONE]":
                 break
             raise
+        if reader.follow_up is not None and isinstance(event, dict):
+            if (this := event.get("sequence_number", number + 1)) <= number:
+                continue
+            number = this
         try:
             kind = event["type"]
             if kind == _TEXT and event["output_index"] == place and event["content_index"] == part:
@@ -121,6 +127,7 @@ class ResponsesReader(ResponsesBlocks):
     """
 
     over = False
+    follow_up: FollowUp | None = None  # of an answer in the background
     _ended = False
     _earlier = False
     _answer: Any = None
@@ -155,8 +162,9 @@ class ResponsesReader(ResponsesBlocks):
             self._earlier = self._earlier or self._ended
             self._ended = False
         self._answer = answer
-        if trace := from_wire_trace(event.get("response") or {}):
-            yield RawUpdate(trace=trace)
+        self.follow_up = stream_follow_up(event.get("response") or {}, self._context)
+        if (trace := from_wire_trace(event.get("response") or {})) or self.follow_up:
+            yield RawUpdate(trace=trace, follow_up=self.follow_up)
 
     def _added(self, event: dict[str, Any]) -> Iterator[StreamEvent]:
         if event.get("item") is None:
@@ -164,7 +172,7 @@ class ResponsesReader(ResponsesBlocks):
         item = normalise_item(event["item"], self._context)
         slot = self._slots.open(item, event.get("output_index"))
         if isinstance(item.get("id"), str):
-            yield RawUpdate(replay=self._replay(begun=slot))
+            yield RawUpdate(replay=self._replay(begun=slot), follow_up=self.follow_up)
         if is_call(item) and (slot.kind not in CALLS or item.get("name")):
             yield from self._begin_call(slot, item)
 
