@@ -16,6 +16,7 @@ from interlingua import codec
 from interlingua.types import MessageStatus, StopReason, ToolDefinition
 from interlingua.types.messages import Message
 from tests.plugins.google.wire import NEW, chunk
+from tests.support.cassettes import load_exchanges
 from tests.support.fake_provider import Got, Reply, Server, served
 
 QUESTION = "Tell all of it."
@@ -202,6 +203,43 @@ def test_a_token_that_is_given_twice_ends_the_answer(run: Run, work: str) -> Non
 
     assert (message.text, message.metadata.stop_reason) == ("Once upon and", StopReason.PAUSE_TURN)
     assert service.tokens == [None, "dG9rMQ=="]
+
+
+class Recorded:
+    """A service that answers as a cassette says, and compares the requests."""
+
+    def __init__(self, name: str) -> None:
+        self.exchanges = load_exchanges(f"google/{name}.yaml")
+
+    def __call__(self, got: Got) -> Reply:
+        found = self.exchanges.pop(0)
+        sent = json.loads(got.body)
+        sent.pop("generationConfig", None)  # the SDK sends an empty one
+        assert sent == found.request
+        return Reply(body=(found.body,), headers={"content-type": found.headers["content-type"]})
+
+
+@pytest.mark.parametrize(("name", "work"), [("continued", "send"), ("continued_streamed", "stream")])
+def test_the_cassettes_are_what_the_official_sdk_reads(name: str, work: str) -> None:
+    """Our client, the SDK, and what is shown of both."""
+    prompt = "Compare a.txt and b.txt."
+    with served(choose=Recorded(name)) as server, client(server.url) as ours:
+        if work == "send":
+            message = ours.send(prompt)
+        else:
+            with ours.stream(prompt) as stream:
+                message = stream.message
+    with served(choose=Recorded(name)) as server:
+        options = types.HttpOptions(base_url=server.url, api_version="v1beta")
+        sdk = genai.Client(api_key="k", vertexai=False, http_options=options)
+        models = sdk.models
+        one = models.generate_content(model=NEW, contents=prompt) if work == "send" else None
+        seen = [one] if one else list(models.generate_content_stream(model=NEW, contents=prompt))
+
+    assert message.text == "".join(each.text or "" for each in seen) == "The two files differ in one line."
+    counts, usage = seen[-1].usage_metadata, message.metadata.usage
+    assert (usage.input_tokens, usage.reasoning_tokens) == (counts.prompt_token_count, counts.thoughts_token_count)
+    assert usage.output_tokens == counts.candidates_token_count + counts.thoughts_token_count == 29
 
 
 def test_leaving_early_sends_nothing_more() -> None:

@@ -16,6 +16,7 @@ import pytest
 import interlingua as il
 from interlingua import codec
 from interlingua.types import MessageStatus
+from tests.support.cassettes import load_exchanges
 from tests.support.fake_provider import Got, Reply, served
 from tests.support.retry_waits import without_waiting
 
@@ -241,6 +242,32 @@ def test_a_time_limit_ends_the_generation_of_a_stream(read: Read) -> None:
 
     assert caught.value.partial.text == "one "
     assert service.asked == ["/responses", "/responses/resp_1/cancel"]
+
+
+@pytest.mark.parametrize("name", ["responses_background", "responses_background_streamed"])
+def test_the_cassettes_are_what_is_sent_and_read(name: str) -> None:
+    """Both end as the SDK reads the last answer (test_cassettes.py); the stream broke off between two pieces."""
+    exchanges = load_exchanges(f"openai/{name}.yaml")
+    streamed = name.endswith("streamed")
+
+    def choose(got: Got) -> Reply:
+        found = exchanges.pop(0)
+        assert found.uri == f"https://api.openai.com/v1{got.path}"
+        assert (json.loads(got.body) if got.body else None) == found.request
+        return Reply(body=(found.body, None) if streamed and exchanges else (found.body,))
+
+    prompt = "Compare a.txt and b.txt."
+    options: dict[str, Any] = {"model": "openai:gpt-5.5", **OPTIONS}
+    with served(choose=choose) as server, client(server.url) as ours:
+        if streamed:
+            with ours.stream(prompt, **options) as stream:
+                message = stream.message
+        else:
+            message = ours.send(prompt, **options)
+
+    assert message.text == "The two files differ in one line."
+    assert (message.metadata.usage.output_tokens, message.metadata.usage.reasoning_tokens) == (41, 32)
+    assert exchanges == []
 
 
 START = """

@@ -39,6 +39,7 @@ ANSWERS = [
     *(f"chat_{name}" for name in ("parallel_calls", "refusal", "cached_tokens", "image", "audio", "citations")),
     *(f"responses_{name}" for name in ("parallel_calls", "refusal", "cached_tokens", "image", "citations")),
     *(f"responses_reasoning#{number}" for number in range(3)),
+    "responses_background#3",
 ]
 
 
@@ -48,7 +49,7 @@ def _exchange(name: str) -> RecordedExchange:
 
 
 def _api(name: str) -> str:
-    return "responses" if _exchange(name).uri.endswith("/responses") else "chat"
+    return "responses" if "/responses" in _exchange(name).uri else "chat"
 
 
 def _streamed(found: RecordedExchange) -> bool:

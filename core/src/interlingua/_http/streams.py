@@ -136,9 +136,7 @@ class BaseStream:
         """Begin to read what continues the stream."""
         await self._body.close()
         try:
-            self._body = await self._exchange.run_attempts(
-                self._io, partial(self._exchange.continue_stream, reader)
-            )
+            self._body = await self._exchange.run_attempts(self._io, partial(self._exchange.continue_stream, reader))
         except InterlinguaError as error:
             error.partial = self._snapshot(MessageStatus.ERROR)
             raise

@@ -31,6 +31,8 @@ class RecordedExchange:
     headers: Mapping[str, str]  # response headers, names in lower case
     body: bytes  # response body
     streamed: bool  # its content type is an event stream's; `Subject` also checks the framing
+    echo: Mapping[str, Any] = attrs.field(factory=dict)  # of the follow-ups that led to the answer
+    continued: bool = False  # several requests were billed for the answer, so their counts add up
 
     @property
     def good(self) -> bool:

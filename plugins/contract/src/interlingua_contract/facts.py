@@ -183,7 +183,7 @@ def _differences(before: Any, now: Any, own: Any, pointer: str) -> Iterator[str]
 
 def usage_exchanges(subject: Subject) -> Iterator[RecordedExchange]:
     """Yield the good answers: whole ones, and streams."""
-    return (exchange for exchange in subject.exchanges if exchange.good)
+    return (exchange for exchange in subject.exchanges if exchange.good and not exchange.continued)
 
 
 def join_fields(one: str, other: str) -> str:

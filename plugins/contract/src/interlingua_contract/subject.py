@@ -18,12 +18,14 @@ from urllib.parse import unquote, urlsplit
 
 import attrs
 
+from interlingua._response.decode import StreamDecoder
 from interlingua._response.framing import framer
 from interlingua.errors import CallerError, CapabilityError, InterlinguaError
 from interlingua.plugins import (
     EMPTY,
     Connection,
     ConnectionSettings,
+    FollowUp,
     Provider,
     Registry,
     RequestContext,
@@ -192,6 +194,11 @@ def model_of(exchange: RecordedExchange, connection: Connection) -> str | None:
     return str(model) if model else None
 
 
+def _is_at(exchange: RecordedExchange, path: str) -> bool:
+    """Return True for the path of a request, which may begin behind that of the service's address."""
+    return urlsplit(exchange.uri).path.endswith(path)
+
+
 def with_streaming(exchange: RecordedExchange, provider: Provider, api: str) -> RecordedExchange:
     """Return the exchange with `streamed` as the framing of its API reads the body: content types do not tell."""
     framing = provider.connection(ConnectionSettings(api=api)).framing
@@ -314,30 +321,55 @@ class Subject:
         )
 
     def _join_follow_ups(self, recorded: Sequence[RecordedExchange]) -> Iterator[RecordedExchange]:
-        """Yield the exchanges of one cassette; the answer to a request that others follow is that to the last one."""
+        """Yield the exchanges of one cassette; of linked ones, the first with the answer that all of them make."""
         rest = list(recorded)
         while rest:
-            first = last = rest.pop(0)
-            while wanted := self._next_request(first, last):
+            joined = rest.pop(0)
+            context = self.context(joined)
+            while wanted := self._next_request(joined, context):
                 place = wanted.method, urlsplit(wanted.path).path
-                after = next((each for each in rest if (each.method, urlsplit(each.uri).path) == place), None)
+                after = next((one for one in rest if one.method == place[0] and _is_at(one, place[1])), None)
                 if after is None:
                     break  # it was left, so there is no answer
                 rest.remove(after)
-                last = after
-            else:
-                yield attrs.evolve(
-                    first, status=last.status, headers=last.headers, body=last.body, streamed=last.streamed
+                context = attrs.evolve(context, request=wanted, echo={**context.echo, **wanted.echo})
+                goes_on = joined.streamed and after.streamed
+                joined = attrs.evolve(
+                    joined,
+                    status=after.status,
+                    headers=after.headers,
+                    body=joined.body + after.body if goes_on else after.body,
+                    streamed=after.streamed,
+                    echo=joined.echo if goes_on else context.echo,
+                    continued=self.api_of(after) is not None,
                 )
+            else:
+                yield joined
 
-    def _next_request(self, first: RecordedExchange, last: RecordedExchange) -> WireRequest | None:
-        if not (self.provider.answers_later and last.status < 300 and self.api_of(first)):
+    def _request_of(self, exchange: RecordedExchange) -> WireRequest:
+        place, api = urlsplit(exchange.uri), self.api_of(exchange) or self.apis[0]
+        path = place.path.removeprefix(urlsplit(self.connection.base_url).path) + (
+            f"?{place.query}" * bool(place.query)
+        )
+        return WireRequest(path=path, body=exchange.request_body, api=api, stream=exchange.streamed)
+
+    def _next_request(self, exchange: RecordedExchange, context: RequestContext) -> WireRequest | None:
+        if not (self.provider.answers_later and exchange.status < 300 and self.api_of(exchange)):
             return None
-        response = WireResponse(status=last.status, headers=last.headers, body=last.body)
-        with suppress(InterlinguaError):  # a stream is not a job
-            found = self.provider.follow_up(response, self.context(first))
-            return None if found is None else found.request
-        return None
+        found: FollowUp | None = None
+        with suppress(InterlinguaError):  # another rule reports it
+            if exchange.streamed:
+                framing = self.provider.connection(ConnectionSettings(api=context.origin.api)).framing
+                decoder = StreamDecoder(self.provider, framer(framing), context)
+                decoder.feed(exchange.body)
+                found = decoder.take_follow_up()
+                if decoder.complete or decoder.failed:
+                    found = None
+                decoder.close()
+            else:
+                response = WireResponse(status=exchange.status, headers=exchange.headers, body=exchange.body)
+                found = self.provider.follow_up(response, context)
+        return None if found is None else found.request
 
     @cached_property
     def apis(self) -> tuple[str, ...]:
@@ -383,7 +415,10 @@ class Subject:
 
     def context(self, exchange: RecordedExchange) -> RequestContext:
         """Return a context for an exchange; every value is the same each time."""
-        return self.context_for(self.api_of(exchange) or self.apis[0], self.model_of(exchange))
+        made = self.context_for(self.api_of(exchange) or self.apis[0], self.model_of(exchange))
+        if not self.provider.answers_later:
+            return made
+        return attrs.evolve(made, echo=exchange.echo, request=self._request_of(exchange))
 
     def context_for(self, api: str, model: str) -> RequestContext:
         """Return a context with fixed ids and a fixed clock."""

@@ -10,7 +10,7 @@ import attrs
 from interlingua.plugins import FollowUp, RequestContext, WireResponse, dumps, loads
 
 _EARLIER = "earlier"  # in the echo of a follow-up: the chunks before its answer, as text
-_TOKEN = "continuationToken"
+_NEXT = "continuationToken"
 GOES_ON = "CONTINUATION"
 
 
@@ -20,7 +20,7 @@ def follow_up(response: WireResponse, context: RequestContext) -> FollowUp | Non
     candidates = body.get("candidates") if isinstance(body, dict) else None
     if not candidates or not isinstance(candidates[0], dict):
         return None
-    return continue_from(candidates[0], earlier_chunks(context) + [body], context)
+    return continue_from(candidates[0], [*earlier_chunks(context), body], context)
 
 
 def continue_from(
@@ -33,13 +33,13 @@ def continue_from(
         earlier: the chunks of the answer so far; they come before those of the next request.
         context: context of the request that was answered.
     """
-    token, sent = candidate.get(_TOKEN), context.request
+    token, sent = candidate.get(_NEXT), context.request
     if sent is None or not isinstance(token, str) or candidate.get("finishReason") != GOES_ON:
         return None
     body = loads(sent.body)
-    if body.get(_TOKEN) == token:  # it would only be repeated
+    if body.get(_NEXT) == token:  # it would only be repeated
         return None
-    again = dumps({**body, _TOKEN: token})
+    again = dumps({**body, _NEXT: token})
     return FollowUp(request=attrs.evolve(sent, body=again, echo={_EARLIER: [dumps(each).decode() for each in earlier]}))
 
 

@@ -8,7 +8,6 @@ from typing import Any
 from interlingua.errors import MalformedResponseError, StreamInterruptedError
 from interlingua.plugins import MessageAssembler, RequestContext, WireResponse, loads
 from interlingua.types import Message, MessageComplete, MessageStatus, StopReason
-from interlingua_google.continuation import earlier_chunks
 from interlingua_google.errors import envelope_in, error_from_envelope
 from interlingua_google.models import API
 from interlingua_google.stream import GeminiStreamReader
@@ -32,7 +31,8 @@ def from_wire_response(response: WireResponse, context: RequestContext) -> Messa
     if not isinstance(body, list) and not (isinstance(body, dict) and any(name in body for name in _ANSWERS)):
         raise MalformedResponseError("the answer has no candidates", path="candidates")
     reader, assembler = GeminiStreamReader(context), MessageAssembler(context)
-    assembler.feed(reader.read([*earlier_chunks(context), body]))
+    assembler.feed(reader.read_earlier())
+    assembler.feed(reader.read(body))
     assembler.feed(reader.finish())
     if assembler.error is not None:
         assembler.error.partial = assembler.message(MessageStatus.ERROR, assembler.error)

@@ -10,6 +10,7 @@ from interlingua.plugins import FollowUp, RequestContext, WireChunk, loads, load
 from interlingua.types import (
     BlockEnd,
     ErrorEvent,
+    MessageComplete,
     OpaqueBlock,
     RawUpdate,
     StreamEvent,
@@ -53,7 +54,7 @@ async def stream_response(
 ) -> AsyncIterator[StreamEvent]:
     """Translate framed chunks into events."""
     reader = GeminiStreamReader(context)
-    for event in reader.read(earlier_chunks(context)):  # none, unless this continues an answer of another process
+    for event in reader.read_earlier():
         yield event
     fast = loads_lossy
     async for _, data in response_stream:
@@ -73,8 +74,10 @@ async def stream_response(
             yield RawUpdate(follow_up=later)
         if reader.over:
             return
+    goes_on = reader.follow_up() is not None  # then this is not the end of the answer
     for event in reader.finish():
-        yield event
+        if not (goes_on and type(event) is MessageComplete):
+            yield event
 
 
 def _text_only(chunk: Any) -> str | None:
@@ -147,7 +150,7 @@ class GeminiStreamReader:
             self.over = True
             return
         if chunk.get("candidates") and self._last.get("finishReason") == GOES_ON:
-            self._begin_request()
+            self._begin_request()  # its chunks continue the answer, and the block that is open
         self._trace.update({name: chunk[field] for field, name in _TRACED.items() if field in chunk})
         self.count(chunk.get("usageMetadata"))
         for at, candidate in enumerate(chunk.get("candidates") or ()):
@@ -164,8 +167,13 @@ class GeminiStreamReader:
             self._counts.update(usage)
             self.usage = add_counts(self._counted, self._counts)
 
+    def read_earlier(self) -> Iterator[StreamEvent]:
+        """Translate what came before the answer to a follow-up, if this is one."""
+        if earlier := earlier_chunks(self._context):
+            yield from self.read(earlier)
+            self._begin_request()
+
     def _begin_request(self) -> None:
-        """Begin with the chunks of a further request, which continue the answer and the block that is open."""
         self._counts, self._counted, self._last = {}, self.usage, {}
         self._token = self._trace.pop("continuationToken", None)
         self._trace.pop("finishMessage", None)

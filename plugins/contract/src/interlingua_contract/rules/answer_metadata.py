@@ -111,7 +111,7 @@ def parts_lie_within_totals(subject: Subject) -> Iterator[RuleFinding]:
     """Each recorded answer."""
     for exchange, message in recorded_answers(subject):
         usage = message.metadata.usage
-        if usage is None or usage.input_tokens is None:
+        if usage is None or usage.input_tokens is None or exchange.continued:
             continue
         parts = (usage.cached_input_tokens or 0) + (usage.cache_creation_input_tokens or 0)
         too_large = parts > usage.input_tokens or (usage.reasoning_tokens or 0) > (usage.output_tokens or 0)
@@ -170,6 +170,8 @@ def _is_count(path: Path) -> bool:
 def counts_may_be_odd(subject: Subject) -> Iterator[RuleFinding]:
     """Each count of each recorded answer replaced, one by one; then all of them removed."""
     for exchange, message in recorded_answers(subject):
+        if exchange.continued:
+            continue
         if exchange.streamed:
             found = read_stream(subject, exchange, Frames(subject, exchange).changed(_without_counts))
             yield from _check_without_counts(found, exchange)

@@ -55,7 +55,7 @@ async def stream_response(  # noqa: C901, PLR0912  the hot path stays in one fra
         if reader.follow_up is not None and isinstance(event, dict):
             if (this := event.get("sequence_number", number + 1)) <= number:
                 continue
-            number = this
+            number = this if event.get("type") in _HANDLERS else number
         try:
             kind = event["type"]
             if kind == _TEXT and event["output_index"] == place and event["content_index"] == part:
