@@ -124,6 +124,16 @@ class TestMoonshot(PresetContract):
     cassettes = CASSETTES / "moonshot"
 
 
+class TestXaiResponses(ProviderContract):
+    provider = "xai-responses"
+    cassettes = CASSETTES / "xai-responses"
+
+
+class TestDeepseekMessages(ProviderContract):
+    provider = "deepseek-messages"
+    cassettes = CASSETTES / "deepseek-messages"
+
+
 class TestLmstudio(PresetContract):
     provider = "lmstudio"
     cassettes = CASSETTES / "lmstudio"

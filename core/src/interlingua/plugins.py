@@ -25,6 +25,7 @@ _NAMES = {
     "_plugins.losses": (
         "BlockLoss budget_as_effort demand_call message_loss nearest_effort note_for option_loss placeholder_text"
     ),
+    "_plugins.presets": "Preset PresetTable",
     "_plugins.provider": "Provider",
     "_plugins.registry": "InstrumentedWork Registry format_provider",
     "_plugins.wire": "FollowUp RequestContext WireChunk WireRequest WireResponse replay_state",
@@ -68,6 +69,7 @@ if TYPE_CHECKING:
         nearest_effort as nearest_effort, note_for as note_for, option_loss as option_loss,
         placeholder_text as placeholder_text
     )
+    from interlingua._plugins.presets import Preset as Preset, PresetTable as PresetTable
     from interlingua._plugins.provider import Provider as Provider
     from interlingua._plugins.registry import (
         InstrumentedWork as InstrumentedWork, Registry as Registry, format_provider as format_provider

@@ -388,7 +388,8 @@ class StreamDecoder:
 
     def take_follow_up(self) -> FollowUp | None:
         """Return what the plugin announced to follow, once."""
-        found, self._assembler.follow_up = self._assembler.follow_up, None
+        found: FollowUp | None = self._assembler.follow_up
+        self._assembler.follow_up = None
         return found
 
     def begin_body(self, framer: Framer) -> None:

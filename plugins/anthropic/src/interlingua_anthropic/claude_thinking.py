@@ -134,6 +134,8 @@ def to_wire_thinking(
         effort = nearest_effort(effort, [name for name in EFFORTS if facts.get(f"effort_{name}", True)], losses)
     if options.thinking is False or effort == "none":
         return _off(None if effort == "none" else effort, accepted, facts, losses)
+    if facts.get("effort_beside_budget"):
+        return (_budgeted(options, effort, max_tokens, losses) if wants else None), effort
     if "adaptive" not in accepted:
         if not wants and effort is None:
             return None, None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 from importlib.resources import files
+from types import SimpleNamespace
+from typing import Protocol, cast
 
 import attrs
 
@@ -89,8 +91,22 @@ def capabilities_of(name: str) -> ModelCapabilities:
     )
 
 
+class KnownModels(Protocol):
+    """What is known about the models of one service of this API."""
+
+    def facts_of(self, name: str) -> FrozenDict:
+        """Return further facts about a model; an absent fact is unknown."""
+
+    def capabilities_of(self, name: str) -> ModelCapabilities:
+        """Return the capabilities of a model."""
+
+
 @cache
 def facts_of(name: str) -> FrozenDict:
     """Return the further facts about a model in `models.json`; an absent fact is unknown."""
     model = model_of(name)
     return EMPTY if model is None else model.facts
+
+
+OWN_MODELS = cast("KnownModels", SimpleNamespace(facts_of=facts_of, capabilities_of=capabilities_of))
+"""The service's own models."""

@@ -7,7 +7,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from interlingua.errors import PluginError, ProviderError
+from interlingua.errors import ProviderError
 from interlingua.plugins import (
     BatchLimits,
     Connection,
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 # ruff: noqa: PLC0415  few requests need what is imported inside functions
 
 VERSION = "2026-10-21"
+ENDPOINT = r"/messages$"
 # models that take another effort within the conversation (WIRE.md, System)
 _CHANGES_EFFORT = ("claude-fable-5-1", "claude-mythos-5-1", "claude-opus-5")
 _COUNTED = ("model", "system", "messages", "tools", "tool_choice", "thinking")
@@ -130,7 +131,7 @@ def connection(settings: ConnectionSettings) -> Connection:
         env_vars=("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
         has_key=bool(key) or settings.base_url is not None,
         hosts=("api.anthropic.com",),
-        endpoints={models.API: r"/messages$"},
+        endpoints={models.API: ENDPOINT},
         batch_limits=BatchLimits(100_000, 256 * 1024 * 1024),
     )
 
@@ -170,8 +171,10 @@ def for_host(key: str, settings: Mapping[str, Any]) -> _Anthropic:
     """Return the provider object for a host that serves this API under its own key (entry point of the format).
 
     Raises:
-        PluginError: `settings` is not empty; this format has none.
+        PluginError: a field of the preset is unknown, missing or of the wrong type.
     """
-    if settings:
-        raise PluginError(f"preset {key!r}: the format anthropic takes no settings; remove {', '.join(settings)}")
-    return plugin
+    if not settings:
+        return plugin
+    from interlingua_anthropic.presets import provider_from_preset
+
+    return provider_from_preset(key, settings)

@@ -42,7 +42,7 @@ from interlingua_anthropic.messages import (
     encode_messages,
     to_wire_turns,
 )
-from interlingua_anthropic.models import API, capabilities_of, facts_of
+from interlingua_anthropic.models import API, OWN_MODELS, KnownModels, facts_of
 
 SAMPLING_VERSION = "2023-06-01"  # the only live one that still takes temperature, top_p and top_k
 # above 21,333 tokens the service wants a stream; an answer that is not streamed stays well below
@@ -69,8 +69,13 @@ _PER_IMAGE = 1600  # at most: larger ones are scaled down by default
 _BYTES_PER_TOKEN_OF_DOCUMENT = 40
 
 
-def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions) -> WireRequest:
-    """Write the request.
+def to_wire(
+    messages: Sequence[Message],
+    tools: Sequence[ToolDefinition],
+    options: RequestOptions,
+    known: KnownModels = OWN_MODELS,
+) -> WireRequest:
+    """Write the request, for a model as `known` says.
 
     `options.provider_options` are merged over the body, with exceptions: `tools` (the service's own) are appended to
     the declared ones, and `betas` (a list), `anthropic_version`, `workspace_id` and `user_profile_id` become headers
@@ -79,7 +84,7 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
     Raises:
         CapabilityError: the model rejects an option or a tool's schema, or the request is too large.
     """
-    facts = facts_of(options.model)
+    facts, capable = known.facts_of(options.model), known.capabilities_of(options.model)
     losses: list[Loss] = []
     echo: dict[str, Any] = {}
     if facts.get("forced_tool_choice") is False:
@@ -97,17 +102,17 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
     if "thinking" in extra:
         echo[OWN_THINKING] = True
     headers = _headers(extra)
-    max_tokens = _max_tokens(options)
+    max_tokens = _max_tokens(options, capable.max_output_tokens)
     fields: dict[str, Json] = {"model": dumps(options.model), "max_tokens": dumps(max_tokens)}
     lost: list[Loss] = []
     plan = plan_thinking(messages, options, facts, max_tokens, lost)
-    turns = _conversation(messages, tools, extra.pop("tools", None) or (), options, fields, losses, plan=plan)
+    turns = _conversation(messages, tools, extra.pop("tools", None) or (), options, fields, losses, facts, plan=plan)
     _add_betas(headers, (*turns.betas, *filter(None, [beta_of(tool.extra_of(API)) for tool in tools])))
     losses += lost
     if facts.get("thinking_bound_to_prefix") and "thinking" not in extra and not _has_fixed_thinking(plan):
         plan = plan._replace(thinking={**(plan.thinking or {"type": "adaptive"}), **_DROPPING})
         _add_betas(headers, (_BINDING_BETA,))
-    _output(plan.thinking, plan.effort, options, fields, losses)
+    _output(plan.thinking, plan.effort, options, fields, losses, structured=capable.supports_structured_output)
     _sampling(options, facts, fields, headers, losses, thinks=plan.thinks(facts))
     _others(options, fields, losses)
     for name, value in extra.items():
@@ -133,11 +138,11 @@ def _conversation(
     options: RequestOptions,
     fields: dict[str, Json],
     losses: list[Loss],
+    facts: FrozenDict,
     *,
     plan: ThinkingPlan,
 ) -> MessagesTurns:
     """Write tools, system, messages and the choice."""
-    facts = facts_of(options.model)
     written = to_wire_tools(tools, losses) if tools else None
     written = with_service_tools(written, service_tools) if service_tools else written
     if written is not None:
@@ -189,11 +194,10 @@ def _add_betas(headers: dict[str, str], betas: Sequence[str]) -> None:
         headers["anthropic-beta"] = ",".join(given + more)
 
 
-def _max_tokens(options: RequestOptions) -> int:
+def _max_tokens(options: RequestOptions, most: int) -> int:
     """Return `max_tokens`, which is required: by default the model's maximum, or less without streaming."""
     if options.max_tokens is not None:
         return options.max_tokens
-    most = capabilities_of(options.model).max_output_tokens
     if options.stream:
         return most
     return min(most, max(_UNSTREAMED_DEFAULT, (options.thinking_budget or 0) + _ANSWER_TOKENS))
@@ -205,6 +209,8 @@ def _output(
     options: RequestOptions,
     fields: dict[str, Json],
     losses: list[Loss],
+    *,
+    structured: bool,
 ) -> None:
     """Write thinking, effort and the answer's schema."""
     output: dict[str, Any] = {}
@@ -213,7 +219,7 @@ def _output(
     if effort is not None:
         output["effort"] = effort
     if options.response_schema is not None:
-        if not capabilities_of(options.model).supports_structured_output:
+        if not structured:
             text = f"{options.model} takes no response schema; output= finds another way"
             raise CapabilityError(text, path="options.response_schema")
         if leads_back(options.response_schema):

@@ -10,21 +10,19 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import attrs
 
-from interlingua.errors import DecodeError, PluginError
 from interlingua.plugins import (
     Connection,
     ConnectionSettings,
     ModelInfo,
+    Preset,
+    PresetTable,
     WireRequest,
     WireResponse,
-    bearer_auth,
-    dumps,
     find_model,
     hookimpl,
-    load_catalogue,
 )
 from interlingua.types import ModelCapabilities, RequestOptions
-from interlingua_chat_completions.dialect import API, CAPABILITY_FIELDS, ENDPOINT, Dialect, capabilities_of
+from interlingua_chat_completions.dialect import API, ENDPOINT, Dialect, capabilities_of
 from interlingua_chat_completions.provider import (
     FORMAT_RULES,
     PAIRING_RULES,
@@ -35,13 +33,8 @@ from interlingua_chat_completions.provider import (
     wire_rules,
 )
 
-_KEYS = frozenset(
-    (
-        "format", "base_url", "base_url_env", "key_env", "key_required", "self_hosted", "hosts", "models", "dialect",
-        "capabilities", "rules", "profiles",
-    )
-)  # fmt: skip
 _PROFILE = frozenset(("models", "dialect", "capabilities"))
+_OWN = ("dialect", "profiles", "rules")  # what this format adds to every preset's fields
 _DIALECT = {field.name for field in attrs.fields(Dialect)}
 _HERE = Path(__file__).parent
 
@@ -62,33 +55,17 @@ class PresetProfile:
 
 
 @attrs.frozen(kw_only=True, eq=False)
-class Preset:
-    """The description of one service.
+class ChatPreset(Preset):
+    """The description of one service on this format.
 
     Attributes:
-        key: provider key.
-        base_url: the URL without the `/chat/completions` at its end.
-        base_url_env: environment variable that overrides `base_url`, for servers without a fixed address.
-        key_env: environment variables that may hold the key, in order of precedence.
-        key_required: False if the service works without a key.
-        self_hosted: True if users run the server on their own machines, so that its models cost 0.
-        hosts: host names, with a port if only the port identifies the service, that identify its recorded traffic.
         profile: the service's default quirks and capabilities.
         profiles: profiles of models that differ, merged over `profile`; the first whose patterns match a model applies.
-        models: the catalogue.
         rules: names of the format's rule files that apply to the service (`provider.wire_rules`).
     """
 
-    key: str
-    base_url: str
-    base_url_env: str | None = None
-    key_env: tuple[str, ...] = ()
-    key_required: bool = True
-    self_hosted: bool = False
-    hosts: tuple[str, ...] = ()
     profile: PresetProfile
     profiles: tuple[PresetProfile, ...] = ()
-    models: tuple[ModelInfo, ...] = ()
     rules: tuple[str, ...] = (FORMAT_RULES, PAIRING_RULES)
 
     def profile_of(self, model: str) -> PresetProfile:
@@ -99,155 +76,81 @@ class Preset:
         return self.profile
 
 
-def read_dialect_field(key: str, name: str, value: Any, hint: Any) -> Any:
+def read_dialect_field(table: PresetTable, name: str, hint: Any) -> Any:
     """Convert a TOML value to the type of a `Dialect` field."""
+    value = table.fields[name]
     container = get_origin(hint)
     words = {word for argument in (hint, *get_args(hint)) for word in get_args(argument) if isinstance(word, str)}
     if container in (tuple, frozenset) or (isinstance(value, list)):
         items = value if isinstance(value, list) else [value]
         if words and not set(items) <= words:
-            raise preset_error(key, name, f"may only contain {', '.join(sorted(words))}; got {value!r}")
+            raise table.error(name, f"may only contain {', '.join(sorted(words))}; got {value!r}")
         return frozenset(items) if container is frozenset else tuple(items)
     if words and value not in words:
-        raise preset_error(key, name, f"must be one of {', '.join(sorted(words))}; got {value!r}")
+        raise table.error(name, f"must be one of {', '.join(sorted(words))}; got {value!r}")
     if hint in (bool, str):
-        return check_type(key, name, value, hint)
+        return table.read(name, hint, hint())
     return value
 
 
-def check_names(key: str, prefix: str, table: Mapping[str, Any], names: set[str] | frozenset[str]) -> None:
-    """Raise an error if the table has an unknown field."""
-    unknown = sorted(set(table) - names)
-    if unknown:
-        raise preset_error(
-            key, prefix + unknown[0], f"is not a field of a preset; the fields are {', '.join(sorted(names))}"
-        )
-
-
-def read_table(key: str, name: str, table: Mapping[str, Any], prefix: str = "") -> Mapping[str, Any]:
-    """Return an inner table, empty if it is missing."""
-    value = table.get(name) or {}
-    if not isinstance(value, Mapping):
-        raise preset_error(key, prefix + name, f"must be a table; got {value!r}")
-    return value
-
-
-def read_string(key: str, name: str, value: Any) -> str:
-    """Return a required string field."""
-    if value is None:
-        raise preset_error(key, name, "is missing")
-    found: str = check_type(key, name, value, str)
-    return found
-
-
-def read_strings(key: str, name: str, value: Any) -> tuple[str, ...]:
-    """Return a list of strings; a single string counts as a list of one."""
-    items = (value,) if isinstance(value, str) else value
-    if not isinstance(items, list | tuple) or not all(isinstance(item, str) for item in items):
-        raise preset_error(key, name, f"must be a list of strings; got {value!r}")
-    return tuple(items)
-
-
-def check_type(key: str, name: str, value: Any, kind: type) -> Any:
-    """Return the value if its type is exactly `kind` (so that True is not an int)."""
-    if type(value) is not kind:
-        raise preset_error(key, name, f"must be a {kind.__name__}; got {value!r}")
-    return value
-
-
-def preset_error(key: str, name: str, why: str) -> PluginError:
-    """Return an error that names the preset and the field."""
-    return PluginError(f"preset {key!r}: {name} {why}", provider=key)
-
-
-def read_preset(key: str, table: Mapping[str, Any], models: str | None = None) -> Preset:
+def read_preset(key: str, fields: Mapping[str, Any], models: str | None = None) -> ChatPreset:
     """Build a preset from a table.
 
     Args:
         key: provider key.
-        table: the fields of Preset. `dialect` and `capabilities` are inner tables, `profiles` is a list of tables with
-            `models`, `dialect` and `capabilities`, and `models` a list of catalogue entries (in a shipped preset, the
-            name of a file).
+        fields: the fields of ChatPreset. `dialect` and `capabilities` are inner tables, `profiles` is a list of tables
+            with `models`, `dialect` and `capabilities`, and `models` a list of catalogue entries (in a shipped preset,
+            the name of a file).
         models: content of that file.
 
     Raises:
         PluginError: a field is unknown, missing or of the wrong type; the message names the preset and the field.
     """
-    check_names(key, "", table, _KEYS)
-    base_url = read_string(key, "base_url", table.get("base_url"))
-    if not base_url.startswith(("http://", "https://")):
-        raise preset_error(key, "base_url", f"must start with http:// or https://; got {base_url!r}")
-    profile = _profile(key, "", table)
-    variable = table.get("base_url_env")
-    return Preset(
-        key=key,
-        base_url=base_url,
-        base_url_env=None if variable is None else read_string(key, "base_url_env", variable),
-        key_env=read_strings(key, "key_env", table.get("key_env", ())),
-        self_hosted=check_type(key, "self_hosted", table.get("self_hosted", False), bool),
-        key_required=check_type(key, "key_required", table.get("key_required", bool(table.get("key_env"))), bool),
-        hosts=read_strings(key, "hosts", table.get("hosts", ())),
-        profile=profile,
-        profiles=_profiles(key, table, profile),
-        models=_models(key, table.get("models"), models),
-        rules=_rules(key, table.get("rules", [FORMAT_RULES, PAIRING_RULES])),
-    )
+    table = PresetTable(key, {"rules": [FORMAT_RULES, PAIRING_RULES], **fields})
+    profile = _profile(table)
+    more = {"profile": profile, "profiles": _profiles(table, profile), "rules": _rules(table)}
+    return ChatPreset.read(table, models, _OWN, **more)
 
 
-def _rules(key: str, given: Any) -> tuple[str, ...]:
-    names = read_strings(key, "rules", given)
+def _rules(table: PresetTable) -> tuple[str, ...]:
+    names = table.strings("rules")
     for name in names:
         if not has_wire_rules(name):
-            raise preset_error(key, "rules", f"contains {name!r}, which is not a rule file of the format")
+            raise table.error("rules", f"contains {name!r}, which is not a rule file of the format")
     return names
 
 
-def _profiles(key: str, table: Mapping[str, Any], base: PresetProfile) -> tuple[PresetProfile, ...]:
-    given = table.get("profiles", [])
+def _profiles(table: PresetTable, base: PresetProfile) -> tuple[PresetProfile, ...]:
+    given = table.fields.get("profiles", [])
     if not isinstance(given, list) or not all(isinstance(one, Mapping) for one in given):
-        raise preset_error(key, "profiles", f"must be a list of tables; got {given!r}")
+        raise table.error("profiles", f"must be a list of tables; got {given!r}")
     found = []
     for at, one in enumerate(given):
-        prefix = f"profiles[{at}]."
-        check_names(key, prefix, one, _PROFILE)
-        names = read_strings(key, f"{prefix}models", one.get("models", ()))
+        inner = PresetTable(table.key, one, f"profiles[{at}].")
+        inner.check_names(_PROFILE)
+        names = inner.strings("models")
         if not names:
-            raise preset_error(key, f"{prefix}models", "must name at least one model")
-        found.append(attrs.evolve(_profile(key, prefix, one, base), models=names))
+            raise inner.error("models", "must name at least one model")
+        found.append(attrs.evolve(_profile(inner, base), models=names))
     return tuple(found)
 
 
-def _profile(key: str, prefix: str, table: Mapping[str, Any], base: PresetProfile | None = None) -> PresetProfile:
-    capabilities = read_table(key, "capabilities", table, prefix)
-    check_names(key, f"{prefix}capabilities.", capabilities, CAPABILITY_FIELDS - {"api", "assumed"})
-    fields = read_table(key, "dialect", table, prefix)
-    check_names(key, f"{prefix}dialect.", fields, _DIALECT)
+def _profile(table: PresetTable, base: PresetProfile | None = None) -> PresetProfile:
+    capabilities, fields = table.capabilities(), table.table("dialect")
+    fields.check_names(_DIALECT)
     hints = get_type_hints(Dialect)
-    changes = {
-        name: read_dialect_field(key, f"{prefix}dialect.{name}", value, hints[name]) for name, value in fields.items()
-    }
+    changes = {name: read_dialect_field(fields, name, hints[name]) for name in fields.fields}
     if base is None:
-        return PresetProfile(dialect=Dialect(**changes), capabilities=dict(capabilities))
+        return PresetProfile(dialect=Dialect(**changes), capabilities=capabilities)
     return PresetProfile(
         dialect=attrs.evolve(base.dialect, **changes), capabilities={**base.capabilities, **capabilities}
     )
 
 
-def _models(key: str, given: Any, text: str | None) -> tuple[ModelInfo, ...]:
-    if given is None:
-        return ()
-    if text is None and not isinstance(given, list):
-        raise preset_error(key, "models", "must be a list of models")
-    try:
-        return load_catalogue(text if text is not None else dumps({"models": given}))
-    except DecodeError as error:
-        raise preset_error(key, "models", str(error)) from error
-
-
 class CompatibleProvider(ChatProvider):
     """The provider that a preset describes."""
 
-    def __init__(self, preset: Preset) -> None:
+    def __init__(self, preset: ChatPreset) -> None:
         super().__init__(preset.key, self.dialect_of)
         self.preset = preset
         self._capabilities: dict[str, ModelCapabilities] = {}
@@ -278,19 +181,7 @@ class CompatibleProvider(ChatProvider):
     @hookimpl
     def connection(self, settings: ConnectionSettings) -> Connection:
         """Return the preset's base URL, with bearer authentication if there is a key."""
-        preset = self.preset
-        environ = settings.environ
-        key = settings.api_key or next((environ[name] for name in preset.key_env if environ.get(name)), None)
-        base_url = settings.base_url or (preset.base_url_env and environ.get(preset.base_url_env)) or preset.base_url
-        return Connection(
-            base_url=base_url.rstrip("/"),
-            auth=bearer_auth(key),
-            env_vars=preset.key_env,
-            has_key=bool(key) or not preset.key_required,
-            self_hosted=".*" if preset.self_hosted else "",
-            hosts=preset.hosts,
-            endpoints={API: ENDPOINT},
-        )
+        return self.preset.connection(settings, endpoints={API: ENDPOINT})
 
     @hookimpl
     def models(self) -> Sequence[ModelInfo]:

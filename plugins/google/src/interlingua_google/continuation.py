@@ -68,6 +68,7 @@ def _add_modalities(counts: Sequence[Any], more: Sequence[Any]) -> list[dict[str
         if isinstance(each, dict):
             modality, tokens = each.get("modality"), each.get("tokenCount")
             before = found.get(modality, {}).get("tokenCount")
-            both = type(tokens) is int and type(before) is int
-            found[modality] = {**each, "tokenCount": before + tokens} if both else each
+            if type(tokens) is int and type(before) is int:
+                tokens += before
+            found[modality] = {**each, "tokenCount": tokens}
     return [*found.values()]

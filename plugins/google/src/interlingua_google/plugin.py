@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
-from interlingua.errors import PluginError, ProviderError
+from interlingua.errors import ProviderError
 from interlingua.plugins import (
     BatchLimits,
     Connection,
@@ -40,10 +40,7 @@ _KEYS = ("GOOGLE_API_KEY", "GEMINI_API_KEY")  # the first wins
 _BASE = "GOOGLE_GEMINI_BASE_URL"
 # 20 MB for requests in the body. The count is ours: an expired batch has no results at all, so batches are kept small.
 _BATCHES = BatchLimits(2_000, 18 * 1024 * 1024)
-_ENDPOINTS = {
-    models.API: r"/(?P<model>[^/]+):(g|streamG)enerateContent$",
-    models.INTERACTIONS: r"/interactions$",
-}
+ENDPOINTS = {models.API: r"/(?P<model>[^/]+):(g|streamG)enerateContent$"}
 _has_version = re.compile(r"/v\d+(alpha|beta)?\d*(/|$)").search
 _COUNTED = ("systemInstruction", "tools", "toolConfig", "contents", "generationConfig", "cachedContent")
 
@@ -153,7 +150,7 @@ def connection(settings: ConnectionSettings) -> Connection:
         env_vars=(*_KEYS, _BASE),
         has_key=bool(key) or settings.base_url is not None,
         hosts=("generativelanguage.googleapis.com",),
-        endpoints=_ENDPOINTS,
+        endpoints={**ENDPOINTS, models.INTERACTIONS: r"/interactions$"},
         batch_limits=_BATCHES,
     )
 
@@ -211,8 +208,10 @@ def for_host(key: str, settings: Mapping[str, Any]) -> _Google:
     """Return the provider object for a host that serves this API under its own key (entry point of the format).
 
     Raises:
-        PluginError: `settings` is not empty; this format has none.
+        PluginError: a field of the preset is unknown, missing or of the wrong type.
     """
-    if settings:
-        raise PluginError(f"preset {key!r}: the format google takes no settings; remove {', '.join(settings)}")
-    return plugin
+    if not settings:
+        return plugin
+    from interlingua_google.presets import provider_from_preset
+
+    return provider_from_preset(key, settings)

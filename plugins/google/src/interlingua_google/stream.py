@@ -184,8 +184,8 @@ class GeminiStreamReader:
             return None
         texts = {index: self._text_part(found) for index, found in self._texts.items()}
         parts = [texts[part] if isinstance(part, int) else part for part in self._parts]
-        first = {"content": {"role": "model", "parts": parts}, **self._last}
-        earlier = [{"candidates": [each]} for each in self._grounding]
+        first: dict[str, Any] = {"content": {"role": "model", "parts": parts}, **self._last}
+        earlier: list[dict[str, Any]] = [{"candidates": [each]} for each in self._grounding]
         earlier.append({"candidates": [first, *self._others.all()], "usageMetadata": self.usage})
         return continue_from({**self._last, **self._trace}, earlier, self._context)
 

@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from interlingua.errors import PluginError
 from interlingua.plugins import hookimpl
 
 if TYPE_CHECKING:
@@ -32,6 +31,7 @@ _KEY = "openai"  # hosts of these APIs have different batches
 _BASE_URL = "https://api.openai.com/v1"
 _CHAT = "chat"
 _RESPONSES = "responses"
+ENDPOINT = r"/responses$"
 # fields of a request that the token count takes (WIRE.md, Connection)
 _COUNTED = ("model", "instructions", "input", "tools", "tool_choice", "parallel_tool_calls", "reasoning", "text")
 
@@ -80,7 +80,7 @@ class _OpenAI:
             env_vars=("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"),
             has_key=bool(key) or base != _BASE_URL,
             hosts=("api.openai.com",),
-            endpoints={_RESPONSES: r"/responses$", _CHAT: r"/chat/completions$"},
+            endpoints={_RESPONSES: ENDPOINT, _CHAT: r"/chat/completions$"},
             batch_limits=BatchLimits(50_000, 200 * 1024 * 1024) if self.key == _KEY else None,
         )
 
@@ -193,8 +193,10 @@ def for_host(key: str, settings: Mapping[str, Any]) -> _OpenAI:
     """Return the provider object for a host that serves these APIs under its own key (entry point of the format).
 
     Raises:
-        PluginError: `settings` is not empty; this format has none.
+        PluginError: a field of the preset is unknown, missing or of the wrong type.
     """
-    if settings:
-        raise PluginError(f"preset {key!r}: the format openai takes no settings; remove {', '.join(settings)}")
-    return _OpenAI(key)
+    if not settings:
+        return _OpenAI(key)
+    from interlingua_openai.presets import provider_from_preset
+
+    return provider_from_preset(key, settings)

@@ -41,14 +41,19 @@ _THINKS_BY_DEFAULT = ("on", "always")
 _ENOUGH = "medium"  # the effort the service itself takes where a model thinks by default
 
 
-def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions) -> WireRequest:
+def to_wire(
+    messages: Sequence[Message],
+    tools: Sequence[ToolDefinition],
+    options: RequestOptions,
+    known: Mapping[str, Any] | None = None,
+) -> WireRequest:
     """Write the request: stateless by default (`store` false, reasoning comes back encrypted).
 
     `options.provider_options` are merged over the body; the objects `reasoning` and `text` are merged one level deep,
     and `tools` (the service's own) are appended to the declared ones. `strict_tools` is not a field: it makes tools
     strict. None leaves a field out.
     """
-    facts = facts_of(options.model)
+    facts: Any = facts_of(options.model) if known is None else known  # of a host that a preset describes
     losses: list[Loss] = []
     messages, tools = redefine_tools(messages, tools, losses)
     conversation = to_wire_input(messages, options.model)
@@ -196,7 +201,7 @@ def to_wire_sampling(
             continue
         if facts.get("sampling") is False:
             losses.append(option_loss(name, "dropped", "this model refuses sampling parameters"))
-        elif reasons and facts.get("reasoning") != "none":
+        elif reasons and facts.get("reasoning") != "none" and not facts.get("sampling"):
             losses.append(option_loss(name, "dropped", "sampling parameters are refused while reasoning"))
         else:
             kept[name] = value
