@@ -68,7 +68,7 @@ def _add_modalities(counts: Sequence[Any], more: Sequence[Any]) -> list[dict[str
         if isinstance(each, dict):
             modality, tokens = each.get("modality"), each.get("tokenCount")
             before = found.get(modality, {}).get("tokenCount")
+            found[modality] = {**each}
             if type(tokens) is int and type(before) is int:
-                tokens += before
-            found[modality] = {**each, "tokenCount": tokens}
+                found[modality]["tokenCount"] = before + tokens
     return [*found.values()]
