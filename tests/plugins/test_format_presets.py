@@ -59,7 +59,7 @@ def test_a_service_answers_under_its_own_key(
     (request,) = got
     assert (request.path, request.headers[key[0]]) == (path, key[1])
     assert (message.text, message.metadata.model) == ("Hi", "acme:acme-1")
-    assert message.metadata.usage.cost_usd == Decimal("0.004")  # 1000 at 2 and 500 at 4 dollars a million
+    assert message.usage.cost_usd == Decimal("0.004")  # 1000 at 2 and 500 at 4 dollars a million
     assert {row.path for row in message.metadata.losses} == {"options.user_id", "options.stop"}
     assert b'"u"' not in request.body
 

@@ -13,7 +13,7 @@ from google.genai import types
 
 import interlingua as il
 from interlingua import codec
-from interlingua.types import MessageStatus, StopReason, ToolDefinition
+from interlingua.types import MessageStatus, StopReason, TextBlock, ToolDefinition
 from interlingua.types.messages import Message
 from tests.plugins.google.wire import NEW, chunk
 from tests.support.cassettes import load_exchanges
@@ -120,9 +120,11 @@ def check(message: Message) -> None:
     usage = message.metadata.usage
     assert usage is not None
     assert (usage.input_tokens, usage.output_tokens) == (3 * PROMPT, FIRST + SECOND + LAST)
-    assert len(message.content[1].citations) == 1
-    assert message.content[1].signature == "dGV4dA=="
-    assert "continuationToken" not in message.metadata.provider_raw["trace"]
+    first, raw = message.content[1], message.metadata.provider_raw
+    assert isinstance(first, TextBlock)
+    assert (len(first.citations), first.signature) == (1, "dGV4dA==")
+    assert raw is not None
+    assert "continuationToken" not in raw["trace"]
 
 
 @BOTH
@@ -141,15 +143,16 @@ def test_the_official_sdk_reads_as_much(work: str) -> None:
         options = types.HttpOptions(base_url=server.url, api_version="v1beta")
         sdk = genai.Client(api_key="k", vertexai=False, http_options=options)
         if work == "send":
-            whole = sdk.models.generate_content(model=NEW, contents=QUESTION)
+            whole: Any = sdk.models.generate_content(model=NEW, contents=QUESTION)
             text, usage, calls = whole.text, whole.usage_metadata, whole.function_calls
         else:
-            chunks = list(sdk.models.generate_content_stream(model=NEW, contents=QUESTION))
+            chunks: list[Any] = list(sdk.models.generate_content_stream(model=NEW, contents=QUESTION))
             text, usage = "".join(each.text or "" for each in chunks), chunks[-1].usage_metadata
             calls = [call for each in chunks for call in each.function_calls or ()]
         ours = blocking(server.url, work)
 
     assert (text, calls[0].args) == (ours.text, dict(ours.tool_calls[0].input))
+    assert ours.metadata.usage is not None
     assert usage.prompt_token_count == ours.metadata.usage.input_tokens
     assert usage.candidates_token_count == ours.metadata.usage.output_tokens
 
@@ -234,10 +237,11 @@ def test_the_cassettes_are_what_the_official_sdk_reads(name: str, work: str) -> 
         sdk = genai.Client(api_key="k", vertexai=False, http_options=options)
         models = sdk.models
         one = models.generate_content(model=NEW, contents=prompt) if work == "send" else None
-        seen = [one] if one else list(models.generate_content_stream(model=NEW, contents=prompt))
+        seen: list[Any] = [one] if one else list(models.generate_content_stream(model=NEW, contents=prompt))
 
     assert message.text == "".join(each.text or "" for each in seen) == "The two files differ in one line."
     counts, usage = seen[-1].usage_metadata, message.metadata.usage
+    assert usage is not None
     assert (usage.input_tokens, usage.reasoning_tokens) == (counts.prompt_token_count, counts.thoughts_token_count)
     assert usage.output_tokens == counts.candidates_token_count + counts.thoughts_token_count == 29
 

@@ -67,7 +67,7 @@ def test_send_waits_for_it() -> None:
     with served(choose=(service := Service(polls=3))) as server, client(server.url) as ours:
         message = ours.send("x", **OPTIONS)
 
-    assert (message.text, message.metadata.usage.output_tokens) == ("done", 2)
+    assert (message.text, message.usage.output_tokens) == ("done", 2)
     assert service.asked == ["/responses", *["/responses/resp_1"] * 3]
 
 
@@ -189,7 +189,7 @@ def test_a_stream_that_broke_off_is_read_on(read: Read, last: int | None) -> Non
         pieces, message = read(server.url)
 
     assert (tuple(pieces), message.text) == (TEXTS, "".join(TEXTS))
-    assert message.metadata.usage.output_tokens == 2
+    assert message.usage.output_tokens == 2
     assert service.asked == ["/responses"] + [AGAIN] * (last is not None)
 
 
@@ -266,7 +266,7 @@ def test_the_cassettes_are_what_is_sent_and_read(name: str) -> None:
             message = ours.send(prompt, **options)
 
     assert message.text == "The two files differ in one line."
-    assert (message.metadata.usage.output_tokens, message.metadata.usage.reasoning_tokens) == (41, 32)
+    assert (message.usage.output_tokens, message.usage.reasoning_tokens) == (41, 32)
     assert exchanges == []
 
 
@@ -315,8 +315,8 @@ def test_a_process_that_was_killed_pays_once(tmp_path: Path, streamed: bool) -> 
     message = codec.loads_message(written)
 
     assert message.text == ("".join(TEXTS) if streamed else "done")
-    assert (message.metadata.usage.input_tokens, message.metadata.usage.output_tokens) == (9, 2)
-    assert message.metadata.usage.cost_usd is not None
+    assert (message.usage.input_tokens, message.usage.output_tokens) == (9, 2)
+    assert message.usage.cost_usd is not None
     assert service.asked == ["/responses", AGAIN if streamed else "/responses/resp_1"]
 
 
