@@ -43,13 +43,19 @@ PRESETS = (
 )
 # the folder of an authored table -> the wire of the rules, and the hosts that answer so
 TABLES: dict[str, tuple[str, tuple[str, ...]]] = {
-    "anthropic": ("anthropic", ("anthropic messages", "azure messages", "vertex messages")),
+    "anthropic": (
+        "anthropic",
+        ("anthropic messages", "azure messages", "vertex messages", "deepseek-messages messages"),
+    ),
     "chat_completions": ("chat", tuple(f"{key} chat" for key in PRESETS)),
     "cohere": ("cohere", ("cohere chat",)),
     "google": ("google", ("google generate", "vertex generate")),
     "mistral": ("mistral", ("mistral chat",)),
     "ollama": ("ollama", ("ollama native",)),
-    "openai": ("responses", ("openai responses", "openai chat", "azure responses", "azure chat")),
+    "openai": (
+        "responses",
+        ("openai responses", "openai chat", "azure responses", "azure chat", "xai-responses responses"),
+    ),
     "openrouter": ("openrouter", ("openrouter chat",)),
     "zai": ("zai", ("zai chat",)),
 }
