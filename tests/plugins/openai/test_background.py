@@ -139,7 +139,7 @@ def events(first: int = 0, last: int | None = None) -> list[bytes]:
 
 
 class Streaming:
-    """A service whose stream breaks after some events; `breaks` says after which, for each time it is read."""
+    """A service whose stream breaks after some events; `breaks` holds the number of events of each reading."""
 
     def __init__(self, *breaks: int | None, rest: float = 0.0) -> None:
         self.breaks, self.rest, self.asked = list(breaks), rest, list[str]()
@@ -321,7 +321,7 @@ def test_a_process_that_was_killed_pays_once(tmp_path: Path, streamed: bool) -> 
 
 
 def test_a_proxy_of_another_host_keeps_its_address() -> None:
-    """Azure's path stands before the response's, with its version after it (the older addresses)."""
+    """Azure's path is before the response's, with its version behind it (the older addresses)."""
     settings = {"azure": {"api_key": "k", "options": {"api_version": "preview"}}}
     asked: list[str] = []
 

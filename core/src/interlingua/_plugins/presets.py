@@ -20,13 +20,13 @@ _CAPABILITIES = {field.name for field in attrs.fields(ModelCapabilities)} - {"ap
 
 
 class PresetTable:
-    """A table of a preset, or one inside it; its errors name the preset and the field."""
+    """A table of a preset, or one inside it; its errors contain the preset and the field."""
 
     def __init__(self, key: str, fields: Mapping[str, Any], path: str = "") -> None:
         self.key, self.fields, self._path = key, fields, path
 
     def error(self, name: str, why: str) -> PluginError:
-        """Return an error that names the preset and the field."""
+        """Return the error of a field, with the preset and the field in its message."""
         return PluginError(f"preset {self.key!r}: {self._path}{name} {why}", provider=self.key)
 
     def check_names(self, names: Collection[str]) -> None:

@@ -92,7 +92,7 @@ def capabilities_of(name: str) -> ModelCapabilities:
 
 
 class KnownModels(Protocol):
-    """What is known about the models of one service of this API."""
+    """Facts about the models of one service of this API."""
 
     def facts_of(self, name: str) -> FrozenDict:
         """Return further facts about a model; an absent fact is unknown."""

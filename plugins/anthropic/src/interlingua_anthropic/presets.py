@@ -97,10 +97,10 @@ class MessagesHost(_Anthropic):
 
 
 def provider_from_preset(key: str, fields: Mapping[str, Any], models: str | None = None) -> MessagesHost:
-    """Make a provider from a table; `models` is the content of the file that a shipped preset names.
+    """Make a provider from a table; `models` is the content of a shipped preset's catalogue.
 
     Raises:
-        PluginError: a field is unknown, missing or of the wrong type; the message names the preset and the field.
+        PluginError: a field is unknown, missing or of the wrong type.
     """
     table = PresetTable(key, fields)
     return MessagesHost(MessagesPreset.read(table, models, ("bearer",), bearer=table.read("bearer", bool, False)))

@@ -73,7 +73,7 @@ def provider_from_preset(key: str, fields: Mapping[str, Any]) -> GenerateHost:
     """Make a provider from a table.
 
     Raises:
-        PluginError: a field is unknown, missing or of the wrong type; the message names the preset and the field.
+        PluginError: a field is unknown, missing or of the wrong type.
     """
     table = PresetTable(key, fields)
     if "facts" in fields:

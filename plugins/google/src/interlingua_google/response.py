@@ -50,7 +50,7 @@ def from_wire_response(response: WireResponse, context: RequestContext) -> Messa
 def continuation_token(message: Message) -> str | None:
     """Return the token that continues a paused answer; None if it has no token or its trace was trimmed.
 
-    The client continues such an answer itself; this is for one whose service gave the same token twice. Send the
+    The client continues paused answers itself, unless the service returned the same token twice. Send the
     conversation again without the answer, with `provider_options={"continuationToken": token}`.
     """
     origin, raw = message.metadata.origin, message.metadata.provider_raw

@@ -129,7 +129,7 @@ class GeminiStreamReader:
         self._media: dict[str, Any] = {}
         self._trace: dict[str, Any] = {}
         self._last: dict[str, Any] = {}
-        self._parts: list[Any] = []  # in order: the index of a text, or another part as it came
+        self._parts: list[Any] = []  # in order: the index of a text block, or another part unchanged
         self._token: Any = None  # of the request that is read
         self._counts: dict[str, Any] = {}  # of the request that is read
         self._counted: dict[str, Any] = {}  # of earlier requests of this answer
@@ -168,7 +168,7 @@ class GeminiStreamReader:
             self.usage = add_counts(self._counted, self._counts)
 
     def read_earlier(self) -> Iterator[StreamEvent]:
-        """Translate what came before the answer to a follow-up, if this is one."""
+        """Translate the chunks before the answer to a follow-up, if this is a follow-up."""
         if earlier := earlier_chunks(self._context):
             yield from self.read(earlier)
             self._begin_request()

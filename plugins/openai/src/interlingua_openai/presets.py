@@ -70,10 +70,10 @@ class ResponsesHost(_OpenAI):
 
 
 def provider_from_preset(key: str, fields: Mapping[str, Any], models: str | None = None) -> ResponsesHost:
-    """Make a provider from a table; `models` is the content of the file that a shipped preset names.
+    """Make a provider from a table; `models` is the content of a shipped preset's catalogue.
 
     Raises:
-        PluginError: a field is unknown, missing or of the wrong type; the message names the preset and the field.
+        PluginError: a field is unknown, missing or of the wrong type.
     """
     return ResponsesHost(Preset.read(PresetTable(key, fields), models))
 
