@@ -1,4 +1,4 @@
-"""Fallback models: which failures go on to the next model, how long a failing one is left alone, and what it cost.
+"""Fallback models: which failures lead to the next model, how long a failing one is left alone, and what it cost.
 
 `Client(["anthropic:…", "openai:…"])` asks the first of its models that does not rest. `ModelHealth` knows which models
 rest; a client's calls and sessions share the client's, and the gateway has one for its routes.
@@ -66,15 +66,15 @@ def _classes(value: Iterable[type[InterlinguaError]]) -> tuple[type[InterlinguaE
 
 @attrs.frozen(kw_only=True)
 class Fallback:
-    """When a call goes on to the next model of its list, and how long a failing model rests.
+    """When a call tries the next model of its list, and how long a failing model rests.
 
     Attributes:
-        on: the errors that go on to the next model, once `Retry` has given up. The default are overload, rate limits,
-            a used up quota, failures of the service, and answers that do not arrive or cannot be read. Mistakes of the
+        on: the errors after which the next model is asked, once `Retry` has given up. The default: overload, rate
+            limits, a used up quota, failures of the service, and answers that do not arrive or cannot be read. Mistakes of the
             caller, a wrong key and refused content are raised. A model that cannot take a request is passed over if
             it is not the first of the list.
         rest_after: failures of a model, one after another, after which it rests: other calls do not ask it, and calls
-            that wait to try it again go on to the next model. A model whose service says when it can be asked again
+            that wait to try it again ask the next model. A model whose service says when it can be asked again
             rests until then, for at most 300 seconds.
         rest: seconds of that rest. Then one call in so many seconds asks the model, until one is answered.
     """
@@ -161,7 +161,7 @@ class ModelChain:
 
     Args:
         models: canonical ids, in their order.
-        policy: when the call goes on.
+        policy: which failures lead to the next model.
         health: which models rest.
         arguments: of the call, from which the request to each model is made.
     """
@@ -199,7 +199,7 @@ class ModelChain:
         return self.arguments[1].get("model") is None
 
     def prefers_other(self, model: str) -> bool:
-        """Return True if a model rests, and one that was not asked yet rests no longer, or not as long."""
+        """Return True if a model rests, and a model not yet asked does not, or for less time."""
         rest = self.health.rest_left(model)
         return bool(rest) and any(self.health.rest_left(other) < rest for other in self._left)
 

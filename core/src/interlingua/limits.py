@@ -85,7 +85,7 @@ class Waiting(Protocol):
     """A thread or a task that waits; `wake` may be called from any thread."""
 
     def wake(self) -> None:
-        """Let it go on."""
+        """End its wait."""
 
     async def wait(self) -> None:
         """Wait for `wake`."""
@@ -185,10 +185,10 @@ class ModelLimiter:
 
 
 def used_up_for(headers: Mapping[str, str]) -> float:
-    """Return the seconds until a limit is reset that an answer's headers report as used up; 0 if none is.
+    """Return the seconds until the reset of limits that an answer's headers report as used up, or 0.
 
-    Headers are those of OpenAI, Anthropic and services like them: `…ratelimit…remaining…`, with `reset` and `limit` in
-    its place. A reset in more than 120 seconds counts as none.
+    OpenAI, Anthropic and similar services send `…ratelimit…remaining…`, and the same name with `reset` and `limit`. A
+    reset in more than 120 seconds is ignored.
     """
     longest = 0.0
     for name in headers:

@@ -227,11 +227,11 @@ class Client(BaseClient[Transport]):
         allow_loss: the default of the option `allow_loss` (`RequestOptions`).
         fetch: which image URLs are fetched for services that take none: those of public addresses (`public`), all
             (`any`) or none (`none`).
-        fallback: when a call goes on to its next model, and how long a failing one rests (`interlingua.fallback`).
+        fallback: when a call tries its next model, and how long a failing model rests (`interlingua.fallback`).
         concurrency: most requests under way at each model; further ones wait, in the order of their calls.
         requests_per_minute: at each model, sent evenly.
-        tokens_per_minute: input and output, at each model. With any of these limits, a service whose headers say that
-            one of its own is used up gets nothing more until that is reset.
+        tokens_per_minute: input and output, at each model. With any of these limits, nothing more is sent to a
+            service whose headers report a limit as used up, until its reset.
 
     Raises:
         CallerError: a setting is unknown, or `api_key` or `base_url` comes without `model`.
@@ -288,7 +288,7 @@ class Client(BaseClient[Transport]):
     ) -> list[Any]:  # fmt: skip
         """Send many requests, several at once, and return their answers in the same order.
 
-        A request that fails has its error in the place of its answer. After Ctrl-C, requests under way are completed,
+        The result of a request that fails is its error. After Ctrl-C, requests under way are completed,
         no other is sent, and KeyboardInterrupt is raised.
 
         Args:

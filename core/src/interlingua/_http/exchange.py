@@ -383,7 +383,7 @@ class Exchange(SignedExchange):
         return reader
 
     def note_answer(self, answer: object) -> None:
-        """Note that the service has answered, or begun to stream its answer."""
+        """Note that the service has answered, or that its stream has started."""
         if isinstance(answer, Message):
             self.end_turn(answer)
         if self.chain is not None:
@@ -424,7 +424,7 @@ class Exchange(SignedExchange):
         """Return the exchange with the next model of the call after this one has failed.
 
         Raises:
-            InterlinguaError: the same error, if there is none; that of the service if no other model can be asked.
+            InterlinguaError: the error of the service, if no model is left or none can take the request.
         """
         chain, messages = self.chain, getattr(error.partial, "content", ())
         time_is_up = isinstance(error, APITimeoutError) and not error.retryable

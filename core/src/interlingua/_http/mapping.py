@@ -1,4 +1,4 @@
-"""Many requests of one call: several workers take them in order, and put each answer or failure in its place."""
+"""Many requests of one call: several workers take them in order, and keep each answer or failure."""
 
 from __future__ import annotations
 

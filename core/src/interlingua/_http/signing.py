@@ -56,7 +56,7 @@ class SignedExchange:
         """Do what is left to do at the service, because nothing more is wanted of it."""
 
     def note_answer(self, answer: object) -> None:
-        """Note that the service has answered, or begun to stream its answer."""
+        """Note that the service has answered, or that its stream has started."""
 
     def end_turn(self) -> None:
         """Let another request go, under the client's own limits."""

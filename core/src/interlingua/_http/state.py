@@ -170,7 +170,7 @@ class ClientState:
 
     @cached_property
     def fallback(self) -> Fallback:
-        """When a call goes on to its next model."""
+        """When a call tries its next model."""
         from interlingua.fallback import Fallback  # noqa: PLC0415
 
         given: Any = self._fallback
@@ -272,7 +272,7 @@ class ClientState:
 
 
 def _model_names(model: Any) -> tuple[str, ...]:
-    """Read a `model=` argument: one name, or several in their order; None is none."""
+    """Read a `model=` argument: one name, several in their order, or None."""
     if not isinstance(model, (list, tuple)) or isinstance(model, ModelId):
         names: tuple[Any, ...] = () if model is None else (model,)
         return names
@@ -282,7 +282,7 @@ def _model_names(model: Any) -> tuple[str, ...]:
 
 
 def unknown_setting(client: str, name: str, init: Any) -> TypeError:
-    """Return the error for an argument that a client does not have; an option of a call says so."""
+    """Return the error for an unknown argument of a client; for an option of a call, it suggests the call."""
     from difflib import get_close_matches  # noqa: PLC0415  only for a mistake
 
     near = get_close_matches(name, [one for one in init.__annotations__ if one not in ("return", "unknown")], 3, 0.6)

@@ -105,7 +105,7 @@ class BaseStream:
             if any(hasattr(event, "index") for event in events):
                 break  # content
             if events and self._exchange.chain is None:
-                break  # with further models, a failure before the first content goes on to the next one
+                break  # with further models, after a failure before the first content the next one is asked
         self._exchange.response.first_event = time.monotonic()
         if events and type(events[-1]) is ErrorEvent and not any(hasattr(event, "index") for event in events):
             raise events[-1].error

@@ -65,7 +65,7 @@ class Health:
 
     @property
     def policy(self) -> Fallback:
-        """When a request goes on to the next model of its route."""
+        """When a request tries the next model of its route."""
         config = self._config()
         return Fallback(on=_GO_ON, rest_after=config.rest_after, rest=config.rest)
 

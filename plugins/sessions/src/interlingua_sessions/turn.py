@@ -278,7 +278,7 @@ def model_names(model: str | Sequence[str] | None) -> tuple[str, ...]:
 
 
 def with_refused(message: Message, decision: RouteDecision | None) -> Message:
-    """Return the answer of a fallback; its record names the models that the router refused, too."""
+    """Return the answer of a fallback; its record lists the models that the router refused, too."""
     routing = message.metadata.routing
     if decision is None or routing is None:
         return message
