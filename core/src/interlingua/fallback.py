@@ -70,9 +70,9 @@ class Fallback:
 
     Attributes:
         on: the errors after which the next model is asked, once `Retry` has given up. The default: overload, rate
-            limits, a used up quota, failures of the service, and answers that do not arrive or cannot be read. Mistakes of the
-            caller, a wrong key and refused content are raised. A model that cannot take a request is passed over if
-            it is not the first of the list.
+            limits, a used up quota, failures of the service, and answers that do not arrive or cannot be read. Mistakes
+            of the caller, a wrong key and refused content are raised. A model that cannot take a request is passed
+            over if it is not the first of the list.
         rest_after: failures of a model, one after another, after which it rests: other calls do not ask it, and calls
             that wait to try it again ask the next model. A model whose service says when it can be asked again
             rests until then, for at most 300 seconds.
