@@ -13,6 +13,7 @@ from interlingua.errors import CallerError
 from interlingua.plugins import Registry
 from interlingua.types import user
 from interlingua_cli.root import cli
+from interlingua_contract.hook_calls import describe
 from interlingua_contract.mutation import FREE, Mutant, MutationRun, Seam, Verdict, measure
 from interlingua_contract.mutation.report import MutationReport, scores
 from interlingua_contract.mutation.tree import format_place
@@ -72,7 +73,7 @@ def test_a_seam_that_is_not_armed_changes_nothing() -> None:
     with seam.record("C99"):
         for exchange in wrapped.exchanges:
             mine, theirs = read_answer(wrapped, exchange), read_answer(plain, exchange)
-            assert repr(mine.events) == repr(theirs.events)  # errors are compared by identity
+            assert describe(mine.events) == describe(theirs.events)  # errors are compared by identity
             assert (mine.message, repr(mine.error)) == (theirs.message, repr(theirs.error))
         bodies = [each.write(each.aims[0], [user("q")], [READ]).body for each in (wrapped, plain)]
 

@@ -17,6 +17,8 @@ from hashlib import sha256
 
 import attrs
 
+from interlingua.codec import encode_message
+from interlingua.plugins import dumps
 from interlingua.types.blocks import TextBlock, ToolUseBlock
 from interlingua.types.factories import tool_result, user
 from interlingua.types.messages import Message, MessageMetadata, MessageStatus, Role
@@ -29,7 +31,7 @@ CHUNK_EVERY = 0.004
 
 def digest(message: Message) -> str:
     """Return what tells one message's content from another's."""
-    return sha256(repr(message.content).encode()).hexdigest()[:16]
+    return sha256(dumps(encode_message(message)["content"])).hexdigest()[:16]
 
 
 def chunks_of(seed: int, turn: int) -> list[str]:

@@ -89,14 +89,14 @@ class HookCall:
 
 
 def describe(value: Any) -> str:
-    """Return a result as a string: without functions, whose addresses differ, and with errors by their fields."""
+    """Return all of a result as a string, for `repr` cuts long values and leaves out defaults and the bytes of bodies.
+
+    It is without functions, whose addresses differ, and with errors by their fields.
+    """
     if isinstance(value, WireRequest):
         rows = [(loss.path, loss.block_type, loss.verdict, loss.reason) for loss in value.losses]
         parts = (value.method, value.path, dict(value.headers), value.body, value.stream, dict(value.echo), rows)
         return f"request {parts!r}"
-    if isinstance(value, Message):
-        raw = describe(value.metadata.provider_raw)
-        return f"{value!r} {value.id} {value.session_id} {value.created_at.isoformat()} {raw}"
     if isinstance(value, InterlinguaError):
         return f"{type(value).__name__}({value.args!r}, {_fields_of(value)})"
     if isinstance(value, BaseException):
@@ -107,6 +107,9 @@ def describe(value: Any) -> str:
         return "[" + ", ".join(map(describe, value)) + "]"
     if getattr(value, "type", None) == "error":
         return f"error event {describe(value.error)}"
+    if attrs.has(type(value)):
+        fields = [f"{field.name}={describe(getattr(value, field.name))}" for field in attrs.fields(type(value))]
+        return f"{type(value).__name__}({', '.join(fields)})"
     return repr(value)
 
 

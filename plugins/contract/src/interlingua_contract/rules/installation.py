@@ -18,6 +18,7 @@ from interlingua._plugins.hookspecs import PROJECT
 from interlingua._plugins.registry import PRESETS, PROVIDERS
 from interlingua.plugins import CONTRACT_VERSION, ConnectionSettings
 from interlingua.types import user
+from interlingua_contract.hook_calls import describe
 from interlingua_contract.rule import NotApplicable, RuleFinding, rule
 from interlingua_contract.scenes import offered_tools
 from interlingua_contract.signing import read_credentials, secret_headers
@@ -69,7 +70,7 @@ def requests_hold_no_secret(subject: Subject) -> Iterator[RuleFinding]:
             secrets = dict.fromkeys(("api_key", "access_token", "token", "secret"), _KEY)
             asked = {"connection": {**aim.connection, **secrets}}
             request = subject.write(aim, [user("q")], offered_tools(aim), **asked)
-            if _KEY in repr(request) or (made.url is not None and _KEY in made.url(request)):
+            if _KEY in describe(request) or (made.url is not None and _KEY in made.url(request)):
                 yield RuleFinding("the key is in the request or its URL", aim.name)
             given = how == "api_key" or any(map(is_key, plain.env_vars))
             other = attrs.evolve(

@@ -11,6 +11,7 @@ import attrs
 from interlingua.errors import CapabilityError
 from interlingua.types import Message, Origin, TextBlock, ThinkingBlock, user
 from interlingua_contract.guard import record_logs
+from interlingua_contract.hook_calls import describe
 from interlingua_contract.json_paths import MARK, find_path, stands_after
 from interlingua_contract.rule import RuleFinding, rule
 from interlingua_contract.scenes import (
@@ -177,9 +178,9 @@ def _state_marks(message: Message, *, whole: bool) -> Iterator[str]:
     """Yield the marks of a message's state; not whole: only of `provider_raw` (thinking by model is C15's)."""
     for block in message.content if whole else ():
         if block.type in ("thinking", "redacted_thinking", "opaque"):
-            yield from MARK.findall(repr(block))
+            yield from MARK.findall(describe(block))
         yield from MARK.findall(getattr(block, "signature", None) or "")
-    yield from MARK.findall(repr(message.metadata.provider_raw))
+    yield from MARK.findall(describe(message.metadata.provider_raw))
 
 
 @rule(

@@ -12,6 +12,7 @@ from interlingua.plugins import thaw
 from interlingua.types import Message, MessageStatus
 from interlingua_cli.cassettes import RecordedExchange
 from interlingua_contract.event_law import broken_laws
+from interlingua_contract.hook_calls import describe
 from interlingua_contract.json_paths import format_path, leaves, nodes, strings, value_at, with_value
 from interlingua_contract.recordings import (
     Frames,
@@ -142,7 +143,7 @@ def new_content_is_kept(subject: Subject) -> Iterator[RuleFinding]:
         for path in _typed_lists(body, plain.message):
             changed = with_value(body, path, [*value_at(body, path), UNKNOWN])
             found = read_whole(subject, exchange, json.dumps(changed).encode())
-            if found.message is None or "mkz1q" not in repr(found.message) + repr(found.message.metadata.provider_raw):
+            if found.message is None or "mkz1q" not in describe(found.message):
                 why = f"a new item in {format_path(path)} is not kept: {found.error or found.escaped or 'lost'}"
                 yield RuleFinding(why, exchange.cassette)
             elif lost := [name for block in found.message.content for name in _lost_members(block)]:
@@ -152,7 +153,7 @@ def new_content_is_kept(subject: Subject) -> Iterator[RuleFinding]:
 
 def _lost_members(block: Any) -> list[str]:
     """Return the members that an opaque block with the new item lacks or changed; all, if only their order differs."""
-    if block.type != "opaque" or "mkz1q" not in repr(block.data):
+    if block.type != "opaque" or "mkz1q" not in describe(block.data):
         return []
     kept = json.dumps(thaw(block.data))
     lost = [name for name, value in UNKNOWN.items() if json.dumps({name: value})[1:-1] not in kept]

@@ -23,7 +23,7 @@ from interlingua.errors import InterlinguaError
 from interlingua.plugins import ConnectionSettings, Registry
 from interlingua.types import Message, RequestOptions, system, tool_result, user
 from interlingua_contract.guard import record_logs
-from interlingua_contract.hook_calls import hook_calls, some_exchanges
+from interlingua_contract.hook_calls import describe, hook_calls, some_exchanges
 from interlingua_contract.rule import NotApplicable, RuleFinding, around_difference, rule
 from interlingua_contract.scenes import assistant_turn, call, offered_tools
 from interlingua_contract.subject import Aim, Quirks, Subject
@@ -217,7 +217,7 @@ def _digests(subject: Subject, aims: list[Aim] | None = None, *, backwards: bool
 
 
 def _digest(*parts: object) -> str:
-    return hashlib.sha256(repr(parts).encode()).hexdigest()
+    return hashlib.sha256(describe(parts).encode()).hexdigest()
 
 
 def _history(aim: Aim) -> list[Message]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable, Iterator, Mapping
 from itertools import count
 from typing import Any, get_args
@@ -29,6 +28,7 @@ from interlingua.types import (
 from interlingua_cli.lint import lint_request
 from interlingua_contract.facts import SCHEMA
 from interlingua_contract.guard import watch_side_effects
+from interlingua_contract.hook_calls import describe
 from interlingua_contract.json_paths import strings
 from interlingua_contract.recordings import aim_for, read_answer, recorded_answers
 from interlingua_contract.rule import NotApplicable, RuleFinding, rule
@@ -166,9 +166,8 @@ def inputs_are_not_changed(subject: Subject) -> Iterator[RuleFinding]:
     yield from check_law(subject, law, lambda aim: with_tools(mixed_histories(subject)(aim)))
 
 
-def _snapshot(messages: list[Message], offered: list[Any], options: RequestOptions) -> bytes:
-    opaque = [message.metadata.provider_raw for message in messages]
-    return pickle.dumps((repr(messages), repr(opaque), repr(offered), repr(options)))
+def _snapshot(messages: list[Message], offered: list[Any], options: RequestOptions) -> str:
+    return describe([messages, offered, options])
 
 
 @rule(

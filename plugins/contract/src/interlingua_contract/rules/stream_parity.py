@@ -15,6 +15,7 @@ from interlingua.errors import InterlinguaError, MalformedResponseError, PluginE
 from interlingua.plugins import WireChunk
 from interlingua.types import Message, StreamEvent
 from interlingua_cli.cassettes import RecordedExchange
+from interlingua_contract.hook_calls import describe
 from interlingua_contract.json_paths import append_to_texts, leaves
 from interlingua_contract.recordings import (
     USAGE_COUNTS,
@@ -142,7 +143,7 @@ def chunking_does_not_matter(subject: Subject) -> Iterator[RuleFinding]:
 
 
 def _without_errors(events: Sequence[StreamEvent]) -> list[str]:
-    return [repr(event) for event in events if event.type != "error"]
+    return [describe(event) for event in events if event.type != "error"]
 
 
 def _find_torn_letters(subject: Subject, exchange: RecordedExchange) -> str | None:
@@ -310,7 +311,7 @@ def sync_and_async_agree(subject: Subject) -> Iterator[RuleFinding]:
 
 def _event_texts(events: Sequence[StreamEvent]) -> list[str]:
     """Events as text; a failure by its class, for each is a new object."""
-    return [f"error {type(event.error).__name__}" if event.type == "error" else repr(event) for event in events]
+    return [f"error {type(event.error).__name__}" if event.type == "error" else describe(event) for event in events]
 
 
 async def _read_in_loop(
