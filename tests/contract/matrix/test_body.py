@@ -54,3 +54,18 @@ def test_data_stands_with_its_result_or_beside_it() -> None:
 
     assert inside.holds_together(["text"], {"c1"}, "DATA")
     assert not beside.holds_together(["text"], {"c1"}, "DATA")
+
+
+def test_what_only_the_user_says_is_told_from_what_stands_in_an_answer() -> None:
+    of_user = [
+        b'{"m":[{"role":"user","content":[{"text":"from above:"},{"picture":"DATA"}]}]}',
+        b'{"m":[{"type":"user_input","content":[{"picture":"DATA"}]}]}',
+    ]
+    of_model = [
+        b'{"m":[{"role":"model","parts":[{"picture":"DATA"}]},{"role":"user","parts":[]}]}',
+        b'{"m":[{"role":"user","picture":"DATA"},{"role":"assistant","picture":"DATA"}]}',
+        b'{"m":[{"type":"image_generation_call","result":"DATA"},{"role":"user"}]}',
+    ]
+
+    assert all(Body(one).is_only_of_user("DATA") for one in of_user)
+    assert not any(Body(one).is_only_of_user("DATA") for one in of_model)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterator, Sequence
 
 import pytest
 
 from interlingua._plugins.registry import Registry
 from interlingua.plugins import Loss
+from interlingua.types.blocks import ImageBlock, MediaSource
 from interlingua.types.messages import Message
 from interlingua_contract.matrix.grid import Grid, Matrix
+from interlingua_contract.matrix.histories import History, Script
 from interlingua_contract.matrix.recorded import recorded_histories
-from interlingua_contract.matrix.sides import sides
+from interlingua_contract.matrix.sides import Speaker, sides
 from tests.contract.matrix.acme import Body, Change, pair
 from tests.support import tree
 
@@ -155,6 +158,48 @@ def test_each_way_of_being_wrong_is_found(change: Change, why: str) -> None:
     assert any(finding.endswith(why) for finding in findings), findings
     assert not any("acme" in finding for finding in findings), "the one that is right is blamed"
     assert not any(cell.green for cell in matrix.cells)
+
+
+def _draw(script: Script, a: Speaker) -> None:
+    script.user("Draw it.")
+    data = base64.b64encode(script.mark("drawn").encode() * 3).decode()
+    picture = ImageBlock(source=MediaSource(kind="base64", data=data), media_type="image/png")
+    script.answer(a, script.text("Here."), picture)
+    script.user()
+
+
+def _drawn(change: Change | None = None) -> Matrix:
+    draw = History(name="drawn", needs=("supports_images",), write=_draw)
+    return Grid(sides(pair(change)), [draw]).run()
+
+
+def _give_pictures_to_the_user(body: Body, losses: list[Loss], messages: Sequence[Message]) -> None:
+    for turn in body["turns"]:
+        if any("picture" in part for part in turn["parts"]):
+            turn["by"] = "user"
+
+
+def _keep_pictures_in_the_answer(body: Body, losses: list[Loss], messages: Sequence[Message]) -> None:
+    for turn in body["turns"]:
+        if any("picture" in part for part in turn["parts"]):
+            turn["by"] = "assistant"
+
+
+def test_a_picture_of_an_answer_that_another_service_sees_as_the_users_is_one_loss() -> None:
+    cell = _drawn().cells[0]
+
+    assert cell.green, cell.runs
+    assert [(loss.block_type, loss.verdict) for loss in cell.runs[0].losses] == [("image", "rewritten")]
+
+
+def test_a_picture_of_an_answer_must_stand_where_the_ledger_says() -> None:
+    silent = "(image): role neither in the wire nor in the ledger"
+    false = (
+        "(image): the ledger has 1 rows for 0 losses (another service's model made it; it follows in a user message)"
+    )
+
+    assert any(finding.endswith(silent) for finding in _findings(_drawn(_give_pictures_to_the_user)))
+    assert any(finding.endswith(false) for finding in _findings(_drawn(_keep_pictures_in_the_answer)))
 
 
 def test_a_flag_may_be_a_word_of_the_wire() -> None:

@@ -43,8 +43,8 @@ class Leaf(NamedTuple):
 
     Attributes:
         place: the block it belongs to, as a path of the ledger.
-        kind: text, thinking, signature, data, call, form, citations, error, place, role, content, cache, lifetime (of
-            a cache hint), or a field of a media block.
+        kind: text, thinking, signature, data, call, form, citations, error, place, role (of a system message, or of
+            media in an answer), content, cache, lifetime (of a cache hint), or a field of a media block.
         value: what is looked for.
         block: the block it belongs to, for kinds that are recognised by structure.
         part: number of the part inside a result; several parts of one type share a place.
@@ -65,6 +65,8 @@ def leaves_of(messages: Sequence[Message]) -> Iterator[Leaf]:
             if message.role is Role.SYSTEM:
                 yield Leaf(place, "role", getattr(block, "text", ""), block)
             yield from _of_block(place, block)
+            if message.role is Role.ASSISTANT and block.type in MEDIA:
+                yield Leaf(place, "role", block.source.data, block)  # type: ignore[union-attr]
 
 
 def is_blank(block: ContentBlock) -> bool:
@@ -128,6 +130,8 @@ def _texts(parts: Iterable[ContentBlock]) -> tuple[str, ...]:
     return tuple(part.text for part in parts if isinstance(part, TextBlock) and part.text)
 
 
+_USER = {"user", "user_input"}
+"""What a wire calls a message or step of the user."""
 _SHORT = 3
 """Strings up to this length occur everywhere and prove nothing."""
 
@@ -189,6 +193,14 @@ class Body:
         """Tell whether a system message is written as user text in tags."""
         return self.has_text(f"<system>\n{text}")
 
+    def is_only_of_user(self, text: str) -> bool:
+        """Tell whether this text appears in messages of the user only."""
+        return all(self._is_of_user(path) for path, leaf in self.strings if text in leaf)
+
+    def _is_of_user(self, path: json_paths.Path) -> bool:
+        around = [json_paths.value_at(self.tree, path[:end]) for end in range(len(path))]
+        return any(member in _USER for node in around if isinstance(node, dict) for member in _strings_of(node))
+
     def holds_together(self, texts: Sequence[str], links: Set[str], data: str) -> bool:
         """Tell whether the smallest object with these strings and one of these links contains data."""
         for _, node in sorted(json_paths.nodes(self.tree), key=lambda pair: -len(pair[0])):
@@ -197,6 +209,10 @@ class Body:
                 if links & set(inside) and all(any(text in leaf for leaf in inside) for text in texts):
                     return any(data in leaf for leaf in inside)
         return False
+
+
+def _strings_of(node: Mapping[str, Any]) -> Iterator[str]:
+    return (member for member in node.values() if isinstance(member, str))
 
 
 _PATH = re.compile(r"messages\[(\d+)\]\.content\[(\d+)\]")
@@ -273,7 +289,7 @@ def _missing_kinds(group: list[Leaf], carried: Callable[[Leaf], bool]) -> list[s
     for _, leaves in groupby(group, key=lambda leaf: leaf.part):
         lost = [leaf.kind for leaf in leaves if not carried(leaf)]
         if "data" in lost:
-            lost = ["data"]  # media that is missing has no place and no title
+            lost = ["data"]  # media that is missing has no place, no role and no title
         if "cache" in lost:
             lost = [kind for kind in lost if kind != "lifetime"]
         found += dict.fromkeys(lost)
@@ -295,7 +311,8 @@ def _is_carried(
     if kind in ("citations", "content"):
         return body.has_content(value)
     if kind == "role":
-        return body.has_text(value) and not body.tags(value)
+        moved = body.is_only_of_user if place.block_type in MEDIA else body.tags
+        return body.has_text(value) and not moved(value)
     if kind in ("error", "cache", "lifetime"):
         return flag_sent(place.message, place.block, kind)
     if kind == "place":
