@@ -55,7 +55,7 @@ def decode_message(data: Any) -> Message:
     """
     newer: set[str] = set()
     message: Message = _load("reading").read_message(data, newer)
-    _load("reading").warn_of_newer(newer)
+    _load("reading").log_newer(newer)
     return message
 
 
@@ -75,7 +75,7 @@ def decode_messages(data: Any) -> list[Message]:
     newer: set[str] = set()
     read = _load("reading").read_message
     messages = [read(each, newer, index=index) for index, each in enumerate(data)]
-    _load("reading").warn_of_newer(newer)
+    _load("reading").log_newer(newer)
     return messages
 
 
@@ -120,7 +120,7 @@ def read_jsonl(lines: Iterable[str | bytes]) -> Iterator[Message]:
                     raise DecodeError(f"line {number}: not JSON: {describe_json_error(error)}") from error
                 yield _load("reading").read_message(data, newer, line=number)
     finally:
-        _load("reading").warn_of_newer(newer)
+        _load("reading").log_newer(newer)
 
 
 def encode_tool(tool: ToolDefinition) -> dict[str, Any]:

@@ -173,16 +173,16 @@ def _newer_blocks(content: Iterable[Any]) -> Iterator[str]:
             yield from _newer_blocks(block.content)
 
 
-def warn_of_newer(found: set[str]) -> None:
-    """Log the fields and blocks of a newer version, in one warning for a whole load."""
+def log_newer(found: set[str]) -> None:
+    """Log the fields and blocks of a newer version, in one record for a whole load."""
     if found:
-        _warn("written by a newer version, kept unchanged: %s", ", ".join(sorted(found)))
+        _log("written by a newer version, kept unchanged: %s", ", ".join(sorted(found)), lost=False)
 
 
-def _warn(text: str, *facts: object) -> None:
+def _log(text: str, *facts: object, lost: bool) -> None:
     import logging  # noqa: PLC0415  only what a newer version wrote needs it
 
-    logging.getLogger("interlingua").warning(text, *facts)
+    logging.getLogger("interlingua").log(logging.WARNING if lost else logging.INFO, text, *facts)
 
 
 def read_message(data: Any, newer: set[str], *, index: int | None = None, line: int | None = None) -> Message:
@@ -213,7 +213,7 @@ def read_tool(data: Any) -> ToolDefinition:
         raise DecodeError(str(problem), path=problem.path.removeprefix(".")) from None
     if unknown:
         names = ", ".join(sorted(map(str, unknown[""])))
-        _warn("tool %s: fields of a newer version were dropped: %s", tool.name, names)
+        _log("tool %s: fields of a newer version were dropped: %s", tool.name, names, lost=True)
     return tool
 
 
