@@ -17,7 +17,7 @@ from interlingua_agents.events import AgentEvent, ToolExecutionEnd
 from interlingua_agents.loop import AgentLoop
 from interlingua_agents.results import RunStop, StopCause
 from interlingua_agents.tools import ToolError, tool_of
-from interlingua_cli.demo.replay import Cassette
+from interlingua_cli.demo.replay import RecordedAnswers
 from interlingua_cli.demo.session import FILES, READ_FILE, recorded_scenario
 from interlingua_sessions import open_store
 from interlingua_sessions.session import Session
@@ -36,7 +36,7 @@ def test_the_recorded_session_plays_through_the_loop(tmp_path: Path, by_agent: b
     cast = recorded_scenario()
     assert cast.cassette is not None
     keys = {key: {**settings, "api_key": "k"} for key, settings in cast.settings.items()}
-    transport = MemoryTransport(Cassette(cast.cassette))
+    transport = MemoryTransport(RecordedAnswers(cast.cassette))
     stops: list[RunStop] = []
     loop = AgentLoop([tool_of(READ_FILE, read_file)], on_stop=stops.append)
     with (

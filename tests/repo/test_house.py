@@ -41,7 +41,9 @@ def test_an_allowed_circle_covers_a_smaller_one_only() -> None:
 def small(tmp_path: Path) -> Path:
     """Two distributions that break each rule."""
     files = {
-        "core/pyproject.toml": '[project]\nname = "interlingua"\ndependencies = ["attrs>=23"]\n',
+        "core/pyproject.toml": '[project]\nname = "interlingua"\ndependencies = ["attrs>=23"]\n'
+        "[project.entry-points.pytest11]\nmade = 'interlingua._fixtures'\n",
+        "core/src/interlingua/_fixtures.py": "import httpx, pytest\n",
         "core/src/interlingua/__init__.py": "class Answer: ...\nimport attrs, httpx, json\n",
         "core/src/interlingua/_deep.py": """
             # for a plan of interlingua-output, see interlingua_output.plan

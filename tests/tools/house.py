@@ -184,14 +184,15 @@ def public_names(root: Path) -> dict[str, int]:
 def undeclared_imports(root: Path) -> dict[str, list[str]]:
     """Return the imports that a distribution's requirements and extras do not cover, as `package -> module`."""
     providers = importlib.metadata.packages_distributions()
-    own = {package: _name(_project(folder)["name"]) for package, folder in distributions(root).items()}
+    own = {package: normal_name(_project(folder)["name"]) for package, folder in distributions(root).items()}
     found: dict[str, list[str]] = defaultdict(list)
     for package in distributions(root):
-        declared = _declared(root, package)
+        declared, fixtures = _declared(root, package), _pytest_plugins(root, package)
         for path, tree in modules(root, package).items():
+            covered = declared | {"pytest"} if path in fixtures else declared
             for node, top in _imports(tree):
-                names = {own[top]} if top in own else {_name(one) for one in providers.get(top, [top])}
-                if top != package and top not in sys.stdlib_module_names and not names & declared:
+                names = {own[top]} if top in own else {normal_name(one) for one in providers.get(top, [top])}
+                if top != package and top not in sys.stdlib_module_names and not names & covered:
                     found[f"{package} -> {top}"].append(_where(root, path, node))
     return dict(sorted(found.items()))
 
@@ -213,10 +214,17 @@ def _declared(root: Path, package: str) -> set[str]:
     project = _project(distributions(root)[package])
     extras: dict[str, list[str]] = project.get("optional-dependencies", {})  # type: ignore[assignment]
     required: list[str] = project.get("dependencies", [])  # type: ignore[assignment]
-    return {_name(one) for one in [*required, *(one for extra in extras.values() for one in extra)]}
+    return {normal_name(one) for one in [*required, *(one for extra in extras.values() for one in extra)]}
 
 
-def _name(requirement: object) -> str:
+def _pytest_plugins(root: Path, package: str) -> set[Path]:
+    """Return the modules that pytest alone imports, by entry points of `pytest11`: pytest is there when they run."""
+    points: dict[str, dict[str, str]] = _project(distributions(root)[package]).get("entry-points", {})  # type: ignore[assignment]
+    source = distributions(root)[package] / "src"
+    return {source / f"{module.replace('.', '/')}.py" for module in points.get("pytest11", {}).values()}
+
+
+def normal_name(requirement: object) -> str:
     """Return the normal form of a requirement's name."""
     return re.sub(r"[-_.]+", "-", re.split(r"[\s\[<>=!~;(@]", str(requirement).strip())[0]).lower()
 

@@ -319,7 +319,8 @@ def test_a_compaction_of_codex_that_was_taken_back_hides_nothing() -> None:
 
 def test_a_task_from_another_agent_of_codex_is_read() -> None:
     meta = {"type": "session_meta", "payload": {"id": "s", "cli_version": "0.150.0"}}
-    mail = {"type": "agent_message", "author": "/root", "recipient": "/root/w", "content": [
+    agent = "/root"  # the name of Codex's main agent
+    mail = {"type": "agent_message", "author": agent, "recipient": f"{agent}/w", "content": [
         {"type": "output_text", "text": "Verify it."}]}  # fmt: skip
     read = read_transcript(lines([meta, {"type": "response_item", "payload": mail}]))
     assert ([(message.role, message.text) for message in read.messages], read.notes) == (

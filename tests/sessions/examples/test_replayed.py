@@ -20,7 +20,7 @@ from interlingua.types.blocks import ImageBlock, MediaSource, TextBlock
 from interlingua.types.messages import Role, RoutingMode
 from interlingua.types.options import ModelCapabilities, RequestOptions
 from interlingua_anthropic.plugin import _Anthropic
-from interlingua_cli.demo.replay import Cassette
+from interlingua_cli.demo.replay import RecordedAnswers
 from interlingua_cli.demo.session import recorded_scenario
 from interlingua_sessions import Store, open_store
 from interlingua_sessions.routing.policy import RoutingPolicy, SwapRefusedError
@@ -37,7 +37,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 def replaying(cassette: str, **given: Any) -> Client:
-    return Client(transport=MemoryTransport(Cassette(FOLDER / cassette)), environ={}, retry=0, **given)
+    return Client(transport=MemoryTransport(RecordedAnswers(FOLDER / cassette)), environ={}, retry=0, **given)
 
 
 def test_example_1_a_question_and_its_answer(store: Store) -> None:

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from interlingua.testing import MemoryReply
 from interlingua.transport import HttpRequest
-from interlingua_cli.demo.replay import Cassette
+from interlingua_cli.demo.replay import RecordedAnswers
 from interlingua_cli.root import cli
 from tests.support.cassettes import FOLDER, load_exchanges
 
@@ -91,13 +91,13 @@ def test_the_swap_shows_what_is_lost(demo: Demo) -> None:
 
 def test_coming_back_each_service_is_given_its_own_call_ids(demo: Demo, monkeypatch: pytest.MonkeyPatch) -> None:
     sent: list[bytes] = []
-    plain = Cassette.__call__
+    plain = RecordedAnswers.__call__
 
-    def watched(self: Cassette, request: HttpRequest) -> MemoryReply:
+    def watched(self: RecordedAnswers, request: HttpRequest) -> MemoryReply:
         sent.append(request.body)
         return plain(self, request)
 
-    monkeypatch.setattr(Cassette, "__call__", watched)
+    monkeypatch.setattr(RecordedAnswers, "__call__", watched)
     assert demo("--recorded", "--json").exit_code == 0
 
     exchanges = load_exchanges(SESSION)

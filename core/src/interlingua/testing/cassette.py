@@ -68,11 +68,15 @@ class Cassette:
 
     def transport(self) -> Any:
         """Return a transport for `Client(transport=…)`."""
-        return Recording(self, new_transport(None, blocking=True)) if self.is_recording else self._memory()[0]
+        return RecordingTransport(self, new_transport(None, blocking=True)) if self.is_recording else self._memory()[0]
 
     def async_transport(self) -> Any:
         """Return a transport for `AsyncClient(transport=…)`; a recording one serves one event loop."""
-        return AsyncRecording(self, new_transport(None, blocking=False)) if self.is_recording else self._memory()[1]
+        return (
+            AsyncRecordingTransport(self, new_transport(None, blocking=False))
+            if self.is_recording
+            else self._memory()[1]
+        )
 
     def assert_done(self) -> None:
         """Raise an AssertionError if recorded exchanges were not used."""
@@ -172,7 +176,7 @@ class _AsyncRecordedReply(_Recorder):
         self.keep()
 
 
-class Recording:
+class RecordingTransport:
     """A transport that sends requests through another one and records the exchanges."""
 
     def __init__(self, cassette: Cassette, inner: Any) -> None:
@@ -187,14 +191,14 @@ class Recording:
         self._inner.close()
 
 
-class AsyncRecording:
-    """As `Recording`, for `AsyncClient`."""
+class AsyncRecordingTransport:
+    """As `RecordingTransport`, for `AsyncClient`."""
 
     def __init__(self, cassette: Cassette, inner: Any) -> None:
         self._cassette, self._inner = cassette, inner
 
     async def open(self, request: HttpRequest, limits: TimeLimits) -> Any:
-        """See `Recording.open`."""
+        """See `RecordingTransport.open`."""
         return _AsyncRecordedReply(self._cassette, request, await self._inner.open(_uncompressed(request), limits))
 
     async def aclose(self) -> None:

@@ -11,7 +11,7 @@ from interlingua.codec import encode_message
 from interlingua.testing import MemoryTransport
 from interlingua_cli.context import CommandContext, plugin_option
 from interlingua_cli.demo.printer import DemoPrinter
-from interlingua_cli.demo.replay import Cassette
+from interlingua_cli.demo.replay import RecordedAnswers
 from interlingua_cli.demo.session import (
     Step,
     Swap,
@@ -59,7 +59,7 @@ def demo(context: CommandContext, live: str | None, live_url: str | None, record
     context.ledger_shown = True
     context.models_announced = frozenset(chosen.as_if)  # the closing lines report them
     settings = {**context.settings, **chosen.settings}
-    transport = MemoryTransport(Cassette(chosen.cassette)) if chosen.cassette else None
+    transport = MemoryTransport(RecordedAnswers(chosen.cassette)) if chosen.cassette else None
     with Client(registry=context.registry, settings=settings, transport=transport) as client:
         steps = run_demo(client, chosen.models, chosen.turns, **chosen.options)
         if as_json:

@@ -37,7 +37,7 @@ def _with_stable_ids(value: Any, issued: str, seen: dict[str, str]) -> Any:
     }
 
 
-class Cassette:
+class RecordedAnswers:
     """Recorded exchanges, for a `MemoryTransport`: answered in order, and only for the requests that were recorded."""
 
     def __init__(self, path: Path) -> None:
