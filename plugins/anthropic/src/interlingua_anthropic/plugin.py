@@ -165,16 +165,3 @@ def from_wire_auxiliary(kind: str, response: WireResponse) -> Any:
 
 
 plugin = _Anthropic()
-
-
-def for_host(key: str, settings: Mapping[str, Any]) -> _Anthropic:
-    """Return the provider object for a host that serves this API under its own key (entry point of the format).
-
-    Raises:
-        PluginError: a field of the preset is unknown, missing or of the wrong type.
-    """
-    if not settings:
-        return plugin
-    from interlingua_anthropic.presets import provider_from_preset
-
-    return provider_from_preset(key, settings)

@@ -25,7 +25,7 @@ from interlingua.plugins import (
 )
 from interlingua.types import Message, ModelCapabilities, RequestOptions, ToolDefinition
 from interlingua_anthropic import models as own
-from interlingua_anthropic.plugin import ENDPOINT, VERSION, _Anthropic
+from interlingua_anthropic.plugin import ENDPOINT, VERSION, _Anthropic, plugin
 from interlingua_anthropic.request import to_wire
 
 _HERE = Path(__file__).parent
@@ -104,6 +104,15 @@ def provider_from_preset(key: str, fields: Mapping[str, Any], models: str | None
     """
     table = PresetTable(key, fields)
     return MessagesHost(MessagesPreset.read(table, models, ("bearer",), bearer=table.read("bearer", bool, False)))
+
+
+def for_host(key: str, settings: Mapping[str, Any]) -> _Anthropic:
+    """Return the provider object for a host that serves this API under its own key (entry point of the format).
+
+    Raises:
+        PluginError: a field of the preset is unknown, missing or of the wrong type.
+    """
+    return provider_from_preset(key, settings) if settings else plugin
 
 
 def __getattr__(name: str) -> MessagesHost:

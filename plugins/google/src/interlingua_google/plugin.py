@@ -202,16 +202,3 @@ def from_wire_auxiliary(kind: str, response: WireResponse) -> Any:
 
 
 plugin = _Google()
-
-
-def for_host(key: str, settings: Mapping[str, Any]) -> _Google:
-    """Return the provider object for a host that serves this API under its own key (entry point of the format).
-
-    Raises:
-        PluginError: a field of the preset is unknown, missing or of the wrong type.
-    """
-    if not settings:
-        return plugin
-    from interlingua_google.presets import provider_from_preset
-
-    return provider_from_preset(key, settings)

@@ -20,7 +20,7 @@ from interlingua.plugins import (
 )
 from interlingua.types import Message, ModelCapabilities, RequestOptions, ToolDefinition
 from interlingua_google import models as own
-from interlingua_google.plugin import ENDPOINTS, _Google
+from interlingua_google.plugin import ENDPOINTS, _Google, plugin
 from interlingua_google.request import to_wire
 
 
@@ -79,3 +79,12 @@ def provider_from_preset(key: str, fields: Mapping[str, Any]) -> GenerateHost:
     if "facts" in fields:
         raise table.error("facts", "has no meaning in this format, which knows models by their names")
     return GenerateHost(Preset.read(table))
+
+
+def for_host(key: str, settings: Mapping[str, Any]) -> _Google:
+    """Return the provider object for a host that serves this API under its own key (entry point of the format).
+
+    Raises:
+        PluginError: a field of the preset is unknown, missing or of the wrong type.
+    """
+    return provider_from_preset(key, settings) if settings else plugin

@@ -187,16 +187,3 @@ class _OpenAI:
 
 
 plugin = _OpenAI()
-
-
-def for_host(key: str, settings: Mapping[str, Any]) -> _OpenAI:
-    """Return the provider object for a host that serves these APIs under its own key (entry point of the format).
-
-    Raises:
-        PluginError: a field of the preset is unknown, missing or of the wrong type.
-    """
-    if not settings:
-        return _OpenAI(key)
-    from interlingua_openai.presets import provider_from_preset
-
-    return provider_from_preset(key, settings)

@@ -78,6 +78,15 @@ def provider_from_preset(key: str, fields: Mapping[str, Any], models: str | None
     return ResponsesHost(Preset.read(PresetTable(key, fields), models))
 
 
+def for_host(key: str, settings: Mapping[str, Any]) -> _OpenAI:
+    """Return the provider object for a host that serves these APIs under its own key (entry point of the format).
+
+    Raises:
+        PluginError: a field of the preset is unknown, missing or of the wrong type.
+    """
+    return provider_from_preset(key, settings) if settings else _OpenAI(key)
+
+
 def __getattr__(name: str) -> ResponsesHost:
     key = name.replace("_", "-")
     if name.startswith("_") or not (_HERE / "presets" / f"{key}.toml").is_file():
