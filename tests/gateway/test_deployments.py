@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,8 @@ import httpx
 import pytest
 
 from interlingua.errors import CallerError, DecodeError
-from interlingua_gateway import config_of, create_app
+from interlingua.fallback import ModelHealth
+from interlingua_gateway import config_of, create_app, health
 from interlingua_gateway.config import read_config
 from interlingua_gateway.store import GatewayStore
 from tests.gateway.conftest import Upstream, gateway, refuse, say
@@ -48,26 +50,49 @@ def _counts(services: tuple[Upstream, Upstream]) -> tuple[int, int]:
     return len(services[0].requests), len(services[1].requests)
 
 
-def test_a_dead_first_deployment_costs_nothing_after_the_first_failures(services: tuple[Upstream, Upstream]) -> None:
+class Clock:
+    """The clock of rests, which only a test moves."""
+
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr(health, "ModelHealth", partial(ModelHealth, clock=made))
+    return made
+
+
+def test_a_dead_first_deployment_costs_nothing_after_the_first_failures(
+    services: tuple[Upstream, Upstream], clock: Clock
+) -> None:
     services[0].answers = [refuse(503)]
     config = _config(services)
     config["routes"][0]["retries"] = 2
-    with gateway(services[1], **config, rest=0.6) as url:
+    with gateway(services[1], **config, rest=10) as url:
         assert _ask(url).status_code == 200
         assert _counts(services) == (3, 1)
+        took = []
         for _ in range(10):
             before = time.monotonic()
             assert _ask(url).status_code == 200
-            assert time.monotonic() - before < 0.4  # a retry alone waits as long
+            took.append(time.monotonic() - before)
         assert _counts(services) == (3, 11)
-        time.sleep(0.6)
+        assert min(took) < 0.4  # a retry alone waits as long
+        clock.now += 10
         with ThreadPoolExecutor(8) as pool:  # the rest is over: one request tries it, once
             assert {answer.status_code for answer in pool.map(lambda _: _ask(url), range(8))} == {200}
         assert _counts(services) == (4, 19)
         services[0].answers = [say("Hello.")]
-        time.sleep(0.7)
+        clock.now += 9.9
+        assert _ask(url).status_code == 200
+        assert _counts(services) == (4, 20)
+        clock.now += 0.1
         assert [_ask(url).status_code for _ in range(3)] == [200] * 3
-        assert _counts(services) == (7, 19)
+        assert _counts(services) == (7, 20)
 
 
 def test_a_refused_connection_and_a_wait_that_the_service_asks_for_are_rests(
@@ -102,8 +127,10 @@ def test_if_every_deployment_rests_they_are_asked_still(services: tuple[Upstream
         ready = httpx.get(f"{url}/health/ready")
         assert (ready.status_code, ready.json()["status"]) == (503, "down")
         assert ready.json()["routes"]["m"]["east"]["status"] == "rests"
+        assert _counts(services) == (1, 2)  # the last one is asked again
         services[1].answers = [say("Hello.")]
         assert _ask(url).status_code == 200
+        assert _counts(services) == (2, 3)  # in the order in which their rests end
         ready = httpx.get(f"{url}/health/ready")
         assert (ready.status_code, ready.json()["status"]) == (200, "ok")
         assert ready.json()["routes"]["m"]["west"] == {"status": "ok", "failures": 0, "open": 0}

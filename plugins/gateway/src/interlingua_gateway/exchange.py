@@ -332,9 +332,10 @@ class _Request:
         choice, health = self._choice, self._services.health
         balance = choice.route.balance
         models = health.ordered(choice.models, balance, "" if balance == "order" else self._identity())
+        all_rest = health.rests(models[0])
         for model in models:
             last = model is models[-1]
-            if not health.claim(model) and not last:  # it failed since they were ordered
+            if not health.claim(model) and not (last or all_rest):  # it failed since they were ordered
                 continue
             try:
                 with health.asking(model):
