@@ -137,6 +137,24 @@ def test_the_forms_of_the_services() -> None:
     assert items["input"][3] == {"type": "configuration_update", "reasoning": {"effort": "high"}}
 
 
+@pytest.mark.parametrize(("changes", "kinds"), [
+    ([change(effort="high"), change(effort="low")], ["configuration_update"]),
+    ([change(effort="high"), change(remove=["search"]), change(effort="low")], ["configuration_update"]),
+    ([change(add=[tool("deploy")], effort="high"), change(effort="low")], ["additional_tools", "configuration_update"]),
+    ([change(effort="high"), change(add=[tool("deploy")], effort="low")],
+     ["configuration_update", "additional_tools", "configuration_update"]),
+])  # fmt: skip
+def test_only_the_last_of_two_changes_of_effort_in_a_row_is_sent(changes: list[Message], kinds: list[str]) -> None:
+    history = [user("a"), il.assistant("b"), *changes, user("c"), il.assistant("d"), CHANGES[3], user("e")]
+    made = build_request(REGISTRY.provider("openai"), history, FIRST, RequestOptions(model="gpt-6-astra"))
+    items = json.loads(made.body)["input"]
+
+    assert [item["type"] for item in items[2:-5]] == kinds
+    assert items[-6] == {"type": "configuration_update", "reasoning": {"effort": "low"}}
+    assert items[-2] == {"type": "configuration_update", "reasoning": {"effort": "high"}}
+    assert not [loss for loss in made.losses if loss.block_type == "change"]
+
+
 def test_a_removed_tool_may_not_be_called() -> None:
     history = [user("a"), il.assistant("b"), CHANGES[3], CHANGES[6], user("c")]
     body = json.loads(build_request(REGISTRY.provider("openai"), history, FIRST, RequestOptions(model="gpt-5.5")).body)

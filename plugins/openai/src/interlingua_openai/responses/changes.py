@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from interlingua.plugins import Loss
-from interlingua.types import ChangeBlock, Message, Role, ToolDefinition, replace, tools_at
+from interlingua.types import ChangeBlock, ContentBlock, Message, Role, ToolDefinition, replace, tools_at
 from interlingua_chat_completions.tools import parameters_of
 
 _REDEFINED = "a new definition of one of the request's own tools replaces it there; what was cached is read again"
@@ -31,6 +31,25 @@ def to_wire_change(change: ChangeBlock) -> list[dict[str, Any]]:
     if change.effort is not None:
         items.append({"type": "configuration_update", "reasoning": {"effort": change.effort}})
     return items
+
+
+def merge_updates(messages: Sequence[Message]) -> Sequence[Message]:
+    """Return messages without each effort that the next item replaces: the service refuses two such items in a row."""
+    if sum(change.effort is not None for change in _changes(messages)) < 2:
+        return messages
+    merged, replaced = [*messages], False  # True where the next item is an update
+    for at, message in reversed([*enumerate(messages)]):
+        kept: list[ContentBlock] = []
+        for block in reversed(message.content):
+            if not isinstance(block, ChangeBlock):
+                kept.insert(0, block)
+                replaced = False
+                continue
+            kept.insert(0, replace(block, effort=None) if replaced else block)
+            replaced = not block.tools_added and (replaced or block.effort is not None)
+        if kept != [*message.content]:
+            merged[at] = replace(message, content=kept)
+    return merged
 
 
 def redefine_tools(

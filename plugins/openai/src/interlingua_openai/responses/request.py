@@ -30,7 +30,7 @@ from interlingua_chat_completions.tools import (
 )
 from interlingua_openai.catalogue import RESPONSES, USER_ID_LENGTH, facts_of
 from interlingua_openai.responses.background import set_background
-from interlingua_openai.responses.changes import allowed_tools, redefine_tools, to_wire_function
+from interlingua_openai.responses.changes import allowed_tools, merge_updates, redefine_tools, to_wire_function
 from interlingua_openai.responses.client_calls import call_type_of, is_declared
 from interlingua_openai.responses.items import CUSTOM_ECHO
 from interlingua_openai.responses.messages import to_wire_input
@@ -56,6 +56,7 @@ def to_wire(
     facts: Any = facts_of(options.model) if known is None else known  # of a host that a preset describes
     losses: list[Loss] = []
     messages, tools = redefine_tools(messages, tools, losses)
+    messages = merge_updates(messages)
     conversation = to_wire_input(messages, options.model)
     losses.extend(conversation.losses)
     fields: dict[str, Any] = {}
