@@ -131,7 +131,7 @@ def _texts(parts: Iterable[ContentBlock]) -> tuple[str, ...]:
 
 
 _USER = {"user", "user_input"}
-"""What a wire calls a message or step of the user."""
+"""Roles and step types of messages of the user."""
 _SHORT = 3
 """Strings up to this length occur everywhere and prove nothing."""
 
