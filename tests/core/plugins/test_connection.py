@@ -11,7 +11,7 @@ import pytest
 
 from interlingua._plugins.connection import Endpoint
 from interlingua.errors import PluginError
-from interlingua.plugins import Connection, RequestContext, WireChunk, format_provider, replay_state
+from interlingua.plugins import Connection, ConnectionSettings, RequestContext, WireChunk, format_provider, replay_state
 from interlingua.types import Origin, StopReason, user
 from interlingua_cli.replay.exchange import match_host
 
@@ -91,10 +91,13 @@ def test_a_format_is_found_by_name_and_made_for_the_hosts_key(monkeypatch: pytes
 
 
 @pytest.mark.parametrize("name", ["anthropic", "google", "openai"])
-def test_a_shipped_format_has_the_hooks_of_a_provider_and_takes_no_settings(name: str) -> None:
+def test_a_shipped_format_has_the_hooks_of_a_provider_and_takes_fields_of_a_preset(name: str) -> None:
     made: Any = format_provider(name, "cloud")
 
     for hook in ("to_wire", "from_wire_response", "stream_response", "from_wire_error", "capabilities"):
         assert callable(getattr(made, hook))
-    with pytest.raises(PluginError, match="takes no settings"):
-        format_provider(name, "cloud", {"base_url": "http://127.0.0.1:9"})
+    address = "http://127.0.0.1:9"
+    described: Any = format_provider(name, "cloud", {"base_url": address})
+    assert described.connection(ConnectionSettings()).base_url == address
+    with pytest.raises(PluginError, match="base_urls"):
+        format_provider(name, "cloud", {"base_urls": address})

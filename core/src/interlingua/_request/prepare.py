@@ -310,8 +310,13 @@ def fold_changes(
 
 def changes_in(messages: Sequence[Message]) -> list[ChangeBlock]:
     """Return the changes of tools and effort in a conversation."""
-    system = [message for message in messages if message.role is _SYSTEM]
-    return [block for message in system for block in message.content if type(block) is ChangeBlock]
+    return [
+        block
+        for message in messages
+        if message.role is _SYSTEM
+        for block in message.content
+        if type(block) is ChangeBlock
+    ]
 
 
 def _build(

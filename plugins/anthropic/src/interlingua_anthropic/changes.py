@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from interlingua.plugins import dumps
@@ -16,14 +16,20 @@ MEMBERS = "message_members"
 """Kind of the opaque block that holds a message's own members, such as `clear_at` (WIRE.md, System)."""
 
 
-def tools_added(message: Message) -> Iterator[ToolDefinition]:
-    """Yield the tools that a system message adds."""
-    return (tool for change in changes_of(message) for tool in change.tools_added)
+def tools_added(messages: Sequence[Message]) -> list[ToolDefinition]:
+    """Return the tools that system messages add."""
+    return [
+        tool
+        for message in messages
+        if message.role is _SYSTEM
+        for change in changes_of(message)
+        for tool in change.tools_added
+    ]
 
 
 def changes_of(message: Message) -> list[ChangeBlock]:
     """Return the changes that a system message holds."""
-    return [block for block in message.content if type(block) is ChangeBlock] if message.role is _SYSTEM else []
+    return [block for block in message.content if type(block) is ChangeBlock]
 
 
 def to_wire_change(block: ChangeBlock, betas: list[str]) -> list[dict[str, Any]]:
@@ -43,8 +49,6 @@ def to_wire_change(block: ChangeBlock, betas: list[str]) -> list[dict[str, Any]]
 
 def members_of(message: Message, changes: Sequence[ChangeBlock]) -> bytes:
     """Return the members that a system message holds beside role and content."""
-    if message.role is not _SYSTEM:
-        return b""
     held = [block.data for block in message.content if type(block) is OpaqueBlock and block.kind == MEMBERS]
     efforts = [{"output_config": {"effort": change.effort}} for change in changes if change.effort is not None]
     return b"".join([dumps(data)[1:-1] + b"," for data in [*held, *efforts[-1:]] if isinstance(data, Mapping) and data])
@@ -57,7 +61,7 @@ def has_own_turn(piece: Any) -> bool:
 
 def place_changes(pieces: Sequence[Any]) -> Sequence[Any]:
     """Return the messages with each change behind the messages of the user that follow it, as the service wants it."""
-    if not any(piece.notes is not None and piece.notes.floats for piece in pieces):
+    if not [piece for piece in pieces if piece.notes is not None and piece.notes.floats]:
         return pieces
     placed: list[Any] = []
     waiting: list[Any] = []

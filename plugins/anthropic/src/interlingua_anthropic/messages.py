@@ -168,8 +168,8 @@ def _elements(message: Message, *, without: str | None) -> MessageElements:
     rows: list[BlockLoss] = []
     marks: list[Mark] = []
     betas: list[str] = []
-    changes = changes_of(message)
-    members = members_of(message, changes)
+    changes = changes_of(message) if message.role is _SYSTEM else []
+    members = members_of(message, changes) if message.role is _SYSTEM else b""
     element: Any
     for index, block in enumerate(message.content):
         if type(block) is TextBlock:

@@ -90,7 +90,7 @@ def to_wire(
     if facts.get("forced_tool_choice") is False:
         service_tools = bool(options.provider_options.get("tools"))
         tools, options = fit_choice(tools, options, losses, service_tools=service_tools)
-    added = [tool for message in messages for tool in tools_added(message)]
+    added = tools_added(messages)
     if tools or added:
         names = fit_tools([*tools, *added]).names
         tools, _, rows = fit_tools(tools)
