@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -51,9 +51,12 @@ def _capabilities_of(model: str) -> ModelCapabilities:
 class _Anthropic:
     contract_version = 1
 
+    def __init__(self, capabilities_of: Callable[[str], ModelCapabilities]) -> None:
+        self._capabilities_of = capabilities_of
+
     @hookimpl
     def capabilities(self, model: str, options: RequestOptions | None) -> ModelCapabilities:
-        return _capabilities_of(model)
+        return self._capabilities_of(model)
 
     @hookimpl
     def models(self) -> Sequence[ModelInfo]:
@@ -164,4 +167,6 @@ def from_wire_auxiliary(kind: str, response: WireResponse) -> Any:
     return body["input_tokens"] if kind == "count_tokens" else None
 
 
-plugin = _Anthropic()
+plugin = _Anthropic(_capabilities_of)
+on_host = _Anthropic(models.capabilities_of)
+"""The API on another host: nothing is declared that Anthropic alone offers."""

@@ -25,7 +25,7 @@ from interlingua.plugins import (
 )
 from interlingua.types import Message, ModelCapabilities, RequestOptions, ToolDefinition
 from interlingua_anthropic import models as own
-from interlingua_anthropic.plugin import ENDPOINT, VERSION, _Anthropic, plugin
+from interlingua_anthropic.plugin import ENDPOINT, VERSION, _Anthropic, on_host
 from interlingua_anthropic.request import to_wire
 
 _HERE = Path(__file__).parent
@@ -112,7 +112,7 @@ def for_host(key: str, settings: Mapping[str, Any]) -> _Anthropic:
     Raises:
         PluginError: a field of the preset is unknown, missing or of the wrong type.
     """
-    return provider_from_preset(key, settings) if settings else plugin
+    return provider_from_preset(key, settings) if settings else on_host
 
 
 def __getattr__(name: str) -> MessagesHost:

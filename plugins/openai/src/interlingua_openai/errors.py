@@ -22,13 +22,14 @@ _NO_SUCH_PATH = (404, 405, 501)
 _NO_HEADERS: Mapping[str, str] = {}
 
 
-def from_wire_error(response: WireResponse, api: str = "") -> ProviderError:
+def from_wire_error(response: WireResponse, api: str = "", *, has_chat: bool = False) -> ProviderError:
     """Return the typed error of a failed answer: by its body, or by its status if the body is not readable.
 
-    Many servers have Chat Completions only: the error of a path that they do not have says how to use it.
+    Many servers have Chat Completions only: the error of a path that they do not have says how to use it. `has_chat`:
+    the provider writes Chat Completions for them, which hosts with a key of their own may not.
     """
     error = errors.from_wire_error(response, _DIALECT)
-    if api == "responses" and response.status in _NO_SUCH_PATH and error.code is None:
+    if has_chat and api == "responses" and response.status in _NO_SUCH_PATH and error.code is None:
         error.message += "; if this server has no Responses API, use its Chat Completions with api='chat'"
     return error
 

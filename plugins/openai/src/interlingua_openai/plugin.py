@@ -143,7 +143,7 @@ class _OpenAI:
     def from_wire_error(self, response: WireResponse, context: RequestContext) -> ProviderError:
         from interlingua_openai.errors import from_wire_error
 
-        return from_wire_error(response, context.origin.api)
+        return from_wire_error(response, context.origin.api, has_chat=self.key == _KEY)
 
     @hookimpl
     def auxiliary_request(self, kind: str, arguments: Mapping[str, Any]) -> WireRequest | None:
