@@ -163,7 +163,7 @@ def test_the_least_busy_deployment_is_asked(services: tuple[Upstream, Upstream])
 
 
 def test_a_deployment_at_its_limit_is_left_out(services: tuple[Upstream, Upstream]) -> None:
-    limits = {"east": {"requests_per_minute": 3}, "west": {"tokens_per_minute": 15}}
+    limits: Any = {"east": {"requests_per_minute": 3}, "west": {"tokens_per_minute": 15}}
     while time.time() % 60 > 50:
         time.sleep(1)
     with gateway(services[1], **_config(services, **limits)) as url:
