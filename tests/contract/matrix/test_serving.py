@@ -70,7 +70,7 @@ class _Losing:
 @pytest.mark.parametrize(("name", "lost"), [("plain", "text"), ("tool error", "call")])
 def test_what_is_lost_without_a_row_is_found(name: str, lost: str) -> None:
     [api] = [api for api in _apis() if api.side.name == "anthropic"]
-    [upstream] = sides(Registry(), ["google"])
+    [upstream] = sides(Registry(), ["google/generate"])
     [history] = [history for history in HISTORIES if history.name == name]
     broken = _Losing(api.plugin)
 

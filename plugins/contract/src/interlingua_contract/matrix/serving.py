@@ -246,6 +246,8 @@ def served_apis(registry: Registry, only: Iterable[str], cassettes: Path | None)
     cases = []
     for side in sides(registry, only):
         plugin = find_serving_plugin(registry, side.provider.key)
+        if not any(api.name == side.api for api in plugin.apis):
+            continue  # an API that the plugin writes and does not serve
         own = cassettes / side.provider.key if cassettes is not None else None
         cases.append(ServedApiCase(side, plugin, find_quirks(own).echoed.get(side.api)))
     return cases
