@@ -14,6 +14,7 @@ import os
 import re
 import tomllib
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -39,6 +40,7 @@ from interlingua.errors import CallerError
 from interlingua.plugins import ConnectionSettings, WireRequest
 from interlingua.types import Role
 from interlingua_cli.lint import lint_request
+from tests.oracle import interactions_sdk
 from tests.oracle.adversarial import Conversation, conversations
 from tests.oracle.request_types import type_errors
 from tests.oracle.wider import wider
@@ -61,7 +63,12 @@ MODELS: dict[str, dict[str, tuple[str, ...]]] = {
         "responses": ("gpt-6-sol", "gpt-5.2", "o3", "gpt-4.1", "gpt-5-pro"),
         "chat": ("gpt-5.2", "gpt-5-mini", "o3", "gpt-4.1", "gpt-3.5-turbo"),
     },
-    "google": {"generate": ("gemini-3-pro-preview", "gemini-2.5-flash", "gemini-2.0-flash", "unlisted")},
+    "google": {
+        "generate": ("gemini-3-pro-preview", "gemini-2.5-flash", "gemini-2.0-flash", "unlisted"),
+        "interactions": ("gemini-3-pro-preview", "gemini-2.5-flash"),
+    },
+    "deepseek-messages": {"messages": ("deepseek-flash", "deepseek-v4-pro")},
+    "xai-responses": {"responses": ("grok-4.5",)},
     "mistral": {"chat": ("mistral-large-latest", "magistral-medium-latest", "mistral-small-latest")},
     "ollama": {"chat-native": ("gpt-oss:20b", "qwen3:8b")},
     "cohere": {"chat-v2": ("command-a-03-2025", "command-a-plus-05-2026", "command-r-08-2024", "unlisted")},
@@ -134,6 +141,27 @@ def _google(body: dict[str, Any], _request: WireRequest) -> list[str]:
     return found
 
 
+def _interactions(body: dict[str, Any], _request: WireRequest) -> list[str]:
+    """The SDK writes a request from its types, without the members that it does not know."""
+    wire = interactions_sdk.Wire(b'{"id": "i", "status": "completed", "steps": []}')
+    with suppress(interactions_sdk.FAILURE):
+        interactions_sdk.client(wire).interactions.create(**{**body, "stream": False})
+    ours, theirs = ({**each, "stream": None} for each in (body, wire.sent))  # a whole answer is the one made above
+    return [f".{path}: not as the SDK writes it" for path in _differences(ours, theirs)]
+
+
+def _differences(ours: Any, theirs: Any, path: str = "") -> Iterator[str]:
+    """Yield the places where two JSON values differ."""
+    if isinstance(ours, dict) and isinstance(theirs, dict):
+        for name in sorted(ours.keys() | theirs.keys()):
+            yield from _differences(ours.get(name), theirs.get(name), f"{path}.{name}".lstrip("."))
+    elif isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs):
+        for at, (one, other) in enumerate(zip(ours, theirs, strict=True)):
+            yield from _differences(one, other, f"{path}[{at}]")
+    elif ours != theirs:
+        yield path
+
+
 def _zai(body: dict[str, Any], _request: WireRequest) -> list[str]:
     """The SDK has types for the answer only: its function's arguments are what a body may hold."""
     given = inspect.signature(ZaiCompletions.create).parameters.keys()
@@ -197,7 +225,10 @@ CHECKS: dict[str, Callable[[dict[str, Any], WireRequest], list[str]]] = {
     "vertex generate": _google,
     "vertex messages": _vertex_messages,
     "cohere": _cohere,
-    "google": _google,
+    "google generate": _google,
+    "google interactions": _interactions,
+    "deepseek-messages": _anthropic,
+    "xai-responses": _by_stream(responses_params, "ResponseCreate"),
     "zai": _zai,
     "mistral": _as(mistral_models.ChatCompletionRequest),
     "ollama": _as(ollama_types.ChatRequest),

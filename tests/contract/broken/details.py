@@ -236,7 +236,7 @@ DETAILS = (
     Mutant("mistral: answers trimmed", "C101", in_message(_trimmed), "mistral"),
     Mutant("cohere: invisible letters left out of answers", "C101", in_message(_visible), "cohere"),
     Mutant("openrouter: broken arguments sent as none", "C06", in_body(_each(
-        _set("arguments", lambda text: text if text.endswith("}") else "{}"))), "openrouter"),
+        _set("arguments", lambda text: "{}" if "invalid_arguments" in text else text))), "openrouter"),
     Mutant("mistral: serves no API any longer", "C98", {"served_apis": lambda inner, **_: ()}, "mistral"),
     Mutant("mistral: waits without a body only", "C95", {"from_wire_error": _without_wait}, "mistral"),
     Mutant("tools without fields that are empty", "C94", in_body(_each(

@@ -29,6 +29,7 @@ MODES = {
     "cohere:command-a-03-2025": ("native", "tool", "native", "native"),
     "compatible:any": ("native", "tool", "native", "native"),
     "deepseek:deepseek-chat": ("tool", "tool", "tool", "tool"),
+    "deepseek-messages:deepseek-v4-pro": ("tool", "tool", "tool", "tool"),
     "fireworks:any": ("native", "tool", "native", "native"),
     "google:gemini-2.5-flash": ("native", "tool", "native", "native"),
     "google:gemini-3-pro-preview": ("native", "native", "native", "native"),
@@ -46,6 +47,7 @@ MODES = {
     "vllm:any": ("native", "tool", "native", "native"),
     "xai:grok-4": ("native", "native", "native", "native"),
     "xai:grok-3-mini": ("native", "tool", "native", "native"),
+    "xai-responses:grok-4.5": ("native", "native", "native", "native"),
     "zai:glm-5": ("tool", "tool", "tool", "tool"),
 }
 ASKED = ("auto", "tool", "prompt")
@@ -102,10 +104,12 @@ _RESPONSES_JSON = {"text": {"format": {"type": "json_object"}}}
 _GEMINI_JSON = {"generationConfig": {"responseMimeType": "application/json"}}
 JSON_MODES: dict[str, dict[str, Any] | None] = {
     "anthropic": None, "azure": _RESPONSES_JSON, "bedrock": None, "cerebras": _CHAT_JSON, "cohere": _CHAT_JSON,
-    "compatible": None, "deepseek": _CHAT_JSON, "fireworks": _CHAT_JSON, "google": _GEMINI_JSON, "groq": _CHAT_JSON,
+    "compatible": None, "deepseek": _CHAT_JSON,
+    "deepseek-messages": None, "fireworks": _CHAT_JSON, "google": _GEMINI_JSON, "groq": _CHAT_JSON,
     "llamacpp": _CHAT_JSON, "lmstudio": None, "mistral": _CHAT_JSON, "moonshot": _CHAT_JSON,
     "ollama": {"format": "json"}, "openai": _RESPONSES_JSON, "openrouter": _CHAT_JSON, "together": None,
-    "vertex": _GEMINI_JSON, "vllm": _CHAT_JSON, "xai": _CHAT_JSON, "zai": _CHAT_JSON,
+    "vertex": _GEMINI_JSON, "vllm": _CHAT_JSON, "xai": _CHAT_JSON,
+    "xai-responses": _RESPONSES_JSON, "zai": _CHAT_JSON,
 }  # fmt: skip
 _FORMS = ("response_format", "text", "format", "generationConfig", "output_config", "outputConfig")
 
