@@ -295,7 +295,7 @@ def main() -> None:
         reports = {key: report for key, report in row.reports.items() if key in row.keys}
         for key in again:
             reports[key] = run_check(key)
-            print(key, reports[key])
+            print(key, reports[key], flush=True)
         listed[place] = attrs.evolve(row, reports=reports)
     JSON.write_text(as_text(listed), encoding="utf-8")
     for path, text in written(listed).items():
