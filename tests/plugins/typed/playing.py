@@ -51,6 +51,7 @@ CAST = {
     "cohere/typed": ("command-a-03-2025", "chat-v2"),
     "compatible/typed": ("any", "chat"),
     "deepseek/typed": ("deepseek-chat", "chat"),
+    "deepseek-messages/typed": ("deepseek-v4-pro", "messages"),
     "fireworks/typed": ("accounts/fireworks/models/kimi-k2-instruct", "chat"),
     "google/typed": ("gemini-3-flash-preview", "generate"),
     "groq/typed": ("openai/gpt-oss-120b", "chat"),
@@ -67,6 +68,7 @@ CAST = {
     "vertex/typed_messages": ("claude-sonnet-4-5", "messages"),
     "vllm/typed": ("any", "chat"),
     "xai/typed": ("grok-4", "chat"),
+    "xai-responses/typed": ("grok-4.5", "responses"),
     "zai/typed": ("glm-5", "chat"),
 }
 
