@@ -26,7 +26,7 @@ def from_wire_error(response: WireResponse, api: str = "", *, has_chat: bool = F
     """Return the typed error of a failed answer: by its body, or by its status if the body is not readable.
 
     Many servers have Chat Completions only: the error of a path that they do not have says how to use it. `has_chat`:
-    the provider writes Chat Completions for them, which hosts with a key of their own may not.
+    the provider writes Chat Completions for them, which presets and hosts may not.
     """
     error = errors.from_wire_error(response, _DIALECT)
     if has_chat and api == "responses" and response.status in _NO_SUCH_PATH and error.code is None:
