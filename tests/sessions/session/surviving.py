@@ -22,18 +22,20 @@ from typing import Any
 
 from interlingua import ToolUseBlock
 from interlingua.testing import ScriptedModel, SentRequest, call
+from interlingua.types import MessageStatus
 from interlingua_agents import DEFER, Agent, CallDecision, PendingCall, approve, reject, tool
 from interlingua_agents.calls import UNKNOWN_EFFECT
 from interlingua_sessions import AsyncSession, Session, open_store
 
+COMPLETE = MessageStatus.COMPLETE
 TURNS, CALLS = 3, 2
 MOST_KILLS = 2
 OURS = ("interlingua_agents", "interlingua_sessions", "surviving.py")
 
 
 def answer(request: SentRequest) -> str | list[str | ToolUseBlock]:
-    """Call `pay` twice in each of three turns, then end."""
-    turn = sum(bool(message.tool_calls) for message in request.messages)
+    """Call `pay` twice in each of three turns, then end. Calls of an answer that broke off are not sent back."""
+    turn = sum(bool(message.tool_calls) and message.status is COMPLETE for message in request.messages)
     if turn == TURNS:
         return "paid"
     return ["paying", *(call("pay", to=f"{turn}-{number}") for number in range(CALLS))]
