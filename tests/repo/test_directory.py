@@ -35,7 +35,7 @@ def test_every_capability_has_words_and_a_row() -> None:
 
 
 def test_our_keys_have_passed_the_suite() -> None:
-    missing = [
-        key for row in STORED if row.tier == "ours" for key in row.keys if not row.reports.get(key, {}).get("passed")
-    ]
+    ours = [(key, row) for row in STORED if row.tier == "ours" for key in row.keys if directory.is_checked(key)]
+    missing = [key for key, row in ours if not row.reports.get(key, {}).get("passed")]
+    assert len(ours) > 20
     assert missing == [], "run `python -m tests.tools.directory --check all`"

@@ -135,9 +135,9 @@ def _repair(place: str | None, new: Path) -> list[StoreFinding]:
 @store_option
 @plugin_option
 def backup_command(file: Path, place: str | None) -> None:
-    """Copy the whole store to a new file, as it is at one moment; others may write meanwhile.
+    """Copy the whole store to a new file.
 
-    Of a SQLite store. PostgreSQL has pg_dump.
+    Of a SQLite store, as it is at one moment; others may write meanwhile. PostgreSQL has pg_dump.
     """
     with store_at(place) as store:
         store.backup(file)
