@@ -60,6 +60,8 @@ WORDS = {  # capability -> what a reader looks for
     "supports_documents": "documents",
     "supports_citations": "citations sent back",
     "supports_prompt_caching": "prompt cache",
+    "supports_tool_changes": "changes of tools",
+    "supports_effort_changes": "changes of effort",
 }
 MARKS = {
     "R": "recorded here from a running server that speaks the API (llama.cpp's)",
@@ -117,8 +119,8 @@ def as_text(listed: Iterable[ListedDistribution]) -> str:
 
 
 def is_checked(key: str) -> bool:
-    """Tell whether a provider has facts to be checked against; the preset for any compatible server has none."""
-    return (CASSETTES / key / "facts.toml").exists()
+    """Tell whether a provider is a service; `compatible` is any server of the format, so nothing can be evidence."""
+    return key != "compatible"
 
 
 def run_check(key: str) -> dict[str, Any]:
