@@ -48,4 +48,4 @@ def test_no_bare_name_depends_on_the_order_of_providers() -> None:
         for info in provider.models():
             if info.maker not in (None, provider.key):
                 assert registry.resolve(info.id).provider == info.maker
-    assert makers == {"anthropic", "google", "openai"}
+    assert makers == {"anthropic", "deepseek", "google", "openai", "xai"}
