@@ -183,6 +183,11 @@ def read_response(response: dict[str, Any]) -> Reading:
             calls.append((item["name"], item["arguments"]))
         elif item["type"] == "custom_tool_call":
             calls.append((item["name"], json.dumps({"input": item["input"]})))
+        elif item["type"] == "apply_patch_call":  # the caller applies it
+            operation = item["operation"]  # the SDK has its members in the order of its types
+            calls.append(("apply_patch", json.dumps({"type": operation["type"], **operation})))
+        elif item["type"] == "shell_call" and (item.get("environment") or {}).get("type") == "local":
+            calls.append(("shell", json.dumps(item["action"])))
     refused = any(part["type"] == "refusal" for part in parts)
     if response.get("status") == "incomplete":
         stop = INCOMPLETE.get(str((response.get("incomplete_details") or {}).get("reason")), StopReason.OTHER)

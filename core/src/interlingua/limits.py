@@ -187,7 +187,7 @@ class ModelLimiter:
 def used_up_for(headers: Mapping[str, str]) -> float:
     """Return the seconds until the reset of limits that an answer's headers report as used up, or 0.
 
-    OpenAI, Anthropic and similar services send `…ratelimit…remaining…`, and the same name with `reset` and `limit`. A
+    Services send `…ratelimit…remaining…`, and the same name with `reset` and `limit`. A
     reset in more than 120 seconds is ignored.
     """
     longest = 0.0
