@@ -1,6 +1,6 @@
 """Fallback models: which failures lead to the next model, how long a failing one is left alone, and what it cost.
 
-`Client(["acme:large", "other:large"])` asks the first of its models that does not rest. `ModelHealth` knows which models
+`Client(["acme:a", "other:b"])` asks the first of its models that does not rest. `ModelHealth` knows which models
 rest; a client's calls and sessions share the client's, and the gateway has one for its routes.
 """
 
