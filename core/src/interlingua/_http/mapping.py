@@ -26,7 +26,7 @@ class MapProgress:
         done: requests that have ended, the failed ones included.
         failed: those that have failed.
         total: all requests; None if their number is not known in advance.
-        cost_usd: cost of the answers in USD, as far as it is known.
+        cost_usd: known cost of the answers in USD.
         seconds: since the first request.
     """
 

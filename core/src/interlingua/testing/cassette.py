@@ -112,7 +112,7 @@ class Cassette:
 
 
 class _Recorder:
-    """Notes one reply as it is read."""
+    """Records one reply while it is read."""
 
     def __init__(self, cassette: Cassette, request: HttpRequest, reply: Any) -> None:
         self.status, self.headers = reply.status, dict(reply.headers)
