@@ -221,7 +221,12 @@ def _in_order(items: Sequence[ContentBlock | State], calls: Mapping[str, State])
         if isinstance(item, Mapping):
             entries = item["blocks"]
             out += [_with_state(None, entry) for entry in entries if entry["type"] in _WHOLE]
-            waiting += [entry for entry in entries if entry["type"] in ("text", "thinking")]
+            for entry in entries:
+                at = _find_text(out, entry, entry["length"]) if entry["type"] == "text" else None
+                if at is not None:
+                    out[at] = _with_state(out[at], entry)  # a stream writes the state after its text
+                elif entry["type"] in ("text", "thinking"):
+                    waiting.append(entry)
         elif isinstance(item, ToolUseBlock):
             out.append(_with_state(item, calls.get(item.id, EMPTY)))
         else:
@@ -230,11 +235,20 @@ def _in_order(items: Sequence[ContentBlock | State], calls: Mapping[str, State])
                 waiting.remove(entry)
             out.append(_with_state(item, entry))
     for entry in waiting:  # the state is after its block
-        for at in range(len(out) - 1, -1, -1):
-            if out[at].type == entry["type"] and not getattr(out[at], "signature", None):
-                out[at] = _with_state(out[at], entry)
-                break
+        if (at := _find_text(out, entry)) is not None:
+            out[at] = _with_state(out[at], entry)
     return out
+
+
+def _find_text(blocks: Sequence[ContentBlock], entry: State, length: int | None = None) -> int | None:
+    """Return the index of the last text without a signature, of the entry's type and, if given, of this length."""
+    for at in range(len(blocks) - 1, -1, -1):
+        block = blocks[at]
+        if not isinstance(block, (TextBlock, ThinkingBlock)) or block.type != entry["type"] or block.signature:
+            continue
+        if length is None or len(block.text) == length:
+            return at
+    return None
 
 
 def _with_state(block: ContentBlock | None, entry: State) -> ContentBlock:

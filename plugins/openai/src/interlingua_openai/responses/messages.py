@@ -193,7 +193,7 @@ def to_wire_elements(
 
 
 def _has_own_result(item: Mapping[str, Any]) -> bool:
-    kind = item["type"]
+    kind = item.get("type")  # an item that came broken may have none
     return kind == "custom_tool_call" or kind in FORMS or (kind == "function_call" and "caller" in item)
 
 
