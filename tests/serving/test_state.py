@@ -122,6 +122,18 @@ def test_what_came_after_its_block_goes_back_to_it() -> None:
     assert [block.signature for block in restored.thinking_blocks] == ["late"]
 
 
+def test_a_signature_that_came_after_its_text_does_not_move_to_the_next_text() -> None:
+    gathered = AnswerState(ACME, strings=False)
+    gathered.note(TextDelta(index=0, text="Once"))
+    gathered.note(BlockEnd(index=0, block=TextBlock(text="", signature="late")))
+    state = gathered.take()
+    assert state is not None
+
+    restored = restore_answer(ECHOED, [TextBlock(text="Once"), state, TextBlock(text="upon a time.")])
+
+    assert restored.content == (TextBlock(text="Once", signature="late"), TextBlock(text="upon a time."))
+
+
 def test_a_streamed_call_is_gathered_as_a_whole_one() -> None:
     gathered = AnswerState(ACME, strings=False)
     call = ToolUseBlock(id="tu_1", name="Read", input={"a": 1}, provider_id="call_9", raw_input='{"a": 1}')

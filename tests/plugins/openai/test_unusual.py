@@ -11,8 +11,9 @@ import pytest
 
 from interlingua.errors import ProviderError, RateLimitError, ServerError
 from interlingua.types.blocks import TextBlock, ThinkingBlock
+from interlingua.types.factories import user
 from interlingua.types.messages import StopReason
-from tests.plugins.openai.wire import call, events_of, response, said, streamed, whole
+from tests.plugins.openai.wire import body_of, call, events_of, response, said, streamed, whole
 
 SHORT: list[tuple[Any, dict[str, Any]]] = [
     ("hi", said("hi")),
@@ -44,6 +45,16 @@ def test_an_item_written_shorter_is_that_item(short: Any, full: dict[str, Any]) 
 def test_a_call_without_a_name_is_still_there() -> None:
     (found,) = whole(response({"type": "function_call", "call_id": "c", "arguments": '{"a":1}'})).tool_calls
     assert (found.name, found.provider_id, found.input) == ("", "c", {"a": 1})
+
+
+@pytest.mark.parametrize("item", [{"id": "x_1"}, {"id": "x_1", "type": None}])
+def test_an_item_without_a_type_does_not_stop_the_next_request(item: dict[str, Any]) -> None:
+    answer = whole(response(said("hi"), item))
+
+    texts = [
+        part["text"] for sent in body_of([user("a"), answer, user("b")])["input"] for part in sent.get("content", ())
+    ]
+    assert "hi" in texts
 
 
 def test_output_null_says_nothing() -> None:
