@@ -102,7 +102,7 @@ class Preset:
             table: the fields; `models` is a list of catalogue entries (in a shipped preset, the name of a file).
             models: content of that file.
             also: names of fields that the format reads itself.
-            more: what it has read, for its own class.
+            more: the values of those fields.
 
         Raises:
             PluginError: a field is unknown, missing or of the wrong type.
