@@ -10,6 +10,7 @@ import inspect
 import re
 import tomllib
 import typing
+from collections import Counter
 from collections.abc import Iterable
 from functools import cache
 from typing import Any
@@ -64,9 +65,11 @@ def kinds_of_models(union: Any, name: str = "type") -> set[Any]:
 
 @cache
 def rules(key: str) -> dict[str, dict[str, Any]]:
-    """Return a provider's rules by id, as its files have them."""
+    """Return a provider's rules by id, without those whose id two of its APIs share."""
     texts = Registry().provider(key)._hook.wire_rules()
-    return {rule["id"]: rule for text in texts for rule in tomllib.loads(text)["rule"]}
+    found = [rule for text in texts for rule in tomllib.loads(text)["rule"]]
+    once = {name for name, count in Counter(rule["id"] for rule in found).items() if count == 1}
+    return {rule["id"]: rule for rule in found if rule["id"] in once}
 
 
 CASES: list[tuple[str, str, Iterable[Any]]] = [
