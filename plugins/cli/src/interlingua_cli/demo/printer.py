@@ -36,7 +36,7 @@ class DemoPrinter:
         """Print one step."""
         if isinstance(step, UserTurn):
             self._console.print()
-            self._console.rule(f"[bold]turn {step.number}[/] · {step.model}", align="left")
+            self._console.rule(Text.assemble((f"turn {step.number}", "bold"), f" · {step.model}"), align="left")
             images = "".join("[image] " for block in step.message.content if block.type == "image")
             self._print_line("user", "green", images + step.message.text)
         elif isinstance(step, Swap):
