@@ -157,6 +157,7 @@ def test_the_name_of_the_last_event_may_be_the_stop_reason() -> None:
     ("text", "outcome"),
     [
         ("    request-id: [req_1]\n", "pass"),
+        ("    x-request-id: [req_1]\n", "fail"),
         ("    string: grant_type=x&apikey=abcdefghijklmnopqrstuvwxyz0123\n", "fail"),
         ('    string: \'{"access_token": "abcdefghijklmnopqrstuvwxyz0123"}\'\n', "fail"),
     ],
@@ -166,11 +167,11 @@ def test_cassettes_may_hold_request_ids_and_no_exchanged_key(tmp_path: Path, tex
     named: dict[str, Any] = {"connection": lambda inner, **_: attrs.evolve(inner(), request_id_headers=("request-id",))}
     subject = subject_of("anthropic", Mutant("", "C47", named).subject().registry._given["anthropic"])
     subject.folder = tmp_path / "c"
+    answered = "  response:\n    status: {code: 200, message: OK}\n    body: {}\n    headers:\n      "
+    request = "    method: POST\n    uri: https://api.anthropic.com/v1/messages\n"
     if "request-id" in text:
-        first = attrs.evolve(subject.exchanges[0], headers={**subject.exchanges[0].headers, "request-id": "req_1"})
-        vars(subject)["exchanges"] = (first, *subject.exchanges[1:])
-    else:
-        (tmp_path / "c" / "token.yaml").write_text(f"interactions:\n- request:\n{text}", encoding="utf-8")
+        text = request + answered + text.strip() + "\n"
+    (tmp_path / "c" / "token.yaml").write_text(f"interactions:\n- request:\n{text}", encoding="utf-8")
 
     assert check(subject, RULES["C47"]).outcome == outcome
 

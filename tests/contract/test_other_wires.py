@@ -16,7 +16,7 @@ from interlingua.errors import AuthenticationError
 from interlingua.plugins import ConnectionSettings, HttpRequest, no_auth
 from interlingua_cli.cassettes import RecordedExchange, read_cassette
 from interlingua_contract.json_paths import leaves
-from interlingua_contract.recordings import Serializer
+from interlingua_contract.recorder import Serializer
 from interlingua_contract.report import check
 from interlingua_contract.rules import ALL
 from interlingua_contract.rules.evidence import _shapes_of

@@ -11,8 +11,8 @@ from typing import Any
 import yaml
 
 from interlingua_cli.cassettes import RecordedExchange, read_cassette
-from interlingua_contract import recordings
-from interlingua_contract.recordings import register
+from interlingua_contract import recorder
+from interlingua_contract.recorder import register
 from tests.support.tree import ROOT
 
 __all__ = [
@@ -29,13 +29,17 @@ __all__ = [
 FOLDER = ROOT / "cassettes"
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast, if PyYAML has it
 _WIRES = {"anthropic-version", "anthropic-beta", "api-revision"}
-REQUEST_HEADERS = recordings.REQUEST_HEADERS | _WIRES
-RESPONSE_HEADERS = recordings.RESPONSE_HEADERS | {"x-amzn-errortype", "x-amzn-requestid"}  # what fails, and its id
+REQUEST_HEADERS = recorder.REQUEST_HEADERS | _WIRES
+RESPONSE_HEADERS = recorder.RESPONSE_HEADERS | {"x-amzn-errortype", "x-amzn-requestid"}  # what fails, and its id
 
 
-def vcr_config() -> dict[str, Any]:
-    """Return vcr's options: nothing recorded, the body matched too, only the allowed headers kept."""
-    return recordings.vcr_config(_WIRES)
+def vcr_config(provider: str | None = None) -> dict[str, Any]:
+    """Return vcr's options: the body matched too, only the allowed headers kept, secrets removed.
+
+    Args:
+        provider: key of the only provider whose exchanges are kept; None keeps all.
+    """
+    return recorder.vcr_config(_WIRES, provider)
 
 
 def load_exchanges(path: str | Path) -> list[RecordedExchange]:

@@ -27,9 +27,9 @@ LOCAL_SOURCE = f"llama.cpp's server (xllamacpp 2026.10) with the model {MODEL} o
 
 
 @contextmanager
-def recording(path: Path) -> Iterator[None]:
+def recording(path: Path, provider: str | None = None) -> Iterator[None]:
     """Record what crosses the wire in this block; the file that was there is replaced only when the block succeeds."""
-    recorder = vcr.VCR(**{**vcr_config(), "record_mode": "all"})
+    recorder = vcr.VCR(**{**vcr_config(provider), "record_mode": "all"})
     register(recorder)
     with TemporaryDirectory() as folder:
         fresh = Path(folder) / path.name
@@ -48,7 +48,7 @@ def record(scenario: Scenario, wire: Wire, url: str | None) -> str:
     cast = LOCAL if url is not None else wire.service
     assert cast is not None
     name = wire.cassette(scenario.name)
-    with recording(FOLDER / name):
+    with recording(FOLDER / name, wire.provider):
         seen = _played(scenario, wire, cast, url)
     source = LOCAL_SOURCE if url is not None else f"the {wire.provider} service, model {cast.model}, by make record"
     write_row(name, provenance="recorded", source=source, test=wire.test)

@@ -11,30 +11,15 @@ from typing import Any
 
 import parrot_server
 import pytest
+from interlingua_contract import recorder
 
-REQUEST_HEADERS = {"content-type", "accept"}
-ANSWER_HEADERS = {"content-type", "retry-after"}
-
-
-def _allowed_request(request: Any) -> Any:
-    request.headers = {name: value for name, value in request.headers.items() if name.lower() in REQUEST_HEADERS}
-    return request
-
-
-def _allowed_answer(answer: dict[str, Any]) -> dict[str, Any]:
-    kept = {name: value for name, value in answer["headers"].items() if name.lower() in ANSWER_HEADERS}
-    return {**answer, "headers": kept}
+pytest_recording_configure = recorder.pytest_recording_configure
 
 
 @pytest.fixture(scope="module")
 def vcr_config() -> dict[str, Any]:
-    """Keep only the headers a test needs: a key that is not recorded cannot leak."""
-    return {
-        "match_on": ["method", "path", "body"],
-        "decode_compressed_response": True,
-        "before_record_request": _allowed_request,
-        "before_record_response": _allowed_answer,
-    }
+    """Keep only exchanges of this provider, without secrets."""
+    return recorder.vcr_config(provider="parrot")
 
 
 @pytest.fixture(scope="module")

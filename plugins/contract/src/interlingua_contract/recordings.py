@@ -1,118 +1,21 @@
-"""Recorded exchanges: cassettes in a readable form, answers read through the façade, and streams cut into events."""
+"""Recorded exchanges: answers read through the façade, and streams cut into events."""
 
 from __future__ import annotations
 
 import json
-from base64 import b64encode
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import attrs
-import yaml
 
 from interlingua._response.decode import StreamDecoder
 from interlingua._response.framing import framer
 from interlingua.errors import InterlinguaError
 from interlingua.plugins import ConnectionSettings, WireChunk, WireResponse
 from interlingua.types import Message, RequestOptions, StreamEvent, tool_result, user
-from interlingua_cli.cassettes import RecordedExchange, read_body
+from interlingua_cli.cassettes import RecordedExchange
 from interlingua_contract.rule import NotApplicable
 from interlingua_contract.subject import Aim, Subject
-
-SERIALIZER_NAME = "readable-yaml"
-REQUEST_HEADERS = frozenset({"content-type", "accept"})
-RESPONSE_HEADERS = frozenset({"content-type", "retry-after", "retry-after-ms", "x-should-retry"})
-_FORMS = ("parsed_body", "lines", "string", "base64")
-_KEYS = ("key", "api_key", "api-key", "access_token", "token")
-
-
-def vcr_config(headers: Collection[str] = ()) -> dict[str, Any]:
-    """Return vcr's options: nothing recorded by default, the body matched too, only allowed headers kept.
-
-    `headers` are names of request headers that the service requires and that are no secret.
-    """
-    return {
-        "record_mode": "none",
-        "match_on": ["method", "path", "body"],
-        "serializer": SERIALIZER_NAME,
-        "path_transformer": _add_suffix,
-        "decode_compressed_response": True,
-        "filter_query_parameters": list(_KEYS),
-        "before_record_request": _keep_request_headers(REQUEST_HEADERS | {name.lower() for name in headers}),
-        "before_record_response": _keep_response_headers,
-    }
-
-
-def register(vcr: Any) -> None:
-    """Make the form known to a VCR object (pytest-recording's `pytest_recording_configure` hook)."""
-    vcr.register_serializer(SERIALIZER_NAME, Serializer)
-
-
-def pytest_recording_configure(config: Any, vcr: Any) -> None:
-    """pytest-recording's hook; `ProviderContract` makes this module one of pytest's plugins when a test needs it."""
-    register(vcr)
-
-
-class Serializer:
-    """vcr's serializer interface: bodies go to the file parsed and come back as the bytes that were sent."""
-
-    @staticmethod
-    def serialize(cassette: dict[str, Any]) -> str:
-        """Write a cassette."""
-        for interaction in cassette["interactions"]:
-            request, response = interaction["request"], interaction["response"]
-            request.update(_readable(request.pop("body", None)))
-            response["body"] = _readable(response["body"].get("string"))
-        return yaml.safe_dump(cassette, sort_keys=False, allow_unicode=True, width=120)
-
-    @staticmethod
-    def deserialize(text: str) -> dict[str, Any]:
-        """Read a cassette."""
-        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast, if PyYAML has it
-        cassette: dict[str, Any] = yaml.load(text, loader)  # noqa: S506 a safe loader
-        for interaction in cassette["interactions"]:
-            request, response = interaction["request"], interaction["response"]
-            request["body"] = read_body(request) or None
-            for form in _FORMS:  # vcr knows only its own fields
-                request.pop(form, None)
-            response["body"] = {"string": read_body(response["body"])}
-        return cassette
-
-
-def _readable(body: Any) -> dict[str, Any]:
-    """Choose the most readable form that yields the same bytes."""
-    if body in (None, b"", ""):
-        return {}
-    try:
-        text = body.decode("utf-8") if isinstance(body, bytes) else str(body)
-    except UnicodeDecodeError:  # a binary framing
-        return {"base64": b64encode(body).decode()}
-    try:
-        parsed = json.loads(text)
-    except ValueError:
-        parsed = None
-    if parsed is not None and json.dumps(parsed, ensure_ascii=False, separators=(",", ":")) == text:
-        return {"parsed_body": parsed}
-    if parsed is None and "\n\n" in text and "\r" not in text:
-        return {"lines": text.split("\n")}
-    return {"string": text}
-
-
-def _add_suffix(path: str) -> str:
-    return path if path.endswith(".yaml") else f"{path}.yaml"
-
-
-def _keep_request_headers(allowed: Collection[str]) -> Callable[[Any], Any]:
-    def keep(request: Any) -> Any:
-        request.headers = {name: value for name, value in request.headers.items() if name.lower() in allowed}
-        return request
-
-    return keep
-
-
-def _keep_response_headers(response: dict[str, Any]) -> dict[str, Any]:
-    kept = {name: value for name, value in response["headers"].items() if name.lower() in RESPONSE_HEADERS}
-    return {**response, "headers": kept}
 
 
 @attrs.frozen(kw_only=True)

@@ -10,7 +10,7 @@ import pytest
 
 from interlingua.plugins import Registry
 from interlingua.types import user
-from interlingua_contract import recordings
+from interlingua_contract import recorder
 from interlingua_contract.report import check
 from interlingua_contract.rule import ContractRule
 from interlingua_contract.rules import ALL
@@ -76,12 +76,12 @@ class ProviderContract:
     def vcr_config(self, request: pytest.FixtureRequest) -> dict[str, Any]:
         """Options of pytest-recording for tests of the subclass that are marked `vcr`."""
         if request.node.get_closest_marker("vcr") is None:  # the rules replay by themselves
-            return recordings.vcr_config()
-        if not request.config.pluginmanager.is_registered(recordings):
-            request.config.pluginmanager.register(recordings)
+            return recorder.vcr_config()
+        if not request.config.pluginmanager.is_registered(recorder):
+            request.config.pluginmanager.register(recorder)
         subject = self.subject()
         written = subject.write(subject.aims[0], [user("q")]).headers
-        return recordings.vcr_config({*subject.connection.headers, *written, *subject.quirks.headers})
+        return recorder.vcr_config({*written, *subject.quirks.headers}, subject.provider)
 
     @pytest.fixture
     def vcr_cassette_dir(self) -> str:

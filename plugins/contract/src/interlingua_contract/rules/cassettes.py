@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from interlingua.errors import CallerError, InterlinguaError, ProviderError
 from interlingua.types import user
 from interlingua_cli.cassettes import RecordedExchange, read_cassette
+from interlingua_contract.recorder import exchange_path, is_secret_parameter, named_secrets, opaque_texts
 from interlingua_contract.recordings import aim_for, read_answer
 from interlingua_contract.rule import NotApplicable, RuleFinding, rule
 from interlingua_contract.subject import Subject
@@ -62,6 +64,11 @@ _SECRET_NAME = re.compile(
     r"(^|[-_])(key|token|secret|signature|credential|auth|cookie|session|org|account)", re.IGNORECASE
 )
 
+_TOKEN_PATH = re.compile(r"/(?:[\w.-]*token|oauth2?|login|auth|identity)(?:/|:|$)", re.IGNORECASE)
+
+_SHORTEST_VALUE = 16
+"""Characters of a value that its name makes a secret: shorter ones are made up for tests."""
+
 _SECRET = re.compile(
     r"""
     \b(?:[a-z]{1,2}k|x[a]i|hf|r8|fw|key)[-_](?:[a-z]+[-_])*[A-Za-z0-9_-]{20,}
@@ -81,8 +88,9 @@ _SECRET = re.compile(
     "C47",
     "Cassettes hold no secret: headers by allowlist, bodies and query strings scanned.",
     source="docs/plugins/how-to/record-cassettes.md",
-    fix="""Filter while recording: keep only the headers that a test needs (`quirks.headers` allows more by name),
-    and remove query parameters that hold keys. Revoke any key that was ever committed.""",
+    fix="""Record with `interlingua_contract.recorder.vcr_config`: it keeps only the exchanges of your connection and
+    the headers that a test needs (`quirks.headers` allows more by name), and removes secrets. Revoke any key that was
+    ever committed.""",
 )
 def cassettes_hold_no_secret(subject: Subject) -> Iterator[RuleFinding]:
     """Each exchange's headers, addresses and bodies."""
@@ -94,17 +102,49 @@ def cassettes_hold_no_secret(subject: Subject) -> Iterator[RuleFinding]:
     )
     if subject.exchanges:  # headers that the plugin itself writes are not secret: a request holds none
         wire |= {name.lower() for aim in subject.aims for name in subject.write(aim, [user("q")]).headers}
-    for exchange in subject.exchanges:
-        extra = exchange.request_headers.keys() - wire
-        extra |= exchange.headers.keys() - answered
-        if extra:
-            yield RuleFinding(f"headers that are not allowed: {', '.join(sorted(extra))}", exchange.cassette)
-        for name, value in parse_qsl(urlsplit(exchange.uri).query):
-            if _SECRET_NAME.search(name) and len(value) > 6:
-                yield RuleFinding(f"the query parameter {name} looks like a secret", exchange.cassette)
+    exchange_of_key = exchange_path(subject.connection)
     for path in sorted(subject.folder.rglob("*.yaml")):
         if match := _SECRET.search(path.read_text(encoding="utf-8", errors="replace")):
             yield RuleFinding(f"what begins with {match[0][:6]!r} looks like a secret", path.name)
+        for exchange in _read_or_none(path):
+            extra = exchange.request_headers.keys() - wire
+            extra |= exchange.headers.keys() - answered
+            if extra:
+                yield RuleFinding(f"headers that are not allowed: {', '.join(sorted(extra))}", path.stem)
+            for why in _find_secrets(subject, exchange, exchange_of_key):
+                yield RuleFinding(why, path.stem)
+
+
+def _read_or_none(path: Path) -> list[RecordedExchange]:
+    try:
+        return read_cassette(path)
+    except CallerError:  # C46 reports it
+        return []
+
+
+def _find_secrets(subject: Subject, exchange: RecordedExchange, exchange_of_key: str | None) -> Iterator[str]:
+    """Yield what looks like a secret in the address and the bodies of one exchange."""
+    place = urlsplit(exchange.uri)
+    if "@" in place.netloc:
+        yield "the address names a user"
+    for name, value in parse_qsl(place.query):
+        if (is_secret_parameter(name) or _SECRET_NAME.search(name)) and len(value) > 6:
+            yield f"the query parameter {name} looks like a secret"
+    for side, body in (("request", exchange.request_body), ("answer", exchange.body)):
+        for name, value in named_secrets(body.decode("utf-8", "replace")):
+            if len(value) >= _SHORTEST_VALUE:
+                yield f"{name} of the {side} looks like a secret"
+    asks_for_token = subject.connection.find_endpoint(place.path) is None and (
+        _TOKEN_PATH.search(place.path) or _is_form(exchange)
+    )
+    if place.path == exchange_of_key or asks_for_token:  # a token may look like anything
+        for body in (exchange.request_body, exchange.body):
+            for text in opaque_texts(body):
+                yield f"{place.path} exchanges a key, and {text[:4]!r}… may be the key or the token"
+
+
+def _is_form(exchange: RecordedExchange) -> bool:
+    return "form-urlencoded" in exchange.request_headers.get("content-type", "")
 
 
 @rule(
