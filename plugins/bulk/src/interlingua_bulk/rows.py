@@ -195,9 +195,12 @@ def _conversation(data: Mapping[str, Any]) -> str | Sequence[Message]:
 def _message(data: Any) -> Message:
     """Read a message of only a role and a string, or a canonical one."""
     plain = isinstance(data, Mapping) and data.keys() == {"role", "content"} and isinstance(data["content"], str)
-    if plain and data["role"] in _FACTORIES:
-        return _FACTORIES[data["role"]](data["content"])
-    return decode_messages([data])[0]
+    if not plain:
+        return decode_messages([data])[0]
+    role = data["role"]
+    if not isinstance(role, str) or role not in _FACTORIES:
+        raise CallerError(f"a row's message has the role {role!r}; the roles are {', '.join(_FACTORIES)}")
+    return _FACTORIES[role](data["content"])
 
 
 def _tool(data: Any) -> ToolDefinition:
