@@ -8,8 +8,7 @@ first = sys.argv[1] if len(sys.argv) > 1 else "anthropic:claude-haiku-4-5"
 second = sys.argv[2] if len(sys.argv) > 2 else "openai:gpt-5-mini"
 client = Client(first)
 history = [user("Which moon of Jupiter is the largest?")]
-history.append(client.send(history, max_tokens=400))
-history.append(user("How wide is it?"))
+history += [client.send(history, max_tokens=400), user("How wide is it?")]
 
 for loss in client.build_request(history, model=second).losses:
     print("the other model will not get:", loss.path, loss.reason)

@@ -17,10 +17,9 @@ def radius(moon: str) -> float:
     return {"Ganymede": 2634.1, "Io": 1821.6}.get(moon, 0.0)
 
 
+console = ConsoleSpanExporter(formatter=lambda span: f"{span.name} {dict(span.attributes or {})}\n")
 provider = TracerProvider()
-line = SimpleSpanProcessor(ConsoleSpanExporter(formatter=lambda span: f"{span.name} {dict(span.attributes or {})}\n"))
-provider.add_span_processor(line)
+provider.add_span_processor(SimpleSpanProcessor(console))
 registry = Registry([OpenTelemetry(tracer_provider=provider)])
-model = sys.argv[1] if len(sys.argv) > 1 else "anthropic:claude-haiku-4-5"
-with Client(model, registry=registry) as client:
-    print(Agent(name="moons", tools=[radius]).run_sync("How wide is Ganymede?", client=client).value)
+client = Client(sys.argv[1] if len(sys.argv) > 1 else "anthropic:claude-haiku-4-5", registry=registry)
+print(Agent(name="moons", tools=[radius]).run_sync("How wide is Ganymede?", client=client).value)
