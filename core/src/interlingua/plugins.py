@@ -12,6 +12,7 @@ _NAMES = {
     "_catalogue": "ModelInfo find_model load_catalogue",
     "_display": "LiveOutput messages_markdown",
     "_http.io": "run_without_waiting",
+    "_http.state": "unknown_argument",
     "_ids": "quote_model",
     "_json": "EMPTY FrozenDict dumps dumps_trimmed freeze_object loads loads_lossy repair_surrogates thaw",
     "_lazy": "lazy_names",
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     )
     from interlingua._display import LiveOutput as LiveOutput, messages_markdown as messages_markdown
     from interlingua._http.io import run_without_waiting as run_without_waiting
+    from interlingua._http.state import unknown_argument as unknown_argument
     from interlingua._ids import quote_model as quote_model
     from interlingua._json import (
         EMPTY as EMPTY, FrozenDict as FrozenDict, dumps as dumps, dumps_trimmed as dumps_trimmed,
@@ -54,9 +56,8 @@ if TYPE_CHECKING:
     )
     from interlingua._plugins.contract import CONTRACT_VERSION as CONTRACT_VERSION
     from interlingua._plugins.encoding import (
-        Json as Json, encode_each as encode_each, json_array as json_array,
-        json_array_concat as json_array_concat, json_object as json_object, json_object_with as json_object_with,
-        model_saw as model_saw
+        Json as Json, encode_each as encode_each, json_array as json_array, json_array_concat as json_array_concat,
+        json_object as json_object, json_object_with as json_object_with, model_saw as model_saw
     )
     from interlingua._plugins.errors import (
         error_class_for_status as error_class_for_status, error_for_status as error_for_status,
@@ -64,10 +65,9 @@ if TYPE_CHECKING:
     )
     from interlingua._plugins.hookspecs import hookimpl as hookimpl
     from interlingua._plugins.losses import (
-        BlockLoss as BlockLoss, budget_as_effort as budget_as_effort,
-        demand_call as demand_call, message_loss as message_loss,
-        nearest_effort as nearest_effort, note_for as note_for, option_loss as option_loss,
-        placeholder_text as placeholder_text
+        BlockLoss as BlockLoss, budget_as_effort as budget_as_effort, demand_call as demand_call,
+        message_loss as message_loss, nearest_effort as nearest_effort, note_for as note_for,
+        option_loss as option_loss, placeholder_text as placeholder_text
     )
     from interlingua._plugins.presets import Preset as Preset, PresetTable as PresetTable
     from interlingua._plugins.provider import Provider as Provider

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import logging
 from collections.abc import Iterator
@@ -11,8 +12,10 @@ from typing import Any
 import pytest
 
 import interlingua as il
+from interlingua._request.prepare import OF_CLIENTS
 from interlingua.errors import CallerError
 from interlingua.testing import MemoryReply, MemoryTransport
+from interlingua.types import option_fields
 from tests.core.http.test_fallback import CLAUDE, ENVIRON, GPT, claude
 
 
@@ -20,17 +23,28 @@ from tests.core.http.test_fallback import CLAUDE, ENVIRON, GPT, claude
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
-        (
-            "capabilities",
-            r"has no argument 'capabilities': it is an option of a call: client.send\(…, capabilities=…\)",
-        ),
-        ("max_tokens", "it is an option of a call"),
-        ("base_ur", "did you mean base_url"),
+        ("capabilities", r"has no argument 'capabilities': pass it to a call: client.send\(…, capabilities=…\)$"),
+        ("max_tokens", "pass it to a call"),
+        ("tools", "pass it to a call"),
+        ("base_ur", r"did you mean base_url\?$"),
+        ("zzz", "there are: model, api_key, .* tokens_per_minute$"),
     ],
 )
 def test_an_argument_of_the_wrong_place_is_named(client: Any, name: str, hint: str) -> None:
     with pytest.raises(TypeError, match=rf"^{client.__name__}\(\) .*{hint}"):
         client(CLAUDE, **{name: {}})
+
+
+@pytest.mark.parametrize("name", OF_CLIENTS)
+def test_a_call_names_the_client_for_its_arguments(name: str) -> None:
+    options: Any = {name: None}
+    with pytest.raises(CallerError, match=rf"^unknown option '{name}': pass it to the client: Client\(…, {name}=…\)"):
+        il.Client(CLAUDE, environ=ENVIRON).send("Hello", **options)
+
+
+def test_each_argument_of_clients_has_its_hint() -> None:
+    arguments = inspect.signature(il.Client).parameters.keys()
+    assert set(OF_CLIENTS) == arguments - option_fields().keys() - {"unknown"}
 
 
 @pytest.mark.parametrize(

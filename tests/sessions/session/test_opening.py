@@ -11,8 +11,8 @@ import pytest
 import interlingua as il
 from interlingua_agents.loop import AgentLoop
 from interlingua_agents.tools import Toolbox, tool
-from interlingua_sessions import Store, open_store
-from interlingua_sessions.session import Session
+from interlingua_sessions import NoRouteError, Store, open_store
+from interlingua_sessions.session import AsyncSession, Session
 from tests.sessions.talking import client
 from tests.support import tree
 from tests.support.terminal import limited
@@ -82,3 +82,25 @@ def test_a_turn_says_that_it_offers_definitions(store: Store, tools: Any) -> Non
             session.turn("hi", tools=tools)
 
     assert session.messages == ()
+
+
+@pytest.mark.parametrize("opened", [Session, AsyncSession])
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("max_tokens", r"it is an option of the turns: options=\{'max_tokens': …\}"),
+        ("tools", r"pass it to a turn: session.send\(…, tools=…\)"),
+        ("modle", r"did you mean model\?"),
+    ],
+)
+def test_an_argument_of_another_place_is_named(opened: Any, name: str, hint: str) -> None:
+    with pytest.raises(TypeError, match=rf"^{opened.__name__}.open\(\) has no argument '{name}': {hint}$"):
+        opened.open(":memory:", "moons", **{name: 1})
+
+
+def test_a_session_without_a_model_says_where_to_pass_one() -> None:
+    with (
+        Session.open(":memory:", "moons") as session,
+        pytest.raises(NoRouteError, match=r"pass model= to Session.open"),
+    ):
+        session.send("Hello")

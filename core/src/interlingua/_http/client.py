@@ -12,7 +12,7 @@ from interlingua._catalogue import ModelInfo
 from interlingua._http.exchange import AuxiliaryExchange, Exchange, PassedExchange
 from interlingua._http.io import run_without_waiting
 from interlingua._http.retry import Retry
-from interlingua._http.state import ClientState, FetchPolicy, MessagesInput, unknown_setting
+from interlingua._http.state import ClientState, FetchPolicy, MessagesInput, unknown_argument
 from interlingua._http.transports import IO, has_own_timeouts, new_io
 from interlingua._plugins.registry import Registry
 from interlingua._plugins.wire import EVENT_LIMIT, WireRequest
@@ -63,7 +63,7 @@ class BaseClient(Generic[_TransportT]):
         **unknown: Never,
     ) -> None:
         if unknown:
-            raise unknown_setting(type(self).__name__, next(iter(unknown)), type(self).__init__)
+            raise unknown_argument(type(self).__name__, type(self), unknown, "pass it to a call: client.send(…, {}=…)")
         limits = {
             "concurrency": concurrency,
             "requests_per_minute": requests_per_minute,

@@ -101,14 +101,11 @@ async def map_requests(
                 return
             with lock:
                 found[index] = answer
-                failed, cost = (
-                    isinstance(answer, InterlinguaError),
-                    getattr(getattr(answer, "usage", None), "cost_usd", None),
-                )
+                cost = getattr(getattr(answer, "usage", None), "cost_usd", None)
                 state = attrs.evolve(
                     state,
                     done=state.done + 1,
-                    failed=state.failed + failed,
+                    failed=state.failed + isinstance(answer, InterlinguaError),
                     cost_usd=state.cost_usd + (cost or 0),
                     seconds=time.monotonic() - began,
                 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 import os
 import re
@@ -281,16 +282,15 @@ def _model_names(model: Any) -> tuple[str, ...]:
     return tuple(model)
 
 
-def unknown_setting(client: str, name: str, init: Any) -> TypeError:
-    """Return the error for an unknown argument of a client; for an option of a call, it suggests the call."""
+def unknown_argument(function: str, made: Any, unknown: Any, option: str, places: Any = EMPTY) -> TypeError:
+    """Return the error for unknown arguments of `made`; `option` is the hint for arguments of calls."""
     from difflib import get_close_matches  # noqa: PLC0415  only for a mistake
 
-    near = get_close_matches(name, [one for one in init.__annotations__ if one not in ("return", "unknown")], 3, 0.6)
-    if name in option_fields():
-        hint = f"it is an option of a call: client.send(…, {name}=…)"
-    else:
-        hint = f"did you mean {' or '.join(near)}?" if near else "docs/how-to/handle-failures.md and help() name them"
-    return TypeError(f"{client}() has no argument {name!r}: {hint}")
+    name, known = next(iter(unknown)), [one for one in inspect.signature(made).parameters if one != "unknown"]
+    near = " or ".join(get_close_matches(name, known, 3, 0.6))
+    other = f"did you mean {near}?" if near else f"there are: {', '.join(known)}"
+    hint = places.get(name, option if name in option_fields() or name in _ARGUMENTS else other)
+    return TypeError(f"{function}() has no argument {name!r}: {hint.format(name)}")
 
 
 _shown = logging.StreamHandler()

@@ -43,10 +43,13 @@ _HINTS = {
     "max_completion_tokens": "use max_tokens",
     "extra_body": "use provider_options",
     "extra_headers": "use headers",
-    "timeout": "pass it to the client: Client(..., timeout=Timeout(total=60))",
-    "retry": "pass it to the client: Client(..., retry=2)",
-    "max_retries": "pass it to the client: Client(..., retry=2)",
+    "max_retries": "pass it to the client: Client(…, retry=2)",
 }
+OF_CLIENTS = (
+    "api_key", "base_url", "registry", "settings", "timeout", "retry", "http_client", "transport", "workspace",
+    "environ", "max_response_bytes", "fetch", "fallback", "concurrency", "requests_per_minute", "tokens_per_minute",
+)  # fmt: skip
+_HINTS |= {name: f"pass it to the client: Client(…, {name}=…)" for name in OF_CLIENTS}
 
 
 def read_options(

@@ -7,12 +7,13 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, ExitStack, aclosing, asynccontextmanager, contextmanager
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Generic, TypeAlias, TypedDict, TypeVar, Unpack, overload
+from typing import Any, Generic, Never, TypeAlias, TypedDict, TypeVar, Unpack, overload
 
 import attrs
 
 from interlingua import AsyncClient, CallerError, Client
 from interlingua.output import OutputFormat, OutputPlan
+from interlingua.plugins import unknown_argument
 from interlingua.types import ContentBlock, Message, ToolDefinition, system, user
 from interlingua_agents.calls import ToolLimits, settle_open_calls
 from interlingua_agents.loop import AgentLoop
@@ -145,7 +146,13 @@ class Agent(Generic[AnswerT]):
         on_stop: Callable[[RunStop], None] | None = None,
         workspace: str | Path | None = None,
         options: Mapping[str, Any] | None = None,
+        **unknown: Never,
     ) -> None:
+        if unknown:
+            places = dict.fromkeys(inspect.signature(Client).parameters, "pass a client to the run: Client(…, {}=…)")
+            places["system"] = "use instructions=…"
+            option = "it is an option of the requests: options={{'{}': …}}"
+            raise unknown_argument("Agent", type(self), unknown, option, places)
         loop = AgentLoop(
             Toolbox(tools),
             confirm=confirm,

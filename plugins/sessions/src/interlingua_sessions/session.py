@@ -6,10 +6,10 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any, Generic, Self, TypeVar, cast, overload
+from typing import Any, Generic, Never, Self, TypeVar, cast, overload
 
 from interlingua import AsyncClient, CallerError, Client
-from interlingua.plugins import WireRequest, messages_markdown
+from interlingua.plugins import WireRequest, messages_markdown, unknown_argument
 from interlingua.types import Message, Role, ToolDefinition
 from interlingua_agents.loop import AgentLoop
 from interlingua_agents.protocols import Compactor
@@ -77,6 +77,7 @@ class SessionBase(ABC, Generic[ClientT, TurnT]):
         context: ContextBuilder | None = None,
         compactor: Compactor | None = None,
         options: Mapping[str, Any] | None = None,
+        **unknown: Never,
     ) -> Self:
         """Open a session; create it if its id does not exist.
 
@@ -94,11 +95,18 @@ class SessionBase(ABC, Generic[ClientT, TurnT]):
             context: what a model sees of history and entries; None: `build_context`, so all of it until compaction.
             compactor: keeps the context inside the window.
             options: request options of every turn, fields of `RequestKwargs`.
+            **unknown: not taken; the error says where an argument belongs.
 
         Raises:
             StoreError: the store cannot be opened or read.
             CallerError: the stored policy cannot be read, or the client's default model is not a model.
         """
+        if unknown:
+            option, turn = (
+                "it is an option of the turns: options={{'{}': …}}",
+                "pass it to a turn: session.send(…, {}=…)",
+            )
+            raise unknown_argument(f"{cls.__name__}.open", cls.open, unknown, option, {"tools": turn})
         used = client if client is not None else cls._default_client()
         setup = SessionSetup(
             registry=used.registry,

@@ -260,6 +260,8 @@ class NoRouteError(CallerError):
 
     def __init__(self, refused: tuple[RefusedCandidate, ...]) -> None:
         tried = "; ".join(dict.fromkeys(f"{one.model}: {one.why}" for one in refused))  # two policies may name one
-        hint = "switch the session to a model, name one for this message, set a default in its policy or the client"
+        hint = (
+            "pass model= to Session.open or to this message, switch the session to one, or set a default in its policy"
+        )
         super().__init__(f"no model can answer: {tried}" if tried else f"no model: {hint}")
         self.refused = refused
