@@ -306,6 +306,21 @@ def test_a_compaction_of_codex_is_what_replaced_the_history(hold: int) -> None:
     ]
 
 
+def test_a_changed_message_is_changed_where_a_compaction_of_codex_repeats_it() -> None:
+    kept = [_codex_item("user", "first"), _codex_item("user", "cut"), _codex_item("developer", "rules")]
+    read = read_transcript(_codex_session({"message": "", "replacement_history": kept}))
+    changed = [
+        attrs.evolve(message, content=(TextBlock(text="edited"),)) if message.text == "first" else message
+        for message in read.messages
+        if message.text != "rules"
+    ]
+
+    again = read_transcript(write_transcript(attrs.evolve(read, messages=changed)))
+
+    assert [message.text for message in again.messages] == ["prompt", "edited", "answer", "cut", "next"]
+    assert [message.text for message in again.context] == ["prompt", "edited", "cut", "next"]
+
+
 def test_a_compaction_of_an_older_codex_keeps_what_the_user_said() -> None:
     read = read_transcript(_codex_session({"message": "summary"}))
     assert [message.text for message in read.context] == ["prompt", "first", "summary", "next"]

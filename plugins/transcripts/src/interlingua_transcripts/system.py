@@ -140,6 +140,18 @@ class SessionFormat:
         """
         raise TranscriptError(f"files of {self.title} can be read, not written")
 
+    def change_repeats(
+        self, entries: Sequence[bytes], groups: Sequence[MessageGroup], changes: Mapping[int, bytes | None]
+    ) -> dict[int, bytes | None]:
+        """Return further changes, of entries that repeat messages from others; none by default.
+
+        Args:
+            entries: of the file, before the changes.
+            groups: the messages that they make.
+            changes: index of an entry -> the new string; None for an omitted entry.
+        """
+        return {}
+
     # -- finding -------------------------------------------------------------------------------------------------
 
     def place(

@@ -73,6 +73,7 @@ def _changed_entries(transcript: Transcript, before: Transcript, system: Session
     known = set(index_messages(before.messages).ids)
     answers = _answers_to(transcript, before, known) if system.results_in_calls else {}
     changes = _find_changes(transcript, before, system, answers)
+    changes |= system.change_repeats(before.entries, before.groups, changes)
     above = {} if system.links is None else _parents(before.entries, changes, *system.links)
     indexes = array("Q", [at for at in range(len(before.entries)) if changes.get(at, b"") is not None])
     kept = _KeptEntries(before.entries, changes, above, system.links or ("", ""), indexes)

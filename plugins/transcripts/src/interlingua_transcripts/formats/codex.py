@@ -32,6 +32,7 @@ from interlingua_transcripts.formats.codex_plan import (
     OPAQUE,
     OUTPUTS,
     Planner,
+    change_repeats,
     instructions_of,
     item_of,
     outline_of,
@@ -130,6 +131,12 @@ class Codex(SessionFormat):
                 continue  # the header said it
             for kind, payload in _payloads(message, conversation):
                 yield Written(_envelope(kind, payload, at), (message.id,))
+
+    def change_repeats(
+        self, entries: Sequence[bytes], groups: Sequence[MessageGroup], changes: Mapping[int, bytes | None]
+    ) -> dict[int, bytes | None]:
+        """Change the items of compactions that repeat changed messages."""
+        return change_repeats(entries, groups, changes)
 
     def place(
         self, session_id: str, cwd: str, created_at: datetime, *, home: Path, environ: Mapping[str, str]

@@ -8,7 +8,8 @@ from typing import Any
 
 import orjson
 
-from interlingua_transcripts.system import pick
+from interlingua.plugins import dumps
+from interlingua_transcripts.system import load_entry, pick
 from interlingua_transcripts.transcript import MessageGroup, Note, ReadPlan
 
 ENVELOPES = {
@@ -197,6 +198,7 @@ class Planner:
         before, seen = self.plan.context, list[int | tuple[int, int]](self._prompts)
         items = replacing_items(value)
         runs: list[list[int]] = []
+        repeats: dict[int, int] = {}  # place of an item -> group of the message that it repeats
         if items:
             known = {_digest(item): group for group, item in self._said}
             open_run = False  # several items of one answer make one message
@@ -205,6 +207,7 @@ class Planner:
                 by_model = not _is_said(item) and _type_of(item) not in OUTPUTS
                 if earlier is not None:
                     seen.append(earlier)
+                    repeats[place] = earlier
                 elif open_run and by_model:
                     runs[-1].append(place)
                 else:
@@ -214,7 +217,7 @@ class Planner:
         elif value["payload"].get("message"):
             seen += [*self._turns, (number, 0)]
         self._compactions.append((number, before))
-        self._add(at, f"compacted{at}", facts={"runs": runs})
+        self._add(at, f"compacted{at}", facts={"runs": runs, "repeats": repeats})
         self.plan.context = seen
 
     def _roll_back(self, turns: int) -> None:
@@ -254,3 +257,23 @@ def own_items(value: Mapping[str, Any], runs: Sequence[Sequence[int]]) -> Iterat
     items = replacing_items(value)
     for run in runs:
         yield [items[place] for place in run]
+
+
+def change_repeats(
+    entries: Sequence[bytes], groups: Sequence[MessageGroup], changes: Mapping[int, bytes | None]
+) -> dict[int, bytes | None]:
+    """Return the compactions whose items repeat messages that changed, with these items changed as well."""
+    found: dict[int, bytes | None] = {}
+    for group in groups:
+        at, repeats = group.entries[0], (group.facts or {}).get("repeats", {})
+        if changes.get(at, b"") is None or not any(groups[one].entries[0] in changes for one in repeats.values()):
+            continue
+        value = load_entry(changes.get(at) or entries[at])
+        items = []
+        for place, item in enumerate(replacing_items(value)):
+            changed = changes.get(groups[repeats[place]].entries[0], b"") if place in repeats else b""
+            if changed is not None:
+                items.append((item_of(load_entry(changed)) if changed else None) or item)
+        payload = {**value["payload"], "replacement_history": items}
+        found[at] = dumps({**value, "payload": payload}) if items else None
+    return found
