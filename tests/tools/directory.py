@@ -1,7 +1,8 @@
 """Write the directory of plugins and the pages made from it: `python -m tests.tools.directory`.
 
 Our rows are read from their pyproject files; rows of others stay unchanged in
-`interlingua_cli/directory.json`. `--check groq,openai` (or `all`) runs `interlingua check KEY` and keeps its counts.
+`interlingua_cli/directory.json`. `--check groq,openai` (or `all`) runs `interlingua check KEY` and keeps its counts;
+`--add REPORT --summary … --url …` lists a plugin by others from its report.
 The pages: docs/plugins/directory.md, docs/reference/support.md and docs/reference/which-provider.md.
 """
 
@@ -15,10 +16,13 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import attrs
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import best_match
 
 from interlingua_cli.directory import ListedDistribution
 from interlingua_contract.guard import no_network, silence_log
@@ -129,9 +133,35 @@ def run_check(key: str) -> dict[str, Any]:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if not done.stdout:
         sys.exit(f"`interlingua check {key}` failed:\n{done.stderr}")
-    report = json.loads(done.stdout)
-    counts = Counter(rule["outcome"] for rule in report["rules"])
-    return {"passed": report["passed"], **{name: counts[name] for name in ("pass", "fail", "skip", "deviates")}}
+    return counts_of(json.loads(done.stdout))
+
+
+def counts_of(report: dict[str, Any]) -> dict[str, Any]:
+    """Return what a row holds of a report."""
+    return {"passed": report["passed"], **report["counts"]}
+
+
+def row_of(report: dict[str, Any], summary: str, url: str) -> ListedDistribution:
+    """Return the row of a plugin by others, from the report that its author sent.
+
+    Raises:
+        ValueError: it differs from `report.schema.json`, the plugin was not installed, or a rule failed.
+    """
+    schema = json.loads(files("interlingua_contract").joinpath("report.schema.json").read_text(encoding="utf-8"))
+    if error := best_match(Draft202012Validator(schema).iter_errors(report)):
+        raise ValueError(f"{error.json_path}: {error.message}")
+    if not report["distribution"] or not report["passed"]:
+        raise ValueError("only an installed distribution that fails no rule is listed")
+    return ListedDistribution(
+        distribution=report["distribution"],
+        summary=summary,
+        tier="community",
+        version=report["version"],
+        contract_version=report["plugin_contract_version"],
+        keys=(report["provider"],),
+        url=url,
+        reports={report["provider"]: counts_of(report)},
+    )
 
 
 @cache
@@ -198,7 +228,7 @@ def support_page(listed: list[ListedDistribution]) -> str:
 
 LISTING = """\
 Publish your plugin ([how](how-to/publish.md)), run `interlingua check KEY --json` on the published version, and open an
-issue with the form *List a plugin* and that report. A change of `directory.json` that adds the row is all it takes. The
+issue with the form *List a plugin* and that report. `python -m tests.tools.directory --add REPORT` adds the row. The
 tier is `community` until this project has run the suite on that version itself. A row is removed if the distribution is
 withdrawn, or if it fails the suite for a contract version that it states and eight weeks pass.
 
@@ -295,8 +325,15 @@ def main() -> None:
     """Write everything."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", default="", metavar="KEYS", help="provider keys with commas between, or all")
-    wanted = parser.parse_args().check
+    parser.add_argument("--add", type=Path, metavar="REPORT", help="a report of `interlingua check KEY --json`")
+    parser.add_argument("--summary", default="", help="of the distribution that --add lists")
+    parser.add_argument("--url", default="", help="of the distribution that --add lists")
+    given = parser.parse_args()
+    wanted = given.check
     listed = rows(stored_rows())
+    if given.add:
+        new = row_of(json.loads(given.add.read_text(encoding="utf-8")), given.summary, given.url)
+        listed = [*(row for row in listed if row.distribution != new.distribution), new]
     for place, row in enumerate(listed):
         ours = [key for key in row.keys if row.tier == "ours" and is_checked(key)]
         again = [key for key in ours if wanted == "all" or key in wanted.split(",")]

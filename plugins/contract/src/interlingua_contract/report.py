@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import multiprocessing
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import attrs
 
+import interlingua
 from interlingua.errors import InterlinguaError
 from interlingua.plugins import CONTRACT_VERSION
 from interlingua_contract.guard import no_network, silence_log
@@ -36,13 +38,23 @@ class RuleResult:
 
 @attrs.frozen(kw_only=True)
 class ContractReport:
-    """The results of all rules, and what the provider supports."""
+    """The results of all rules, and what the provider supports.
+
+    Attributes:
+        provider: provider key.
+        distribution: its distribution; empty if it is not installed.
+        version: version of the distribution.
+        results: results of the rules.
+        support: what the provider supports, by evidence.
+        plugin_contract_version: the contract that the plugin states.
+    """
 
     provider: str
     distribution: str
     version: str
     results: tuple[RuleResult, ...]
     support: tuple[Support, ...] = ()
+    plugin_contract_version: int = 1
 
     @property
     def failed(self) -> tuple[RuleResult, ...]:
@@ -50,13 +62,18 @@ class ContractReport:
         return tuple(result for result in self.results if result.outcome == "fail")
 
     def as_json(self) -> dict[str, Any]:
-        """Return the report as JSON values."""
+        """Return the report as JSON values, as `report.schema.json` beside this module describes them."""
+        counts = Counter(result.outcome for result in self.results)
         return {
+            "report_version": 1,
             "provider": self.provider,
             "distribution": self.distribution,
             "version": self.version,
+            "plugin_contract_version": self.plugin_contract_version,
+            "interlingua_version": interlingua.__version__,
             "contract_version": CONTRACT_VERSION,
             "passed": not self.failed,
+            "counts": {name: counts[name] for name in get_args(Outcome)},
             "rules": [
                 {
                     "rule": result.rule.number,
@@ -221,6 +238,7 @@ def run(
         version=shipped.version,
         results=tuple(found[rule.number] for rule in rules),
         support=support,
+        plugin_contract_version=subject.contract_version,
     )
 
 

@@ -283,11 +283,20 @@ class Subject:
         """
         return find_serving_plugin(self.registry, self.key)
 
+    @property
+    def _plugin(self) -> Any:
+        found = self.provider._hook.to_wire.get_hookimpls()
+        return next((each.plugin for each in found if not (each.hookwrapper or each.wrapper)), None)
+
+    @property
+    def contract_version(self) -> int:
+        """The contract that the plugin states; 1 if it states none."""
+        return int(getattr(self._plugin, "contract_version", 1))
+
     @cached_property
     def unwritten(self) -> tuple[str, ...]:
         """Messages of the plugin's functions that only raise NotImplementedError, in the order to write them."""
-        found = self.provider._hook.to_wire.get_hookimpls()
-        plugin = next((each.plugin for each in found if not (each.hookwrapper or each.wrapper)), None)
+        plugin = self._plugin
         module = sys.modules.get(type(plugin).__module__)
         place = getattr(module, "__file__", None)  # missing if the plugin is a class: its type is a builtin
         if module is None or place is None:
