@@ -29,7 +29,7 @@ from interlingua_agents import (
     mcp_tool_name,
     tool,
 )
-from interlingua_agents.calls import CallAnswered, CallBatch, CallProgress, CallReport
+from interlingua_agents.calls import CallAnswered, CallBatch, CallProgress, CallReport, CallRunning
 from interlingua_agents.tools import Permission, Toolbox, by_side_effects
 from tests.agents import mcp_stdio
 from tests.agents.scripted import MODEL, Say, Theatre, call, registry
@@ -56,7 +56,13 @@ async def answers(tools: Any, *calls: Any, limits: ToolLimits | None = None) -> 
     """Run calls beside each other; return their answers, and everything reported."""
     reports: list[CallReport] = []
     made = [il.ToolUseBlock(id=f"tu_{at}", name=name, input=given) for at, (_, name, given) in enumerate(calls)]
-    await CallBatch(made, Toolbox(tools), policy=ALLOWED, limits=limits, report=reports.append).run()
+
+    def report(event: CallReport) -> None:
+        reports.append(event)
+        if isinstance(event, CallRunning):
+            event.release()
+
+    await CallBatch(made, Toolbox(tools), policy=ALLOWED, limits=limits, report=report).run()
     found = {report.place: report.outcome for report in reports if isinstance(report, CallAnswered)}
     return [found[at] for at in range(len(calls))], reports
 
