@@ -39,8 +39,8 @@ assert_type(Agent("m", output=Output(Moon, mode="prompt")).run_sync("x").value, 
 assert_type(Client("m").send("x", output=Output(Moon)).value, Moon)
 assert_type(Agent("m").stream_sync("x"), RunStream[str])
 assert_type(Agent("m", output=Moon).stream("x"), AsyncRunStream[Moon])
-either: Agent[Moon | Refusal] = Agent("m", output=Moon | Refusal)
-assert_type(either.run_sync("x").value, Moon | Refusal)
+assert_type(Agent("m", output=Moon | Refusal).run_sync("x").value, Moon | Refusal)
+assert_type(Agent("m", output=Literal["a", "b"]).run_sync("x").value, Literal["a", "b"])
 
 
 @tool

@@ -191,10 +191,22 @@ def undeclared_imports(root: Path) -> dict[str, list[str]]:
         for path, tree in modules(root, package).items():
             covered = declared | {"pytest"} if path in fixtures else declared
             for node, top in _imports(tree):
+                if top in _OF_CHECKERS and node in _type_checking(tree):
+                    continue
                 names = {own[top]} if top in own else {normal_name(one) for one in providers.get(top, [top])}
                 if top != package and top not in sys.stdlib_module_names and not names & covered:
                     found[f"{package} -> {top}"].append(_where(root, path, node))
     return dict(sorted(found.items()))
+
+
+_OF_CHECKERS = {"typing_extensions"}
+"""Modules whose stubs every type checker brings; a program that runs does not import them."""
+
+
+def _type_checking(tree: ast.Module) -> list[ast.stmt]:
+    """Return the statements that only type checkers read."""
+    found = [node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
+    return [statement for node in found for statement in node.body]
 
 
 def _imports(tree: ast.Module) -> Iterator[tuple[ast.AST, str]]:

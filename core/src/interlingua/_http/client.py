@@ -24,11 +24,16 @@ from interlingua.types.messages import Message
 from interlingua.types.options import RequestKwargs
 
 if TYPE_CHECKING:
+    from typing_extensions import TypeForm
+    from typing_extensions import TypeVar as DefaultTypeVar
+
     from interlingua._http.mapping import MapProgress
     from interlingua._http.streams import AsyncMessageStream, AsyncOutputStream, MessageStream, OutputStream
     from interlingua.fallback import Fallback
 
-_T = TypeVar("_T")
+    _S = DefaultTypeVar("_S", default=Any)
+    _Form = OutputFormat[_S] | OutputPlan[_S] | Mapping[str, Any]  # mypy reads no TypeForm within a union
+
 _TransportT = TypeVar("_TransportT")
 _AT_ONCE = 8  # requests of `map`, unless the client or the call says how many
 
@@ -244,13 +249,13 @@ class Client(BaseClient[Transport]):
     def send(self, messages: MessagesInput, *, output: None = None, **options: Unpack[RequestKwargs]) -> Message: ...
     @overload
     def send(
-        self, messages: MessagesInput, *, output: type[_T] | OutputFormat[_T], output_retries: int = ...,
+        self, messages: MessagesInput, *, output: TypeForm[_S], output_retries: int = ...,
         **options: Unpack[RequestKwargs],
-    ) -> Answer[_T]: ...  # fmt: skip
+    ) -> Answer[_S]: ...  # fmt: skip
     @overload
     def send(
-        self, messages: MessagesInput, *, output: Any, output_retries: int = ..., **options: Unpack[RequestKwargs]
-    ) -> Answer[Any]: ...
+        self, messages: MessagesInput, *, output: _Form[_S], output_retries: int = ..., **options: Unpack[RequestKwargs]
+    ) -> Answer[_S]: ...
     def send(
         self, messages: MessagesInput, *, output: Any = None, output_retries: int = 1, **options: Unpack[RequestKwargs]
     ) -> Message | Answer[Any]:
@@ -277,10 +282,16 @@ class Client(BaseClient[Transport]):
     ) -> list[Message | InterlinguaError]: ...  # fmt: skip
     @overload
     def map(
-        self, requests: Iterable[MessagesInput], *, output: type[_T] | OutputFormat[_T], output_retries: int = ...,
+        self, requests: Iterable[MessagesInput], *, output: TypeForm[_S], output_retries: int = ...,
         concurrency: int | None = ..., progress: bool | Callable[[MapProgress], object] = ...,
         **options: Unpack[RequestKwargs],
-    ) -> list[Answer[_T] | InterlinguaError]: ...  # fmt: skip
+    ) -> list[Answer[_S] | InterlinguaError]: ...  # fmt: skip
+    @overload
+    def map(
+        self, requests: Iterable[MessagesInput], *, output: _Form[_S], output_retries: int = ...,
+        concurrency: int | None = ..., progress: bool | Callable[[MapProgress], object] = ...,
+        **options: Unpack[RequestKwargs],
+    ) -> list[Answer[_S] | InterlinguaError]: ...  # fmt: skip
     def map(
         self, requests: Iterable[MessagesInput], *, output: Any = None, output_retries: int = 1,
         concurrency: int | None = None, progress: bool | Callable[[MapProgress], object] = False,
@@ -341,12 +352,12 @@ class Client(BaseClient[Transport]):
     ) -> MessageStream: ...
     @overload
     def stream(
-        self, messages: MessagesInput, *, output: type[_T] | OutputFormat[_T], **options: Unpack[RequestKwargs]
-    ) -> OutputStream[_T]: ...
+        self, messages: MessagesInput, *, output: TypeForm[_S], **options: Unpack[RequestKwargs]
+    ) -> OutputStream[_S]: ...
     @overload
     def stream(
-        self, messages: MessagesInput, *, output: Any, **options: Unpack[RequestKwargs]
-    ) -> OutputStream[Any]: ...
+        self, messages: MessagesInput, *, output: _Form[_S], **options: Unpack[RequestKwargs]
+    ) -> OutputStream[_S]: ...
     def stream(
         self, messages: MessagesInput, *, output: Any = None, **options: Unpack[RequestKwargs]
     ) -> MessageStream | OutputStream[Any]:
@@ -442,13 +453,13 @@ class AsyncClient(BaseClient[AsyncTransport]):
     ) -> Message: ...
     @overload
     async def send(
-        self, messages: MessagesInput, *, output: type[_T] | OutputFormat[_T], output_retries: int = ...,
+        self, messages: MessagesInput, *, output: TypeForm[_S], output_retries: int = ...,
         **options: Unpack[RequestKwargs],
-    ) -> Answer[_T]: ...  # fmt: skip
+    ) -> Answer[_S]: ...  # fmt: skip
     @overload
     async def send(
-        self, messages: MessagesInput, *, output: Any, output_retries: int = ..., **options: Unpack[RequestKwargs]
-    ) -> Answer[Any]: ...
+        self, messages: MessagesInput, *, output: _Form[_S], output_retries: int = ..., **options: Unpack[RequestKwargs]
+    ) -> Answer[_S]: ...
     async def send(
         self, messages: MessagesInput, *, output: Any = None, output_retries: int = 1, **options: Unpack[RequestKwargs]
     ) -> Message | Answer[Any]:
@@ -462,10 +473,16 @@ class AsyncClient(BaseClient[AsyncTransport]):
     ) -> list[Message | InterlinguaError]: ...  # fmt: skip
     @overload
     async def map(
-        self, requests: Iterable[MessagesInput], *, output: type[_T] | OutputFormat[_T], output_retries: int = ...,
+        self, requests: Iterable[MessagesInput], *, output: TypeForm[_S], output_retries: int = ...,
         concurrency: int | None = ..., progress: bool | Callable[[MapProgress], object] = ...,
         **options: Unpack[RequestKwargs],
-    ) -> list[Answer[_T] | InterlinguaError]: ...  # fmt: skip
+    ) -> list[Answer[_S] | InterlinguaError]: ...  # fmt: skip
+    @overload
+    async def map(
+        self, requests: Iterable[MessagesInput], *, output: _Form[_S], output_retries: int = ...,
+        concurrency: int | None = ..., progress: bool | Callable[[MapProgress], object] = ...,
+        **options: Unpack[RequestKwargs],
+    ) -> list[Answer[_S] | InterlinguaError]: ...  # fmt: skip
     async def map(
         self, requests: Iterable[MessagesInput], *, output: Any = None, output_retries: int = 1,
         concurrency: int | None = None, progress: bool | Callable[[MapProgress], object] = False,
@@ -498,12 +515,12 @@ class AsyncClient(BaseClient[AsyncTransport]):
     ) -> AsyncMessageStream: ...
     @overload
     def stream(
-        self, messages: MessagesInput, *, output: type[_T] | OutputFormat[_T], **options: Unpack[RequestKwargs]
-    ) -> AsyncOutputStream[_T]: ...
+        self, messages: MessagesInput, *, output: TypeForm[_S], **options: Unpack[RequestKwargs]
+    ) -> AsyncOutputStream[_S]: ...
     @overload
     def stream(
-        self, messages: MessagesInput, *, output: Any, **options: Unpack[RequestKwargs]
-    ) -> AsyncOutputStream[Any]: ...
+        self, messages: MessagesInput, *, output: _Form[_S], **options: Unpack[RequestKwargs]
+    ) -> AsyncOutputStream[_S]: ...
     def stream(
         self, messages: MessagesInput, *, output: Any = None, **options: Unpack[RequestKwargs]
     ) -> AsyncMessageStream | AsyncOutputStream[Any]:

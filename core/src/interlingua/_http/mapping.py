@@ -40,8 +40,7 @@ class MapProgress:
         """Return it as a line for people."""
         bar, of = "", f"{self.done} done"
         if self.total:
-            filled = _WIDTH * self.done // self.total
-            bar, of = f"[{'#' * filled}{'.' * (_WIDTH - filled)}] ", f"{self.done}/{self.total}"
+            bar, of = f"[{'#' * (_WIDTH * self.done // self.total):.<{_WIDTH}}] ", f"{self.done}/{self.total}"
         failed = f", {self.failed} failed" if self.failed else ""
         cost = f", {self.cost_usd:.4f} USD" if self.cost_usd else ""
         return f"{bar}{of}{failed}{cost}, {self.done / max(self.seconds, 0.001):.1f}/s"
@@ -57,8 +56,7 @@ class _Line:
         now, last = time.monotonic(), progress.done == progress.total
         if (now - self._written >= _EVERY and sys.stderr.isatty()) or last:
             self._written = now
-            sys.stderr.write(f"\r{progress}\033[K" if sys.stderr.isatty() else str(progress))
-            sys.stderr.write("\n" if last else "")
+            sys.stderr.write((f"\r{progress}\033[K" if sys.stderr.isatty() else str(progress)) + "\n" * last)
             sys.stderr.flush()
 
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, ExitStack, aclosing, asynccontextmanager, contextmanager
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Generic, Never, TypeAlias, TypedDict, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Generic, Never, TypeAlias, TypedDict, TypeVar, Unpack, overload
 
 import attrs
 
@@ -31,6 +31,12 @@ from interlingua_agents.run import AgentRun, Confirm, PriorMessages
 from interlingua_agents.run_events import Listener
 from interlingua_agents.streams import AsyncRunStream, RunStream
 from interlingua_agents.tools import Policy, Tool, Toolbox
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeForm
+    from typing_extensions import TypeVar as DefaultTypeVar
+
+    _S = DefaultTypeVar("_S", default=Any)
 
 AnswerT = TypeVar("AnswerT")
 Prompt: TypeAlias = str | Message | Iterable[ContentBlock] | None
@@ -113,16 +119,20 @@ class Agent(Generic[AnswerT]):
 
     @overload
     def __init__(
-        self,
+        self: Agent[_S],
         model: str | Sequence[str] | None = None,
         *,
-        output: type[AnswerT] | OutputFormat[AnswerT],
+        output: TypeForm[_S],
         **settings: Unpack[AgentSettings],
     ) -> None: ...
 
     @overload
     def __init__(
-        self: Agent[Any], model: str | Sequence[str] | None = None, *, output: Any, **settings: Unpack[AgentSettings]
+        self: Agent[_S],
+        model: str | Sequence[str] | None = None,
+        *,
+        output: OutputFormat[_S] | Mapping[str, Any],
+        **settings: Unpack[AgentSettings],
     ) -> None: ...
 
     def __init__(

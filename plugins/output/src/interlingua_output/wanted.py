@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, overload
 
@@ -12,7 +11,12 @@ from interlingua.output import OutputFormat
 from interlingua.types import ModelCapabilities, RequestOptions, ToolDefinition
 
 if TYPE_CHECKING:
+    from typing_extensions import TypeForm
+    from typing_extensions import TypeVar as DefaultTypeVar
+
     from interlingua_output.plan import SchemaPlan
+
+    _S = DefaultTypeVar("_S", default=Any)
 
 _T = TypeVar("_T")
 _Mode: TypeAlias = Literal["auto", "native", "tool", "prompt"]
@@ -31,14 +35,14 @@ class Output(OutputFormat[_T]):
         description: describes the answer to the model.
     """
 
-    type: builtins.type[_T]
+    type: TypeForm[_T]
     mode: _Mode
     name: str
     description: str
 
     @overload
     def __init__(
-        self, type: builtins.type[_T], *, mode: _Mode = "auto", name: str = "", description: str = ""
+        self: Output[_S], type: TypeForm[_S], *, mode: _Mode = "auto", name: str = "", description: str = ""
     ) -> None: ...
     @overload
     def __init__(
