@@ -12,6 +12,7 @@ import attrs
 import pytest
 
 from interlingua import Client, Message, Role, user
+from interlingua.codec import dumps_message
 from interlingua_transcripts import Transcript, TranscriptError, read_transcript, session_format, write_transcript
 from tests.tools.local_server import files
 from tests.tools.local_server.server import MODEL, LocalServer
@@ -20,7 +21,7 @@ from tests.transcripts.test_sending import FORMATS
 
 pytestmark = [needs_samples, pytest.mark.skipif(files.missing() is not None, reason=files.missing() or "")]
 CONTEXT = 8192  # tokens that the model can hold
-LARGEST = 8_000  # characters of a conversation: what is read of it takes the server some seconds
+LARGEST = 8_000  # characters of a conversation as JSON: what is read of it takes the server some seconds
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +38,7 @@ def _session(name: str) -> tuple[Transcript, tuple[Message, ...]]:
             read = read_transcript(data)
         except TranscriptError:  # another program's lines
             continue
-        sizes = accumulate(len(repr(message.content)) for message in read.messages)
+        sizes = accumulate(len(dumps_message(message)) for message in read.messages)
         start = tuple(compress(read.messages, [size <= LARGEST for size in sizes]))
         roles = {message.role for message in start}
         if Role.ASSISTANT in roles:
