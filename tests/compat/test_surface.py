@@ -129,12 +129,14 @@ def test_a_difference_is_judged_by_whether_old_plugins_survive_it() -> None:
 
 def test_a_moved_name_resolves_with_a_warning_and_is_not_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "interlingua.new", types.ModuleType("interlingua.new"))
-    moved = {"Old": "interlingua.types:Usage"}
+    moved = {"Old": ("interlingua.types.Usage", "0.4")}
+    monkeypatch.setattr("interlingua._lazy.DEPRECATIONS", {})
     get, listed, public = lazy_names("interlingua.new", {"types.messages": "Message"}, moved)
     import interlingua.types
 
-    with pytest.warns(DeprecationWarning, match=r"^interlingua\.new\.Old is now interlingua\.types\.Usage$"):
+    with pytest.warns(DeprecationWarning, match=r"in 0\.6: use interlingua\.types\.Usage$") as warned:
         assert get("Old") is interlingua.types.Usage
+    assert warned[0].filename == __file__
     assert get("Message") is interlingua.types.Message
     assert listed() == public == ["Message"]
     with pytest.raises(AttributeError, match=r"'interlingua\.new' has no attribute 'Older'"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from interlingua._lazy import lazy_names as lazy_names
+from interlingua._lazy import deprecated as deprecated, lazy_names as lazy_names
 
 # Module -> the names that are imported from it when first used.
 _NAMES = {
@@ -15,7 +15,7 @@ _NAMES = {
     "_http.state": "unknown_argument",
     "_ids": "quote_model",
     "_json": "EMPTY FrozenDict dumps dumps_trimmed freeze_object loads loads_lossy repair_surrogates thaw",
-    "_lazy": "lazy_names",
+    "_lazy": "deprecated lazy_names",
     "_plugins.connection": (
         "BatchAnswer BatchLimits BatchStatus Connection ConnectionSettings HttpRequest KeyExchange bearer_auth no_auth"
     ),

@@ -185,7 +185,7 @@ def _check_declarations(subject: Subject) -> Iterator[RuleFinding]:
             yield RuleFinding(f"a pattern does not compile: {error}", aim.name)
 
 
-_FORBIDDEN = (
+FORBIDDEN_IMPORTS = (
     "httpx",
     "requests",
     "aiohttp",
@@ -300,7 +300,7 @@ def import_is_cheap(subject: Subject) -> Iterator[RuleFinding]:
         best = min(best, float(str(found["ms"])))
         if best <= subject.quirks.import_ms:
             break
-    if loaded := [name for name in _FORBIDDEN if name in list(found["modules"])]:  # type: ignore[call-overload]
+    if loaded := [name for name in FORBIDDEN_IMPORTS if name in list(found["modules"])]:  # type: ignore[call-overload]
         yield RuleFinding(f"importing it loads {', '.join(loaded)}", entry.value)
     if best > subject.quirks.import_ms:
         yield RuleFinding(f"importing takes {best:.0f} ms; {subject.quirks.import_ms} are allowed", entry.value)
