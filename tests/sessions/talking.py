@@ -39,8 +39,10 @@ def registry(plugins: Sequence[Any] = (), **providers: Fake) -> il.Registry:
     return il.Registry(plugins, providers=providers or {"fake": Fake()}, entry_points=[], aliases={"fk": "fake:known"})
 
 
-def client(server: Server | None, found: il.Registry | None = None, model: str | None = "fake:known") -> il.Client:
-    return il.Client(model, **_given(server, found))
+def client(
+    server: Server | None, found: il.Registry | None = None, model: str | None = "fake:known", **more: Any
+) -> il.Client:
+    return il.Client(model, **_given(server, found), **more)
 
 
 def async_client(server: Server, found: il.Registry | None = None) -> il.AsyncClient:

@@ -19,6 +19,7 @@ from interlingua.testing import MemoryTransport
 from interlingua.types.blocks import ImageBlock, MediaSource, TextBlock
 from interlingua.types.messages import Role, RoutingMode
 from interlingua.types.options import ModelCapabilities, RequestOptions
+from interlingua_anthropic.models import capabilities_of
 from interlingua_anthropic.plugin import _Anthropic
 from interlingua_cli.demo.replay import RecordedAnswers
 from interlingua_cli.demo.session import recorded_scenario
@@ -140,7 +141,7 @@ def test_example_4_a_swap_that_cannot_work_is_refused(store: Store) -> None:
     watching = Watching()
     registry = Registry(
         [watching],
-        providers={"anthropic": WithTextOnly()},
+        providers={"anthropic": WithTextOnly(capabilities_of)},
         aliases={"Haiku-text-only": "anthropic:claude-haiku-4-5-text-only"},
         entry_points=[],
     )

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import NoneType
-from typing import TYPE_CHECKING, Any, Generic, Never, Self, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Final, Generic, Never, Self, TypeVar, Unpack, overload
 
 from interlingua._catalogue import ModelInfo
 from interlingua._http.exchange import AuxiliaryExchange, Exchange, PassedExchange
@@ -70,10 +70,9 @@ class BaseClient(Generic[_TransportT]):
         if unknown:
             raise unknown_argument(type(self).__name__, type(self), unknown, "pass it to a call: client.send(…, {}=…)")
         limits = {
-            "concurrency": concurrency,
-            "requests_per_minute": requests_per_minute,
+            "concurrency": concurrency, "requests_per_minute": requests_per_minute,
             "tokens_per_minute": tokens_per_minute,
-        }
+        }  # fmt: skip
         self._shared = ClientState(
             model, api_key=api_key, base_url=base_url, registry=registry, settings=settings, timeout=timeout,
             retry=retry, headers=headers, workspace=workspace, environ=environ, max_response_bytes=max_response_bytes,
@@ -81,6 +80,7 @@ class BaseClient(Generic[_TransportT]):
         )  # fmt: skip
         if timeout is None and has_own_timeouts(http_client):
             self._shared.timeout = None
+        self.allow_loss: Final = allow_loss
         self._io = new_io(http_client, transport, blocking=self._blocking)
 
     @property

@@ -269,7 +269,12 @@ class SessionTurn(TurnBase[Client]):
     def start(self) -> None:
         """Store the question, then compact the context if it is too large. Only the first call has an effect."""
         if not self.is_started:
-            self.begin()
+            self._state.refresh()
+            start = self.prepare_start()
+            if (check := self.media_check(start)) is not None:
+                with start.checking():
+                    self._client.build_request(**check)
+            self.store_start(start)
             if self._compactor is not None:
                 self._compactor.compact(self)
 
@@ -336,6 +341,7 @@ class Session(SessionBase[Client, SessionTurn]):
             **options: fields of `RequestKwargs` by name.
 
         Raises:
+            CapabilityError: the model takes no block such as one of the question; nothing was stored.
             SwapRefusedError: `model` cannot answer this; nothing was stored.
             NoRouteError: no model can; nothing was stored.
             InterlinguaError: raised by the client; the question and a partial answer are stored.
@@ -442,7 +448,11 @@ class AsyncSessionTurn(TurnBase[AsyncClient]):
         """As `SessionTurn.start`."""
         if not self.is_started:
             await in_thread(self._state.refresh)
-            await in_thread(self.store_start, self.prepare_start())
+            start = self.prepare_start()
+            if (check := self.media_check(start)) is not None:
+                with start.checking():
+                    await self._client.build_request(**check)
+            await in_thread(self.store_start, start)
             if self._compactor is not None:
                 await self._compactor.compact_async(self)
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 import attrs
 
-from interlingua import AsyncClient, CallerError, Client
+from interlingua import AsyncClient, CallerError, CapabilityError, Client, InterlinguaError
 from interlingua.output import OutputPlan
 from interlingua.plugins import InstrumentedWork, Registry
 from interlingua.types import (
@@ -28,7 +28,13 @@ from interlingua_agents.outcomes import ToolOutcome
 from interlingua_agents.protocols import Compactor
 from interlingua_agents.tools import CallPhase, Tool
 from interlingua_sessions.compaction import SessionContext
-from interlingua_sessions.routing.policy import RoutingPolicy, decode_policy, encode_policy
+from interlingua_sessions.routing.policy import (
+    NoRouteError,
+    RoutingPolicy,
+    SwapRefusedError,
+    decode_policy,
+    encode_policy,
+)
 from interlingua_sessions.routing.router import (
     Chain,
     Delegation,
@@ -37,6 +43,7 @@ from interlingua_sessions.routing.router import (
     RouteDecision,
     RoutedTurn,
     Router,
+    has_media,
 )
 from interlingua_sessions.store import (
     EntryKind,
@@ -320,13 +327,44 @@ Content: TypeAlias = str | Message | Iterable[ContentBlock] | None
 """The user's message of a turn; None answers the conversation without a new message."""
 
 
+_QUESTION_PATH = re.compile(r"messages\[(\d+)\]\.content")
+
+
 class TurnInput(NamedTuple):
-    """The messages that a turn will store, the context that its model will be sent, and the decision on the model."""
+    """The messages that a turn will store, the context that its model will be sent, and the decision on the model.
+
+    If no model can answer, `decision` is the router's error.
+    """
 
     opening: Message | None
     question: list[Message]
     context: Sequence[Message]
-    decision: RouteDecision
+    decision: RouteDecision | SwapRefusedError | NoRouteError
+
+    @property
+    def model(self) -> str:
+        """Canonical id of the chosen model, or of the first that cannot answer; empty if there is none."""
+        if isinstance(self.decision, RouteDecision):
+            return self.decision.model
+        return self.decision.refused[0].model if self.decision.refused else ""
+
+    def decided(self) -> RouteDecision:
+        """Return the decision, or raise the router's error."""
+        if not isinstance(self.decision, RouteDecision):
+            raise self.decision
+        return self.decision
+
+    @contextmanager
+    def checking(self) -> Iterator[None]:
+        """Raise what building the request says about a block of the question; other errors are raised by the step."""
+        try:
+            yield
+        except CapabilityError as error:
+            found = _QUESTION_PATH.match(error.path or "")
+            if found is not None and int(found[1]) >= len(self.context) - len(self.question):
+                raise
+        except InterlinguaError:
+            pass
 
 
 class TurnBase(Generic[ClientT]):
@@ -357,7 +395,7 @@ class TurnBase(Generic[ClientT]):
         self._state = state
         self._client: ClientT = client
         self._compactor = compactor
-        self._options = {**state.setup.options, **options}
+        self._options = {**({"allow_loss": True} if client.allow_loss else {}), **state.setup.options, **options}
         self.instructions: Message | None = None
         self.hidden: set[str] = set()
         self._content = content
@@ -503,8 +541,14 @@ class TurnBase(Generic[ClientT]):
             self._state.refresh()
             self.store_start(self.prepare_start())
 
+    def media_check(self, start: TurnInput) -> dict[str, Any] | None:
+        """Return the arguments of `build_request` that show whether the question's media are taken, if it has any."""
+        if not start.model or not has_media(start.question):
+            return None
+        return {"messages": start.context, **self._options, "model": start.model}
+
     def prepare_start(self, *, sized: bool = False) -> TurnInput:
-        """Return the input of the turn, from the session as it was last read; raises as `begin`."""
+        """Return the input of the turn, from the session as it was last read."""
         state, content = self._state, self._content
         question: list[Message] = []
         if content is not None:
@@ -512,19 +556,25 @@ class TurnBase(Generic[ClientT]):
             question = [state.as_own(part) for part in split_tool_results(message)]
         opening: Message | None = state.opening()
         context = state.context(question, opening)
-        decision = state.router.decide(state.chain, self._routed_turn(context, self._tools, self._options), sized=sized)
+        routed = self._routed_turn(context, self._tools, self._options)
+        decision: RouteDecision | SwapRefusedError | NoRouteError
+        try:
+            decision = state.router.decide(state.chain, routed, sized=sized)
+        except (SwapRefusedError, NoRouteError) as error:
+            decision = error
         return TurnInput(opening, question, context, decision)
 
     def store_start(self, prepared: TurnInput) -> None:
-        """Store the input of the turn."""
+        """Store the input of the turn; raises as `begin`."""
+        decision = prepared.decided()
         if prepared.opening is not None or prepared.question:
             self._state.append(prepared.question, prepared.opening)
-        self._decision = prepared.decision
+        self._decision = decision
 
     def preview(self) -> TurnPlan:
         """Return the first step; nothing is stored and no decision observed."""
         start = self.prepare_start(sized=True)
-        return TurnPlan(messages=start.context, decision=start.decision, tools=self._tools, options=self._options)
+        return TurnPlan(messages=start.context, decision=start.decided(), tools=self._tools, options=self._options)
 
     def plan(self, tools: Sequence[ToolDefinition], options: Mapping[str, Any] | None = None) -> TurnPlan:
         """Return the next step. The turn keeps its model as long as it can answer the newer messages.

@@ -252,6 +252,7 @@ class SwapRefusedError(CallerError):
 
     def __init__(self, refused: RefusedCandidate) -> None:
         super().__init__(refusal_sentence(refused))
+        self.refused = (refused,)
         self.failures = refused.failures
 
 

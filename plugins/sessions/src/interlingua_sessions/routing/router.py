@@ -116,6 +116,11 @@ def side_effects_of(tools: Sequence[ToolDefinition]) -> tuple[SideEffects, ...]:
     return tuple(one for one in SideEffects if one in found)
 
 
+def has_media(messages: Sequence[Message]) -> bool:
+    """Tell whether messages contain images, audio, video or documents."""
+    return any(media_type is not None for message in messages for _, media_type in _words(message))
+
+
 def _words(message: Message) -> Iterator[_Word]:
     if message.role is Role.SYSTEM:
         yield "system", None
@@ -479,7 +484,8 @@ class Router:
             return RefusedCandidate(candidate=candidate, model=candidate.model, failures=(failure,))
         can = provider.capabilities(name.name, _options(name, turn.options))
         tokens = partial(self._estimate_turn, candidate.model, turn) if sized else None
-        found = [*constraint_failures(turn.needs, can, tokens), *_tool_failures(turn, str(name))]
+        needs = attrs.evolve(turn.needs, media=frozenset()) if turn.options.get("allow_loss") else turn.needs
+        found = [*constraint_failures(needs, can, tokens), *_tool_failures(turn, str(name))]
         if found:
             return RefusedCandidate(candidate=candidate, model=str(name), failures=tuple(found))
         return RouteDecision(candidate=candidate, model=str(name))
