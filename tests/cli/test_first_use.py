@@ -65,3 +65,23 @@ def test_a_chat_takes_attachments(run: Run, server: LocalServer, home: Path, tmp
     assert [part["type"] for part in first] == ["image_url", "text", "text"]
     assert "blue" in first[1]["text"]
     assert second == "again"
+
+
+@pytest.mark.parametrize("logged", [True, False], ids=["stored", "not stored"])
+def test_a_chat_goes_on_without_a_file_that_the_model_does_not_read(
+    run: Run, server: LocalServer, tmp_path: Path, logged: bool
+) -> None:
+    (tmp_path / "a.pdf").write_bytes(b"%PDF-1.7 ...")
+    model = ["here:echo"] if logged else ["-n", "here:echo"]
+    result = run("chat", *model, input="/attach a.pdf\nread\nand now?\n")
+
+    assert "here:echo cannot read the document (application/pdf)" in result.stderr
+    assert "(its attachments are removed)" in result.stderr
+    assert [request["messages"] for request in server.requests] == [[{"role": "user", "content": "and now?"}]]
+
+
+def test_a_file_is_not_sent_twice_after_a_failure(run: Run, server: LocalServer, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("blue")
+    run("chat", "here:refused", input="/attach notes.txt\nread\n/model here:echo\nand now?\n")
+
+    assert sum(str(message["content"]).count("blue") for message in server.requests[-1]["messages"]) == 1

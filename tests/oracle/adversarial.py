@@ -359,6 +359,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "thinking and temperature": {"thinking": True, "temperature": 0.2},
     "thinking and top_k": {"thinking": True, "top_k": 5, "top_p": 0.5},
     "effort and thinking off": {"effort": "high", "thinking": False},
+    "sampling and thinking off": {"thinking": False, "temperature": 0.3, "top_p": 0.4},
+    "budget and thinking off": {"thinking": False, "thinking_budget": 2048, "max_tokens": 9000},
     "stop": {"stop": "END"},
     "six stops": {"stop": ["a", "b", "c", "d", "e", "f"]},
     "twenty stops": {"stop": [f"stop {n}" for n in range(20)]},

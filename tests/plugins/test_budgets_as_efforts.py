@@ -9,6 +9,7 @@ import pytest
 
 from interlingua import Client
 from interlingua.plugins import Registry
+from interlingua_cli.lint import lint_request
 
 # model, API, where its request has the effort, by the API's reference
 EFFORTS = [
@@ -60,3 +61,21 @@ def test_a_model_with_budgets_gets_the_budget() -> None:
         assert '"budget_tokens": 5000' in json.dumps(body)
     body = json.loads(_request("google:gemini-2.5-flash", None, thinking_budget=5_000).body)
     assert body["generationConfig"]["thinkingConfig"]["thinkingBudget"] == 5_000
+
+
+OFF = [
+    *[f"{key}:{model}" for key in ("anthropic", "azure") for model in ("claude-sonnet-4-5", "claude-opus-5")],
+    *("bedrock:anthropic.claude-sonnet-4-5-20250929-v1:0", "openrouter:anthropic/claude-sonnet-4.5"),
+    *("google:gemini-2.5-flash", "google:gemini-3-pro-preview", "cohere:command-a-reasoning-08-2025"),
+    *("openai:gpt-5.1", "moonshot:kimi-k2.6", "zai:glm-4.6", "ollama:qwen3:8b"),
+]
+
+
+@pytest.mark.parametrize("off", [{"thinking": False}, {"effort": "none"}], ids=str)
+@pytest.mark.parametrize("model", OFF)
+def test_a_budget_of_thinking_that_is_switched_off_is_not_sent_and_is_a_row(model: str, off: dict[str, Any]) -> None:
+    request = _request(model, None, thinking_budget=2222, **off)
+
+    assert b"2222" not in request.body
+    assert ("options.thinking_budget", "dropped") in [(loss.path, loss.verdict) for loss in request.losses]
+    assert lint_request(Registry().provider(model.partition(":")[0]), request) == ()

@@ -133,6 +133,8 @@ def to_wire_thinking(
     if effort is not None and effort != "none":
         effort = nearest_effort(effort, [name for name in EFFORTS if facts.get(f"effort_{name}", True)], losses)
     if options.thinking is False or effort == "none":
+        if options.thinking_budget is not None:
+            losses.append(option_loss("thinking_budget", "dropped", "thinking is switched off"))
         return _off(None if effort == "none" else effort, accepted, facts, losses)
     if facts.get("effort_beside_budget"):
         return (_budgeted(options, effort, max_tokens, losses) if wants else None), effort

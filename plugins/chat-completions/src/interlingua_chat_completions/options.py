@@ -139,7 +139,9 @@ def to_wire_effort(options: RequestOptions, dialect: Dialect, fields: dict[str, 
     if dialect.thinking_members and is_thinking(options, dialect):
         fields["thinking"] = {**fields.get("thinking", {}), **dialect.thinking_members}
     if options.thinking_budget is not None:
-        if dialect.thinking_shape == "object":
+        if is_to_stop(options):
+            losses.append(option_loss("thinking_budget", "dropped", "thinking is switched off"))
+        elif dialect.thinking_shape == "object":
             reasoning["max_tokens"] = options.thinking_budget
         else:
             losses.append(option_loss("thinking_budget", "dropped", "this service takes no reasoning budget"))

@@ -52,7 +52,7 @@ def is_place(place: str) -> bool:
 def describe_missing(place: str) -> str:
     """Return why nothing can be read from a place."""
     if Path(place).is_dir():
-        return f"{place} is a folder: attach its files, each with an option"
+        return f"{place} is a folder: attach its files one by one"
     return f"{place} is not a file" if Path(place).exists() else f"no such file: {place}"
 
 

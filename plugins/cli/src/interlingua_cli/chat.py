@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 import attrs
 import click
 
-from interlingua.errors import InterlinguaError
+from interlingua.errors import CapabilityError, InterlinguaError
 from interlingua.types import ContentBlock, TextBlock
 from interlingua_cli.context import CommandContext
 from interlingua_cli.conversation import OpenConversation
@@ -184,14 +184,23 @@ class TerminalChat:
             answer = self._conversation.ask(content, self._show, self._tools)
         except KeyboardInterrupt:
             click.echo(self._conversation.without_answer, err=True)
+            self._forget_fragments(refused=False)
             return
         except InterlinguaError as error:
             print_error(self._context, error)
             if not (error.partial and error.partial.content):
                 click.echo(self._conversation.without_answer, err=True)
+            self._forget_fragments(refused=isinstance(error, CapabilityError))
             return
         self._fragments.clear()
         self._show.finish(answer)
+
+    def _forget_fragments(self, *, refused: bool) -> None:
+        """After a question without an answer, forget its files if it is kept with them or the model takes none."""
+        if refused and self._fragments:
+            click.echo("(its attachments are removed)", err=True)
+        if refused or self._conversation.keeps_questions:
+            self._fragments.clear()
 
     def swap(self, model: str) -> None:
         """Continue with another model and print what the conversation loses there; an unknown one changes nothing."""

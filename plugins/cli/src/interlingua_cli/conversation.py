@@ -45,6 +45,10 @@ class OpenConversation(Protocol):
         """The note to print if a question got no answer."""
 
     @property
+    def keeps_questions(self) -> bool:
+        """True if a question that was sent stays in the conversation without an answer."""
+
+    @property
     def place(self) -> str | None:
         """File or session that keeps the conversation; None if it is not kept."""
 
@@ -162,6 +166,11 @@ class MemoryConversation:
     def without_answer(self) -> str:
         """As `OpenConversation.without_answer`."""
         return "(no answer; the question is removed)"
+
+    @property
+    def keeps_questions(self) -> bool:
+        """As `OpenConversation.keeps_questions`."""
+        return False
 
     @property
     def place(self) -> str | None:

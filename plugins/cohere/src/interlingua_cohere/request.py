@@ -153,6 +153,8 @@ def _thinking(options: RequestOptions, losses: list[Loss]) -> dict[str, Any] | N
             losses += [option_loss(name, "dropped", "this model does not reason") for name in given]
         return None
     if off:
+        if budget:
+            losses.append(option_loss("thinking_budget", "dropped", "thinking is switched off"))
         return {"type": "disabled"}
     if effort is not None:
         losses.append(option_loss("effort", "rewritten", "this wire has no efforts; reasoning is switched on"))

@@ -254,6 +254,8 @@ def to_wire_thinking(options: RequestOptions, losses: list[Loss]) -> dict[str, A
         if not off:
             losses.append(option_loss("thinking", "dropped", "this model does not think"))
         return None
+    if off and budget is not None:
+        losses.append(option_loss("thinking_budget", "dropped", "thinking is switched off"))
     if kind == "budget":
         return _budgeted(options, losses, off=off)
     return _levelled(options, losses, off=off)

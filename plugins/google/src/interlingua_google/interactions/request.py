@@ -221,6 +221,8 @@ def to_wire_thinking(options: RequestOptions, losses: list[Loss]) -> dict[str, A
         return {}
     levels = [level.lower() for level in facts.get("levels") or _LEVELS]
     if off:
+        if budget is not None:
+            losses.append(option_loss("thinking_budget", "dropped", "thinking is switched off"))
         return {"thinking_level": nearest_effort("none", levels, losses, "thinking")}
     made: dict[str, Any] = {"thinking_summaries": "auto"} if options.thinking or budget is not None else {}
     options = budget_as_effort(options, losses)

@@ -58,6 +58,11 @@ class StoredConversation:
         return f"(no answer; the question is kept: {again})"
 
     @property
+    def keeps_questions(self) -> bool:
+        """As `OpenConversation.keeps_questions`."""
+        return True
+
+    @property
     def place(self) -> str:
         """The session's id."""
         return self._session.id
