@@ -62,7 +62,7 @@ def test_what_lies_outside_the_limits_is_moved_with_a_row(options: dict[str, Any
         ({"effort": "low"}, {"type": "enabled"}, ["options.effort"]),
         ({"thinking_budget": 100}, {"type": "enabled", "token_budget": 100}, []),
         ({"thinking_budget": 0}, {"type": "disabled"}, []),
-        ({"thinking": False, "thinking_budget": 9}, {"type": "disabled"}, []),
+        ({"thinking": False, "thinking_budget": 9}, {"type": "disabled"}, ["options.thinking_budget"]),
     ],
 )
 def test_thinking(options: dict[str, Any], thinking: Any, rows: list[str]) -> None:

@@ -40,7 +40,7 @@ def ask(way: str, store: Store, server: Server, can: ModelCapabilities, **option
             with session.stream(ASKED, **options) as stream:
                 return [stream.message.text]
         if way == "agent":
-            return [Agent().run_sync(ASKED, session=session, **options).text]
+            return [Agent().run_sync(ASKED, session=session, **options).value]
         return [session.send(ASKED, **options).text, session.send("And now?", **options).text]
 
 

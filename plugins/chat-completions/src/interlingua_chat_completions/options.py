@@ -138,10 +138,8 @@ def to_wire_effort(options: RequestOptions, dialect: Dialect, fields: dict[str, 
             losses.append(option_loss("thinking", "dropped", "this service cannot switch reasoning on or off"))
     if dialect.thinking_members and is_thinking(options, dialect):
         fields["thinking"] = {**fields.get("thinking", {}), **dialect.thinking_members}
-    if options.thinking_budget is not None:
-        if is_to_stop(options):
-            losses.append(option_loss("thinking_budget", "dropped", "thinking is switched off"))
-        elif dialect.thinking_shape == "object":
+    if options.thinking_budget is not None and not is_to_stop(options):
+        if dialect.thinking_shape == "object":
             reasoning["max_tokens"] = options.thinking_budget
         else:
             losses.append(option_loss("thinking_budget", "dropped", "this service takes no reasoning budget"))
@@ -156,6 +154,8 @@ def _stop_thinking(
     option = "thinking" if options.thinking is False else "effort"
     if option == "thinking" and options.effort not in (None, "none"):
         losses.append(option_loss("effort", "dropped", "thinking is switched off"))
+    if options.thinking_budget is not None:
+        losses.append(option_loss("thinking_budget", "dropped", "thinking is switched off"))
     if dialect.thinking_shape == "type":
         fields["thinking"] = {"type": "disabled"}
     elif dialect.thinking_shape == "object" and option == "thinking":
