@@ -343,7 +343,7 @@ class TurnInput(NamedTuple):
 
     @property
     def model(self) -> str:
-        """Canonical id of the chosen model, or of the first that cannot answer; empty if there is none."""
+        """Canonical id of the chosen model, or of the first that cannot answer; empty without candidates."""
         if isinstance(self.decision, RouteDecision):
             return self.decision.model
         return self.decision.refused[0].model if self.decision.refused else ""
