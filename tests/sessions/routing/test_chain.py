@@ -117,7 +117,7 @@ def test_defaults_come_in_their_order(server: Server, opened: Open) -> None:
 
 
 def test_without_any_model_it_says_what_to_do(store: Store, server: Server, opened: Open) -> None:
-    with pytest.raises(NoRouteError, match="switch the session to a model"):
+    with pytest.raises(NoRouteError, match="switch the session to one"):
         opened(server).send("hi")
     assert store.count_messages("s") == 0
 

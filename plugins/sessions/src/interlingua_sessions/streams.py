@@ -24,9 +24,10 @@ import attrs
 from interlingua import AsyncClient, AsyncMessageStream, CallerError, Client, InterlinguaError, MessageStream
 from interlingua.plugins import LiveOutput, WireRequest
 from interlingua.types import Message, MessageStatus, StreamEvent, TextDelta, ToolDefinition
+from interlingua_sessions.plans import TurnPlan
 from interlingua_sessions.routing.router import RouteDecision
 from interlingua_sessions.store import StoreError
-from interlingua_sessions.turn import ClientT, SessionState, TurnBase, TurnPlan, with_refused
+from interlingua_sessions.turn import ClientT, SessionState, TurnBase, with_refused
 
 StreamT = TypeVar("StreamT", MessageStream, AsyncMessageStream)
 T = TypeVar("T")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
-from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import attrs
 
-from interlingua import AsyncClient, CallerError, CapabilityError, Client, InterlinguaError
+from interlingua import AsyncClient, CallerError, Client
 from interlingua.output import OutputPlan
 from interlingua.plugins import InstrumentedWork, Registry
 from interlingua.types import (
@@ -28,6 +28,7 @@ from interlingua_agents.outcomes import ToolOutcome
 from interlingua_agents.protocols import Compactor
 from interlingua_agents.tools import CallPhase, Tool
 from interlingua_sessions.compaction import SessionContext
+from interlingua_sessions.plans import TurnInput, TurnPlan
 from interlingua_sessions.routing.policy import (
     NoRouteError,
     RoutingPolicy,
@@ -300,71 +301,8 @@ def _unfinished(messages: Iterable[Message]) -> list[str]:
     return [message.id for message in messages if message.metadata.status is partial]
 
 
-@attrs.frozen(kw_only=True)
-class TurnPlan:
-    """One step, ready to be sent: `client.send(plan.messages, **plan.arguments)`."""
-
-    messages: Sequence[Message]
-    decision: RouteDecision
-    tools: Sequence[ToolDefinition]
-    options: Mapping[str, Any]
-    fallbacks: Mapping[str, RouteDecision] = attrs.field(factory=dict)  # by model: the decision if it answers instead
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """All arguments but the messages."""
-        decision = self.decision
-        models = [decision.model, *self.fallbacks] if self.fallbacks else decision.model
-        return {"model": models, "tools": self.tools, "routing": decision.record, **self.options}
-
-    @property
-    def preview(self) -> dict[str, Any]:
-        """The arguments of `client.build_request`."""
-        return {"messages": self.messages, "model": self.decision.model, "tools": self.tools, **self.options}
-
-
 Content: TypeAlias = str | Message | Iterable[ContentBlock] | None
 """The user's message of a turn; None answers the conversation without a new message."""
-
-
-_QUESTION_PATH = re.compile(r"messages\[(\d+)\]\.content")
-
-
-class TurnInput(NamedTuple):
-    """The messages that a turn will store, the context that its model will be sent, and the decision on the model.
-
-    If no model can answer, `decision` is the router's error.
-    """
-
-    opening: Message | None
-    question: list[Message]
-    context: Sequence[Message]
-    decision: RouteDecision | SwapRefusedError | NoRouteError
-
-    @property
-    def model(self) -> str:
-        """Canonical id of the chosen model, or of the first that cannot answer; empty without candidates."""
-        if isinstance(self.decision, RouteDecision):
-            return self.decision.model
-        return self.decision.refused[0].model if self.decision.refused else ""
-
-    def decided(self) -> RouteDecision:
-        """Return the decision, or raise the router's error."""
-        if not isinstance(self.decision, RouteDecision):
-            raise self.decision
-        return self.decision
-
-    @contextmanager
-    def checking(self) -> Iterator[None]:
-        """Raise what building the request says about a block of the question; other errors are raised by the step."""
-        try:
-            yield
-        except CapabilityError as error:
-            found = _QUESTION_PATH.match(error.path or "")
-            if found is not None and int(found[1]) >= len(self.context) - len(self.question):
-                raise
-        except InterlinguaError:
-            pass
 
 
 class TurnBase(Generic[ClientT]):
