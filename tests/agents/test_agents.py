@@ -588,18 +588,3 @@ def test_plugins_put_scopes_instrument_runs_and_calls(tmp_path: Path, way: str) 
 def test_a_mistake_is_said_with_what_to_do(make: Any, why: str) -> None:
     with pytest.raises(il.CallerError, match=why):
         make()
-
-
-@pytest.mark.parametrize(
-    ("name", "hint"),
-    [
-        ("max_tokens", r"it is an option of the requests: options=\{'max_tokens': …\}"),
-        ("base_url", r"pass a client to the run: Client\(…, base_url=…\)"),
-        ("system", "use instructions=…"),
-        ("tool", r"did you mean tools\?"),
-    ],
-)
-def test_an_argument_of_another_place_is_named(name: str, hint: str) -> None:
-    arguments: Any = {name: 1}
-    with pytest.raises(TypeError, match=rf"^Agent\(\) has no argument '{name}': {hint}$"):
-        Agent("anthropic:claude-haiku-4-5", **arguments)
