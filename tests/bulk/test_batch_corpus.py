@@ -99,9 +99,9 @@ def test_requests_have_the_form_of_the_recorded_ones(provider: str, corpus: Corp
         recorded = entry["request"]
         path = "/v1/messages" if provider == "anthropic" else f"/models/{entry['model']}:generateContent"
         inner = recorded["requests"] if provider == "anthropic" else _inlined(recorded)
-        field = "params" if provider == "anthropic" else "request"
+        field, api = ("params", "messages") if provider == "anthropic" else ("request", "generate")
         rows = [
-            (str(number), WireRequest(path=path, body=json.dumps(row[field]).encode(), api="x"))
+            (str(number), WireRequest(path=path, body=json.dumps(row[field]).encode(), api=api))
             for number, row in enumerate(inner)
         ]
         made = Registry().provider(provider).auxiliary_request("batch_create", {"requests": rows, "name": "n"})

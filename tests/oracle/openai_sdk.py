@@ -186,8 +186,13 @@ def read_response(response: dict[str, Any]) -> Reading:
         elif item["type"] == "apply_patch_call":  # the caller applies it
             operation = item["operation"]  # the SDK has its members in the order of its types
             calls.append(("apply_patch", json.dumps({"type": operation["type"], **operation})))
-        elif item["type"] == "shell_call" and (item.get("environment") or {}).get("type") == "local":
+        elif item["type"] == "shell_call" and (item.get("environment") or {}).get("type") != "container_reference":
             calls.append(("shell", json.dumps(item["action"])))
+        elif item["type"] == "local_shell_call":
+            calls.append(("local_shell", json.dumps({"type": item["action"]["type"], **item["action"]})))
+        elif item["type"] == "mcp_approval_request":  # the caller approves it
+            asked = {name: item[name] for name in ("arguments", "name", "server_label")}
+            calls.append(("mcp_approval", json.dumps(asked)))
     refused = any(part["type"] == "refusal" for part in parts)
     if response.get("status") == "incomplete":
         stop = INCOMPLETE.get(str((response.get("incomplete_details") or {}).get("reason")), StopReason.OTHER)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from interlingua.errors import RateLimitError, ServerError
 from interlingua.plugins import EMPTY, WireRequest
-from interlingua.types import ErrorEvent, Message, Origin, StopReason, StreamEvent, read_tool_input
+from interlingua.types import ErrorEvent, Message, Origin, Role, StopReason, StreamEvent, read_tool_input
 from interlingua_contract.served import whole_answers
 from interlingua_contract.strategies import conversations
 from interlingua_serving import ServeContext, answer_events, find_serving_plugin
@@ -126,9 +126,15 @@ def _state(message: Message) -> list[Any]:
     ]  # fmt: skip
 
 
-def _read_back(api: Api, request: dict[str, Any], asked: ServeContext) -> Message:
+def _read_answers(api: Api, request: dict[str, Any], asked: ServeContext) -> list[Message]:
+    """Return the answers that an API reads in a caller's request."""
     wire = WireRequest(path=api.path, body=json.dumps(request).encode(), api=api.api)
-    return find_serving_plugin(REGISTRY, api.key).from_wire_request(wire, asked).messages[1]
+    read = find_serving_plugin(REGISTRY, api.key).from_wire_request(wire, asked)
+    return [message for message in read.messages if message.role is Role.ASSISTANT]
+
+
+def _read_back(api: Api, request: dict[str, Any], asked: ServeContext) -> Message:
+    return _read_answers(api, request, asked)[0]
 
 
 def _check_state(message: Message, back: Message, origin: Origin) -> None:
@@ -213,8 +219,14 @@ def test_chats_of_googles_sdk_send_all_back(stream: bool) -> None:
             if stream
             else plugin.to_wire_response(message, asked).body
         )
-        back = _read_back(GENERATE, google_sdk.chat_again(body, stream=stream), asked)
-        assert back.text == message.text
+        back, *others = _read_answers(GENERATE, google_sdk.chat_again(body, stream=stream), asked)
+        if stream and any(block.type in ("image", "audio") for block in message.content):
+            said = [block for one in (back, *others) for block in one.content]  # the SDK keeps each chunk as an answer
+            assert "".join(block.text for block in said if block.type == "text") == message.text
+            media = [block for block in message.content if block.type in ("image", "audio")]
+            assert [block for block in said if block.type in ("image", "audio")] == media
+        else:
+            assert (back.text, others) == (message.text, [])
         _check_state(message, back, origin)
         checked += 1
 
