@@ -82,6 +82,10 @@ class Handed:
         return self._call("estimate_input_tokens", messages=messages, tools=tools, options=options)
 
     @hookimpl
+    def follow_up(self, response: Any, context: Any) -> Any:
+        return self._call("follow_up", response=response, context=context)
+
+    @hookimpl
     def from_wire_error(self, response: Any, context: Any) -> Any:
         return self._call("from_wire_error", response=response, context=context)
 
