@@ -24,8 +24,7 @@ import attrs
 from interlingua import AsyncClient, AsyncMessageStream, CallerError, Client, InterlinguaError, MessageStream
 from interlingua.plugins import LiveOutput, WireRequest
 from interlingua.types import Message, MessageStatus, StreamEvent, TextDelta, ToolDefinition
-from interlingua_sessions.plans import TurnPlan
-from interlingua_sessions.routing.router import RouteDecision
+from interlingua_sessions.routing.router import RouteDecision, TurnPlan
 from interlingua_sessions.store import StoreError
 from interlingua_sessions.turn import ClientT, SessionState, TurnBase, with_refused
 

@@ -28,7 +28,6 @@ from interlingua_agents.outcomes import ToolOutcome
 from interlingua_agents.protocols import Compactor
 from interlingua_agents.tools import CallPhase, Tool
 from interlingua_sessions.compaction import SessionContext
-from interlingua_sessions.plans import TurnInput, TurnPlan
 from interlingua_sessions.routing.policy import (
     NoRouteError,
     RoutingPolicy,
@@ -44,6 +43,8 @@ from interlingua_sessions.routing.router import (
     RouteDecision,
     RoutedTurn,
     Router,
+    TurnInput,
+    TurnPlan,
     has_media,
 )
 from interlingua_sessions.store import (

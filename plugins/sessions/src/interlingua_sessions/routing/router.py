@@ -1,16 +1,17 @@
-"""The router: finds what a turn needs, and the first proposed model that can answer it."""
+"""The router: finds what a turn needs, and the first proposed model that can answer it; a turn's input and plan."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from functools import cached_property, partial
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import attrs
 
-from interlingua import CallerError
+from interlingua import CallerError, CapabilityError, InterlinguaError
 from interlingua.errors import PluginError
 from interlingua.plugins import Provider, Registry, estimate_tokens
 from interlingua.types import (
@@ -43,6 +44,7 @@ from interlingua_sessions.routing.policy import (
     constraint_failure_event,
 )
 
+_QUESTION_PATH = re.compile(r"messages\[(\d+)\]\.content")
 _MEDIA = (ImageBlock, AudioBlock, VideoBlock, DocumentBlock)
 _Word: TypeAlias = tuple[str, str | None]
 _NOTHING: frozenset[_Word] = frozenset()
@@ -501,3 +503,63 @@ def _tool_failures(turn: RoutedTurn, model: str) -> Iterator[ConstraintFailure]:
 
 def _options(model: ModelId, options: Mapping[str, Any]) -> RequestOptions:
     return RequestOptions(model=model.name, **{name: options[name] for name in _OPTIONS if options.get(name)})
+
+
+class TurnInput(NamedTuple):
+    """The messages that a turn will store, the context that its model will be sent, and the decision on the model.
+
+    If no model can answer, `decision` is the router's error.
+    """
+
+    opening: Message | None
+    question: list[Message]
+    context: Sequence[Message]
+    decision: RouteDecision | SwapRefusedError | NoRouteError
+
+    @property
+    def model(self) -> str:
+        """Canonical id of the chosen model, or of the first that cannot answer; empty without candidates."""
+        if isinstance(self.decision, RouteDecision):
+            return self.decision.model
+        return self.decision.refused[0].model if self.decision.refused else ""
+
+    def decided(self) -> RouteDecision:
+        """Return the decision, or raise the router's error."""
+        if not isinstance(self.decision, RouteDecision):
+            raise self.decision
+        return self.decision
+
+    @contextmanager
+    def checking(self) -> Iterator[None]:
+        """Raise what building the request says about a block of the question; other errors are raised by the step."""
+        try:
+            yield
+        except CapabilityError as error:
+            found = _QUESTION_PATH.match(error.path or "")
+            if found is not None and int(found[1]) >= len(self.context) - len(self.question):
+                raise
+        except InterlinguaError:
+            pass
+
+
+@attrs.frozen(kw_only=True)
+class TurnPlan:
+    """One step, ready to be sent: `client.send(plan.messages, **plan.arguments)`."""
+
+    messages: Sequence[Message]
+    decision: RouteDecision
+    tools: Sequence[ToolDefinition]
+    options: Mapping[str, Any]
+    fallbacks: Mapping[str, RouteDecision] = attrs.field(factory=dict)  # by model: the decision if it answers instead
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """All arguments but the messages."""
+        decision = self.decision
+        models = [decision.model, *self.fallbacks] if self.fallbacks else decision.model
+        return {"model": models, "tools": self.tools, "routing": decision.record, **self.options}
+
+    @property
+    def preview(self) -> dict[str, Any]:
+        """The arguments of `client.build_request`."""
+        return {"messages": self.messages, "model": self.decision.model, "tools": self.tools, **self.options}
