@@ -527,6 +527,8 @@ class ResponseWriter:
         shell = self._shell(opened)
         if shell:
             item = with_arguments(shell, arguments, IN_BLOCKS) | names
+            if item.get("status") == "in_progress":  # the state of its beginning
+                item["status"] = "completed"
         else:
             ended = {"status": "completed"} if "call_id" in names else {}
             item = {**opened.item, **new_call(opened.kind, names.get("call_id", ""), arguments), **ended}
