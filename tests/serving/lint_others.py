@@ -86,6 +86,9 @@ def _sse(body: bytes) -> Iterator[dict[str, Any]]:
         raise ValueError("the last event has no end")
 
 
+_WITHOUT_PARTS = re.compile(r"arguments|input|operation_diff|shell_call_command")  # their deltas follow no part
+
+
 class _Response:
     def __init__(self) -> None:
         self.items: dict[int, dict[str, Any]] = {}
@@ -131,21 +134,21 @@ class _Response:
     def _within(self, event: dict[str, Any], kind: str, place: int) -> Iterator[str]:
         if place not in self.items or place in self.done:
             yield f"{kind} is about an item that is not open"
-        elif event.get("item_id") != self.items[place]["id"]:
+        elif "command_index" not in event and event.get("item_id") != self.items[place]["id"]:
             yield f"{kind} names another item"
-        part = event.get("content_index", event.get("summary_index", 0))
+        part = event.get("content_index", event.get("summary_index", event.get("command_index", 0)))
         name = kind.rpartition(".")[0]
         key = place, name, part
         if kind.endswith("part.added"):
             self.texts[place, name.replace("_part", "_text").replace("content_text", "output_text"), part] = ""
         elif kind.endswith(".delta"):
-            if "arguments" not in kind and "input" not in kind and key not in self.texts:
+            if not _WITHOUT_PARTS.search(kind) and key not in self.texts:
                 yield f"{kind} comes before its part"
             if not event["delta"]:
                 yield f"{kind} says nothing"
             self.texts[key] = self.texts.get(key, "") + event["delta"]
         elif kind.endswith(".done") and "part" not in kind.split(".")[1].split("_"):
-            said = next(event[each] for each in ("text", "arguments", "input") if each in event)
+            said = next(event[each] for each in ("text", "arguments", "input", "diff", "command") if each in event)
             self.whole[key] = said
             if self.texts.get(key, "") != said and not (said == "{}" and not self.texts.get(key)):
                 yield f"{kind} is not what its deltas say"

@@ -13,6 +13,7 @@ from interlingua.types import (
     BlockEnd,
     ContentBlock,
     ErrorEvent,
+    ImageBlock,
     Message,
     MessageComplete,
     OpaqueBlock,
@@ -35,7 +36,7 @@ from interlingua.types import (
 )
 from interlingua_chat_completions.errors import error_detail, to_wire_error
 from interlingua_openai.responses.client_calls import FORMS, new_call, with_arguments
-from interlingua_openai.responses.items import call_id_of
+from interlingua_openai.responses.items import PICTURE, call_id_of
 from interlingua_openai.responses.replay import IN_BLOCKS, ItemMatch, match_items, to_wire_item
 from interlingua_openai.responses.stream_blocks import SPAN
 from interlingua_serving import AnswerState, ServeContext, dumps_line
@@ -149,6 +150,7 @@ class ResponseWriter:
         self._calls: dict[int, _Item] = {}
         self._done: set[int] = set()
         self._rows: Any = ()
+        self._picture: ImageBlock | None = None  # until the state of its item is known
         self._used: set[str] = set()
         self._usage: Usage | None = None
         self._trace: dict[str, Any] = {}
@@ -287,6 +289,7 @@ class ResponseWriter:
         rows = (event.replay or EMPTY).get("items")
         if rows is not None:
             self._rows = rows
+            self._write_picture()
             if self._said is not None and _is_done(self._shell(self._said)):
                 self._settle()
 
@@ -319,6 +322,15 @@ class ResponseWriter:
         self._items.append(item)
         self._event("response.output_item.added", output_index=place, item=item)
         self._event("response.output_item.done", output_index=place, item=item)
+
+    def _write_picture(self) -> None:
+        """Write the item of a picture, as its service wrote it."""
+        for shell in [row["item"] for row in self._rows if self._picture is not None]:
+            if shell["type"] == PICTURE and isinstance(shell.get("id"), str) and shell["id"] not in self._used:
+                self._used.add(shell["id"])
+                picture, self._picture = self._picture, None
+                self._write_item({**shell, "result": picture.source.data if picture is not None else ""})
+                return
 
     def _close(self, opened: _Item, item: dict[str, Any], blocks: tuple[ContentBlock | None, ...]) -> None:
         """Write the end of an item; if its skeleton is known, as the service wrote it."""
@@ -441,6 +453,9 @@ class ResponseWriter:
             else:
                 self._done.add(index)
                 self._write_item(dict(block.data))
+        elif self._own and isinstance(block, ImageBlock):
+            self._done.add(index)
+            self._picture = block
         elif not isinstance(block, (RedactedThinkingBlock, OpaqueBlock)):
             self._lose(block.type, f"this API has no {block.type} in an answer")
 
