@@ -29,7 +29,7 @@ class Deprecation(NamedTuple):
         return f"{major}.{int(minor) + 2}"
 
     def warn(self, level: int) -> None:
-        """Issue the DeprecationWarning, for the caller `level` frames above this one."""
+        """Issue the DeprecationWarning at the caller `level` frames above this one."""
         import warnings  # noqa: PLC0415  only for deprecated names
 
         about = f"{self.name} is deprecated since {self.since} and will be removed in {self.removal}"

@@ -168,8 +168,8 @@ class RequestDraft:
         """Build the request, once and again after `drop_thinking`, and set `wire` and `context`.
 
         Without `fetched`, the contents of `urls`, it is a preview in which the URLs appear instead. `watch` reports
-        prompt caches that this request loses; `models_for` names models that take a block, for the error if this
-        model does not.
+        prompt caches that this request loses; the error about a block that this model does not take
+        lists the result of `models_for`.
 
         Raises:
             CallerError: a reference cannot be resolved, or the target cannot carry what was asked (CapabilityError).

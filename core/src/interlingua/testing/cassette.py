@@ -40,7 +40,7 @@ class Cassette:
         record: True to record, replacing the file; False to replay.
 
     Attributes:
-        sent: the bodies of the requests: parsed if they are JSON, otherwise as text.
+        sent: the bodies of the requests: parsed if they are JSON, otherwise strings.
 
     Raises:
         CallerError: the file does not exist or is not a cassette.
@@ -225,7 +225,7 @@ def _described(request: HttpRequest) -> dict[str, Any]:
 
 
 def _described_body(pieces: list[bytes], secrets: list[str]) -> dict[str, Any]:
-    """Return the body of a reply as text, in the pieces in which it arrived; binary data as base64."""
+    """Return the body of a reply as strings, one for each piece that arrived; binary data as base64."""
     try:
         return {"pieces": [_without(piece.decode(), secrets) for piece in pieces if piece]}
     except UnicodeDecodeError:

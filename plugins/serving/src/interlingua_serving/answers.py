@@ -54,7 +54,7 @@ def dumps_line(value: Any) -> bytes:
 
 
 class AnswerState:
-    """Gathers from an answer's events the state that only its origin can use, for a writer to seal.
+    """Gathers from an answer's events the state that only its origin can use, which a writer seals.
 
     Args:
         origin: the model that makes the answer.
