@@ -324,13 +324,15 @@ class ResponseWriter:
         self._event("response.output_item.done", output_index=place, item=item)
 
     def _write_picture(self) -> None:
-        """Write the item of a picture, as its service wrote it."""
-        for shell in [row["item"] for row in self._rows if self._picture is not None]:
-            if shell["type"] == PICTURE and isinstance(shell.get("id"), str) and shell["id"] not in self._used:
-                self._used.add(shell["id"])
-                picture, self._picture = self._picture, None
-                self._write_item({**shell, "result": picture.source.data if picture is not None else ""})
-                return
+        """Write the item of a picture that was received; with its state, as the service wrote it."""
+        picture, self._picture = self._picture, None
+        if picture is None:
+            return
+        shells = [row["item"] for row in self._rows if row["item"]["type"] == PICTURE and "id" in row["item"]]
+        made = {"id": self._new_id("ig"), "type": PICTURE, "status": "completed"}
+        shell = next((one for one in shells if one["id"] not in self._used), made)
+        self._used.add(shell["id"])
+        self._write_item({**shell, "result": picture.source.data})
 
     def _close(self, opened: _Item, item: dict[str, Any], blocks: tuple[ContentBlock | None, ...]) -> None:
         """Write the end of an item; if its skeleton is known, as the service wrote it."""
@@ -389,7 +391,8 @@ class ResponseWriter:
         self._delta = (index, part, b'event: response.output_text.delta\ndata: %b,"delta":' % head)
 
     def _settle(self) -> None:
-        """Close the open item of text or reasoning."""
+        """Close the open item of text or reasoning, or write a picture that waits for its state."""
+        self._write_picture()
         said, self._said = self._said, None
         self._delta = (-1, 0, b"")
         if said is None:
@@ -453,7 +456,7 @@ class ResponseWriter:
             else:
                 self._done.add(index)
                 self._write_item(dict(block.data))
-        elif self._own and isinstance(block, ImageBlock):
+        elif self._own and isinstance(block, ImageBlock) and block.source.kind == "base64":
             self._done.add(index)
             self._picture = block
         elif not isinstance(block, (RedactedThinkingBlock, OpaqueBlock)):
