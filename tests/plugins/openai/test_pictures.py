@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import attrs
 import pytest
 
 from interlingua._response.decode import StreamDecoder
@@ -12,6 +13,7 @@ from interlingua._response.framing import framer
 from interlingua.errors import StreamInterruptedError
 from interlingua.plugins import Registry, build_request
 from interlingua.types import BlockStart, ImageBlock, Message, OpaqueBlock, RequestOptions, StopReason, user
+from interlingua_serving import find_serving_plugin
 from tests.plugins.openai.wire import (
     PROVIDER,
     body_of,
@@ -26,6 +28,8 @@ from tests.plugins.openai.wire import (
     streamed,
     whole,
 )
+from tests.serving import answers as serving
+from tests.serving.lint_others import lint_responses_stream
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYGBgAAAABQABpfZFQAAAAABJRU5ErkJggg=="
 MADE = {
@@ -127,3 +131,35 @@ def test_other_services_see_the_picture(key: str, model: str) -> None:
     turns = json.loads(made.body).get("messages") or json.loads(made.body)["contents"]
     told = next(at for at, turn in enumerate(turns) if MADE["result"] in json.dumps(turn))
     assert (turns[told]["role"], turns[told - 1]["role"]) == ("user", "model" if name == "google" else "assistant")
+
+
+def _served(message: Message, events: list[Any] | None = None) -> list[dict[str, Any]]:
+    """Return the items that a caller of this service's own API gets: of a stream if there are its events."""
+    asked = serving.context("openai", "responses", message.metadata.origin)
+    plugin = find_serving_plugin(Registry(), "openai")
+    if events is None:
+        found: list[dict[str, Any]] = json.loads(plugin.to_wire_response(message, asked).body)["output"]
+        return found
+    writer = plugin.stream_to_wire(asked)
+    out = (writer.feed(events) + writer.end()).decode()
+    assert lint_responses_stream(out.encode(), usage=True) == []
+    lines = [json.loads(line[6:]) for line in out.split("\n") if line.startswith("data: {")]
+    return [line["item"] for line in lines if line["type"] == "response.output_item.done"]
+
+
+def test_its_own_callers_get_each_picture_as_it_came() -> None:
+    again = MADE | {"id": "ig_2", "result": PIXEL, "output_format": "png"}
+    items = [reasoning(), MADE, again, said("Here.")]
+    read = StreamDecoder(PROVIDER, framer("sse"), context())
+    events = [*read.feed(sse(events_of(response(*items)))), *read.end()]
+
+    written = _served(read.message(), events)
+    assert [item["type"] for item in written] == [item["type"] for item in items]
+    assert written[1:3] == _served(whole(response(*items)))[1:3] == [MADE, again]
+
+
+def test_its_own_callers_get_pictures_of_an_edited_answer() -> None:
+    answer = whole(response(MADE, said("Here.")))
+    edited = attrs.evolve(answer, content=(*answer.content, *answer.content[:1]))
+
+    assert [item.get("result") for item in _served(edited)] == [MADE["result"], None, MADE["result"]]
