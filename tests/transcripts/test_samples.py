@@ -65,7 +65,7 @@ def _goes_on(read: Transcript, kept: int) -> None:
 
 
 @needs_samples
-@pytest.mark.parametrize("name", ["claude-code", "pi", "openclaw", "codex"])
+@pytest.mark.parametrize("name", ["claude-code", "pi", "openclaw", "codex", "gemini"])
 def test_a_session_goes_on_from_any_message(name: str) -> None:
     for _, data in samples(name):
         read = read_transcript(data)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -319,6 +320,38 @@ def test_a_changed_message_is_changed_where_a_compaction_of_codex_repeats_it() -
 
     assert [message.text for message in again.messages] == ["prompt", "edited", "answer", "cut", "next"]
     assert [message.text for message in again.context] == ["prompt", "edited", "cut", "next"]
+
+
+def _gemini_session() -> bytes:
+    """A call is logged twice, first without its result, which the user's next message repeats."""
+    asked = {"id": "c1", "name": "look", "args": {}}
+    result = [{"functionResponse": {"id": "c1", "name": "look", "response": {"output": "r"}}}]
+    done = {"status": "success", "result": result}
+    at = {"timestamp": "2026-11-02T10:00:00.000Z"}
+    return lines([
+        {"sessionId": "s", "projectHash": "p", "startTime": at["timestamp"], "kind": "main"},
+        {"id": "u1", "type": "user", "content": [{"text": "question"}], **at},
+        {"id": "g1", "type": "gemini", "content": "looking", "toolCalls": [asked], **at},
+        {"id": "g1", "type": "gemini", "content": "looking", "toolCalls": [asked | done], **at},
+        {"id": "u2", "type": "user", "content": result, **at},
+        {"id": "g2", "type": "gemini", "content": "answer", **at},
+    ])  # fmt: skip
+
+
+def _said(messages: Iterable[Message]) -> list[tuple[str, str, int]]:
+    return [(message.role.value, message.text, len(message.tool_results)) for message in messages]
+
+
+@pytest.mark.parametrize("left_out", [{1, 2}, {2}, {3}, {0, 1, 2}])
+def test_a_message_that_is_left_out_does_not_come_back_from_a_log_of_gemini_cli(left_out: set[int]) -> None:
+    read = read_transcript(_gemini_session())
+    before = [("user", "question", 0), ("assistant", "looking", 0), ("tool", "", 1), ("assistant", "answer", 0)]
+    assert _said(read.messages) == before
+    kept = [message for at, message in enumerate(read.messages) if at not in left_out]
+
+    again = read_transcript(write_transcript(attrs.evolve(read, messages=kept)))
+
+    assert _said(again.messages) == [one for at, one in enumerate(before) if at not in left_out]
 
 
 def test_a_compaction_of_an_older_codex_keeps_what_the_user_said() -> None:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import orjson
 
+from interlingua.plugins import dumps
 from interlingua.types import (
     ContentBlock,
     ImageBlock,
@@ -122,6 +123,27 @@ class GeminiCli(DocumentFormat):
             if message.role is not Role.TOOL:
                 yield written_chat(message, results)
 
+    def change_repeats(
+        self, entries: Sequence[bytes], groups: Sequence[MessageGroup], changes: Mapping[int, bytes | None]
+    ) -> dict[int, bytes | None]:
+        """Leave out earlier versions of messages that are left out, and what users' messages repeat of such results."""
+        old = [load_entry(entry) for entry in entries]
+        names = {old[at].get("id") for at, changed in changes.items() if changed is None} - {None}
+        found: dict[int, bytes | None] = {
+            at: None for at, one in enumerate(old) if at and isinstance(one, dict) and one.get("id") in names
+        }
+        left_out = {**changes, **found}
+        texts = [left_out.get(at, entry) for at, entry in enumerate(entries)]
+        new = [None if text is None else load_entry(text) for text in texts]
+        gone = set(_answered(old)) - set(_answered(new))
+        for at, one in enumerate(new if gone else ()):
+            if not isinstance(one, dict) or not isinstance(content := one.get("content"), list):
+                continue
+            kept = [part for part in content if not (is_answer(part) and _answered_call(part) in gone)]
+            if len(kept) < len(content):
+                found[at] = dumps({**one, "content": kept}) if kept else None
+        return found
+
     def place(
         self, session_id: str, cwd: str, created_at: datetime, *, home: Path, environ: Mapping[str, str]
     ) -> SessionPlace:
@@ -160,7 +182,7 @@ def _messages(raw: Mapping[str, Any], ids: ImportedIds, answered: frozenset[str]
     by_model = raw.get("type") in _BY_MODEL
     content = raw.get("content")
     parts = content if isinstance(content, list) else []
-    answers = [part["functionResponse"] for part in parts if is_answer(part)]
+    answers = [part for part in parts if is_answer(part)]
     blocks = _thoughts(raw) + read_parts([part for part in parts if not is_answer(part)] if answers else content, ids)
     if not any(isinstance(block, ToolUseBlock) for block in blocks):
         blocks += [_call(call, ids) for call in calls]
@@ -175,9 +197,8 @@ def _messages(raw: Mapping[str, Any], ids: ImportedIds, answered: frozenset[str]
         return ids.make_message(role, content, at, known)
 
     for answer in answers:
-        issued = str(answer.get("id") or answer.get("name"))
-        if issued not in answered:
-            block = read_result({"functionResponse": answer}, ids)
+        if _answered_call(answer) not in answered:
+            block = read_result(answer, ids)
             yield message(Role.TOOL, [block], parent_tool_use_id=block.tool_use_id)
     if blocks:
         yield message(Role.ASSISTANT if by_model else Role.USER, blocks, **facts)
@@ -207,11 +228,17 @@ def is_answer(part: Any) -> bool:
     return isinstance(part, dict) and isinstance(part.get("functionResponse"), dict)
 
 
+def _answered_call(part: Mapping[str, Any]) -> str:
+    """Return the id of the call that a result answers; a call without an id has its name for one."""
+    answer = part["functionResponse"]
+    return str(answer.get("id") or answer.get("name"))
+
+
 def read_result(part: Mapping[str, Any], ids: ImportedIds, *, failed: bool = False) -> ToolResultBlock:
-    """Return the result that a part holds; a call without an id has its name for one."""
+    """Return the result that a part holds."""
     answer = part["functionResponse"]
     return ToolResultBlock(
-        tool_use_id=ids.call(str(answer.get("id") or answer.get("name"))),
+        tool_use_id=ids.call(_answered_call(part)),
         content=tuple(_result_parts(part)),
         is_error=failed,
         tool_name=answer.get("name"),
