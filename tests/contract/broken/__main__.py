@@ -25,9 +25,6 @@ RULES = {rule.number: rule for rule in ALL}
 _NOT_SAMPLED = ("C48", "C49", "C50", "C51", "C58", "C68")
 """Rules on distributions, on all cassettes, and those that start processes."""
 
-_OF_ALL_APIS = ("C47",)
-"""Rules on the cassettes of all of a provider's APIs, which one API alone cannot pass."""
-
 UNBROKEN = (
     *(("anthropic", ""), ("openai", "chat"), ("openai", "responses")),
     *(("google", "generate"), ("google", "interactions"), ("ollama", ""), ("mistral", ""), ("cohere", "")),
@@ -64,8 +61,7 @@ def _unbroken(which: tuple[str, str]) -> tuple[str, list[str]]:
     declared = [aim.capabilities for aim in subject.aims]
     needed = {name: why for name, why in excuses.items() if any(getattr(one, name) for one in declared)}
     subject.quirks = attrs.evolve(subject.quirks, unevidenced=needed)
-    rules = [rule for rule in ALL if not (api and rule.number in _OF_ALL_APIS)]
-    return f"{key} {api}".strip(), [rule.number for rule in rules if check(subject, rule).outcome == "fail"]
+    return f"{key} {api}".strip(), [rule.number for rule in ALL if check(subject, rule).outcome == "fail"]
 
 
 def main() -> int:

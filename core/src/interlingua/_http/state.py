@@ -6,7 +6,7 @@ import inspect
 import logging
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
@@ -282,15 +282,15 @@ def _model_names(model: Any) -> tuple[str, ...]:
     return tuple(model)
 
 
-def unknown_argument(function: str, made: Any, unknown: Any, option: str, places: Any = EMPTY) -> TypeError:
-    """Return the error for unknown arguments of `made`; `option` is the hint for arguments of calls."""
+def unknown_argument(name: str, function: Any, unknown: Iterable[str], option: str, places: Any = EMPTY) -> TypeError:
+    """Return the error about the first unknown argument; in the hints (`option`: of calls) `{}` is its name."""
     from difflib import get_close_matches  # noqa: PLC0415  only for a mistake
 
-    name, known = next(iter(unknown)), [one for one in inspect.signature(made).parameters if one != "unknown"]
-    near = " or ".join(get_close_matches(name, known, 3, 0.6))
+    given, known = next(iter(unknown)), [one for one in inspect.signature(function).parameters if one != "unknown"]
+    near = " or ".join(get_close_matches(given, known, 3, 0.6))
     other = f"did you mean {near}?" if near else f"there are: {', '.join(known)}"
-    hint = places.get(name, option if name in option_fields() or name in _ARGUMENTS else other)
-    return TypeError(f"{function}() has no argument {name!r}: {hint.format(name)}")
+    hint = places.get(given, option if given in option_fields() or given in _ARGUMENTS else other)
+    return TypeError(f"{name}() has no argument {given!r}: {hint.format(given)}")
 
 
 _shown = logging.StreamHandler()

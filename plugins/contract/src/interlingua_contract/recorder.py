@@ -125,21 +125,23 @@ def exchange_path(connection: Connection) -> str | None:
     return None
 
 
+def _is_secret(field: re.Match[str]) -> bool:
+    return _NAME.fullmatch(_plain(field["name"])) is not None and len(field["value"]) >= _SHORTEST
+
+
 def named_secrets(text: str) -> Iterator[tuple[str, str]]:
     """Yield name and value of each field that its name marks as secret: members of JSON, fields of forms, queries."""
-    found: list[tuple[str, str]] = []
     for pattern in (_JSON_FIELD, _FORM_FIELD):
         for field in pattern.finditer(text):
-            if _NAME.fullmatch(_plain(field["name"])) and len(field["value"]) >= _SHORTEST:
-                found.append((field["name"], field["value"]))
-    yield from found
+            if _is_secret(field):
+                yield field["name"], field["value"]
 
 
 def remove_named(text: str, note: Callable[[str], None] = lambda _value: None) -> str:
     """Return the text without the values of `named_secrets`; each is passed to `note`."""
 
     def removed(field: re.Match[str]) -> str:
-        if not _NAME.fullmatch(_plain(field["name"])) or len(field["value"]) < _SHORTEST:
+        if not _is_secret(field):
             return field[0]
         note(unquote_plus(field["value"]))
         start, end = field.span("value")
