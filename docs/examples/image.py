@@ -10,4 +10,4 @@ DOT = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4
 
 client = Client(sys.argv[1] if len(sys.argv) > 1 else "anthropic:claude-haiku-4-5")
 picture = Path(sys.argv[2]) if len(sys.argv) > 2 else DOT
-print(client.send(user("Describe this picture.", images=[picture]), max_tokens=200).text)
+print(client.send(user("What is in this picture?", images=[picture]), max_tokens=200).text)
