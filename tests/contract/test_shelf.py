@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 
 import pytest
@@ -16,6 +17,8 @@ from tests.contract.broken.machine import Mutant
 RULES = {rule.number: rule for rule in ALL}
 
 
+# one adapter yields while it is closed, which Python reports once more when its generators are collected
+@pytest.mark.filterwarnings("ignore:.*_yields_when_closed:pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("mutant", SHELF, ids=[mutant.name.replace(" ", "-") for mutant in SHELF])
 def test_a_broken_adapter_is_caught(mutant: Mutant | BrokenDistribution) -> None:
     settings = read_settings()
@@ -24,6 +27,8 @@ def test_a_broken_adapter_is_caught(mutant: Mutant | BrokenDistribution) -> None
     finally:
         settings["the import path"] = list(sys.path)  # broken distributions are found there
         restore_settings(settings)  # some adapters change them
+    if mutant.rule == "C30":
+        gc.collect()  # generators left in cycles are reported here, not in a later test
 
     assert result.outcome == "fail", f"{mutant.rule} lets {mutant.name!r} pass: {result.reason}"
 
