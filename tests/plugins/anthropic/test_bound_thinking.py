@@ -54,6 +54,30 @@ def test_the_setting_is_the_same_in_each_request_of_a_conversation(key: str, mod
     assert bodies[0] == bodies[1]
 
 
+@pytest.mark.parametrize("prefix", ["", "us.", "global."])
+@pytest.mark.parametrize("model", BOUND)
+def test_converse_has_both_among_the_fields_of_the_model(model: str, prefix: str) -> None:
+    name = f"{prefix}anthropic.{model}"
+    messages = [user("q"), Adapter("bedrock", "converse", name).answer(THOUGHT, TextBlock(text="a")), user("and?")]
+    own = {"additionalModelRequestFields": {"anthropic_beta": ["own-1", BETA]}}
+    bodies = [json.loads(write("bedrock", name, messages, provider_options=options).body) for options in ({}, own)]
+
+    assert bodies[0]["additionalModelRequestFields"] == {
+        "thinking": {"type": "adaptive", "block_binding": ASKED},
+        "anthropic_beta": [BETA],
+    }
+    assert bodies[1]["additionalModelRequestFields"]["anthropic_beta"] == [BETA, "own-1"]
+    assert "c2ln" in json.dumps(bodies[0])
+
+
+@pytest.mark.parametrize("own", [{"type": "adaptive"}, {"type": "disabled"}])
+def test_a_callers_own_thinking_has_precedence_in_converse(own: dict[str, Any]) -> None:
+    name = "anthropic.claude-opus-5-5"
+    request = write("bedrock", name, [user("q")], provider_options={"additionalModelRequestFields": {"thinking": own}})
+
+    assert json.loads(request.body)["additionalModelRequestFields"] == {"thinking": own}
+
+
 def test_other_settings_of_thinking_stay_beside_it() -> None:
     request = write("anthropic", "claude-opus-5-5", history("anthropic", "claude-opus-5-5"), thinking=True)
     assert json.loads(request.body)["thinking"] == {

@@ -29,7 +29,13 @@ from interlingua.types import (
     ToolDefinition,
 )
 from interlingua_anthropic.changes import tools_added
-from interlingua_anthropic.claude_thinking import ThinkingPlan, is_forced, is_taken_while_thinking, plan_thinking
+from interlingua_anthropic.claude_thinking import (
+    BINDING_BETA,
+    ThinkingPlan,
+    is_forced,
+    is_taken_while_thinking,
+    plan_thinking,
+)
 from interlingua_anthropic.claude_tools import ECHO, fit_choice, fit_citations, fit_tools, leads_back, rename_calls
 from interlingua_anthropic.client_tools import beta_of, to_wire_tool
 from interlingua_anthropic.errors import OWN_THINKING
@@ -49,8 +55,6 @@ SAMPLING_VERSION = "2023-06-01"  # the only live one that still takes temperatur
 _UNSTREAMED_DEFAULT = 16_384
 _ANSWER_TOKENS = 4096  # above a thinking budget the caller set
 _USER_ID_LENGTH = 256
-_DROPPING = {"block_binding": {"prefix_mismatch_behavior": "drop_block"}}
-_BINDING_BETA = "thinking-binding-controls-2026-08-01"
 _SAMPLING = ("temperature", "top_p", "top_k")
 MAX_BODY = 32 * 1024 * 1024
 _HEADERS = {
@@ -109,9 +113,9 @@ def to_wire(
     turns = _conversation(messages, tools, extra.pop("tools", None) or (), options, fields, losses, facts, plan=plan)
     _add_betas(headers, (*turns.betas, *filter(None, [beta_of(tool.extra_of(API)) for tool in tools])))
     losses += lost
-    if facts.get("thinking_bound_to_prefix") and "thinking" not in extra and not _has_fixed_thinking(plan):
-        plan = plan._replace(thinking={**(plan.thinking or {"type": "adaptive"}), **_DROPPING})
-        _add_betas(headers, (_BINDING_BETA,))
+    if facts.get("thinking_bound_to_prefix") and "thinking" not in extra and not plan.has_fixed_type():
+        plan = plan.with_dropping()
+        _add_betas(headers, (BINDING_BETA,))
     _output(plan.thinking, plan.effort, options, fields, losses, structured=capable.supports_structured_output)
     _sampling(options, facts, fields, headers, losses, thinks=plan.thinks(facts))
     _others(options, fields, losses)
@@ -150,8 +154,7 @@ def _conversation(
     head = written.unmarked if written is not None else b""
     bound = bool(facts.get("thinking_bound_to_prefix"))
     spent = written.spent if written is not None else SpentMarks()
-    fixed = _has_fixed_thinking(plan)
-    turns = to_wire_turns(messages, head, spent, bound=bound, bare=plan.bare, drops_unverified=fixed)
+    turns = to_wire_turns(messages, head, spent, bound=bound, bare=plan.bare, drops_unverified=plan.has_fixed_type())
     if turns.ends_with is None:
         text = "a request must contain a message in addition to the system prompt: add a user message"
         raise CapabilityError(text, path="messages")
@@ -168,11 +171,6 @@ def _conversation(
         if choice is not None:
             fields["tool_choice"] = dumps(choice)
     return turns
-
-
-def _has_fixed_thinking(plan: ThinkingPlan) -> bool:
-    """Return whether the request has thinking of a type that takes no `block_binding`."""
-    return plan.thinking is not None and plan.thinking["type"] != "adaptive"
 
 
 def _headers(extra: dict[str, Any]) -> dict[str, str]:

@@ -30,16 +30,30 @@ class ReasoningConfig(NamedTuple):
 
 
 def to_wire_reasoning(
-    messages: Sequence[Message], options: RequestOptions, facts: FrozenDict, family: Family, losses: list[Loss]
+    messages: Sequence[Message],
+    options: RequestOptions,
+    facts: FrozenDict,
+    family: Family,
+    losses: list[Loss],
+    *,
+    own_thinking: bool,
 ) -> ReasoningConfig:
     """Return the parts of the request for thinking, its budget and its effort.
+
+    Args:
+        messages: the projected conversation.
+        options: the request's options.
+        facts: the facts about the model.
+        family: how models of its maker take options.
+        losses: receives the losses.
+        own_thinking: the caller set the member `thinking` of Claude's own fields.
 
     Raises:
         CapabilityError: `max_tokens` is below the smallest budget.
     """
     asked = [name for name in _ASKED if getattr(options, name) is not None]
     if family.reasoning == "claude":
-        return _claude(messages, options, facts, losses)
+        return _claude(messages, options, facts, losses, own_thinking=own_thinking)
     if not asked:
         return ReasoningConfig({})
     if not family.reasoning:
@@ -64,10 +78,20 @@ _FIELDS = {"effort": "reasoning_effort", "config": "reasoning_config"}
 
 
 def _claude(
-    messages: Sequence[Message], options: RequestOptions, facts: FrozenDict, losses: list[Loss]
+    messages: Sequence[Message],
+    options: RequestOptions,
+    facts: FrozenDict,
+    losses: list[Loss],
+    *,
+    own_thinking: bool,
 ) -> ReasoningConfig:
-    from interlingua_anthropic.claude_thinking import plan_thinking  # noqa: PLC0415  for Claude alone
+    from interlingua_anthropic.claude_thinking import BINDING_BETA, plan_thinking  # noqa: PLC0415  for Claude alone
 
     plan = plan_thinking(messages, options, facts, options.max_tokens, losses)
-    fields = {"thinking": plan.thinking} if plan.thinking is not None else {}
+    fields: dict[str, Any] = {}
+    if facts.get("thinking_bound_to_prefix") and not own_thinking and not plan.has_fixed_type():
+        plan = plan.with_dropping()
+        fields["anthropic_beta"] = [BINDING_BETA]
+    if plan.thinking is not None:
+        fields["thinking"] = plan.thinking
     return ReasoningConfig(fields, plan.effort, refuses_sampling=plan.thinks(facts), bare=plan.bare)

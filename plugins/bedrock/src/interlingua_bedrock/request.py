@@ -56,7 +56,8 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
     """Write the request.
 
     `options.provider_options` are merged over the body; members of `inferenceConfig`, `additionalModelRequestFields`,
-    `outputConfig` and `toolConfig` replace single members, and `toolConfig.tools` are appended to the declared ones.
+    `outputConfig` and `toolConfig` replace single members, and `toolConfig.tools` and `anthropic_beta` are appended to
+    the plugin's own.
 
     Raises:
         CapabilityError: the model rejects an option.
@@ -75,7 +76,7 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
         messages = fit_citations(messages, losses, answer_schema=options.response_schema is not None)
     extra: dict[str, Any] = thaw(options.provider_options)
     own_thinking = "thinking" in (extra.get("additionalModelRequestFields") or {})
-    reasoning = to_wire_reasoning(messages, options, facts, family, losses)
+    reasoning = to_wire_reasoning(messages, options, facts, family, losses, own_thinking=own_thinking)
     own_tools = extra.pop("toolConfig", None) or {}
     tool_config, spent = _tool_config(messages, tools, own_tools, options, facts, family, losses)
     turns = to_wire_turns(
@@ -96,8 +97,12 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
         "additionalModelRequestFields": _more(options, facts, family, reasoning, losses),
         "outputConfig": _output(options, reasoning, losses),
     }
+    more = sections["additionalModelRequestFields"]
+    betas = more.get("anthropic_beta", ())
     for name in _SECTIONS:
         sections[name].update(extra.pop(name, None) or {})
+    if betas:  # the caller's are added to them
+        more["anthropic_beta"] = list(dict.fromkeys([*betas, *more["anthropic_beta"]]))
     fields: dict[str, Json] = {"messages": turns.messages}
     if turns.system is not None:
         fields["system"] = turns.system
