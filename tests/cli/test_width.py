@@ -29,6 +29,25 @@ def test_providers_fit_80_columns_at_a_terminal(home: object) -> None:
     assert all(name in text for name in NAMES)
 
 
+def test_long_names_of_models_stand_above_their_rows(home: object) -> None:
+    shown, code = at_terminal([], "models", "bedrock", environ={"COLUMNS": "80"})
+    lines = [line.rstrip() for line in ANSI.sub("", shown.decode()).splitlines()]
+    at = lines.index("bedrock:global.anthropic.claude-haiku-4-5-20251001-v1:0")
+    short = next(line for line in lines if line.startswith("bedrock:anthropic.claude-opus-5 "))
+
+    assert code == 0
+    assert max(map(len, lines)) <= 80
+    assert lines[at + 1].split() == ["200,000", "64,000", "1", "5"]
+    assert lines[at + 1].index("64,000") == short.index("128,000")
+
+
+def test_a_narrow_terminal_has_a_block_for_each_row(home: object) -> None:
+    shown, code = at_terminal([], "models", "bedrock", environ={"COLUMNS": "40"})
+
+    assert code == 0
+    assert "model    bedrock:anthropic.claude-opus-5" in ANSI.sub("", shown.decode())
+
+
 def _screen(written: str) -> list[str]:
     """Return the rows that a terminal shows."""
     rows, column = [""], 0

@@ -40,6 +40,7 @@ from interlingua_cli.streams import escape_controls, supports_unicode
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON only.")
 _WIDE = 120  # columns without a terminal
 _GAP = 3  # columns between a table's cells
+_SHORT_NAME = 24  # columns for names, at least, where longer ones stand above their row
 _PIPED = 80  # columns of a table in a pipe, as long as there are spare columns
 _LEDGER = ("path", "block", "verdict", "reason")
 
@@ -79,8 +80,9 @@ def print_table(
 ) -> None:
     """Print a table; a missing value is an empty cell.
 
-    Spare columns that do not fit are omitted, the last first. On a terminal that is still too narrow, each row
-    becomes a block of lines; in a pipe the columns are as wide as their cells. No cell is cut and no word broken.
+    Spare columns that do not fit are omitted, the last first. On a terminal that is still too narrow, a long name in
+    the first column stands above the rest of its row, or each row becomes a block of lines; in a pipe the columns are
+    as wide as their cells. No cell is cut and no word broken.
 
     Args:
         columns: the headings.
@@ -105,6 +107,17 @@ def print_table(
         kept.remove(left_out.pop())
     if fits:
         out.print(_table([columns[at] for at in kept], [[line[at] for at in kept] for line in lines]))
+        return
+    rows = [[line[at] for at in kept] for line in (columns, *lines)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    widths[0] = out.width - sum(width + _GAP for width in widths[1:])
+    if widths[0] >= _SHORT_NAME and not any("\n" in cell for row in rows for cell in row):
+        for name, *cells in rows:
+            above = len(name) > widths[0]
+            if above:
+                click.echo(name, err=err)
+            row = ("" if above else name, *cells)
+            click.echo((" " * _GAP).join(map(str.ljust, row, widths)).rstrip(), err=err)
         return
     for line in lines:
         facts = dict(zip(columns, line, strict=True))
