@@ -20,6 +20,15 @@ from interlingua_agents.loop import AgentLoop
 from interlingua_agents.tools import ToolContext, tool
 from tests.agents.scripted import CAPABLE, Say, Script, Theatre, call, playing, playing_async
 
+# the types of the events of a run, and the form's name of each, written by hand from docs/agents/events.md
+NAMES = {
+    "run_start": "agent_start",
+    "run_end": "agent_end",
+    "tool_start": "tool_execution_start",
+    "tool_update": "tool_execution_update",
+    "tool_end": "tool_execution_end",
+}
+UPDATES = [f"{block}_{step}" for block in ("text", "thinking", "toolcall") for step in ("start", "delta", "end")]
 FIELDS = {  # docs/agents/events.md
     "agent_start": {"type"},
     "agent_end": {"type", "messages"},
@@ -56,38 +65,40 @@ def theatre() -> Theatre:
     return Theatre(Say(parts=[call("count", {"upto": 3}), "So."]), "Three.")
 
 
-def check(told: list[ev.AgentEvent]) -> None:
-    assert [event.type for event in told] == RUN
+def check(told: list[ev.RunEvent]) -> None:
     writer = ev_json.EventWriter()
-    for event in told:
-        written = writer.to_wire_event(event)
-        assert set(written) == FIELDS[event.type]
+    written = [writer.to_wire_event(event) for event in told]
+    assert [one and one["type"] for one in written] == RUN
+    for event, one in zip(told, written, strict=True):
+        assert one is not None
+        assert one["type"] == ("message_update" if event.type in UPDATES else NAMES.get(event.type, event.type))
+        assert set(one) == FIELDS[one["type"]]
     end = told[-1]
-    assert isinstance(end, ev.AgentEnd)
+    assert isinstance(end, ev.RunEnd)
     assert [message.role.value for message in end.messages] == ["user", "assistant", "tool", "assistant"]
-    turn = next(event for event in told if isinstance(event, ev.AgentTurnEnd))
+    turn = next(event for event in told if isinstance(event, ev.TurnEnd))
     assert turn.tool_results[0].tool_results[0].tool_use_id == turn.message.tool_calls[0].id
 
 
 def test_a_run_tells_its_events_in_the_seeds_order(tmp_path: Path) -> None:
-    told: list[ev.AgentEvent] = []
+    told: list[ev.RunEvent] = []
     with playing(theatre(), tmp_path / "s.db") as session:
         session.send("count", tools=AgentLoop([count], listen=told.append))
         stored = [message.id for message in session.store.messages("s")]
 
     check(told)
     end = told[-1]
-    assert isinstance(end, ev.AgentEnd)
+    assert isinstance(end, ev.RunEnd)
     assert [message.id for message in end.messages] == stored
-    update = next(event for event in told if isinstance(event, ev.ToolExecutionUpdate))
-    assert update.partial_result == {"at": 1}
-    last = [event for event in told if isinstance(event, ev.MessageUpdate)][-1]
-    assert last.assistant_message_event.type == "text_end"
-    assert last.message.text == "Three."
+    update = next(event for event in told if isinstance(event, ev.ToolUpdate))
+    assert update.partial == {"at": 1}
+    last = [event for event in told if event.type in UPDATES][-1]
+    assert isinstance(last, ev.AgentTextEnd)
+    assert last.partial.text == last.content == "Three."
 
 
 def test_an_asynchronous_run_tells_the_same(tmp_path: Path) -> None:
-    told: list[ev.AgentEvent] = []
+    told: list[ev.RunEvent] = []
 
     async def play() -> None:
         async with playing_async(theatre(), tmp_path / "s.db") as session:
@@ -100,23 +111,61 @@ def test_an_asynchronous_run_tells_the_same(tmp_path: Path) -> None:
 def test_a_model_that_cannot_stream_is_listened_to_as_well(tmp_path: Path) -> None:
     import attrs
 
-    told: list[ev.AgentEvent] = []
+    told: list[ev.RunEvent] = []
     script = Script(attrs.evolve(CAPABLE, supports_streaming=False))
     with playing(theatre(), tmp_path / "s.db", script=script) as session:
         session.send("count", tools=AgentLoop([count], listen=told.append))
 
-    assert [event.type for event in told] == [kind for kind in RUN if kind != "message_update"]
+    streamed: list[ev.RunEvent] = []
+    with playing(theatre(), tmp_path / "t.db") as session:
+        session.send("count", tools=AgentLoop([count], listen=streamed.append))
+    assert {event.type for event in told} == {event.type for event in streamed}
+    texts = [event.delta for event in told if isinstance(event, ev.AgentTextDelta)]
+    assert texts == ["So.", "Three."]
+    check_nesting(told)
+
+
+def check_nesting(events: list[ev.RunEvent]) -> None:
+    """Each start has its end, and no other block is open meanwhile."""
+    opened: list[str] = []
+    for event in events:
+        name, _, step = event.type.rpartition("_")
+        if step == "start":
+            opened.append(name)
+        elif step == "end":
+            opened.remove(name)
+    assert opened == []
+
+
+@pytest.mark.parametrize("streaming", [True, False])
+def test_a_listener_gets_the_events_that_a_stream_yields(tmp_path: Path, streaming: bool) -> None:
+    import attrs
+
+    told: list[ev.RunEvent] = []
+    script = Script(attrs.evolve(CAPABLE, supports_streaming=streaming))
+    loop = AgentLoop([count], listen=told.append)
+    with playing(theatre(), tmp_path / "s.db", script=script) as session, session.stream("count", tools=loop) as stream:
+        yielded = list(stream)
+    assert len(told) == len(yielded)
+    assert all(one is other for one, other in zip(told, yielded, strict=True))
+    assert {type(event) for event in yielded} <= set(ev.RunEvent.__args__)  # type: ignore[attr-defined]
+    check_nesting(yielded)
 
 
 def test_a_failed_run_ends_its_events(tmp_path: Path) -> None:
-    told: list[ev.AgentEvent] = []
+    told: list[ev.RunEvent] = []
     broken = Theatre(Say(parts=["half of it"], cut=True))
     with playing(broken, tmp_path / "s.db") as session, pytest.raises(il.errors.StreamInterruptedError):
         session.send("count", tools=AgentLoop([count], listen=told.append))
 
-    assert [event.type for event in told][-3:] == ["message_end", "turn_end", "agent_end"]
-    ended = told[-3]
+    assert [event.type for event in told][-3:] == ["message_end", "turn_end", "run_end"]
+    ended, last = told[-3], told[-1]
     assert isinstance(ended, ev.MessageEnd)
+    assert isinstance(last, ev.RunEnd)
+    assert isinstance(ended.error, il.errors.StreamInterruptedError)
+    assert last.error is ended.error
+    with pytest.raises(il.CallerError, match="the run has no result"):
+        _ = last.result
     assert (ended.message.metadata.status, ended.message.text) == (il.MessageStatus.ERROR, "half of it")
 
 

@@ -162,12 +162,15 @@ def test_text_before_a_call_does_not_end_a_stream(tmp_path: Path, way: str) -> N
     assert plain(streamed.messages) == plain(whole.messages)
     kinds = [event.type for event in streamed.events]
     assert [kind for at, kind in enumerate(kinds) if kinds[at - 1 : at] != [kind]] == [
-        *["turn_start", "thinking_delta", "text_delta", "tool_start", "tool_end", "turn_end"],
-        *["turn_start", "text_delta", "turn_end", "run_end"],
+        *["run_start", "turn_start", "message_start", "message_end"],  # the question
+        *["message_start", "thinking_start", "thinking_delta", "text_start", "text_delta"],
+        *["toolcall_start", "toolcall_delta", "toolcall_end", "thinking_end", "text_end", "message_end"],
+        *["tool_start", "tool_end", "message_start", "message_end", "turn_end"],
+        *["turn_start", "message_start", "text_start", "text_delta", "text_end", "message_end", "turn_end", "run_end"],
     ]
     assert "".join(event.text for event in streamed.events if event.type == "text_delta") == "I add.It is 5."
     assert [event.turn for event in streamed.events] == sorted(event.turn for event in streamed.events)
-    assert {event.turn for event in streamed.events} == {1, 2}
+    assert {event.turn for event in streamed.events[1:]} == {1, 2}  # 0 before the first turn
     (start,) = [event for event in streamed.events if event.type == "tool_start"]
     (end,) = [event for event in streamed.events if event.type == "tool_end"]
     assert (start.call.name, start.call.input, start.side_effects) == ("add", {"a": 2, "b": 3}, "none")

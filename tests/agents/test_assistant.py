@@ -17,7 +17,7 @@ import interlingua as il
 from interlingua.testing import AsyncMemoryTransport, MemoryReply, MemoryTransport
 from interlingua_agents import event_stream as ev_stream
 from interlingua_agents import events as ev
-from interlingua_agents.event_json import EventWriter
+from interlingua_agents.event_json import EventWriter, assistant_stop_reason
 from tests.agents import scripted
 from tests.agents.scripted import Say, Theatre, call
 from tests.support import tree
@@ -41,21 +41,22 @@ RECORDED = sorted((tree.ROOT / "cassettes").glob("*/recorded*stream*.yaml"))
 IDS = [f"{path.parent.name}-{path.stem}" for path in RECORDED]
 
 
-def streamed(theatre: Theatre) -> tuple[list[ev.AssistantMessageEvent], il.MessageStream]:
+def streamed(theatre: Theatre) -> tuple[list[ev.RunEvent], il.MessageStream]:
     client = il.Client(scripted.MODEL, registry=scripted.registry(), transport=MemoryTransport(theatre), retry=0)
     with client, client.stream("hi") as stream:
-        return list(ev_stream.assistant_events(stream)), stream
+        return list(ev_stream.answer_events(stream)), stream
 
 
-def check_grammar(events: Sequence[ev.AssistantMessageEvent]) -> None:
+def check_grammar(events: Sequence[ev.RunEvent]) -> None:
     """The events' order, their fields, and partials that hold just what was told so far."""
-    assert events[0].type == "start"
-    assert events[-1].type in ("done", "error")
+    assert isinstance(events[0], ev.MessageStart)
+    assert isinstance(events[-1], ev.MessageEnd)
+    assert events[0].message.content == ()
     said: dict[int, str] = {}
     open_: dict[int, str] = {}
     for event in events[1:-1]:
         kind, _, step = event.type.partition("_")
-        assert not isinstance(event, ev.AnswerStart | ev.AnswerDone | ev.AnswerError)
+        assert isinstance(event, ev.BlockMoment)
         at = event.content_index
         block = event.partial.content[at]
         if step == "start":
@@ -71,10 +72,11 @@ def check_grammar(events: Sequence[ev.AssistantMessageEvent]) -> None:
         if isinstance(block, il.TextBlock | il.ThinkingBlock):
             assert block.text == said[at]
         assert event.partial.metadata.status is il.MessageStatus.PARTIAL
-    if events[-1].type == "done":
+    if events[-1].error is None and events[-1].message.metadata.status is il.MessageStatus.COMPLETE:
         assert not open_
     for event in events:
-        assert set(EventWriter().to_wire_event(event)) == FIELDS[event.type]
+        written = EventWriter().to_wire_answer_event(event)
+        assert set(written) == FIELDS[written["type"]]
 
 
 def test_text_thinking_and_calls_in_the_seeds_order() -> None:
@@ -83,17 +85,17 @@ def test_text_thinking_and_calls_in_the_seeds_order() -> None:
 
     check_grammar(events)
     assert [event.type for event in events] == [
-        "start",
+        "message_start",
         *["thinking_start", "thinking_delta", "thinking_delta"],
         *["text_start", "text_delta", "text_delta"],
         *["toolcall_start", "toolcall_delta", "toolcall_delta", "toolcall_end"],
         *["thinking_end", "text_end"],  # this API ends its text only with the answer
-        "done",
+        "message_end",
     ]
     done, end = events[-1], events[-4]
-    assert isinstance(done, ev.AnswerDone)
+    assert isinstance(done, ev.MessageEnd)
     assert isinstance(end, ev.ToolCallEnd)
-    assert done.reason == "toolUse"
+    assert EventWriter().to_wire_answer_event(done)["reason"] == "toolUse"
     assert done.message is stream.message
     assert end.tool_call.input == {"path": "a"}
     assert end.tool_call == stream.message.tool_calls[0]
@@ -109,7 +111,7 @@ def test_recorded_streams_of_every_wire_keep_the_grammar(path: Path) -> None:
     settings: dict[str, Any] = {provider: {"api_key": "k", **({"api": api} if api else {})}}
     client = il.Client(f"{provider}:any", transport=transport, retry=0, settings=settings)
     with client, client.stream("hi") as stream:
-        events = list(ev_stream.assistant_events(stream))
+        events = list(ev_stream.answer_events(stream))
         message = stream.message
 
     check_grammar(events)
@@ -128,7 +130,7 @@ def test_a_partial_costs_nothing_unless_read(monkeypatch: pytest.MonkeyPatch) ->
         return made[-1]
 
     monkeypatch.setattr("interlingua_agents.event_stream.MessageAssembler.message", counted)
-    view = ev_stream.AssistantView(lambda: il.assistant("x"))
+    view = ev_stream.AnswerView(lambda: il.assistant("x"))
 
     events = [shown for at in range(500) for shown in view.feed(il.TextDelta(index=0, text=f"{at} "))]
     assert len(events) == 501
@@ -141,7 +143,7 @@ def test_a_partial_costs_nothing_unless_read(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_an_event_holds_no_message() -> None:
-    view = ev_stream.AssistantView(lambda: il.assistant("x"))
+    view = ev_stream.AnswerView(lambda: il.assistant("x"))
     events = [shown for at in range(50) for shown in view.feed(il.TextDelta(index=0, text="x" * 1000))]
 
     assert not any(isinstance(held, il.Message) for event in events for held in gc.get_referents(event))
@@ -160,17 +162,17 @@ def test_blocks_that_come_whole_are_one_delta_and_unknown_to_the_seed_are_none()
         il.types.ToolUseStart(index=2, id="tu_1", name="read", keep_raw=False),
         il.ToolUseEnd(index=2, block=use),
     ]
-    view = ev_stream.AssistantView(lambda: il.assistant("x"))
+    view = ev_stream.AnswerView(lambda: il.assistant("x"))
     events = [view.start(), *(shown for event in said for shown in view.feed(event))]
-    events += view.finish(il.assistant([il.TextBlock(text="whole"), use]))
+    events += [*view.end_blocks(), view.end(il.assistant([il.TextBlock(text="whole"), use]))]
 
     check_grammar(events)
     assert [(event.type, getattr(event, "content_index", None)) for event in events] == [
-        ("start", None),
+        ("message_start", None),
         *[("thinking_start", 0), ("thinking_end", 0)],
         *[("text_start", 1), ("text_delta", 1), ("text_end", 1)],
         *[("toolcall_start", 2), ("toolcall_delta", 2), ("toolcall_end", 2)],
-        ("done", None),
+        ("message_end", None),
     ]
     thought, delta = events[2], events[7]
     assert isinstance(delta, ev.ToolCallDelta)
@@ -183,11 +185,11 @@ def test_a_failed_stream_ends_with_an_error_and_raises_nothing() -> None:
     events, _ = streamed(Theatre(Say(parts=["half of it"], cut=True)))
 
     last = events[-1]
-    assert isinstance(last, ev.AnswerError)
-    assert last.reason == "error"
-    assert isinstance(last.cause, il.errors.StreamInterruptedError)
-    assert last.error.text == "half of it"
-    assert last.error.metadata.status is il.MessageStatus.ERROR
+    assert isinstance(last, ev.MessageEnd)
+    assert EventWriter().to_wire_answer_event(last)["reason"] == "error"
+    assert isinstance(last.error, il.errors.StreamInterruptedError)
+    assert last.message.text == "half of it"
+    assert last.message.metadata.status is il.MessageStatus.ERROR
     check_grammar([*events[:-1], last])
 
 
@@ -196,27 +198,27 @@ def test_a_partial_in_json_is_not_aborted_while_it_grows() -> None:
     whole, _ = streamed(Theatre(Say(parts=["text", call("read", {"path": "a"})])))
     cut, _ = streamed(Theatre(Say(parts=["half of it"], cut=True)))
 
-    partials = [EventWriter().to_wire_event(event)["partial"] for event in (*whole[:-1], *cut[:-1])]
+    partials = [EventWriter().to_wire_answer_event(event)["partial"] for event in (*whole[:-1], *cut[:-1])]
     assert {partial["stopReason"] for partial in partials} == {"stop"}
-    assert EventWriter().to_wire_event(whole[-1])["message"]["stopReason"] == "toolUse"
-    assert EventWriter().to_wire_event(cut[-1])["error"]["stopReason"] == "error"
+    assert EventWriter().to_wire_answer_event(whole[-1])["message"]["stopReason"] == "toolUse"
+    assert EventWriter().to_wire_answer_event(cut[-1])["error"]["stopReason"] == "error"
 
 
 def test_a_cancelled_stream_ends_with_aborted() -> None:
     chunks = (b'data: {"at": 0, "text": "more "}\n\n' for _ in range(100))
     transport = MemoryTransport(lambda _: MemoryReply(chunks, headers={"content-type": "text/event-stream"}))
     client = il.Client(scripted.MODEL, registry=scripted.registry(), transport=transport, retry=0)
-    events: list[ev.AssistantMessageEvent] = []
+    events: list[ev.RunEvent] = []
     with client, client.stream("hi") as stream:
-        for event in ev_stream.assistant_events(stream):
+        for event in ev_stream.answer_events(stream):
             events.append(event)
             if event.type == "text_delta":
                 stream.cancel()
 
     last = events[-1]
-    assert isinstance(last, ev.AnswerError)
-    assert last.reason == "aborted"
-    assert last.error.metadata.status is il.MessageStatus.CANCELLED
+    assert isinstance(last, ev.MessageEnd)
+    assert EventWriter().to_wire_answer_event(last)["reason"] == "aborted"
+    assert last.message.metadata.status is il.MessageStatus.CANCELLED
 
 
 @pytest.mark.parametrize(
@@ -234,18 +236,18 @@ def test_a_cancelled_stream_ends_with_aborted() -> None:
 def test_stop_reasons_in_the_seeds_words(reason: il.StopReason, said: str) -> None:
     message = il.Message(role=il.Role.ASSISTANT, content="x", metadata=il.types.MessageMetadata(stop_reason=reason))
 
-    assert ev_stream.assistant_stop_reason(message) == said
+    assert assistant_stop_reason(message) == said
 
 
 def test_the_async_view_tells_the_same() -> None:
     theatre = Theatre(Say(parts=["text", call("read", {"path": "a"})]))
 
-    async def listen() -> list[ev.AssistantMessageEvent]:
+    async def listen() -> list[ev.RunEvent]:
         client = il.AsyncClient(
             scripted.MODEL, registry=scripted.registry(), transport=AsyncMemoryTransport(theatre), retry=0
         )
         async with client, client.stream("hi") as stream:
-            return [event async for event in ev_stream.assistant_events_async(stream)]
+            return [event async for event in ev_stream.answer_events_async(stream)]
 
     events = asyncio.run(listen())
     blocking, _ = streamed(Theatre(Say(parts=["text", call("read", {"path": "a"})])))

@@ -159,7 +159,7 @@ def test_a_loop_that_is_cancelled_between_two_answers_asks_no_more() -> None:
     stops: list[Any] = []
 
     def listen(event: Any) -> None:
-        if isinstance(event, ev.AgentTurnEnd):
+        if isinstance(event, ev.TurnEnd):
             loop.cancel()
 
     loop = AgentLoop([look], on_stop=stops.append, listen=listen)

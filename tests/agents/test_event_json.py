@@ -181,7 +181,7 @@ def test_the_events_of_a_run_name_one_call_by_one_id_and_say_its_kind(tmp_path: 
     with playing(theatre, tmp_path / "s.db") as session:
         session.send("go", tools=AgentLoop([find], listen=told.append))
 
-    starts = [event for event in told if isinstance(event, ev.ToolExecutionStart)]
+    starts = [event for event in told if isinstance(event, ev.ToolStart)]
     assert [(one.kind, one.side_effects) for one in starts] == [(ToolKind.SEARCH, il.SideEffects.NONE), (None, None)]
     writer = EventWriter()
     written = [writer.to_wire_event(event) for event in told]

@@ -12,9 +12,9 @@ import pytest
 
 import interlingua as il
 from interlingua_agents.agent import Agent
-from interlingua_agents.events import AgentEvent, MessageUpdate, ToolExecutionEnd
+from interlingua_agents.events import RunEnd, RunEvent, ToolEnd
 from interlingua_agents.loop import AgentLoop
-from interlingua_agents.results import RunEnd, RunStop, StopCause
+from interlingua_agents.results import RunStop, StopCause
 from interlingua_agents.tools import tool_of
 from interlingua_cli.demo.session import FILES, READ_FILE, local_scenario
 from interlingua_sessions import Session, open_store
@@ -28,7 +28,7 @@ ABSENT = files.missing()
 @pytest.mark.skipif(ABSENT is not None, reason=ABSENT or "")
 def test_a_real_model_calls_a_tool_in_a_streamed_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tree.ROOT)  # the demo's cast is found from there
-    told: list[AgentEvent] = []
+    told: list[RunEvent] = []
     stops: list[RunStop] = []
     tool = tool_of(attrs.evolve(READ_FILE, requires_workspace=False), lambda path: FILES[path])
     loop = AgentLoop([tool], listen=told.append, on_stop=stops.append)
@@ -46,10 +46,10 @@ def test_a_real_model_calls_a_tool_in_a_streamed_answer(tmp_path: Path, monkeypa
     assert stops[0].cause is StopCause.DONE
     assert stops[0].turns == 2
     assert findings == []
-    kinds = [event.assistant_message_event.type for event in told if isinstance(event, MessageUpdate)]
+    kinds = [event.type for event in told]
     assert "toolcall_end" in kinds
     assert "text_delta" in kinds
-    (end,) = [event for event in told if isinstance(event, ToolExecutionEnd)]
+    (end,) = [event for event in told if isinstance(event, ToolEnd)]
     assert end.result.content == (il.TextBlock(text=FILES["README.md"]),)
 
 

@@ -90,7 +90,7 @@ def test_asynchronous_code_gets_the_same() -> None:
 @pytest.mark.parametrize("face", ["blocking", "asynchronous"])
 def test_with_a_listener_answers_are_streamed(face: str) -> None:
     theatre, messages = script(), [il.user("2 + 3?")]
-    told: list[ev.AgentEvent] = []
+    told: list[ev.RunEvent] = []
     loop = AgentLoop([add], listen=told.append)
 
     async def run(url: str) -> None:
@@ -107,7 +107,7 @@ def test_with_a_listener_answers_are_streamed(face: str) -> None:
     assert [asked["stream"] for asked in theatre.asked] == [True, True]
     assert roles(messages) == ["user", "assistant", "tool", "assistant"]
     assert [event.message for event in told if isinstance(event, ev.MessageEnd)] == messages
-    (end,) = [event for event in told if isinstance(event, ev.ToolExecutionEnd)]
+    (end,) = [event for event in told if isinstance(event, ev.ToolEnd)]
     assert json.loads(end.result.content[0].text) == 5  # type: ignore[union-attr]
 
 

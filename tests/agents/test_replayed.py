@@ -13,7 +13,7 @@ import pytest
 import interlingua as il
 from interlingua.testing import MemoryReply, MemoryTransport
 from interlingua_agents.agent import Agent
-from interlingua_agents.events import AgentEvent, ToolExecutionEnd
+from interlingua_agents.events import RunEvent, ToolEnd
 from interlingua_agents.loop import AgentLoop
 from interlingua_agents.results import RunStop, StopCause
 from interlingua_agents.tools import ToolError, tool_of
@@ -73,7 +73,7 @@ def test_a_recorded_stream_with_a_call_is_told_and_run(tmp_path: Path) -> None:
     wire = WIRES["messages"]
     (exchange,) = load_exchanges(wire.cassette("stream_parallel_calls"))
     transport = MemoryTransport(lambda _: MemoryReply(exchange.body, status=exchange.status, headers=exchange.headers))
-    told: list[AgentEvent] = []
+    told: list[RunEvent] = []
     asked: list[str] = []
 
     def answer(**given: object) -> str:
@@ -101,7 +101,7 @@ def test_a_recorded_stream_with_a_call_is_told_and_run(tmp_path: Path) -> None:
         session.send("go", tools=AgentLoop(tools, listen=told.append, max_turns=1))
 
         calls = session.messages[1].tool_calls
-    ended = [event.tool_call_id for event in told if isinstance(event, ToolExecutionEnd)]
+    ended = [event.call.id for event in told if isinstance(event, ToolEnd)]
     assert len(calls) >= 2
     assert len(asked) == len(calls)
     assert sorted(ended) == sorted(call.id for call in calls)

@@ -19,7 +19,7 @@ import pytest
 
 import interlingua as il
 from interlingua_agents import Agent, RunStream
-from interlingua_agents.events import AgentEvent, MessageUpdate, ToolExecutionEnd
+from interlingua_agents.events import RunEvent, ToolEnd
 from interlingua_agents.loop import AgentLoop
 from interlingua_agents.results import RunStop, StopCause
 from interlingua_agents.tools import ToolContext, tool
@@ -65,11 +65,11 @@ def test_the_loop_stops_on_a_budget_and_on_a_price_nobody_knows(
     assert (stopped.cause, stopped.turns, stopped.spent_usd) == (StopCause.BUDGET, turns, spent)
 
 
-def once_added(then: Callable[[], object]) -> Callable[[AgentEvent], None]:
+def once_added(then: Callable[[], object]) -> Callable[[RunEvent], None]:
     """A listener that acts when the adding is done, however busy the machine is."""
 
-    def listen(event: AgentEvent) -> None:
-        if isinstance(event, ToolExecutionEnd) and event.tool_name == "add":
+    def listen(event: RunEvent) -> None:
+        if isinstance(event, ToolEnd) and event.call.name == "add":
             then()
 
     return listen
@@ -125,7 +125,7 @@ def test_ctrl_c_while_tools_run_keeps_what_they_did(tmp_path: Path, way: str) ->
         return "late"
 
     def on_event(event: Any, _cancel: Callable[[], None]) -> None:
-        if event.type == "tool_end" or isinstance(event, ToolExecutionEnd):
+        if event.type == "tool_end":
             added.set()
 
     added = threading.Event()
@@ -203,8 +203,8 @@ def test_case_35_a_run_cancelled_in_mid_answer_keeps_the_text_and_goes_on_later(
             return httpx.Response(200, headers={"content-type": "text/event-stream"}, stream=Slow())
         return httpx.Response(200, json={"parts": [["text", "Back."]], "end": "end_turn", "in": 1, "out": 1})
 
-    def listen(event: AgentEvent) -> None:
-        if isinstance(event, MessageUpdate) and event.assistant_message_event.type == "toolcall_delta":
+    def listen(event: RunEvent) -> None:
+        if event.type == "toolcall_delta":
             loop.cancel()
 
     def cancel_at_text(stream: RunStream[str]) -> None:

@@ -12,7 +12,6 @@ import attrs
 import interlingua as il
 from interlingua.testing import AsyncMemoryTransport, MemoryTransport
 from interlingua_agents import Agent, RunStop, messages_of
-from interlingua_agents import events as ev
 from interlingua_agents.loop import AgentLoop
 from tests.agents.scripted import MODEL, Theatre, playing, playing_async, registry
 
@@ -130,10 +129,7 @@ class _Way:
 
     def heard(self, event: Any, cancel: Callable[[], None]) -> None:
         self.events.append(event)
-        ended = event.tool_name if isinstance(event, ev.ToolExecutionEnd) else None
-        if event.type == "tool_end":
-            ended = event.call.name
-        if self.cancel_after is not None and ended == self.cancel_after:
+        if event.type == "tool_end" and event.call.name == self.cancel_after:
             cancel()
         if self.on_event is not None:
             self.on_event(event, cancel)

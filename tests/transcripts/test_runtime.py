@@ -76,6 +76,11 @@ EVENTS: list[dict[str, Any]] = [
 ]
 
 
+ANSWER_EVENTS = {"start", "done", "error"} | {
+    f"{block}_{step}" for block in ("text", "thinking", "toolcall") for step in ("start", "delta", "end")
+}
+
+
 def writer() -> EventWriter:
     made = EventWriter()
     made.to_wire_event(RuntimeReader().read_event({"type": "tool_execution_start", **EXECUTION, **ARGS}))
@@ -84,13 +89,23 @@ def writer() -> EventWriter:
 
 @pytest.mark.parametrize("event", EVENTS, ids=lambda event: event["type"])
 def test_every_event_is_read_and_written_back_equal(event: dict[str, Any]) -> None:
-    assert writer().to_wire_event(RuntimeReader().read_event(event)) == event
+    read = RuntimeReader().read_event(event)
+    assert (writer().to_wire_answer_event if event["type"] in ANSWER_EVENTS else writer().to_wire_event)(read) == event
 
 
-def test_every_type_of_event_is_known() -> None:
-    kinds = {event["type"] for event in EVENTS}
-    named = {one.type for one in (*events.AgentEvent.__args__, *events.AssistantMessageEvent.__args__)}  # type: ignore[attr-defined]
-    assert kinds == named
+def test_every_event_of_a_run_but_a_typed_answers_growth_has_a_counterpart() -> None:
+    read = {type(RuntimeReader().read_event(event)) for event in EVENTS}
+    assert {*read, events.OutputPartial} == set(events.RunEvent.__args__)
+    partial = events.OutputPartial(turn=1, value={}, closed=frozenset())
+    assert EventWriter().to_wire_event(partial) is None
+
+
+def test_the_end_of_a_call_has_the_input_of_its_start() -> None:
+    reader = RuntimeReader()
+    reader.read_event({"type": "tool_execution_start", **EXECUTION, **ARGS})
+    end = reader.read_event({"type": "tool_execution_end", **EXECUTION, "result": {"content": []}, "isError": True})
+    assert isinstance(end, events.ToolEnd)
+    assert (end.call.input, end.status) == ({"file_path": "main.ts"}, "failed")
 
 
 @pytest.mark.parametrize("message", [USER, ANSWER, RESULT, FAILED, ABORTED], ids=lambda one: one["role"])
@@ -122,7 +137,7 @@ def test_custom_messages_stay_what_they_are() -> None:
     assert isinstance(read, CustomMessage)
     assert read.role == "note"
     end = RuntimeReader().read_event({"type": "agent_end", "messages": [USER, NOTE]})
-    assert isinstance(end, events.AgentEnd)
+    assert isinstance(end, events.RunEnd)
     assert end.messages[1] == CustomMessage(NOTE)
 
 

@@ -1,6 +1,6 @@
-"""Tools from typed functions, the agent loop that runs them, and events for user interfaces.
+"""Tools from typed functions, agents that run them, and the events of a run.
 
-Names load when first used (PEP 562). Event classes are in `interlingua_agents.events`.
+Names load when first used (PEP 562).
 """
 # ruff: noqa: I001  a list of names for type checkers
 
@@ -14,18 +14,19 @@ from interlingua.plugins import lazy_names
 _NAMES = {
     "agent": "Agent",
     "calls": "ToolLimits",
-    "event_json": "EventWriter ReplyPayload reply_payload to_wire_reply",
-    "event_stream": "AssistantView assistant_events assistant_events_async assistant_stop_reason",
-    "events": "AgentEvent AssistantMessageEvent",
+    "event_json": "EventWriter ReplyPayload assistant_stop_reason reply_payload to_wire_reply",
+    "event_stream": "answer_events answer_events_async",
+    "events": (
+        "AgentTextDelta AgentTextEnd AgentTextStart AgentThinkingDelta AgentThinkingEnd AgentThinkingStart MessageEnd "
+        "MessageStart OutputPartial RunEnd RunEvent RunStart ToolCallDelta ToolCallEnd ToolCallStart ToolEnd ToolStart "
+        "ToolUpdate TurnEnd TurnStart"
+    ),
     "inputs": "InputViolation validate_input",
     "local_tools": "patch_tool shell_tool",
     "mcp_server": "Elicitation McpServer mcp_tool_name",
     "outcomes": "RESULT_LIMIT ToolOutcome",
     "protocols": "AsyncSteps Compactor ConversationPort Steps",
-    "results": (
-        "CallDecision DEFER OutputPartial PendingCall RunEnd RunEvent RunResult RunStop StopCause ToolEnd ToolStart "
-        "ToolUpdate approve messages_of reject"
-    ),
+    "results": "CallDecision DEFER PendingCall RunResult RunStop StopCause approve messages_of reject",
     "run": "AgentRun",
     "schemas": "NormalisedSchema SchemaChange canonical_names normalise_schema",
     "streams": "AsyncRunStream RunStream",
@@ -40,14 +41,21 @@ if TYPE_CHECKING:
     from interlingua_agents.agent import Agent as Agent
     from interlingua_agents.calls import ToolLimits as ToolLimits
     from interlingua_agents.event_json import (
-        EventWriter as EventWriter, ReplyPayload as ReplyPayload, reply_payload as reply_payload,
-        to_wire_reply as to_wire_reply
+        EventWriter as EventWriter, ReplyPayload as ReplyPayload, assistant_stop_reason as assistant_stop_reason,
+        reply_payload as reply_payload, to_wire_reply as to_wire_reply
     )
     from interlingua_agents.event_stream import (
-        AssistantView as AssistantView, assistant_events as assistant_events,
-        assistant_events_async as assistant_events_async, assistant_stop_reason as assistant_stop_reason
+        answer_events as answer_events, answer_events_async as answer_events_async
     )
-    from interlingua_agents.events import AgentEvent as AgentEvent, AssistantMessageEvent as AssistantMessageEvent
+    from interlingua_agents.events import (
+        AgentTextDelta as AgentTextDelta, AgentTextEnd as AgentTextEnd, AgentTextStart as AgentTextStart,
+        AgentThinkingDelta as AgentThinkingDelta, AgentThinkingEnd as AgentThinkingEnd,
+        AgentThinkingStart as AgentThinkingStart, MessageEnd as MessageEnd, MessageStart as MessageStart,
+        OutputPartial as OutputPartial, RunEnd as RunEnd, RunEvent as RunEvent, RunStart as RunStart,
+        ToolCallDelta as ToolCallDelta, ToolCallEnd as ToolCallEnd, ToolCallStart as ToolCallStart,
+        ToolEnd as ToolEnd, ToolStart as ToolStart, ToolUpdate as ToolUpdate, TurnEnd as TurnEnd,
+        TurnStart as TurnStart
+    )
     from interlingua_agents.inputs import InputViolation as InputViolation, validate_input as validate_input
     from interlingua_agents.local_tools import patch_tool as patch_tool, shell_tool as shell_tool
     from interlingua_agents.mcp_server import (
@@ -58,10 +66,8 @@ if TYPE_CHECKING:
         AsyncSteps as AsyncSteps, Compactor as Compactor, ConversationPort as ConversationPort, Steps as Steps
     )
     from interlingua_agents.results import (
-        CallDecision as CallDecision, DEFER as DEFER, OutputPartial as OutputPartial, PendingCall as PendingCall,
-        RunEnd as RunEnd, RunEvent as RunEvent, RunResult as RunResult, RunStop as RunStop, StopCause as StopCause,
-        ToolEnd as ToolEnd, ToolStart as ToolStart, ToolUpdate as ToolUpdate, approve as approve,
-        messages_of as messages_of, reject as reject
+        CallDecision as CallDecision, DEFER as DEFER, PendingCall as PendingCall, RunResult as RunResult,
+        RunStop as RunStop, StopCause as StopCause, approve as approve, messages_of as messages_of, reject as reject
     )
     from interlingua_agents.run import AgentRun as AgentRun
     from interlingua_agents.schemas import (

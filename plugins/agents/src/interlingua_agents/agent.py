@@ -88,7 +88,7 @@ class Agent(Generic[AnswerT]):
         budget_usd: maximum cost of the answers of one run.
         decode_strings: True to parse objects that a model wrote as JSON strings inside of arguments.
         compactor: called between the answers of a run.
-        listen: called with every agent event, which a user interface shows; answers are then streamed if the model can.
+        listen: called with every event, which `stream` yields too; answers are then streamed if the model can.
         on_stop: called with the end of each run.
         workspace: the folder that tools work in, overriding the client's.
         options: options of every request: fields of `RequestKwargs` by name. A forced `tool_choice` holds for the first

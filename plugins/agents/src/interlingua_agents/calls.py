@@ -20,7 +20,7 @@ from interlingua.types import (
     ToolResultBlock,
     ToolUseBlock,
 )
-from interlingua_agents import events as ev
+from interlingua_agents.events import ToolEnd, ToolStart, ToolUpdate
 from interlingua_agents.inputs import InputViolation, check_call, describe_violations, parse_json_strings
 from interlingua_agents.outcomes import RESULT_LIMIT, ToolOutcome, call_tool, cancelled_outcome, outcome_of_error
 from interlingua_agents.protocols import ConversationPort
@@ -30,9 +30,6 @@ from interlingua_agents.results import (
     Defer,
     PendingCall,
     PendingReason,
-    ToolEnd,
-    ToolStart,
-    ToolUpdate,
 )
 from interlingua_agents.run_events import RunEvents
 from interlingua_agents.tools import Confirmation, Permission, Policy, Tool, Toolbox, ToolContext, by_side_effects
@@ -421,21 +418,16 @@ class CallResults:
             self._add_ready()
             return
         call, turn = report.call, self._turn
-        about = {"tool_call_id": call.id, "tool_name": call.name}
         if isinstance(report, CallTaken):
             tool = self._toolbox.get(call.name)
             effects, kind = (None, call.kind) if tool is None else (tool.definition.side_effects, tool.definition.kind)
-            started = ev.ToolExecutionStart(
-                args=call.input, provider_id=call.provider_id, kind=kind, side_effects=effects, **about
-            )
-            self._shown.emit(started, ToolStart(turn=turn, call=call, side_effects=effects))
+            self._shown.emit(ToolStart(turn=turn, call=call, side_effects=effects, kind=kind))
         elif isinstance(report, CallRunning):
             self._began[call.id] = report.at
             self._conversation.start_call(call, report.at)
             report.release()
         elif isinstance(report, CallProgress):
-            updated = ev.ToolExecutionUpdate(args=call.input, partial_result=report.partial, **about)
-            self._shown.emit(updated, ToolUpdate(turn=turn, call=call, partial=report.partial))
+            self._shown.emit(ToolUpdate(turn=turn, call=call, partial=report.partial))
         else:
             assert isinstance(report, CallMisread)  # noqa: S101  the last kind of report
             about = {"session_id": self._conversation.id, "message_id": self._message_id, "tool_use_id": call.id}
@@ -461,11 +453,9 @@ class CallResults:
         if place in self._waiting and self._conversation.is_answered(call):
             self._next_place = max(self._next_place, place + 1)
             return
-        ended = ev.ToolExecutionEnd(tool_call_id=call.id, tool_name=call.name, result=result, is_error=result.is_error)
         began = self._began.get(call.id)
         elapsed = None if began is None else (outcome.ended_at - began).total_seconds()
-        streamed = ToolEnd(turn=self._turn, call=call, result=result, status=outcome.phase, elapsed_s=elapsed)
-        self._shown.emit(ended, streamed)
+        self._shown.emit(ToolEnd(turn=self._turn, call=call, result=result, status=outcome.phase, elapsed_s=elapsed))
         self._waiting[place] = outcome
         self._add_ready()
 

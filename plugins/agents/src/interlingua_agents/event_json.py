@@ -6,10 +6,11 @@ The form: https://github.com/badlogic/pi-mono/blob/main/packages/ai/src/types.ts
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import attrs
 
+from interlingua import CallerError
 from interlingua.plugins import Loss, dumps
 from interlingua.types import (
     AudioBlock,
@@ -20,6 +21,7 @@ from interlingua.types import (
     MessageStatus,
     RedactedThinkingBlock,
     Role,
+    StopReason,
     TextBlock,
     ThinkingBlock,
     ToolResultBlock,
@@ -27,24 +29,36 @@ from interlingua.types import (
     Usage,
     VideoBlock,
 )
-from interlingua_agents.event_stream import assistant_stop_reason
-from interlingua_agents.events import AgentEvent, AnswerError, AssistantMessageEvent, ToolExecutionStart
+from interlingua_agents.events import (
+    AgentTextDelta,
+    AgentTextEnd,
+    AgentThinkingDelta,
+    AgentThinkingEnd,
+    BlockMoment,
+    MessageEnd,
+    MessageStart,
+    OutputPartial,
+    RunEnd,
+    RunEvent,
+    RunStart,
+    ToolCallDelta,
+    ToolCallEnd,
+    ToolEnd,
+    ToolStart,
+    ToolUpdate,
+    TurnEnd,
+)
 
-_SPELLING = {
-    "content_index": "contentIndex",
-    "assistant_message_event": "assistantMessageEvent",
-    "tool_call": "toolCall",
-    "tool_call_id": "toolCallId",
-    "tool_name": "toolName",
-    "tool_results": "toolResults",
-    "partial_result": "partialResult",
-    "is_error": "isError",
+AssistantStopReason: TypeAlias = Literal["stop", "length", "toolUse", "error", "aborted"]
+"""The reason why an answer ended, in the words of the JSON form."""
+
+_REASONS: dict[StopReason, AssistantStopReason] = {
+    StopReason.TOOL_USE: "toolUse",
+    StopReason.MAX_TOKENS: "length",
+    StopReason.CONTEXT_WINDOW: "length",
+    StopReason.REFUSAL: "error",
+    StopReason.ERROR: "error",
 }
-
-_READ = ("partial", "content", "tool_call", "message")
-"""Properties of events that build their value when read, written like fields."""
-
-_INTERNAL = frozenset({"growing", "seen", "cause", "provider_id", "kind", "side_effects", "turn"})
 
 _APIS = {
     "messages": "anthropic-messages",
@@ -89,20 +103,70 @@ class EventWriter:
         """Content of everything written so far that the JSON form cannot hold; each loss once."""
         return tuple(self._losses)
 
-    def to_wire_event(self, event: AssistantMessageEvent | AgentEvent) -> dict[str, Any]:
-        """Return an event as a JSON object; builds its partial message."""
-        if isinstance(event, ToolExecutionStart):
-            self._learn(event.tool_call_id, event.provider_id)
-        names = [field.name for field in attrs.fields(type(event)) if field.name not in _INTERNAL]
-        names += [name for name in _READ if isinstance(getattr(type(event), name, None), property)]
-        written = {_SPELLING.get(name, name): self._value(getattr(event, name)) for name in names}
-        if "toolCallId" in written:
-            written["toolCallId"] = self._id(written["toolCallId"])
-        if isinstance(event, ToolExecutionStart) and event.kind is not None:
-            written["kind"] = str(event.kind)
-        if isinstance(event, AnswerError):
-            written["error"]["stopReason"] = event.reason
-        return {"type": event.type, **written}
+    def to_wire_event(self, event: RunEvent) -> dict[str, Any] | None:
+        """Return an event of a run as a JSON object; None if the form has no such event.
+
+        The partial message of a growing answer is built.
+        """
+        match event:
+            case RunStart():
+                return {"type": "agent_start"}
+            case RunEnd(messages=messages):
+                return {"type": "agent_end", "messages": self._list(messages)}
+            case TurnEnd(message=message, tool_results=results):
+                return {"type": "turn_end", "message": self._object(message), "toolResults": self._list(results)}
+            case BlockMoment():
+                growth = self.to_wire_answer_event(event)
+                return {"type": "message_update", "message": growth["partial"], "assistantMessageEvent": growth}
+            case MessageStart(message=message) | MessageEnd(message=message):
+                return {"type": event.type, "message": self._object(message)}
+            case ToolStart(call=call):
+                self._learn(call.id, call.provider_id)
+                kind = {} if event.kind is None else {"kind": str(event.kind)}
+                return {"type": "tool_execution_start", **self._call_facts(call), "args": call.input, **kind}
+            case ToolUpdate(call=call):
+                part = event.partial
+                if isinstance(part, ToolResultBlock):
+                    part = self._result_content(part, _Ledger(self._losses), "result")
+                written = {**self._call_facts(call), "args": call.input, "partialResult": part}
+                return {"type": "tool_execution_update", **written}
+            case ToolEnd(call=call, result=result):
+                body = self._result_content(result, _Ledger(self._losses), "result")
+                written = {**self._call_facts(call), "result": body, "isError": result.is_error}
+                return {"type": "tool_execution_end", **written}
+            case OutputPartial():
+                return None
+        return {"type": event.type}
+
+    def to_wire_answer_event(self, event: RunEvent) -> dict[str, Any]:
+        """Return an event of one answer as a JSON object of the form's events for single answers.
+
+        Raises:
+            CallerError: the event is not about an answer.
+        """
+        if isinstance(event, MessageStart):
+            return {"type": "start", "partial": self._object(event.message)}
+        if isinstance(event, MessageEnd):
+            reason = "error" if event.error is not None else assistant_stop_reason(event.message)
+            message = self._object(event.message)
+            if reason in ("error", "aborted"):
+                return {"type": "error", "reason": reason, "error": message | {"stopReason": reason}}
+            return {"type": "done", "reason": reason, "message": message}
+        if not isinstance(event, BlockMoment):
+            raise CallerError(f"{event.type} is no event of an answer: write it with to_wire_event")
+        written: dict[str, Any] = {
+            "type": event.type,
+            "contentIndex": event.content_index,
+            "partial": self._object(event.partial),
+        }
+        match event:
+            case AgentTextDelta() | AgentThinkingDelta() | ToolCallDelta():
+                written["delta"] = event.delta
+            case AgentTextEnd() | AgentThinkingEnd():
+                written["content"] = event.content
+            case ToolCallEnd(tool_call=call):
+                written["toolCall"] = self._call(call, _Ledger(self._losses), "toolCall")
+        return written
 
     def to_wire_messages(self, messages: Iterable[Message]) -> list[dict[str, Any]]:
         """Return messages as JSON objects, each tool result as a separate object.
@@ -203,23 +267,22 @@ class EventWriter:
     def _id(self, call_id: str) -> str:
         return self._ids.get(call_id, call_id)
 
-    def _of_list(self, message: Any) -> Iterator[dict[str, Any]]:
-        yield from self._messages(message) if isinstance(message, Message) else [self._value(message)]
+    def _call_facts(self, call: ToolUseBlock) -> dict[str, Any]:
+        return {"toolCallId": self._id(call.id), "toolName": call.name}
 
-    def _value(self, value: Any) -> Any:
-        if isinstance(value, Message):
-            growing = value.metadata.status is MessageStatus.PARTIAL  # not aborted: that runtime says `stop` meanwhile
-            *_, written = self._messages(value)
-            return written | ({"stopReason": "stop"} if growing else {})
-        if isinstance(value, ToolResultBlock):
-            return self._result_content(value, _Ledger(self._losses), "result")
-        if isinstance(value, ToolUseBlock):
-            return self._call(value, _Ledger(self._losses), "toolCall")
-        if isinstance(value, tuple):  # of messages
-            return [written for message in value for written in self._of_list(message)]
-        if hasattr(value, "to_json"):  # an application's message, which is no `Message`
-            return dict(value.to_json())
-        return self.to_wire_event(value) if isinstance(value, AssistantMessageEvent) else value
+    def _object(self, message: Any) -> dict[str, Any]:
+        if not isinstance(message, Message):  # an application's message
+            return dict(message.to_json())
+        growing = message.metadata.status is MessageStatus.PARTIAL  # not aborted: that runtime says `stop` meanwhile
+        *_, written = self._messages(message)
+        return written | ({"stopReason": "stop"} if growing else {})
+
+    def _list(self, messages: Iterable[Any]) -> list[dict[str, Any]]:
+        return [
+            written
+            for message in messages
+            for written in (self._messages(message) if isinstance(message, Message) else [self._object(message)])
+        ]
 
 
 class _Ledger:
@@ -272,6 +335,16 @@ def _present(fields: dict[str, Any]) -> dict[str, Any]:
 
 def _urls(value: Any) -> tuple[str, ...]:
     return tuple(value)
+
+
+def assistant_stop_reason(message: Message) -> AssistantStopReason:
+    """Return the reason why a message ended, in the words of the JSON form; `stop` if it has no word for it."""
+    metadata = message.metadata
+    if metadata.status is MessageStatus.ERROR:
+        return "error"
+    if metadata.status is not MessageStatus.COMPLETE:
+        return "aborted"
+    return _REASONS.get(metadata.stop_reason, "stop") if metadata.stop_reason else "stop"
 
 
 @attrs.frozen(kw_only=True)

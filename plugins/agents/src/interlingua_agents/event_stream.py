@@ -1,4 +1,4 @@
-"""Converts a stream of canonical events into assistant events, which describe how one answer grows."""
+"""Converts the stream events of an answer into the events of a run that describe how it grows."""
 
 from __future__ import annotations
 
@@ -13,10 +13,8 @@ from interlingua.types import (
     BlockEnd,
     BlockStart,
     Message,
-    MessageStatus,
     Origin,
     RedactedThinkingBlock,
-    StopReason,
     StreamEvent,
     TextBlock,
     TextDelta,
@@ -34,11 +32,9 @@ from interlingua_agents.events import (
     AgentThinkingDelta,
     AgentThinkingEnd,
     AgentThinkingStart,
-    AnswerDone,
-    AnswerError,
-    AnswerStart,
-    AssistantMessageEvent,
-    AssistantStopReason,
+    MessageEnd,
+    MessageStart,
+    RunEvent,
     ToolCallDelta,
     ToolCallEnd,
     ToolCallStart,
@@ -91,7 +87,7 @@ class EventBlocks:
         return self._context
 
 
-_Makers: TypeAlias = dict[type, Callable[..., AssistantMessageEvent]]
+_Makers: TypeAlias = dict[type, Callable[..., RunEvent]]
 _STARTS: _Makers = {
     TextBlock: AgentTextStart,
     ThinkingBlock: AgentThinkingStart,
@@ -113,27 +109,9 @@ _EMPTY: dict[type, ShownBlock] = {
     RedactedThinkingBlock: RedactedThinkingBlock(data=""),
 }
 
-_REASONS: dict[StopReason, AssistantStopReason] = {
-    StopReason.TOOL_USE: "toolUse",
-    StopReason.MAX_TOKENS: "length",
-    StopReason.CONTEXT_WINDOW: "length",
-    StopReason.REFUSAL: "error",
-    StopReason.ERROR: "error",
-}
 
-
-def assistant_stop_reason(message: Message) -> AssistantStopReason:
-    """Return the reason why a message ended, in the events' words; `stop` if they have no word for it."""
-    metadata = message.metadata
-    if metadata.status is MessageStatus.ERROR:
-        return "error"
-    if metadata.status is not MessageStatus.COMPLETE:
-        return "aborted"
-    return _REASONS.get(metadata.stop_reason, "stop") if metadata.stop_reason else "stop"
-
-
-class AssistantView:
-    """Converts the stream events of one answer into assistant events, one by one.
+class AnswerView:
+    """Converts the stream events of one answer into events of a run, one by one.
 
     Text, thinking (redacted too, without words) and calls have events; other blocks (media, opaque) have none. A block
     ends when its plugin reports the end, else with the answer, because a service may continue text after a call.
@@ -148,12 +126,12 @@ class AssistantView:
         self._open: dict[int, type] = {}
         self._spoken: set[int] = set()
 
-    def start(self) -> AnswerStart:
-        """Return the first event."""
-        return AnswerStart(growing=self._growth, seen=0)
+    def start(self) -> MessageStart:
+        """Return the first event, with an empty message."""
+        return MessageStart(turn=self._growth.turn, message=self._growth.at(0))
 
-    def feed(self, event: StreamEvent) -> list[AssistantMessageEvent]:
-        """Convert one stream event into assistant events."""
+    def feed(self, event: StreamEvent) -> list[RunEvent]:
+        """Convert one stream event into events of a run."""
         kind = type(event)
         if kind is TextDelta or kind is ThinkingDelta:
             index, text = event.index, event.text  # type: ignore[union-attr]
@@ -177,51 +155,48 @@ class AssistantView:
         self._growth.events.append(event)
         return []
 
-    def finish(self, message: Message) -> Iterator[AssistantMessageEvent]:
-        """Yield the last events: open blocks end, then `done`, or `error` if the message is incomplete."""
-        for index in sorted(self._open, key=self._growth.places.__getitem__):
-            yield from self._end(index)
-        reason = assistant_stop_reason(message)
-        if reason == "aborted":
-            yield AnswerError(reason="aborted", error=message)
-        elif reason == "error":
-            yield AnswerError(reason="error", error=message)
-        else:
-            yield AnswerDone(reason=reason, message=message)
+    def end_blocks(self) -> list[RunEvent]:
+        """Return the ends of the blocks that are still open, after the last stream event."""
+        places = self._growth.places
+        return [end for index in sorted(self._open, key=places.__getitem__) for end in self._end(index)]
 
-    def fail(self, error: InterlinguaError) -> AnswerError:
+    def end(self, message: Message) -> MessageEnd:
+        """Return the last event of an answer."""
+        return MessageEnd(turn=self._growth.turn, message=message)
+
+    def fail(self, error: InterlinguaError) -> MessageEnd:
         """Return the last event of an answer that failed."""
         partial = error.partial if isinstance(error.partial, Message) else self._growth.at(len(self._growth.events))
-        return AnswerError(reason="error", error=partial, cause=error)
+        return MessageEnd(turn=self._growth.turn, message=partial, error=error)
 
-    def _begin(self, index: int, block: type[ShownBlock]) -> list[AssistantMessageEvent]:
+    def _begin(self, index: int, block: type[ShownBlock]) -> list[RunEvent]:
         """Begin a block before its first words, so that they are not counted twice."""
         if index in self._growth.places:
             return []
         self._growth.events.append(BlockStart(index=index, block=_EMPTY[block]))
         return [self._started(index, block)]
 
-    def _started(self, index: int, block: type) -> AssistantMessageEvent:
+    def _started(self, index: int, block: type) -> RunEvent:
         growth = self._growth
         place = growth.places.setdefault(index, len(growth.places))
         self._open[index] = block
         return _STARTS[block](growing=growth, seen=len(growth.events), content_index=place)
 
-    def _delta(self, event: StreamEvent, index: int, delta: str) -> AssistantMessageEvent:
+    def _delta(self, event: StreamEvent, index: int, delta: str) -> RunEvent:
         growth, events = self._growth, self._growth.events
         events.append(event)
         self._spoken.add(index)
         make = _DELTAS[self._open[index]]
         return make(growing=growth, seen=len(events), content_index=growth.places[index], delta=delta)
 
-    def _whole(self, event: StreamEvent, index: int, content: str) -> list[AssistantMessageEvent]:
+    def _whole(self, event: StreamEvent, index: int, content: str) -> list[RunEvent]:
         """End a block; content that arrived in one piece becomes one delta."""
         if content and index not in self._spoken:
             return [self._delta(event, index, content), *self._end(index)]
         self._growth.events.append(event)
         return self._end(index)
 
-    def _end(self, index: int) -> list[AssistantMessageEvent]:
+    def _end(self, index: int) -> list[RunEvent]:
         growth = self._growth
         block = self._open.pop(index, None)
         if block is None:
@@ -229,34 +204,50 @@ class AssistantView:
         return [_ENDS[block](growing=growth, seen=len(growth.events), content_index=growth.places[index])]
 
 
-def assistant_events(stream: CanonicalStream, turn: int = 1) -> Iterator[AssistantMessageEvent]:
-    """Yield an open stream's events as assistant events; a failure is the last event and is not raised.
+def whole_answer_events(message: Message, turn: int) -> list[RunEvent]:
+    """Return the events of an answer that arrived in one piece, without its end: each block is one delta."""
+    view = AnswerView(lambda: message, turn)
+    events: list[RunEvent] = [MessageStart(turn=turn, message=message)]
+    for index, block in enumerate(message.content):
+        if isinstance(block, ToolUseBlock):
+            events += view.feed(ToolUseStart(index=index, id=block.id, name=block.name, provider_id=block.provider_id))
+            events += view.feed(ToolUseEnd(index=index, block=block))
+        elif isinstance(block, ShownBlock):
+            events += view.feed(BlockEnd(index=index, block=block))
+    return events
+
+
+def answer_events(stream: CanonicalStream) -> Iterator[RunEvent]:
+    """Yield the growth of one answer as the events of a run; a failure is in the last event and is not raised.
 
     Args:
         stream: an open stream of a client or a session.
-        turn: number of the answer in its run.
     """
-    view = AssistantView(lambda: stream.partial, turn)
+    view = AnswerView(lambda: stream.partial)
     yield view.start()
     try:
         for event in stream:
             yield from view.feed(event)
-        yield from view.finish(stream.message)
+        message = stream.message
     except InterlinguaError as error:
         yield view.fail(error)
+        return
+    yield from view.end_blocks()
+    yield view.end(message)
 
 
-async def assistant_events_async(
-    stream: AsyncCanonicalStream, turn: int = 1
-) -> AsyncGenerator[AssistantMessageEvent, None]:
-    """`assistant_events` for asynchronous code."""
-    view = AssistantView(lambda: stream.partial, turn)
+async def answer_events_async(stream: AsyncCanonicalStream) -> AsyncGenerator[RunEvent, None]:
+    """`answer_events` for asynchronous code."""
+    view = AnswerView(lambda: stream.partial)
     yield view.start()
     try:
         async for event in stream:
             for shown in view.feed(event):
                 yield shown
-        for shown in view.finish(await stream.message):
-            yield shown
+        message = await stream.message
     except InterlinguaError as error:
         yield view.fail(error)
+        return
+    for shown in view.end_blocks():
+        yield shown
+    yield view.end(message)

@@ -1,17 +1,18 @@
-"""Events for user interfaces: the growth of one answer, and the steps of an agent around it.
+"""The events of a run, one list for streams and listeners: the growth of answers, and the steps around them.
 
 An event of a growing answer holds a reference and a number, however long the answer is; its message is built when read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 
 import attrs
 
-from interlingua import InterlinguaError
+from interlingua import CallerError
 from interlingua.types import Message, SideEffects, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
+from interlingua_agents.results import RunResult
+from interlingua_agents.tools import CallPhase
 
 
 class GrowingAnswer(Protocol):
@@ -52,17 +53,6 @@ class BlockMoment(AnswerMoment):
     """
 
     content_index: int
-
-
-AssistantStopReason: TypeAlias = Literal["stop", "length", "toolUse", "error", "aborted"]
-"""The reason why an answer ended, in the words of the events' JSON."""
-
-
-@attrs.frozen(kw_only=True)
-class AnswerStart(AnswerMoment):
-    """The answer begins."""
-
-    type: ClassVar[Literal["start"]] = "start"
 
 
 @attrs.frozen(kw_only=True)
@@ -161,32 +151,156 @@ class ToolCallEnd(BlockMoment):
 
 
 @attrs.frozen(kw_only=True)
-class AnswerDone:
-    """The answer is complete: `message` has its blocks in canonical order."""
+class RunStart:
+    """A run starts."""
 
-    type: ClassVar[Literal["done"]] = "done"
-    reason: AssistantStopReason
+    type: ClassVar[Literal["run_start"]] = "run_start"
+    turn: int = 0
+
+
+@attrs.frozen(kw_only=True)
+class TurnStart:
+    """One model call with its tools starts.
+
+    Attributes:
+        turn: number of the answer in its run, from 1; 0 for calls that an earlier run left open.
+    """
+
+    type: ClassVar[Literal["turn_start"]] = "turn_start"
+    turn: int
+
+
+@attrs.frozen(kw_only=True)
+class TurnEnd:
+    """One model call with its tools is done: the answer, and the results of its calls in the calls' order."""
+
+    type: ClassVar[Literal["turn_end"]] = "turn_end"
+    turn: int
+    message: Message
+    tool_results: tuple[Message, ...] = ()
+
+
+@attrs.frozen(kw_only=True)
+class MessageStart:
+    """A message appears: a streamed answer is still empty, any other message is complete."""
+
+    type: ClassVar[Literal["message_start"]] = "message_start"
+    turn: int
     message: Message
 
 
 @attrs.frozen(kw_only=True)
-class AnswerError:
-    """The answer failed or was cancelled. No exception is raised in addition.
+class MessageEnd:
+    """A message is complete, or its answer ended early; in a run it is stored.
 
     Attributes:
-        reason: `aborted` if the answer was cancelled.
-        error: the message received so far.
-        cause: the exception, or None; not part of the event's JSON.
+        turn: see `TurnStart`.
+        message: the message; an answer has its blocks in canonical order.
+        error: the error that ended the answer, or None.
     """
 
-    type: ClassVar[Literal["error"]] = "error"
-    reason: Literal["aborted", "error"]
-    error: Message
-    cause: InterlinguaError | None = None
+    type: ClassVar[Literal["message_end"]] = "message_end"
+    turn: int
+    message: Message
+    error: BaseException | None = None
 
 
-AssistantMessageEvent: TypeAlias = (
-    AnswerStart
+@attrs.frozen(kw_only=True)
+class ToolStart:
+    """Work on a call starts. Each of these events has its `ToolEnd`, unless the call is left pending.
+
+    Attributes:
+        turn: see `TurnStart`.
+        call: the call.
+        side_effects: the tool's side effects; None if the tool does not exist.
+        kind: the tool's kind, for user interfaces, or None.
+    """
+
+    type: ClassVar[Literal["tool_start"]] = "tool_start"
+    turn: int
+    call: ToolUseBlock
+    side_effects: SideEffects | None = None
+    kind: str | None = None
+
+
+@attrs.frozen(kw_only=True)
+class ToolUpdate:
+    """A running tool reports a partial result."""
+
+    type: ClassVar[Literal["tool_update"]] = "tool_update"
+    turn: int
+    call: ToolUseBlock
+    partial: Any
+
+
+@attrs.frozen(kw_only=True)
+class ToolEnd:
+    """A call has its result.
+
+    Attributes:
+        turn: see `TurnStart`.
+        call: the call.
+        result: the result that the model will see.
+        status: how the call ended.
+        elapsed_s: seconds that the tool ran; None if it did not run.
+    """
+
+    type: ClassVar[Literal["tool_end"]] = "tool_end"
+    turn: int
+    call: ToolUseBlock
+    result: ToolResultBlock
+    status: CallPhase
+    elapsed_s: float | None = None
+
+
+@attrs.frozen(kw_only=True)
+class OutputPartial:
+    """More of the typed output arrived.
+
+    Attributes:
+        turn: see `TurnStart`.
+        value: the JSON value received so far, not validated.
+        closed: paths of complete parts.
+    """
+
+    type: ClassVar[Literal["output_partial"]] = "output_partial"
+    turn: int
+    value: Any
+    closed: frozenset[str] = frozenset()
+
+
+@attrs.frozen(kw_only=True)
+class RunEnd:
+    """The run has ended. The stream of a run that fails raises the error instead; a listener gets this event.
+
+    Attributes:
+        turn: the last turn.
+        messages: all messages since the run started, the user's first.
+        error: the error that ended the run, or None.
+    """
+
+    type: ClassVar[Literal["run_end"]] = "run_end"
+    turn: int
+    messages: tuple[Message, ...]
+    error: BaseException | None = None
+    _result: RunResult[Any] | None = None
+
+    @property
+    def result(self) -> RunResult[Any]:
+        """The result of the run.
+
+        Raises:
+            CallerError: the run has failed; see `error`.
+        """
+        if self._result is None:
+            raise CallerError("the run has no result: it failed, see error and messages")
+        return self._result
+
+
+RunEvent: TypeAlias = (
+    RunStart
+    | TurnStart
+    | MessageStart
     | AgentTextStart
     | AgentTextDelta
     | AgentTextEnd
@@ -196,131 +310,12 @@ AssistantMessageEvent: TypeAlias = (
     | ToolCallStart
     | ToolCallDelta
     | ToolCallEnd
-    | AnswerDone
-    | AnswerError
-)
-"""The growth of one answer. Attributes are in snake_case; `to_wire_event` writes the camelCase of the events' JSON."""
-
-
-@attrs.frozen(kw_only=True)
-class AgentStart:
-    """The agent starts to work on the user's message."""
-
-    type: ClassVar[Literal["agent_start"]] = "agent_start"
-
-
-@attrs.frozen(kw_only=True)
-class AgentEnd:
-    """The agent is done; `messages` are all messages since it started, the user's first."""
-
-    type: ClassVar[Literal["agent_end"]] = "agent_end"
-    messages: tuple[Message, ...]
-
-
-@attrs.frozen(kw_only=True)
-class AgentTurnStart:
-    """One model call with its tools starts."""
-
-    type: ClassVar[Literal["turn_start"]] = "turn_start"
-    turn: int = 1
-
-
-@attrs.frozen(kw_only=True)
-class AgentTurnEnd:
-    """One model call with its tools is done: the answer, and the results of its calls in the calls' order."""
-
-    type: ClassVar[Literal["turn_end"]] = "turn_end"
-    message: Message
-    tool_results: tuple[Message, ...] = ()
-    turn: int = 1
-
-
-@attrs.frozen(kw_only=True)
-class MessageStart:
-    """A message appears: an answer is still empty, any other message is complete."""
-
-    type: ClassVar[Literal["message_start"]] = "message_start"
-    message: Message
-
-
-@attrs.frozen(kw_only=True)
-class MessageUpdate:
-    """An answer grows."""
-
-    type: ClassVar[Literal["message_update"]] = "message_update"
-    assistant_message_event: AssistantMessageEvent
-
-    @property
-    def message(self) -> Message:
-        """The answer at this event; built when read, unless the event holds it."""
-        event = self.assistant_message_event
-        if event.type == "done":
-            return event.message
-        return event.error if event.type == "error" else event.partial
-
-
-@attrs.frozen(kw_only=True)
-class MessageEnd:
-    """A message is complete and stored."""
-
-    type: ClassVar[Literal["message_end"]] = "message_end"
-    message: Message
-
-
-@attrs.frozen(kw_only=True)
-class ToolExecutionStart:
-    """Work on a call starts. Each of these events has its end.
-
-    Attributes:
-        tool_call_id: canonical id of the call.
-        tool_name: name of the tool.
-        args: the input.
-        provider_id: the provider's id of the call, or None.
-        kind: the tool's kind, for user interfaces, or None.
-        side_effects: the tool's side effects; None if the tool does not exist.
-    """
-
-    type: ClassVar[Literal["tool_execution_start"]] = "tool_execution_start"
-    tool_call_id: str
-    tool_name: str
-    args: Mapping[str, Any]
-    provider_id: str | None = None
-    kind: str | None = None
-    side_effects: SideEffects | None = None
-
-
-@attrs.frozen(kw_only=True)
-class ToolExecutionUpdate:
-    """A running tool reports a partial result."""
-
-    type: ClassVar[Literal["tool_execution_update"]] = "tool_execution_update"
-    tool_call_id: str
-    tool_name: str
-    args: Mapping[str, Any]
-    partial_result: Any
-
-
-@attrs.frozen(kw_only=True)
-class ToolExecutionEnd:
-    """A call has its result, as the model will see it."""
-
-    type: ClassVar[Literal["tool_execution_end"]] = "tool_execution_end"
-    tool_call_id: str
-    tool_name: str
-    result: ToolResultBlock
-    is_error: bool
-
-
-AgentEvent: TypeAlias = (
-    AgentStart
-    | AgentEnd
-    | AgentTurnStart
-    | AgentTurnEnd
-    | MessageStart
-    | MessageUpdate
     | MessageEnd
-    | ToolExecutionStart
-    | ToolExecutionUpdate
-    | ToolExecutionEnd
+    | OutputPartial
+    | ToolStart
+    | ToolUpdate
+    | ToolEnd
+    | TurnEnd
+    | RunEnd
 )
-"""The events of a running agent, model calls and tools together."""
+"""All events of a run, which streams yield and listeners get."""

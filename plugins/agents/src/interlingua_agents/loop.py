@@ -67,7 +67,7 @@ class AgentLoop:
             the run.
         decode_strings: True to parse objects and arrays that a model wrote as JSON strings, before consent is asked
             for. Otherwise such inputs are rejected, and the model reads the reason.
-        listen: called with every agent event; answers are then streamed if the model can stream.
+        listen: called with every event (`RunEvent`); answers are then streamed if the model can stream.
         on_stop: called with the end of each run.
         compactor: called before each answer after the first; a session calls its own before the first.
         name: the agent's name, for traces.
@@ -235,7 +235,7 @@ class BlockingEffects(_Effects[Steps]):
                 run.shown.grow_answer(events)
                 yield
             self.answer = stream.message
-            run.shown.end_answer(self.answer)
+            run.shown.end_answer()
 
     async def run_calls(self, run: AgentRun, calls: Sequence[ToolUseBlock]) -> AsyncGenerator[None, None]:
         """See `RunEffects.run_calls`. The calls run in an event loop in another thread."""
@@ -300,7 +300,7 @@ class AsyncEffects(_Effects[AsyncSteps]):
                 run.shown.grow_answer(events)
                 yield
             self.answer = await stream.message
-            run.shown.end_answer(self.answer)
+            run.shown.end_answer()
 
     async def run_calls(self, run: AgentRun, calls: Sequence[ToolUseBlock]) -> AsyncGenerator[None, None]:
         """See `RunEffects.run_calls`. A task runs the calls, so results are added even while no caller iterates."""

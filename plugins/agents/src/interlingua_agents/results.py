@@ -1,19 +1,17 @@
-"""The result of a run: how it ended, the calls it left open, and the events of a streamed run."""
+"""The result of a run: how it ended, and the calls it left open."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from decimal import Decimal
 from enum import Enum, StrEnum
-from typing import Any, ClassVar, Final, Generic, Literal, TypeAlias, TypeVar
+from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
 
 import attrs
 
 from interlingua import CallerError, InterlinguaError
 from interlingua.plugins import messages_markdown
-from interlingua.types import Message, SideEffects, ToolDefinition, ToolResultBlock, ToolUseBlock, Usage
-from interlingua_agents.events import AgentTextDelta, AgentThinkingDelta, AgentTurnEnd, AgentTurnStart
-from interlingua_agents.tools import CallPhase
+from interlingua.types import Message, ToolDefinition, ToolResultBlock, ToolUseBlock, Usage
 
 PendingReason: TypeAlias = Literal["approval", "external", "uncertain"]
 OutputT = TypeVar("OutputT", covariant=True)  # noqa: PLC0105  readers expect the names Output and T
@@ -167,91 +165,6 @@ class RunResult(Generic[OutputT]):
 
     def _repr_markdown_(self) -> str:
         return messages_markdown(self.messages)
-
-
-@attrs.frozen(kw_only=True)
-class ToolStart:
-    """Work on a call starts. Each of these events has its `ToolEnd`, unless the call is left pending.
-
-    Attributes:
-        turn: number of the answer that has the call, from 1; 0 for a call that an earlier run left open.
-        call: the call.
-        side_effects: the tool's side effects; None if the tool does not exist.
-    """
-
-    type: ClassVar[Literal["tool_start"]] = "tool_start"
-    turn: int
-    call: ToolUseBlock
-    side_effects: SideEffects | None = None
-
-
-@attrs.frozen(kw_only=True)
-class ToolUpdate:
-    """A running tool reports a partial result."""
-
-    type: ClassVar[Literal["tool_update"]] = "tool_update"
-    turn: int
-    call: ToolUseBlock
-    partial: Any
-
-
-@attrs.frozen(kw_only=True)
-class ToolEnd:
-    """A call has its result.
-
-    Attributes:
-        turn: see `ToolStart`.
-        call: the call.
-        result: the result that the model will see.
-        status: how the call ended.
-        elapsed_s: seconds that the tool ran; None if it did not run.
-    """
-
-    type: ClassVar[Literal["tool_end"]] = "tool_end"
-    turn: int
-    call: ToolUseBlock
-    result: ToolResultBlock
-    status: CallPhase
-    elapsed_s: float | None = None
-
-
-@attrs.frozen(kw_only=True)
-class OutputPartial:
-    """More of the typed output arrived.
-
-    Attributes:
-        turn: number of the answer, from 1.
-        value: the JSON value received so far, not validated.
-        closed: paths of complete parts.
-    """
-
-    type: ClassVar[Literal["output_partial"]] = "output_partial"
-    turn: int
-    value: Any
-    closed: frozenset[str] = frozenset()
-
-
-@attrs.frozen(kw_only=True)
-class RunEnd:
-    """The run has ended with this result. A run that fails raises instead."""
-
-    type: ClassVar[Literal["run_end"]] = "run_end"
-    turn: int
-    result: RunResult[Any]
-
-
-RunEvent: TypeAlias = (
-    AgentTurnStart
-    | AgentTextDelta
-    | AgentThinkingDelta
-    | ToolStart
-    | ToolUpdate
-    | ToolEnd
-    | OutputPartial
-    | AgentTurnEnd
-    | RunEnd
-)
-"""The events of a streamed run, through all its turns."""
 
 
 def messages_of(error: InterlinguaError) -> tuple[Message, ...]:

@@ -24,14 +24,12 @@ from interlingua.types import (
     ToolUseBlock,
     Usage,
 )
-from interlingua_agents import events as ev
 from interlingua_agents.calls import CallResults, ToolLimits, unanswered_calls
+from interlingua_agents.events import MessageEnd, MessageStart, RunEnd, RunEvent, RunStart, TurnEnd, TurnStart
 from interlingua_agents.protocols import Compactor, ConversationPort
 from interlingua_agents.results import (
     CallDecision,
     Defer,
-    RunEnd,
-    RunEvent,
     RunResult,
     RunStop,
     StopCause,
@@ -159,7 +157,7 @@ class AgentRun:
         self._prior = prior or PriorMessages()
         self._added: list[Message] = []
         self._failed: list[Message] = []  # typed answers that did not fit, with their corrections
-        self._asking = 0  # 1 while an answer is being made
+        self._turn = 0
         self._spent = Decimal(0)
         self._unpriced = False
         self._stop_work: Callable[[], None] = _do_nothing
@@ -168,8 +166,8 @@ class AgentRun:
 
     @property
     def turn(self) -> int:
-        """Number of the answer that is being made or was made last, from 1."""
-        return len(self.answers) + self._asking
+        """Number of the answer that is being made or was made last, from 1; 0 for calls that an earlier run left open."""
+        return self._turn
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -235,6 +233,8 @@ class AgentRun:
             failure = error
             if isinstance(error, InterlinguaError):
                 set_messages_of(error, self.messages)
+            if self._result is None:
+                self.shown.emit(RunEnd(turn=self.turn, messages=tuple(self._added), error=error))
             raise
         finally:
             self._running.discard(self)
@@ -243,67 +243,68 @@ class AgentRun:
                 self._end_work(work, failure)
 
     async def _loop(self) -> AsyncGenerator[list[RunEvent], None]:
+        self.shown.emit(RunStart())
         last, open_calls = unanswered_calls(self._conversation.messages)
         self._check_decisions(open_calls)
-        self.shown.emit(ev.AgentStart())
-        try:
-            last = self._begin_first_turn(last)
-            if last is not None and open_calls:  # an earlier run left them open
-                self.calls.begin(last, 0)
-                self.uncertain = self.calls.find_uncertain(open_calls)
-                async with aclosing(self._effects.run_calls(self, open_calls)) as moments:
+        last = self._begin_first_turn(last)
+        if last is not None and open_calls:  # an earlier run left them open
+            self.calls.begin(last, 0)
+            self.uncertain = self.calls.find_uncertain(open_calls)
+            async with aclosing(self._effects.run_calls(self, open_calls)) as moments:
+                async for _ in moments:
+                    yield self.shown.take()
+            self._end_resumed_turn(last)
+        if self._cause is None:
+            self._show_question()
+        while self._cause is None:
+            yield self.shown.take()
+            if self.cancelled and self.answers:  # cancelled between two answers
+                self._cause = StopCause.CANCELLED
+                break
+            tools, options = self._next_request(resumed=last is not None)
+            try:
+                async with aclosing(self._effects.ask(self, tools, options)) as moments:
                     async for _ in moments:
                         yield self.shown.take()
-                self._end_resumed_turn(last)
-            if self._cause is None:
-                self._show_question()
-            while self._cause is None:
-                self._asking = 1
-                yield self.shown.take()
-                if self.cancelled and self.answers:  # cancelled between two answers
-                    self._cause = StopCause.CANCELLED
-                    break
-                tools, options = self._next_request(resumed=last is not None)
+                answer = self._effects.answer
+            except InterlinguaError as error:
+                answer = self._rejected_answer(error)
+            self._count(answer)
+            calls, own = self._split_calls(answer)
+            self.calls.begin(answer, self.turn)
+            if calls:
                 try:
-                    async with aclosing(self._effects.ask(self, tools, options)) as moments:
+                    async with aclosing(self._effects.run_calls(self, calls)) as moments:
                         async for _ in moments:
                             yield self.shown.take()
-                    answer = self._effects.answer
-                except InterlinguaError as error:
-                    answer = self._rejected_answer(error)
-                self._count(answer)
-                calls, own = self._split_calls(answer)
-                self.calls.begin(answer, self.turn)
-                if calls:
-                    try:
-                        async with aclosing(self._effects.run_calls(self, calls)) as moments:
-                            async for _ in moments:
-                                yield self.shown.take()
-                    except BaseException:
-                        self.calls.cancel(own)
-                        raise
-                self._end_turn(answer, calls, own)
-                if self._cause is None:
-                    yield self.shown.take()
-                    await self._effects.compact()
-                    self._emit_turn(ev.AgentTurnStart(turn=self.turn + 1))
-        finally:
-            self.shown.emit(ev.AgentEnd(messages=tuple(self._added)))
+                except BaseException:
+                    self.calls.cancel(own)
+                    raise
+            self._end_turn(answer, calls, own)
+            if self._cause is None:
+                yield self.shown.take()
+                await self._effects.compact()
+                self._begin_turn(self.turn + 1)
         self._finish(self.answers[-1] if self.answers else last)
+        self.shown.emit(RunEnd(turn=self.turn, messages=tuple(self._added), result=self._result))
         yield self.shown.take()
 
+    def _begin_turn(self, turn: int) -> None:
+        self._turn = turn
+        self.shown.emit(TurnStart(turn=turn))
+
     def _end_resumed_turn(self, last: Message) -> None:
-        self._emit_turn(ev.AgentTurnEnd(message=last, tool_results=tuple(self.calls.messages), turn=0))
+        self.shown.emit(TurnEnd(message=last, tool_results=tuple(self.calls.messages), turn=0))
         if self.calls.pending or self.cancelled:
             self._cause = self._stop_cause(last, called=True)
         else:
-            self._emit_turn(ev.AgentTurnStart(turn=1))
+            self._begin_turn(1)
 
     def _begin_first_turn(self, last: Message | None) -> Message | None:
         """Return the answer whose calls are open, or the final answer of an earlier run, which ends this run too."""
         finished = self._find_finished() if last is None else None
         if finished is None:
-            self._emit_turn(ev.AgentTurnStart(turn=0 if last else 1))
+            self._begin_turn(0 if last else 1)
             return last
         self._cause = StopCause.DONE
         return finished
@@ -363,7 +364,7 @@ class AgentRun:
         return tools, options
 
     def _rejected_answer(self, error: InterlinguaError) -> Message:
-        """Keep the partial answer of an error; return it if it counts as an attempt at a typed answer.
+        """Return the partial answer of an error if it counts as an attempt at a typed answer; otherwise keep it.
 
         Raises:
             InterlinguaError: the same error, in every other case.
@@ -371,16 +372,15 @@ class AgentRun:
         answer = error.partial
         if not isinstance(answer, Message):
             raise error
+        if self._output is not None and isinstance(error, RejectedAnswerError):
+            return answer
         if answer.content:  # an empty answer is not kept
             self._added.append(answer)
-        self.shown.emit(ev.MessageEnd(message=answer))
-        if self._output is None or not isinstance(error, RejectedAnswerError):
-            self._emit_turn(ev.AgentTurnEnd(message=answer, tool_results=(), turn=self.turn))
-            raise error
-        return answer
+        self.shown.emit(MessageEnd(turn=self.turn, message=answer, error=error))
+        self.shown.emit(TurnEnd(turn=self.turn, message=answer))
+        raise error
 
     def _count(self, answer: Message) -> None:
-        self._asking = 0
         self.answers.append(answer)
         usage = answer.metadata.usage
         if usage is None or usage.cost_usd is None:
@@ -388,7 +388,7 @@ class AgentRun:
         else:
             self._spent += usage.cost_usd
         self._added.append(answer)
-        self.shown.emit(ev.MessageEnd(message=answer))
+        self.shown.emit(MessageEnd(turn=self.turn, message=answer))
 
     def _is_whole(self, answer: Message) -> bool:
         status = answer.metadata.status
@@ -404,7 +404,7 @@ class AgentRun:
         """Read a typed answer, and set the reason to stop if there is one."""
         whole = self._is_whole(answer)
         taken = whole and self._take_output(answer, calls, own)
-        self._emit_turn(ev.AgentTurnEnd(message=answer, tool_results=tuple(self.calls.messages), turn=self.turn))
+        self.shown.emit(TurnEnd(message=answer, tool_results=tuple(self.calls.messages), turn=self.turn))
         called = bool(calls or own) or (self._plan is not None and whole)
         self._cause = StopCause.DONE if taken else self._stop_cause(answer, called=called)
 
@@ -473,15 +473,11 @@ class AgentRun:
             pending=tuple(self.calls.pending),
             whole_results=dict(self.calls.whole),
         )
-        self.shown.collect(RunEnd(turn=self.turn, result=self._result))
 
     def _add(self, message: Message) -> None:
         self._added.append(message)
-        self.shown.emit(ev.MessageStart(message=message))
-        self.shown.emit(ev.MessageEnd(message=message))
-
-    def _emit_turn(self, event: ev.AgentTurnStart | ev.AgentTurnEnd) -> None:
-        self.shown.emit(event, event)
+        self.shown.emit(MessageStart(turn=self.turn, message=message))
+        self.shown.emit(MessageEnd(turn=self.turn, message=message))
 
     # plugins
 

@@ -1,26 +1,24 @@
-"""The events of one run: passed to a listener at once, and collected for a stream."""
+"""Passes the events of one run to a listener at once, and collects them for a stream."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
-import attrs
-
-from interlingua.types import Message, StreamEvent, TextBlock, ThinkingBlock
-from interlingua_agents import events as ev
-from interlingua_agents.event_stream import AssistantView
-from interlingua_agents.results import OutputPartial, RunEvent
+from interlingua.types import Message, StreamEvent
+from interlingua_agents.event_stream import AnswerView, whole_answer_events
+from interlingua_agents.events import AgentTextDelta, AgentThinkingDelta, OutputPartial, RunEvent, ToolCallDelta
 from interlingua_agents.typed_output import OutputSteps
 
-Listener: TypeAlias = Callable[[ev.AgentEvent], None]
+Listener: TypeAlias = Callable[[RunEvent], None]
+_GROWTH = (AgentTextDelta, AgentThinkingDelta, ToolCallDelta, OutputPartial)
 
 
 class RunEvents:
     """Emits the events of one run.
 
     Args:
-        listener: called with every agent event; None for no listener.
+        listener: called with every event; None for no listener.
         collected: whether `take` is called.
         output: reads the growth of a typed answer; None for text.
 
@@ -37,7 +35,7 @@ class RunEvents:
         self.is_collected = collected
         self._output = output
         self._events: list[RunEvent] = []
-        self._view: AssistantView
+        self._view: AnswerView
         self._turn = 0
 
     def take(self) -> list[RunEvent]:
@@ -45,75 +43,42 @@ class RunEvents:
         events, self._events = self._events, []
         return events
 
-    def collect(self, event: RunEvent) -> None:
-        """Add an event for the stream."""
+    def emit(self, event: RunEvent) -> None:
+        """Pass an event to the listener, and add it for the stream."""
+        if self._listener is not None:
+            self._listener(event)
         if self.is_collected:
             self._events.append(event)
 
-    def emit(self, event: ev.AgentEvent, streamed: RunEvent | None = None) -> None:
-        """Pass an event to the listener; add `streamed`, its counterpart in a stream, if it has one."""
-        if self._listener is not None:
-            self._listener(event)
-        if self.is_collected and streamed is not None:
-            self._events.append(streamed)
-
     def start_answer(self, partial: Callable[[], Message], turn: int) -> None:
         """Emit the start of a streamed answer; `partial` returns the part received so far."""
-        self._view = AssistantView(partial, turn)
+        self._view = AnswerView(partial, turn)
         self._turn = turn
-        self._emit_growth(self._view.start())
+        self.emit(self._view.start())
 
     def grow_answer(self, events: Sequence[StreamEvent]) -> None:
         """Emit the stream events of one read."""
         for event in events:
             if self.muted:
                 return
-            if self.is_collected and self._output is not None and (part := self._output.feed(event)) is not None:
-                self._events.append(OutputPartial(turn=self._turn, value=part.value, closed=part.closed))
+            if self._output is not None and (part := self._output.feed(event)) is not None:
+                self.emit(OutputPartial(turn=self._turn, value=part.value, closed=part.closed))
             for shown in self._view.feed(event):
-                self._emit_growth(shown)
+                self.emit(shown)
 
-    def end_answer(self, answer: Message) -> None:
+    def end_answer(self) -> None:
         """Emit the ends of a streamed answer's blocks. Its `MessageEnd` follows when it is counted."""
-        for shown in self._view.finish(answer):
-            self._emit_growth(shown)
+        for shown in self._view.end_blocks():
+            self.emit(shown)
 
     def emit_whole_answer(self, answer: Message, turn: int) -> None:
-        """Emit an answer that was not streamed."""
-        if not self.is_wanted:
-            return
-        self.emit(ev.MessageStart(message=answer))
-        for at, block in enumerate(answer.content):
-            if isinstance(block, TextBlock | ThinkingBlock) and block.text:
-                make = ev.AgentTextDelta if isinstance(block, TextBlock) else ev.AgentThinkingDelta
-                growing = _WholeAnswer(answer, turn)
-                self.collect(make(growing=growing, seen=0, content_index=at, delta=block.text))
+        """Emit an answer that was not streamed, without its `MessageEnd`."""
+        if self.is_wanted:
+            for event in whole_answer_events(answer, turn):
+                self.emit(event)
 
     def visible(self, events: Sequence[RunEvent]) -> Iterator[RunEvent]:
         """Yield collected events, without the growth of answers once the run was cancelled."""
         for event in events:
             if not (self.muted and isinstance(event, _GROWTH)):
                 yield event
-
-    def _emit_growth(self, event: ev.AssistantMessageEvent) -> None:
-        if self._listener is not None:
-            if event.type == "start":
-                self._listener(ev.MessageStart(message=event.partial))
-            elif event.type not in ("done", "error"):
-                self._listener(ev.MessageUpdate(assistant_message_event=event))
-        if self.is_collected and (type(event) is ev.AgentTextDelta or type(event) is ev.AgentThinkingDelta):
-            self._events.append(event)
-
-
-_GROWTH = (ev.AgentTextDelta, ev.AgentThinkingDelta, OutputPartial)
-
-
-@attrs.frozen
-class _WholeAnswer:
-    """An answer that arrived in one piece, for events that refer to a growing answer."""
-
-    message: Message
-    turn: int
-
-    def at(self, _seen: int) -> Message:
-        return self.message

@@ -9,8 +9,8 @@ from typing import Any, Generic, Self, TypeVar
 from interlingua import CallerError
 from interlingua.plugins import LiveOutput
 from interlingua.types import Message
-from interlingua_agents.events import AgentTextDelta
-from interlingua_agents.results import OutputT, RunEvent, RunResult, ToolEnd
+from interlingua_agents.events import AgentTextDelta, RunEvent, ToolEnd
+from interlingua_agents.results import OutputT, RunResult
 from interlingua_agents.run import AgentRun
 
 ResultT = TypeVar("ResultT")

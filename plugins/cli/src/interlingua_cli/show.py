@@ -97,22 +97,20 @@ class Show:
             raise _CannotStreamError from error
 
     def listen(self, event: Any) -> None:
-        """Print an event of the agent loop; a listener."""
-        if event.type == "message_update":
-            inner = event.assistant_message_event
-            if inner.type == "text_delta" and self._prints_deltas:
-                self._printed = True
-                print_delta(inner.delta)
-            elif inner.type == "thinking_delta" and self._prints_deltas and self.thinking:
-                print_delta(inner.delta, thinking=True)
+        """Print an event of a run; a listener."""
+        if event.type == "text_delta" and self._prints_deltas:
+            self._printed = True
+            print_delta(event.delta)
+        elif event.type == "thinking_delta" and self._prints_deltas and self.thinking:
+            print_delta(event.delta, thinking=True)
         elif event.type == "message_end" and event.message.role is Role.ASSISTANT:
             end_lines()
             if event.message.tool_calls and self._prints_deltas:
                 self._end_text(event.message)
                 self._printed = False
-        elif event.type == "tool_execution_start":
-            self.print_call(event.tool_name, event.args)
-        elif event.type == "tool_execution_end":
+        elif event.type == "tool_start":
+            self.print_call(event.call.name, event.call.input)
+        elif event.type == "tool_end":
             self.print_result(event.result)
 
     def print_call(self, name: str, arguments: Mapping[str, Any]) -> None:

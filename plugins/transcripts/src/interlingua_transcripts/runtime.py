@@ -16,8 +16,9 @@ from interlingua.types import (
     Message,
     MessageStatus,
     ToolResultBlock,
+    ToolUseBlock,
 )
-from interlingua_agents import events
+from interlingua_agents import CallPhase, RunEvent, events
 from interlingua_agents.event_json import ReplyPayload
 from interlingua_transcripts.formats.pi import read_blocks, read_message_parts
 from interlingua_transcripts.imported import ImportedIds, time_of
@@ -25,7 +26,6 @@ from interlingua_transcripts.transcript import TranscriptError
 
 _ROLES = ("user", "assistant", "toolResult", "bashExecution", "system")
 _MOMENTS: Mapping[str, Any] = {
-    "start": events.AnswerStart,
     "text_start": events.AgentTextStart,
     "text_delta": events.AgentTextDelta,
     "text_end": events.AgentTextEnd,
@@ -68,6 +68,8 @@ class RuntimeReader:
     def __init__(self, session_id: str = DEFAULT_SESSION) -> None:
         self._session_id = session_id
         self._read = 0
+        self._turn = 0
+        self._calls: dict[str, ToolUseBlock] = {}
 
     def read_messages(self, values: Iterable[Mapping[str, Any]]) -> list[Message | CustomMessage]:
         """Read the messages of a list, one for each."""
@@ -99,10 +101,11 @@ class RuntimeReader:
     def _ids(self) -> ImportedIds:
         return ImportedIds("openclaw-lines", self._session_id)
 
-    def read_event(self, value: Mapping[str, Any]) -> events.AgentEvent | events.AssistantMessageEvent:
-        """Read an event, of an agent or of one answer.
+    def read_event(self, value: Mapping[str, Any]) -> RunEvent:
+        """Read an event, of an agent or of one answer, as an event of a run.
 
-        If an event has a custom message, a `CustomMessage` replaces the message.
+        If an event has a custom message, a `CustomMessage` replaces the message. The result of a run is not in its
+        last event (`RunEnd.result`).
 
         Raises:
             TranscriptError: it is no event of this form.
@@ -112,20 +115,27 @@ class RuntimeReader:
         if read is None:
             raise TranscriptError(f"no event of this form: type {kind!r}")
         try:
-            found: events.AgentEvent | events.AssistantMessageEvent = read(self, value)
+            found: RunEvent = read(self, value)
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise TranscriptError(f"not an event {kind!r} of this form: {error!r}") from error
         return found
 
     def _moment(self, value: Mapping[str, Any]) -> Any:
-        partial = self._made(value["partial"], self._read + 1)
+        fields = {"content_index": "contentIndex", "delta": "delta"}
+        given = {name: value[word] for name, word in fields.items() if word in value}
+        seen = _Seen(self._partial(value["partial"]), self._turn)
+        return _MOMENTS[value["type"]](growing=seen, seen=0, **given)
+
+    def _partial(self, value: Mapping[str, Any]) -> Message:
+        partial = self._made(value, self._read + 1)
         metadata = attrs.evolve(
             partial.metadata, status=MessageStatus.PARTIAL, stop_reason=None, stop_reason_raw=None, error=None
         )
-        fields = {"content_index": "contentIndex", "delta": "delta"}
-        given = {name: value[word] for name, word in fields.items() if word in value}
-        seen = _Seen(attrs.evolve(partial, metadata=metadata))
-        return _MOMENTS[value["type"]](growing=seen, seen=0, **given)
+        return attrs.evolve(partial, metadata=metadata)
+
+    def _turn_start(self, _value: Mapping[str, Any]) -> events.TurnStart:
+        self._turn += 1
+        return events.TurnStart(turn=self._turn)
 
     def _one(self, value: Mapping[str, Any]) -> Any:
         return self.read_message(value)
@@ -133,52 +143,49 @@ class RuntimeReader:
     def _all(self, values: Iterable[Mapping[str, Any]]) -> Any:
         return tuple(self.read_messages(values))
 
-    def _growth(self, value: Mapping[str, Any]) -> events.MessageUpdate:
-        event: Any = self.read_event(value["assistantMessageEvent"])
-        return events.MessageUpdate(assistant_message_event=event)
+    def _call(self, value: Mapping[str, Any]) -> ToolUseBlock:
+        given = str(value["toolCallId"])
+        call_id = self._ids().call(given)
+        if "args" not in value and call_id in self._calls:
+            return self._calls[call_id]
+        return ToolUseBlock(id=call_id, name=str(value["toolName"]), input=value.get("args") or {}, provider_id=given)
 
-    def _call_facts(self, value: Mapping[str, Any]) -> dict[str, Any]:
-        return {"tool_call_id": self._ids().call(str(value["toolCallId"])), "tool_name": str(value["toolName"])}
+    def _start(self, value: Mapping[str, Any]) -> events.ToolStart:
+        call = self._call(value)
+        self._calls[call.id] = call
+        return events.ToolStart(turn=self._turn, call=call, kind=value.get("kind"))
 
-    def _start(self, value: Mapping[str, Any]) -> events.ToolExecutionStart:
-        return events.ToolExecutionStart(
-            **self._call_facts(value),
-            args=value.get("args") or {},
-            provider_id=str(value["toolCallId"]),
-            kind=value.get("kind"),
-        )
+    def _update(self, value: Mapping[str, Any]) -> events.ToolUpdate:
+        return events.ToolUpdate(turn=self._turn, call=self._call(value), partial=value.get("partialResult"))
 
-    def _update(self, value: Mapping[str, Any]) -> events.ToolExecutionUpdate:
-        return events.ToolExecutionUpdate(
-            **self._call_facts(value), args=value.get("args") or {}, partial_result=value.get("partialResult")
-        )
-
-    def _end(self, value: Mapping[str, Any]) -> events.ToolExecutionEnd:
-        facts, answer, failed = self._call_facts(value), value.get("result"), bool(value.get("isError"))
+    def _end(self, value: Mapping[str, Any]) -> events.ToolEnd:
+        call, answer, failed = self._call(value), value.get("result"), bool(value.get("isError"))
         body = answer if isinstance(answer, Mapping) and "content" in answer else _any_result(answer)
         result = ToolResultBlock(
-            tool_use_id=facts["tool_call_id"],
+            tool_use_id=call.id,
             content=tuple(read_blocks(body, self._ids())),
             is_error=failed,
-            tool_name=facts["tool_name"],
+            tool_name=call.name,
             details=body.get("details"),
         )
-        return events.ToolExecutionEnd(**facts, result=result, is_error=failed)
+        status = CallPhase.FAILED if failed else CallPhase.COMPLETED
+        return events.ToolEnd(turn=self._turn, call=call, result=result, status=status)
 
 
 _READERS: Mapping[str, Callable[[RuntimeReader, Mapping[str, Any]], Any]] = {
     **dict.fromkeys(_MOMENTS, RuntimeReader._moment),
-    "done": lambda self, value: events.AnswerDone(reason=value["reason"], message=self._one(value["message"])),
-    "error": lambda self, value: events.AnswerError(reason=value["reason"], error=self._one(value["error"])),
-    "agent_start": lambda _self, _value: events.AgentStart(),
-    "agent_end": lambda self, value: events.AgentEnd(messages=self._all(value["messages"])),
-    "turn_start": lambda _self, _value: events.AgentTurnStart(),
-    "turn_end": lambda self, value: events.AgentTurnEnd(
-        message=self._one(value["message"]), tool_results=self._all(value["toolResults"])
+    "start": lambda self, value: events.MessageStart(turn=self._turn, message=self._partial(value["partial"])),
+    "done": lambda self, value: events.MessageEnd(turn=self._turn, message=self._one(value["message"])),
+    "error": lambda self, value: events.MessageEnd(turn=self._turn, message=self._one(value["error"])),
+    "agent_start": lambda _self, _value: events.RunStart(),
+    "agent_end": lambda self, value: events.RunEnd(turn=self._turn, messages=self._all(value["messages"])),
+    "turn_start": RuntimeReader._turn_start,
+    "turn_end": lambda self, value: events.TurnEnd(
+        turn=self._turn, message=self._one(value["message"]), tool_results=self._all(value["toolResults"])
     ),
-    "message_start": lambda self, value: events.MessageStart(message=self._one(value["message"])),
-    "message_update": RuntimeReader._growth,
-    "message_end": lambda self, value: events.MessageEnd(message=self._one(value["message"])),
+    "message_start": lambda self, value: events.MessageStart(turn=self._turn, message=self._one(value["message"])),
+    "message_update": lambda self, value: self.read_event(value["assistantMessageEvent"]),
+    "message_end": lambda self, value: events.MessageEnd(turn=self._turn, message=self._one(value["message"])),
     "tool_execution_start": RuntimeReader._start,
     "tool_execution_update": RuntimeReader._update,
     "tool_execution_end": RuntimeReader._end,
@@ -197,7 +204,7 @@ class _Seen:
     """An answer as one event shows it."""
 
     message: Message
-    turn: int = 1
+    turn: int
 
     def at(self, _seen: int) -> Message:
         return self.message
