@@ -166,7 +166,7 @@ class AgentRun:
 
     @property
     def turn(self) -> int:
-        """Number of the answer that is being made or was made last, from 1; 0 for calls that an earlier run left open."""
+        """Number of the answer that is made or was made last, from 1; 0 for calls that an earlier run left open."""
         return self._turn
 
     @property
