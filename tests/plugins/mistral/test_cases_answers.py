@@ -96,7 +96,6 @@ def test_case_18_audio_that_is_counted_beside_the_prompt_is_input() -> None:
         ("length", StopReason.MAX_TOKENS),
         ("model_length", StopReason.CONTEXT_WINDOW),
         ("tool_calls", StopReason.TOOL_USE),
-        ("error", StopReason.ERROR),
         ("brand_new", StopReason.OTHER),
     ],
 )

@@ -180,7 +180,6 @@ def test_case_21_images_are_bare_base64_and_only_for_models_that_see() -> None:
         ("stop", StopReason.END_TURN),
         ("length", StopReason.MAX_TOKENS),
         ("sensitive", StopReason.REFUSAL),
-        ("network_error", StopReason.ERROR),
         ("model_context_window_exceeded", StopReason.CONTEXT_WINDOW),
         ("brand_new", StopReason.OTHER),
     ],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from interlingua.errors import MalformedResponseError
+from interlingua.errors import MalformedResponseError, ServerError
 from interlingua.plugins import MessageAssembler, RequestContext, WireResponse, loads
 from interlingua.types import (
     BlockEnd,
@@ -68,17 +68,16 @@ _REASONS = {
     "content_filter": StopReason.REFUSAL,
     "sensitive": StopReason.REFUSAL,
     "refusal": StopReason.REFUSAL,
-    "error": StopReason.ERROR,
-    "network_error": StopReason.ERROR,
 }
+_FAILURES = {"error": "the generation failed", "network_error": "the service lost its connection to the model"}
 
 
 def from_wire_response(response: WireResponse, context: RequestContext, dialect: Dialect) -> Message:
     """Read a complete body; an answer without a finish reason is PARTIAL, but for one that calls tools.
 
     Raises:
-        ProviderError: the body or its first choice has an error despite the status; `partial` holds the
-            answer in it, if any.
+        ProviderError: the body or its first choice has an error despite the status, or its finish reason says
+            so; `partial` holds the answer in it, if any.
         MalformedResponseError: not JSON, or no choice in it.
     """
     try:
@@ -99,6 +98,10 @@ def from_wire_response(response: WireResponse, context: RequestContext, dialect:
     if not isinstance(choices, list) or not choices:
         raise MalformedResponseError("the body holds no choices", path="/choices")
     assembler.feed(reader.read(body))
+    if (failed := reader.failure()) is not None:
+        assembler.feed(reader.end(complete=False))
+        failed.partial = assembler.message(MessageStatus.ERROR, failed)
+        raise failed
     finished = reader.finish is not None or bool(reader.calls.calls)
     assembler.feed(reader.end(complete=finished))
     return assembler.message(MessageStatus.COMPLETE if finished else MessageStatus.PARTIAL)
@@ -131,6 +134,11 @@ class ChatAnswerReader:
             for number, choice in zip(_numbers(listed, whole=self._whole), listed, strict=True):
                 self._choice(number, choice, out)
         return out
+
+    def failure(self) -> ServerError | None:
+        """Return the error that the finish reason alone reports."""
+        text = _FAILURES.get((self.finish or "").lower())
+        return ServerError(f"{text} (finish_reason {self.finish!r})", code=self.finish) if text else None
 
     def end(self, *, complete: bool) -> list[StreamEvent]:
         """End the open blocks; `complete` if the wire showed that the answer is complete."""

@@ -85,6 +85,11 @@ async def stream_response(  # noqa: C901, PLR0912, PLR0915  the hot path: a call
                 yield event
             yield ErrorEvent(error=failure)
             return
+    if (failed := reader.failure()) is not None:
+        for event in reader.end(complete=False):
+            yield event
+        yield ErrorEvent(error=failed)
+        return
     finished = reader.finish is not None
     if done and not finished:
         has_content = bool(reader.has_text or reader.has_refusal or thoughts)
