@@ -73,7 +73,7 @@ STREAMS: list[tuple[str, str, list[dict[str, Any]], type[InterlinguaError]]] = [
 
 SAID = {"content": "Half"}
 # OpenRouter and Mistral document `error`, Z.AI `network_error`, as reasons why an answer finished
-WORDS = [("openrouter", "error"), ("mistral", "error"), ("zai", "network_error"), ("openai", "error"), ("groq", "error")]
+WORDS = [*((key, "error") for key in ("openrouter", "mistral", "openai", "groq")), ("zai", "network_error")]
 ANSWERS: list[tuple[str, str, dict[str, Any], type[InterlinguaError], str]] = [
     *(
         (key, "chat", {"choices": [{"index": 0, "message": SAID, "finish_reason": None, "error": UPSTREAM}]},

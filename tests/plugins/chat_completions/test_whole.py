@@ -50,8 +50,8 @@ def test_case_18_hit_and_miss_counts() -> None:
 @pytest.mark.parametrize(("raw", "reason"), [
     ("stop", StopReason.END_TURN), ("eos", StopReason.END_TURN), ("end", StopReason.END_TURN),
     ("length", StopReason.MAX_TOKENS), ("content_filter", StopReason.REFUSAL), ("sensitive", StopReason.REFUSAL),
-    ("model_context_window_exceeded", StopReason.CONTEXT_WINDOW), ("from_the_future", StopReason.OTHER), ("", StopReason.OTHER),
-    (None, None),  # not complete: test_unfinished_answers.py
+    ("model_context_window_exceeded", StopReason.CONTEXT_WINDOW), ("from_the_future", StopReason.OTHER),
+    ("", StopReason.OTHER), (None, None),  # not complete: test_unfinished_answers.py
 ])  # fmt: skip
 def test_case_20_every_finish_reason_has_a_class(raw: str | None, reason: StopReason | None) -> None:
     metadata = whole(body({"content": "x"}, raw)).metadata
