@@ -12,6 +12,7 @@ from tests.contract.broken.binary import BINARY
 from tests.contract.broken.declarations import DECLARATIONS, DISTRIBUTIONS, BrokenDistribution
 from tests.contract.broken.details import DETAILS
 from tests.contract.broken.facts import FACTS
+from tests.contract.broken.later import LATER
 from tests.contract.broken.machine import Mutant
 from tests.contract.broken.memory import MEMORY
 from tests.contract.broken.other_wires import OTHER_WIRES
@@ -22,5 +23,5 @@ from tests.contract.broken.surroundings import SURROUNDINGS
 
 SHELF: tuple[Mutant | BrokenDistribution, ...] = (
     *REQUESTS, *ANSWERS, *STREAMS, *DECLARATIONS, *OTHER_WIRES, *BINARY, *SERVING, *FACTS, *ASIDE,
-    *MEMORY, *SURROUNDINGS, *ARRIVAL, *DETAILS, *DISTRIBUTIONS,
+    *MEMORY, *SURROUNDINGS, *ARRIVAL, *DETAILS, *LATER, *DISTRIBUTIONS,
 )  # fmt: skip

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.metadata
 import inspect
 import json
+import sys
 from collections.abc import AsyncIterator, Callable, Iterable
 from functools import cache, cached_property
 from typing import Any
@@ -19,14 +21,26 @@ from interlingua_cli.cassettes import RecordedExchange
 from interlingua_contract.subject import Subject
 from tests.support import tree
 
+_EXAMPLES = tree.ROOT / "docs" / "plugins"
+
 
 @cache
 def real(key: str) -> Any:
-    """Return the shipped provider object."""
+    """Return the shipped provider object, or that of an example in docs/plugins."""
     for group in ("interlingua.providers", "interlingua.presets"):
         for entry in importlib.metadata.entry_points(group=group, name=key):
             return entry.load()
-    raise LookupError(key)
+    return _example(key)
+
+
+def _example(key: str) -> Any:
+    """Return the provider object of an example in docs/plugins."""
+    folder = str(_EXAMPLES / key / "src")
+    sys.path.insert(0, folder)
+    try:
+        return importlib.import_module(f"interlingua_{key}.plugin").plugin
+    finally:
+        sys.path.remove(folder)
 
 
 @cache
@@ -198,8 +212,14 @@ class OneWire(Subject):
 def subject_of(key: str, plugin: Any, api: str = "", seed: int = 0, examples: int = 40) -> Subject:
     """Return a provider object under test, with the cassettes of the shipped one; with `api`, of that wire only."""
     registry = Registry(providers={key: plugin}, entry_points=[])
+    shipped = tree.ROOT / "cassettes" / key
     made = (OneWire if api else Subject)(
-        key, tree.ROOT / "cassettes" / key, registry=registry, seed=seed, examples=examples, shrink_s=0
+        key,
+        shipped if shipped.is_dir() else _EXAMPLES / key / "tests" / "cassettes",
+        registry=registry,
+        seed=seed,
+        examples=examples,
+        shrink_s=0,
     )
     if isinstance(made, OneWire):
         made.only = api

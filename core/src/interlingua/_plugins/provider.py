@@ -99,7 +99,7 @@ class Provider:
         self._prepare = prepare
         self.cost_of: Callable[..., Any] = getattr(hook, "cost_of", lambda **_: None)
         later = getattr(hook, "follow_up", None)
-        self.answers_later = later is not None and bool(later.get_hookimpls())
+        self.answers_later = later is not None and any(not each.wrapper for each in later.get_hookimpls())
         self._targets: dict[tuple[str, ModelCapabilities, bool], ProjectionTarget] = {}
         self._catalogue: tuple[ModelInfo, ...] | None = None
         self.prices: tuple[ModelInfo, ...] = ()  # the user's

@@ -28,6 +28,7 @@ from interlingua.types import (
 )
 from interlingua_cli.cassettes import RecordedExchange
 from interlingua_contract.facts import SCHEMA
+from interlingua_contract.follow_ups import find_follow_up, read_chains
 from interlingua_contract.guard import record_logs
 from interlingua_contract.json_paths import leaves
 from interlingua_contract.recordings import (
@@ -129,6 +130,7 @@ def hook_calls(
         *(one for aim in aims for one in _writings(subject, aim)),
         *(one for exchange in exchanges for one in _readings(subject, exchange)),
         *(one for exchange in _longest(subject, exchanges) for one in incomplete_answers(subject, exchange)),
+        *_follow_ups(subject),
         *_failures(subject, exchanges),
         *(one for aim in aims for one in _asides(subject, aim)),
         *_servings(subject, aims),
@@ -335,6 +337,14 @@ def _read_elsewhere(subject: Subject, exchange: RecordedExchange) -> Any:
     )
     response = WireResponse(status=exchange.status, headers=exchange.headers, body=exchange.body)
     return subject.provider.from_wire_response(response, context)
+
+
+def _follow_ups(subject: Subject) -> Iterator[HookCall]:
+    """What follows each answer of the cassettes with several requests."""
+    for steps in read_chains(subject) if subject.provider.answers_later else ():
+        for number, step in enumerate(steps, 1):
+            find = partial(find_follow_up, subject, step.answer, step.context)
+            yield HookCall(f"follow_up, {step.sent.cassette}, answer {number}", find)
 
 
 def _failures(subject: Subject, exchanges: Sequence[RecordedExchange]) -> Iterator[HookCall]:

@@ -18,23 +18,21 @@ from urllib.parse import unquote, urlsplit
 
 import attrs
 
-from interlingua._response.decode import StreamDecoder
 from interlingua._response.framing import framer
 from interlingua.errors import CallerError, CapabilityError, InterlinguaError
 from interlingua.plugins import (
     EMPTY,
     Connection,
     ConnectionSettings,
-    FollowUp,
     Provider,
     Registry,
     RequestContext,
     WireRequest,
-    WireResponse,
     build_request,
 )
 from interlingua.types import Message, ModelCapabilities, Origin, RequestOptions, ToolDefinition
 from interlingua_cli.cassettes import RecordedExchange, read_cassette
+from interlingua_contract.follow_ups import split_chains
 from interlingua_serving import ServingPlugin, find_serving_plugin
 
 QUIRKS_FILE = "quirks.toml"
@@ -62,6 +60,8 @@ class Quirks:
             array of elements.
         headers: lower-case names of headers that cassettes may hold beyond the usual ones.
         connection: connection options (`settings=` of a client) that every request needs, such as a project's id.
+        key_exchange: of a service that exchanges the key: `answer`, the JSON of a good answer with made-up values;
+            `secret`, the token in it; `expires_at`, the time at which it expires (TOML: a date with time and zone).
         import_ms: milliseconds of processor time that importing the plugin may take beyond core.
     """
 
@@ -78,6 +78,7 @@ class Quirks:
     echoed: Mapping[str, str] = attrs.field(factory=dict)
     headers: frozenset[str] = frozenset()
     connection: Mapping[str, Any] = attrs.field(factory=dict)
+    key_exchange: Mapping[str, Any] = attrs.field(factory=dict)
     import_ms: int = 300
 
     def __attrs_post_init__(self) -> None:
@@ -192,11 +193,6 @@ def model_of(exchange: RecordedExchange, connection: Connection) -> str | None:
         return endpoint.model
     model = exchange.request.get("model") if isinstance(exchange.request, Mapping) else None
     return str(model) if model else None
-
-
-def _is_at(exchange: RecordedExchange, path: str) -> bool:
-    """Return True for the path of a request, which may begin behind that of the service's address."""
-    return urlsplit(exchange.uri).path.endswith(path)
 
 
 def with_streaming(exchange: RecordedExchange, provider: Provider, api: str) -> RecordedExchange:
@@ -322,38 +318,13 @@ class Subject:
         found: list[RecordedExchange] = []
         for path in sorted(self.folder.rglob("*.yaml")):
             with suppress(CallerError):  # C46 reports it, once
-                found += self._join_follow_ups(read_cassette(path))
+                chains = split_chains(self, read_cassette(path))
+                found += [steps[-1].answer for steps in chains if steps[-1].found is None]  # else it was left
         return tuple(
             with_streaming(each, self.provider, api)
             for each in found
             if each.method == "POST" and (api := self.api_of(each)) is not None
         )
-
-    def _join_follow_ups(self, recorded: Sequence[RecordedExchange]) -> Iterator[RecordedExchange]:
-        """Yield the exchanges of one cassette; of linked ones, the first with the answer that all of them make."""
-        rest = list(recorded)
-        while rest:
-            joined = rest.pop(0)
-            context = self.context(joined)
-            while wanted := self._next_request(joined, context):
-                place = wanted.method, urlsplit(wanted.path).path
-                after = next((one for one in rest if one.method == place[0] and _is_at(one, place[1])), None)
-                if after is None:
-                    break  # it was left, so there is no answer
-                rest.remove(after)
-                context = attrs.evolve(context, request=wanted, echo={**context.echo, **wanted.echo})
-                goes_on = joined.streamed and after.streamed
-                joined = attrs.evolve(
-                    joined,
-                    status=after.status,
-                    headers=after.headers,
-                    body=joined.body + after.body if goes_on else after.body,
-                    streamed=after.streamed,
-                    echo=joined.echo if goes_on else context.echo,
-                    continued=self.api_of(after) is not None,
-                )
-            else:
-                yield joined
 
     def _request_of(self, exchange: RecordedExchange) -> WireRequest:
         place, api = urlsplit(exchange.uri), self.api_of(exchange) or self.apis[0]
@@ -361,24 +332,6 @@ class Subject:
             f"?{place.query}" * bool(place.query)
         )
         return WireRequest(path=path, body=exchange.request_body, api=api, stream=exchange.streamed)
-
-    def _next_request(self, exchange: RecordedExchange, context: RequestContext) -> WireRequest | None:
-        if not (self.provider.answers_later and exchange.status < 300 and self.api_of(exchange)):
-            return None
-        found: FollowUp | None = None
-        with suppress(InterlinguaError):  # another rule reports it
-            if exchange.streamed:
-                framing = self.provider.connection(ConnectionSettings(api=context.origin.api)).framing
-                decoder = StreamDecoder(self.provider, framer(framing), context)
-                decoder.feed(exchange.body)
-                found = decoder.take_follow_up()
-                if decoder.complete or decoder.failed:
-                    found = None
-                decoder.close()
-            else:
-                response = WireResponse(status=exchange.status, headers=exchange.headers, body=exchange.body)
-                found = self.provider.follow_up(response, context)
-        return None if found is None else found.request
 
     @cached_property
     def apis(self) -> tuple[str, ...]:

@@ -86,7 +86,10 @@ class Token:
 def read_token(response: WireResponse) -> Token:
     """Read the answer to the exchange."""
     body = _read_object(response.body)
-    return Token(body["access_token"], datetime.fromtimestamp(body["expiration"], UTC))
+    token = body.get("access_token")
+    if not isinstance(token, str):
+        raise MalformedResponseError("the answer has no token", path="/access_token")
+    return Token(token, datetime.fromtimestamp(body["expiration"], UTC))
 
 
 def sign(_request: HttpRequest, token: Token) -> Mapping[str, str]:

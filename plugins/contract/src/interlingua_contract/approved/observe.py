@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from interlingua.errors import CallerError, CapabilityError
-from interlingua.plugins import Connection, ConnectionSettings, HttpRequest, WireRequest, WireResponse
+from interlingua.plugins import Connection, ConnectionSettings, HttpRequest, RequestContext, WireRequest, WireResponse
 from interlingua.types import RequestOptions, StreamEvent
 from interlingua_cli.cassettes import RecordedExchange, read_cassette
 from interlingua_contract.approved.histories import TOOLS, fixed_answers, fixed_histories
@@ -29,6 +29,7 @@ from interlingua_contract.approved.shown import (
     write,
 )
 from interlingua_contract.approved.values import digest, plain
+from interlingua_contract.follow_ups import find_follow_up, read_chains
 from interlingua_contract.hook_calls import incomplete_answers
 from interlingua_contract.json_paths import nodes, value_at, with_value
 from interlingua_contract.recordings import Frames, aim_for, read_answer, read_stream, read_whole, replay_history
@@ -194,6 +195,30 @@ def observe_errors(subject: Subject) -> Iterator[Shown]:
             yield show(f"{status}", api, read, answer, subject.context_for(api, "m"))
 
 
+def observe_follow_ups(subject: Subject) -> Iterator[Shown]:
+    """Yield what follows each answer of cassettes with several requests, and answers that lack a member."""
+    for steps in read_chains(subject):
+        model = subject.model_of(steps[0].sent)
+        for number, step in enumerate(steps, 1):
+            name = f"after answer {number} of {name_of(steps[0].sent)}"
+            given = subject, step.answer, step.context
+            yield show(name, "", find_follow_up, *given, model=model)
+            if not step.answer.streamed:
+                yield show(f"{name}, less", "", _without_members, *given)
+
+
+def _without_members(subject: Subject, exchange: RecordedExchange, context: RequestContext) -> Any:
+    """Return what follows an answer without each of its members in turn, or why it cannot be read."""
+    body = json.loads(exchange.body)
+    less = {name: {each: value for each, value in body.items() if each != name} for name in body}
+    answers = {name: _answer_of(exchange, json.dumps(made).encode()) for name, made in less.items()}
+    return {name: digest(result_of(subject.provider.follow_up, each, context)) for name, each in answers.items()}
+
+
+def _answer_of(exchange: RecordedExchange, body: bytes) -> WireResponse:
+    return WireResponse(status=exchange.status, headers=exchange.headers, body=body)
+
+
 def _streams_like(subject: Subject, exchange: RecordedExchange) -> Iterator[RecordedExchange]:
     api = subject.api_of(exchange)
     return (each for each in subject.exchanges if each.good and each.streamed and subject.api_of(each) == api)
@@ -278,6 +303,8 @@ def _connect(subject: Subject, settings: ConnectionSettings, api: str) -> Any:
     if made.key_exchange is not None:
         asked = made.key_exchange.request(_CLOCK)
         found["key_exchange"] = [asked.method, asked.url, sorted(asked.headers), digest(asked.body.decode())]
+        if answer := subject.quirks.key_exchange.get("answer"):
+            found["sign()"] = _hide(result_of(_sign, made, answer))
     elif made.sign is not None and (made.credentials is None or len(settings.environ) > 1):
         found["sign()"] = _hide(result_of(_sign, made))  # with no secret given, it would be looked for on this machine
     return found
@@ -288,9 +315,11 @@ def _hide(headers: Mapping[str, Any]) -> Any:
     return headers if "error" in headers else [f"{name} {digest(value)}" for name, value in headers.items()]
 
 
-def _sign(made: Connection) -> Any:
+def _sign(made: Connection, answer: str | None = None) -> Any:
     assert made.sign is not None  # noqa: S101  the caller looked
     secret = made.credentials(None) if made.credentials is not None else None
+    if made.key_exchange is not None and answer is not None:
+        secret = made.key_exchange.read(WireResponse(status=200, headers={}, body=answer.encode()))
     return made.sign(HttpRequest("POST", f"{made.base_url}/contract", {}, b"{}", _CLOCK), secret)
 
 
@@ -358,6 +387,7 @@ OBSERVERS: Mapping[str, Callable[[Subject], Iterator[Shown]]] = {
     "requests": observe_requests,
     "answers": observe_answers,
     "errors": observe_errors,
+    "follow-ups": observe_follow_ups,
     "declarations": observe_declarations,
     "connections": observe_connections,
     "estimates": observe_estimates,

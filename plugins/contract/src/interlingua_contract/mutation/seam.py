@@ -11,7 +11,7 @@ import attrs
 
 import interlingua_serving
 from interlingua.errors import InterlinguaError
-from interlingua.plugins import Connection, WireRequest, WireResponse, hookimpl, no_auth
+from interlingua.plugins import Connection, KeyExchange, WireRequest, WireResponse, hookimpl, no_auth
 from interlingua.types import ErrorEvent, StreamEvent
 from interlingua_contract.mutation.operations import OPERATIONS, Changes, Known, changes_of, is_word, operations_at
 from interlingua_contract.mutation.tree import (
@@ -249,6 +249,12 @@ class Seam:
         return self._pass("from_wire_response", message, where)
 
     @hookimpl(wrapper=True)
+    def follow_up(self, context: Any) -> Generator[None, Any, Any]:
+        """Wrap the hook."""
+        found = yield
+        return found and self._pass("follow_up", found, f"{context.origin.api}/{context.origin.model}")
+
+    @hookimpl(wrapper=True)
     def stream_response(self, context: Any) -> Generator[None, Any, Any]:
         """Wrap the hook."""
         events = yield
@@ -342,14 +348,16 @@ class Seam:
     def _with_functions(self, made: Connection) -> Connection:
         """Wrap the functions of a connection: their results cross the seam too."""
 
-        def wrapped(name: str) -> Any:
-            inner = getattr(made, name)
+        def passed(name: str, inner: Any) -> Any:
             return lambda *given: self._pass("connection", {f"{name}()": inner(*given)})[f"{name}()"]
 
-        names = ["url"] if made.url is not None else []
-        names += ["sign"] if made.sign is not None else []
-        names += ["auth"] if made.auth is not no_auth else []
-        return attrs.evolve(made, **{name: wrapped(name) for name in names}) if names else made
+        functions: dict[str, Any] = {"url": made.url, "sign": made.sign, "auth": made.auth}
+        given = {name: inner for name, inner in functions.items() if inner is not None and inner is not no_auth}
+        changed = {name: passed(name, inner) for name, inner in given.items()}
+        if (exchange := made.key_exchange) is not None:
+            request = passed("key_exchange.request", exchange.request)
+            changed["key_exchange"] = KeyExchange(request=request, read=passed("key_exchange.read", exchange.read))
+        return attrs.evolve(made, **changed) if changed else made
 
     async def _stream(self, events: AsyncIterator[StreamEvent], where: str) -> AsyncGenerator[StreamEvent, None]:
         """Pass events on one by one, or in pairs where the mutant compares two."""

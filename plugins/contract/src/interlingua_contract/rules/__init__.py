@@ -15,6 +15,7 @@ from interlingua_contract.rules import (
     evidence,
     facts,
     faults,
+    follow_ups,
     independence,
     installation,
     losses,
@@ -36,7 +37,7 @@ __all__ = ["ALL"]
 _MODULES = (  # imported because each registers its rules
     requests, processes, prefix, tool_calls, ordering, content, losses, replay_state, options, stream_parity,
     lossless_response, faults, declared, answer_metadata, errors, evidence, cassettes, installation, serving, facts,
-    served_requests, auxiliary, independence, approved, arrival,
+    served_requests, auxiliary, independence, approved, arrival, follow_ups,
 )  # fmt: skip
 
 ALL: tuple[ContractRule, ...] = tuple(RULES[number] for number in sorted(RULES, key=lambda number: int(number[1:])))

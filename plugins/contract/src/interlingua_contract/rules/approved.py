@@ -28,13 +28,13 @@ def requests_are_as_approved(subject: Subject) -> Iterator[RuleFinding]:
 
 @rule(
     "C95",
-    "Recorded answers and failures are read as approved: messages, events, usage, costs and errors.",
-    source="hook from_wire_response; hook stream_response; hook from_wire_error",
+    "Recorded answers and failures are read as approved: messages, events, usage, costs, errors and what follows.",
+    source="hook from_wire_response; hook stream_response; hook from_wire_error; hook follow_up",
     fix=_FIX,
 )
 def answers_are_as_approved(subject: Subject) -> Iterator[RuleFinding]:
     """Each recorded exchange; each status."""
-    yield from _compare(subject, "answers", "errors")
+    yield from _compare(subject, "answers", "errors", "follow-ups")
 
 
 @rule(
