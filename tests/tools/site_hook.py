@@ -38,6 +38,7 @@ PACKAGES = [
     "interlingua_gateway",
     "interlingua_otel",
     "interlingua_pycurl",
+    "interlingua_uploads",
     "interlingua_contract",
 ]
 FENCE = re.compile(r"^(```.*?^```\s*?$)", re.MULTILINE | re.DOTALL)

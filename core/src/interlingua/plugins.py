@@ -20,7 +20,9 @@ _NAMES = {
         "BatchAnswer BatchLimits BatchStatus Connection ConnectionSettings HttpRequest KeyExchange bearer_auth no_auth"
     ),
     "_plugins.contract": "CONTRACT_VERSION",
-    "_plugins.encoding": "Json encode_each json_array json_array_concat json_object json_object_with model_saw",
+    "_plugins.encoding": (
+        "Json encode_each form_body json_array json_array_concat json_object json_object_with model_saw multipart_body"
+    ),
     "_plugins.errors": "error_class_for_status error_for_status retry_after",
     "_plugins.hookspecs": "hookimpl",
     "_plugins.losses": (
@@ -56,8 +58,9 @@ if TYPE_CHECKING:
     )
     from interlingua._plugins.contract import CONTRACT_VERSION as CONTRACT_VERSION
     from interlingua._plugins.encoding import (
-        Json as Json, encode_each as encode_each, json_array as json_array, json_array_concat as json_array_concat,
-        json_object as json_object, json_object_with as json_object_with, model_saw as model_saw
+        Json as Json, encode_each as encode_each, form_body as form_body, json_array as json_array,
+        json_array_concat as json_array_concat, json_object as json_object, json_object_with as json_object_with,
+        model_saw as model_saw, multipart_body as multipart_body
     )
     from interlingua._plugins.errors import (
         error_class_for_status as error_class_for_status, error_for_status as error_for_status,

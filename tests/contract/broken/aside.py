@@ -113,7 +113,40 @@ def _of_blocks(kind: str, change: Callable[[dict[str, Any]], object]) -> dict[st
     return in_body(changed)
 
 
+def _upload(change: Callable[[Any], Any]) -> dict[str, Any]:
+    """Change the requests for uploads and for deletions."""
+
+    def auxiliary_request(inner: Any, kind: str, **_: Any) -> Any:
+        request = inner()
+        return change(request) if kind in ("upload", "delete_file") and request is not None else request
+
+    return {"auxiliary_request": auxiliary_request}
+
+
+def _in_form(old: bytes, new: bytes) -> dict[str, Any]:
+    return _upload(lambda request: attrs.evolve(request, body=request.body.replace(old, new)))
+
+
+def _file_read_as(inner: Any, kind: str, **_: Any) -> Any:
+    found = inner()
+    return {**found, "id": f"{found['id']}-1"} if kind == "upload" else found
+
+
 ASIDE = (
+    Mutant("a file without its zero bytes", "C108", _in_form(b"\x00", b"")),
+    Mutant("a file of an unknown kind", "C108", _in_form(b"application/pdf", b"application/octet-stream")),
+    Mutant("line ends in the name of a file", "C108", _in_form(b"%0D%0A", b"\r\n")),
+    Mutant(
+        "every file deleted as the first",
+        "C108",
+        _upload(lambda request: attrs.evolve(request, path="/v1/files/file_1")),
+    ),
+    Mutant("another id of an uploaded file", "C108", {"from_wire_auxiliary": _file_read_as}),
+    Mutant(
+        "an uploaded file sent as an address",
+        "C108",
+        _of_blocks("file", lambda source: source.update(type="url", url=source.pop("file_id", ""))),
+    ),
     Mutant(
         "the context of a document left out", "C90", _of_blocks("document", lambda block: block.pop("context", None))
     ),

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeVar as DefaultTypeVar
 
     from interlingua._http.mapping import MapProgress
+    from interlingua._http.state import Uploader
     from interlingua._http.streams import AsyncMessageStream, AsyncOutputStream, MessageStream, OutputStream
     from interlingua.fallback import Fallback
 
@@ -65,6 +66,7 @@ class BaseClient(Generic[_TransportT]):
         concurrency: int | None = None,
         requests_per_minute: float | None = None,
         tokens_per_minute: float | None = None,
+        uploads: Uploader | None = None,
         **unknown: Never,
     ) -> None:
         if unknown:
@@ -76,7 +78,7 @@ class BaseClient(Generic[_TransportT]):
         self._shared = ClientState(
             model, api_key=api_key, base_url=base_url, registry=registry, settings=settings, timeout=timeout,
             retry=retry, headers=headers, workspace=workspace, environ=environ, max_response_bytes=max_response_bytes,
-            allow_loss=allow_loss, fetch=fetch, fallback=fallback, limits=limits,
+            allow_loss=allow_loss, fetch=fetch, fallback=fallback, limits=limits, uploads=uploads,
         )  # fmt: skip
         if timeout is None and has_own_timeouts(http_client):
             self._shared.timeout = None
@@ -237,6 +239,7 @@ class Client(BaseClient[Transport]):
         requests_per_minute: at each model, sent evenly.
         tokens_per_minute: input and output, at each model. With any of these limits, nothing more is sent to a
             service whose headers report a limit as used up, until its reset.
+        uploads: what uploads large media once and refers to them: an `Uploads` of interlingua_uploads.
 
     Raises:
         CallerError: a setting is unknown, or `api_key` or `base_url` comes without `model`.

@@ -140,6 +140,7 @@ class Exchange(SignedExchange):
         self._limiter = state.limiter(f"{request.provider.key}:{request.options.model}")
         self._next: FollowUp | None = None  # what is sent now, instead of the request
         self._tries = 0  # how often it was sent
+        self._upload_again = ""  # "next" until the files that are gone are uploaded, then "done"
         self._announced = False  # by the body that is read, so that it continues that body
 
     @property
@@ -192,8 +193,27 @@ class Exchange(SignedExchange):
             for url in urls:
                 fetched[url] = await fetch_image(url, io, state.timeout, state.max_response_bytes, state.fetch)
         self._fetched = fetched
+        if self._state.uploads is not None and self._next is None:
+            self.request.uploaded = await self._state.uploads.upload(self, io)
         await self._load(io, self.write, fetched)
         return self
+
+    def media(self) -> list[tuple[str, Any]]:
+        """Return the media that would be sent, each with its place in the conversation."""
+        return self.request.media(self._fetched, self._state.workspace)
+
+    async def ask(self, io: IO, kind: str, arguments: Mapping[str, Any]) -> Any:
+        """Ask this provider for something beside the request, and again as the client's `Retry` says."""
+        tries = 0
+        while True:
+            asked = AuxiliaryExchange(self._state, self._provider.key, kind, arguments)
+            try:
+                return await asked.run_attempts(io, asked.attempt)
+            except InterlinguaError as error:
+                tries += 1
+                if (delay := self._state.retry.delay(error, tries)) is None:
+                    raise
+                await io.sleep(delay)
 
     def write(self, fetched: Mapping[str, Fetched] | None) -> WireRequest:
         """Write the request from image URLs and their contents; None builds a preview with the URLs."""
@@ -333,6 +353,10 @@ class Exchange(SignedExchange):
     async def send(self, io: IO) -> ReplyBody:
         """Begin the next attempt, signed now, and return its reply when the headers have arrived."""
         response, request, state = self.response, self.request, self._state
+        if self._upload_again == "next":
+            self._upload_again = "done"
+            request.begin_again()
+            await self.build(io)
         if self._limiter is not None and self._turn is None and self._next is None:
             most = request.options.max_tokens or 0
             self._turn = await self._limiter.acquire(io, len(request.wire.body) / _BYTES_PER_TOKEN + most)
@@ -395,7 +419,7 @@ class Exchange(SignedExchange):
         error.model = error.model or self.request.options.model
         if self.chain is not None:
             self.chain.health.note(self.model, error)
-        if self._replace_secret(error) or self._drop_thinking(error):
+        if self._replace_secret(error) or self._drop_thinking(error) or self._forget_uploads(error):
             return 0.0
         attempts = self.response.attempts
         delay = self._state.retry.delay(error, self._tries - self._replaced)
@@ -457,6 +481,14 @@ class Exchange(SignedExchange):
             pass
         self.request.wire, self.request.context = sent
         return False
+
+    def _forget_uploads(self, error: InterlinguaError) -> bool:
+        """Return True for the first refusal of a file that was uploaded: the next attempt uploads it again."""
+        uploads = self._state.uploads
+        if uploads is None or self._next is not None or self._upload_again or not uploads.forget(self, error):
+            return False
+        self._upload_again = "next"
+        return True
 
     async def _load(self, io: IO, function: Callable[..., _T], *arguments: Any) -> _T:
         """Call a function in a thread if it takes long: for long conversations, and for the first request of a kind.

@@ -140,6 +140,8 @@ class Connection:
         self_hosted: models (regular expression, matched whole) that run on the machines of the operator: their
             tokens have no price, so they cost 0; "" for no models.
         batch_limits: limits of a batch, or None if the service accepts no batches.
+        upload_above: bytes of one medium above which it is uploaded once and referred to, if the client has `uploads`;
+            None if the service keeps no files.
         options: values from the settings or the environment that `to_wire` needs, such as a project's id; they are
             added to `RequestOptions.connection`. Never a secret.
     """
@@ -161,6 +163,7 @@ class Connection:
     unread_endpoints: Mapping[str, str] = attrs.field(factory=dict)
     self_hosted: str = ""
     batch_limits: BatchLimits | None = None
+    upload_above: int | None = None
     options: Mapping[str, Any] = attrs.field(factory=dict)
 
     def find_endpoint(self, path: str) -> Endpoint | None:

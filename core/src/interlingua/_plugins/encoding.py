@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
+from hashlib import sha256
 from operator import is_
 from typing import Any, TypeVar
 
@@ -105,3 +106,35 @@ def json_object_with(element: bytes, name: str, value: bytes) -> bytes:
 @lru_cache(maxsize=256)
 def _member_name(name: str) -> bytes:
     return dumps(name) + b":"
+
+
+def multipart_body(parts: Sequence[tuple[Mapping[str, str], bytes]], kind: str = "form-data") -> tuple[str, bytes]:
+    """Return the content type and the bytes of a multipart body.
+
+    Its boundary is a digest of the last part, so equal parts result in equal bytes. Line ends within a header are
+    percent-encoded, as browsers do.
+
+    Args:
+        parts: headers and content of each.
+        kind: subtype of `multipart`, such as `form-data` or `related`.
+    """
+    boundary, out = sha256(parts[-1][1]).hexdigest(), list[bytes]()
+    for headers, content in parts:
+        lines = [f"{name}: {value.replace(chr(13), '%0D').replace(chr(10), '%0A')}" for name, value in headers.items()]
+        out += [f"--{boundary}\r\n".encode(), "\r\n".join([*lines, "\r\n"]).encode(), content, b"\r\n"]
+    return f"multipart/{kind}; boundary={boundary}", b"".join([*out, f"--{boundary}--\r\n".encode()])
+
+
+def form_body(fields: Mapping[str, str], name: str, media_type: str, data: bytes) -> tuple[str, bytes]:
+    """Return the content type and the bytes of a form with text fields and one file, the field `file`.
+
+    Args:
+        fields: text fields.
+        name: file name.
+        media_type: IANA media type of the file.
+        data: its bytes.
+    """
+    quoted = name.replace('"', "%22")
+    disposition = f'form-data; name="file"; filename="{quoted}"'
+    texts = [({"content-disposition": f'form-data; name="{key}"'}, value.encode()) for key, value in fields.items()]
+    return multipart_body([*texts, ({"content-disposition": disposition, "content-type": media_type}, data)])

@@ -61,6 +61,8 @@ class MessageMedia:
     resolved: dict[bool, Message] = attrs.field(factory=dict)  # references embedded; the key: image URLs too
     # (a message, the message with smaller images), by the id of the message and the limits
     smaller: dict[tuple[int, int, int], tuple[Message, Message]] = attrs.field(factory=dict)
+    # the same for messages that refer to uploaded files, by the ids of those
+    referring: dict[tuple[Any, ...], tuple[Message, Message]] = attrs.field(factory=dict)
 
 
 def media_in(message: Message) -> Iterator[tuple[int, int | None, Any]]:
@@ -148,6 +150,45 @@ def _resolve(
         return made  # not what will be sent
     media.resolved[inline_urls] = made
     return made
+
+
+def refer_to_uploads(
+    messages: Sequence[Message],
+    media: Mapping[int, MessageMedia],
+    uploaded: Mapping[MediaSource, MediaSource],
+    *,
+    images: bool,
+) -> Sequence[Message]:
+    """Return the conversation with uploaded images, or the other media, as references; the same message each turn."""
+    if not uploaded:
+        return messages
+    made = list(messages)
+
+    def refer(block: Any) -> Any:
+        found = uploaded.get(block.source) if images is (type(block) is ImageBlock) else None
+        return block if found is None else attrs.evolve(block, source=found)
+
+    for at, one in media.items():
+        found = [uploaded[each.source].data for _, _, each in media_in(made[at]) if each.source in uploaded]
+        if found:
+            key = (id(made[at]), images, *found)
+            made[at] = one.referring.setdefault(key, (made[at], map_media(made[at], refer)))[1]
+    return made
+
+
+def uploaded_rows(
+    messages: Sequence[Message], media: Iterable[int], uploaded: Mapping[MediaSource, MediaSource]
+) -> tuple[Loss, ...]:
+    """Return a row for each medium that is sent as a reference to a file."""
+    ids, rows = {source.data for source in uploaded.values()}, list[Loss]()
+    for at in media if uploaded else ():
+        for block, part, each in media_in(messages[at]):
+            if each.source.kind == "file_id" and each.source.data in ids:
+                path = f"messages[{at}].content[{block}]" + ("" if part is None else f".content[{part}]")
+                reason = f"it was uploaded, and is sent as the file {each.source.data}"
+                rows.append(Loss(path=path, block_type=each.type, verdict="rewritten", reason=reason,
+                                 message_id=messages[at].id))  # fmt: skip
+    return tuple(rows)
 
 
 def _read_file(reference: str, workspace: str | Path | None) -> bytes:

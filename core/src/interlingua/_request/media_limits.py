@@ -48,7 +48,7 @@ def enforce_media_limits(
     CapabilityError, whose `path` is the place of the block.
     """
     can = target.capabilities
-    found = _find_places(messages, media, target)
+    found = find_places(messages, media, target)
     images = [place for place in found if type(place.media) is ImageBlock]
     _check_total(images, target, "max_images", lambda _: 1, "this is image {total} of {limit}")
     pages = "the PDF documents up to this one have {total} pages of {limit}"
@@ -62,7 +62,7 @@ def enforce_media_limits(
         for at in dict.fromkeys(place.message for place in large):
             blocks = {id(place.media) for place in large if place.message == at}
             messages[at] = _with_smaller_images(messages[at], media[at], blocks, side, can.max_image_bytes)
-        found = _find_places(messages, media, target)
+        found = find_places(messages, media, target)
     _check_total(found, target, "max_media_bytes", size_of, "media up to this one have {total:,} bytes of {limit}")
     bounds = [f"{side:,} pixels a side"] if side else []
     bounds += [f"{can.max_image_bytes:,} bytes"] if can.max_image_bytes else []
@@ -71,7 +71,7 @@ def enforce_media_limits(
     return messages, tuple([row(path=place.path, message_id=messages[place.message].id) for place in large])
 
 
-def _find_places(messages: Sequence[Message], media: Iterable[int], target: ProjectionTarget) -> list[_Place]:
+def find_places(messages: Sequence[Message], media: Iterable[int], target: ProjectionTarget) -> list[_Place]:
     """Return the media that count. Media that a model made do not: each plugin decides whether they are sent back."""
     return [
         _Place(at, block, part, found)

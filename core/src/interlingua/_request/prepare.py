@@ -16,13 +16,13 @@ from interlingua._plugins.losses import option_loss
 from interlingua._plugins.provider import ProjectionTarget, Provider
 from interlingua._plugins.wire import RequestContext, WireRequest
 from interlingua._request.conversation import ConversationCache, ConversationState
-from interlingua._request.media import Fetched, resolve_references, urls_to_fetch
+from interlingua._request.media import Fetched, refer_to_uploads, resolve_references, uploaded_rows, urls_to_fetch
 from interlingua._request.prefix import PrefixWatch
 from interlingua._request.project import BLOCK_PATH, NOTED, locate_losses, project_conversation
 from interlingua._request.rules import i23_tool_names_are_unique
 from interlingua._request.wire_names import wire_name, wire_tools
 from interlingua.errors import CallerError, CapabilityError, InvalidConversationError
-from interlingua.types.blocks import ChangeBlock, RedactedThinkingBlock, ThinkingBlock, UnknownBlock
+from interlingua.types.blocks import ChangeBlock, MediaSource, RedactedThinkingBlock, ThinkingBlock, UnknownBlock
 from interlingua.types.factories import tools_at, user
 from interlingua.types.messages import Loss, Message, Origin, Role, RoutingDecision
 from interlingua.types.options import RequestOptions, ToolChoice, option_fields
@@ -48,6 +48,7 @@ _HINTS = {
 OF_CLIENTS = (
     "api_key", "base_url", "registry", "settings", "timeout", "retry", "http_client", "transport", "workspace",
     "environ", "max_response_bytes", "fetch", "fallback", "concurrency", "requests_per_minute", "tokens_per_minute",
+    "uploads",
 )  # fmt: skip
 _HINTS |= {name: f"pass it to the client: Client(…, {name}=…)" for name in OF_CLIENTS}
 
@@ -120,6 +121,7 @@ class RequestDraft:
 
     wire: WireRequest
     context: RequestContext  # what the answer is read with
+    uploaded: Mapping[Any, MediaSource] = EMPTY  # what is sent instead of these media
 
     def __init__(
         self,
@@ -182,8 +184,10 @@ class RequestDraft:
 
                 messages, unfetched = resolve_references(messages, media, self._inlines_urls, workspace, fetched)
                 downscale = self.options.downscale_images
+                messages = refer_to_uploads(messages, media, self.uploaded, images=False)
                 messages, smaller = enforce_media_limits(messages, media, self.target, downscale=downscale)
-                lost += smaller + unfetched
+                messages = refer_to_uploads(messages, media, self.uploaded, images=True)
+                lost += smaller + unfetched + uploaded_rows(messages, media, self.uploaded)
             tools, options = fold_changes(messages, self.tools, self.options, self.target)
             self.wire = _build(self.provider, self.target, conversation, messages, tools, options, lost)
             if self.wire.losses:
@@ -214,9 +218,22 @@ class RequestDraft:
         ):
             return False
         self.target = attrs.evolve(self.target, refused_thinking=True)
+        self.begin_again()
+        return True
+
+    def begin_again(self) -> None:
+        """Prepare for another `build`."""
         media, self._conversation = self._conversation.media, ConversationState(self.messages)
         self._conversation.media = media
-        return True
+
+    def media(self, fetched: Mapping[str, Fetched] | None, workspace: str | Path | None) -> list[tuple[str, Any]]:
+        """Return the media that the target takes, references resolved, each with its place."""
+        if not (media := self._conversation.media):
+            return []
+        from interlingua._request.media_limits import find_places  # noqa: PLC0415  only for media
+
+        messages, _ = resolve_references(self.messages, media, self._inlines_urls, workspace, fetched)
+        return [(place.path, place.media) for place in find_places(messages, media, self.target)]
 
     def _refuse_new_losses(self, losses: Sequence[Loss], models_for: Callable[[Any], Sequence[str]]) -> None:
         """Raise a CapabilityError if the model would not read a block of the user's newest turn, not answered yet."""

@@ -136,6 +136,7 @@ def connection(settings: ConnectionSettings) -> Connection:
         hosts=("api.anthropic.com",),
         endpoints={models.API: ENDPOINT},
         batch_limits=BatchLimits(100_000, 256 * 1024 * 1024),
+        upload_above=1024 * 1024,
     )
 
 
@@ -152,6 +153,10 @@ def auxiliary_request(kind: str, arguments: Mapping[str, Any]) -> WireRequest | 
         from interlingua_anthropic.batches import batch_request
 
         return batch_request(kind, arguments)
+    if kind in ("upload", "delete_file"):
+        from interlingua_anthropic.files import file_request
+
+        return file_request(kind, arguments)
     return None
 
 
@@ -161,6 +166,10 @@ def from_wire_auxiliary(kind: str, response: WireResponse) -> Any:
         from interlingua_anthropic.batches import read_batch
 
         return read_batch(kind, response)
+    if kind in ("upload", "delete_file"):
+        from interlingua_anthropic.files import read_file
+
+        return read_file(kind, response)
     body = loads(response.body)
     if kind == "models":
         return [model["id"] for model in body["data"]]

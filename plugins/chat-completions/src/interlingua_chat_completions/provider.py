@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from hashlib import sha256
+from datetime import UTC, datetime
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
-from interlingua.plugins import WireRequest, WireResponse, hookimpl, loads
+from interlingua.plugins import WireRequest, WireResponse, form_body, hookimpl, loads
 from interlingua_chat_completions.dialect import API, Dialect
 
 if TYPE_CHECKING:  # a provider is found and a client is made without them
@@ -17,6 +18,9 @@ if TYPE_CHECKING:  # a provider is found and a client is made without them
 
 FORMAT_RULES = "format"
 PAIRING_RULES = "pairing"
+UPLOAD_ABOVE = 1024 * 1024
+"""Bytes of one medium above which it is uploaded, by services that keep files."""
+
 _LINT = files("interlingua_chat_completions").joinpath("lint")
 
 
@@ -89,19 +93,29 @@ def from_wire_model_list(kind: str, response: WireResponse) -> Any:
 
 
 def upload_batch_request(lines: bytes, name: str, api: str) -> WireRequest:
-    """Return the request that uploads a batch's lines as a file; services of this format share path and form.
+    """Return the request that uploads a batch's lines as a file; equal lines result in equal bytes."""
+    return upload_request("batch", lines, f"{name}.jsonl", "application/jsonl", api)
 
-    The form's boundary is a digest of the lines, so equal lines result in equal bytes.
-    """
-    boundary = sha256(lines).hexdigest()
-    head = (
-        f'--{boundary}\r\ncontent-disposition: form-data; name="purpose"\r\n\r\nbatch\r\n'
-        f'--{boundary}\r\ncontent-disposition: form-data; name="file"; filename="{name}.jsonl"\r\n'
-        "content-type: application/jsonl\r\n\r\n"
-    )
-    headers = {"content-type": f"multipart/form-data; boundary={boundary}"}
-    body = b"".join((head.encode(), lines, f"\r\n--{boundary}--\r\n".encode()))
-    return WireRequest(path="/files", headers=headers, body=body, api=api)
+
+def upload_request(purpose: str, data: bytes, name: str, media_type: str, api: str) -> WireRequest:
+    """Return the request that uploads a file; services of this format share path and form."""
+    content_type, body = form_body({"purpose": purpose}, name, media_type, data)
+    return WireRequest(path="/files", headers={"content-type": content_type}, body=body, api=api)
+
+
+def file_request(kind: str, file: str, api: str) -> WireRequest | None:
+    """Return the request for `delete_file`; None for another kind."""
+    path = f"/files/{quote(file, safe='')}"
+    return WireRequest(method="DELETE", path=path, body=b"", api=api) if kind == "delete_file" else None
+
+
+def read_file(kind: str, response: WireResponse) -> Any:
+    """Return the id of an uploaded file and when it expires; None for a deletion."""
+    if kind != "upload":
+        return None
+    body = loads(response.body)
+    expires = body.get("expires_at")
+    return {"id": body["id"], "expires_at": None if expires is None else datetime.fromtimestamp(expires, UTC)}
 
 
 def wire_rules(*names: str) -> list[str]:

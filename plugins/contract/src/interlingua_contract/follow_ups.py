@@ -90,6 +90,13 @@ def read_chains(subject: Subject) -> Iterator[list[Step]]:
                     yield steps
 
 
+def read_exchanges(subject: Subject) -> Iterator[RecordedExchange]:
+    """Yield every recorded exchange of every cassette, also those that are no conversation."""
+    for path in sorted(subject.folder.rglob("*.yaml")) if subject.folder is not None else ():
+        with suppress(CallerError):
+            yield from read_cassette(path)
+
+
 def find_follow_up(
     subject: Subject, exchange: RecordedExchange, context: RequestContext, body: bytes | None = None
 ) -> FollowUp | None:

@@ -39,6 +39,7 @@ VERSION = "v1beta"
 _KEYS = ("GOOGLE_API_KEY", "GEMINI_API_KEY")  # the first wins
 _BASE = "GOOGLE_GEMINI_BASE_URL"
 # 20 MB for requests in the body. The count is ours: an expired batch has no results at all, so batches are kept small.
+FILES = frozenset({"upload", "file_status", "delete_file"})
 _BATCHES = BatchLimits(2_000, 18 * 1024 * 1024)
 ENDPOINTS = {models.API: r"/(?P<model>[^/]+):(g|streamG)enerateContent$"}
 _has_version = re.compile(r"/v\d+(alpha|beta)?\d*(/|$)").search
@@ -143,8 +144,15 @@ def connection(settings: ConnectionSettings) -> Connection:
     def auth(_request: WireRequest) -> Mapping[str, str]:
         return {"x-goog-api-key": str(key)}
 
+    own = _versioned(base, version)
+
+    def url(request: WireRequest) -> str:
+        path = request.path
+        return f"{_unversioned(own)}{path}" if path.startswith("/upload/") else f"{own}{path}"
+
     return Connection(
-        base_url=_versioned(base, version),
+        base_url=own,
+        url=url,
         auth=auth if key else no_auth,
         headers=_headers(settings.options),
         env_vars=(*_KEYS, _BASE),
@@ -152,12 +160,19 @@ def connection(settings: ConnectionSettings) -> Connection:
         hosts=("generativelanguage.googleapis.com",),
         endpoints={**ENDPOINTS, models.INTERACTIONS: r"/interactions$"},
         batch_limits=_BATCHES,
+        upload_above=1024 * 1024,
     )
 
 
 def _versioned(base: str, version: str) -> str:
     base = base.rstrip("/")
     return base if _has_version(base) else f"{base}/{version}"
+
+
+def _unversioned(base: str) -> str:
+    """Return an address up to the version: files are uploaded above it."""
+    found = _has_version(base)
+    return base if found is None else base[: found.start()]
 
 
 def _headers(options: Mapping[str, Any]) -> dict[str, str]:
@@ -186,6 +201,10 @@ def auxiliary_request(kind: str, arguments: Mapping[str, Any]) -> WireRequest | 
         from interlingua_google.batches import batch_request
 
         return batch_request(kind, arguments)
+    if kind in FILES:
+        from interlingua_google.files import file_request
+
+        return file_request(kind, arguments)
     return None
 
 
@@ -195,6 +214,10 @@ def from_wire_auxiliary(kind: str, response: WireResponse) -> Any:
         from interlingua_google.batches import read_batch
 
         return read_batch(kind, response)
+    if kind in FILES:
+        from interlingua_google.files import read_file
+
+        return read_file(kind, response)
     body = loads(response.body)
     if kind == "models":
         return [str(model["name"]).removeprefix("models/") for model in body.get("models", ())]

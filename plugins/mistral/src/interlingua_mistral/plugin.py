@@ -19,7 +19,16 @@ from interlingua.plugins import (
 )
 from interlingua.types import ModelCapabilities, RequestOptions
 from interlingua_chat_completions.dialect import API, ENDPOINT
-from interlingua_chat_completions.provider import ChatProvider, from_wire_model_list, list_models_request, wire_rules
+from interlingua_chat_completions.provider import (
+    UPLOAD_ABOVE,
+    ChatProvider,
+    file_request,
+    from_wire_model_list,
+    list_models_request,
+    read_file,
+    upload_request,
+    wire_rules,
+)
 from interlingua_mistral.dialect import capabilities_for, dialect_of, models
 
 _HOSTS = {"": "api.mistral.ai", "eu": "api.eu.mistral.ai", "us": "api.us.mistral.ai"}
@@ -56,6 +65,7 @@ class _Mistral(ChatProvider):
             hosts=tuple(_HOSTS.values()),
             endpoints={API: ENDPOINT},
             batch_limits=BatchLimits(1_000_000, 512 * 1024 * 1024),
+            upload_above=UPLOAD_ABOVE,
         )
 
     @hookimpl
@@ -64,7 +74,11 @@ class _Mistral(ChatProvider):
             from interlingua_mistral.batches import batch_request  # noqa: PLC0415  for batches only
 
             return batch_request(kind, arguments)
-        return list_models_request(kind)
+        if kind == "upload":
+            if arguments["block"].media_type != "application/pdf" or arguments["in_result"]:
+                return None  # the API refers to documents only
+            return upload_request("ocr", arguments["data"], arguments["name"], "application/pdf", API)
+        return file_request(kind, arguments.get("file", ""), API) or list_models_request(kind)
 
     @hookimpl
     def from_wire_auxiliary(self, kind: str, response: WireResponse) -> Any:
@@ -72,6 +86,8 @@ class _Mistral(ChatProvider):
             from interlingua_mistral.batches import read_batch  # noqa: PLC0415  for batches only
 
             return read_batch(kind, response)
+        if kind in ("upload", "delete_file"):
+            return read_file(kind, response)
         return from_wire_model_list(kind, response)
 
     @hookimpl

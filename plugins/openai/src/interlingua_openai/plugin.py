@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 # ruff: noqa: PLC0415  see above
 
+_UPLOAD_ABOVE = 1024 * 1024  # bytes
 _KEY = "openai"  # hosts of these APIs have different batches
 _BASE_URL = "https://api.openai.com/v1"
 _CHAT = "chat"
@@ -82,6 +83,7 @@ class _OpenAI:
             hosts=("api.openai.com",),
             endpoints={_RESPONSES: ENDPOINT, _CHAT: r"/chat/completions$"},
             batch_limits=BatchLimits(50_000, 200 * 1024 * 1024) if self.key == _KEY else None,
+            upload_above=_UPLOAD_ABOVE if self.key == _KEY else None,
         )
 
     @hookimpl
@@ -161,6 +163,10 @@ class _OpenAI:
             from interlingua_openai.batches import batch_request
 
             return batch_request(kind, arguments)
+        if kind in ("upload", "delete_file") and self.key == _KEY:
+            from interlingua_openai.files import file_request
+
+            return file_request(kind, arguments)
         return None
 
     @hookimpl
@@ -172,6 +178,10 @@ class _OpenAI:
             from interlingua_openai.batches import read_batch
 
             return read_batch(kind, response)
+        if kind in ("upload", "delete_file"):
+            from interlingua_chat_completions.provider import read_file
+
+            return read_file(kind, response)
         body = loads(response.body)
         if kind == "models":
             return [model["id"] for model in body["data"]]

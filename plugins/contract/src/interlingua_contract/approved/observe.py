@@ -9,7 +9,7 @@ from typing import Any
 
 from interlingua.errors import CallerError, CapabilityError
 from interlingua.plugins import Connection, ConnectionSettings, HttpRequest, RequestContext, WireRequest, WireResponse
-from interlingua.types import RequestOptions, StreamEvent
+from interlingua.types import AudioBlock, DocumentBlock, ImageBlock, MediaSource, RequestOptions, StreamEvent
 from interlingua_cli.cassettes import RecordedExchange, read_cassette
 from interlingua_contract.approved.histories import TOOLS, fixed_answers, fixed_histories
 from interlingua_contract.approved.serving import (
@@ -40,6 +40,7 @@ _CLOCK = datetime(2026, 11, 21, tzinfo=UTC)
 _STATUSES = (400, 401, 402, 403, 404, 408, 409, 413, 418, 422, 429, 500, 502, 503, 504, 529)
 _ADDRESS = ("URL", "ENDPOINT", "HOST")
 _FILES = ("_FILE", "_PROFILE", "_PATH", "_HOME", "_CREDENTIALS")
+_FILE_KINDS = ("upload", "file_status", "delete_file")
 _KINDS = ("batch_upload", "batch_create", "batch_status", "batch_cancel", "batch_list", "batch_results")
 _NAMED = [{"id": f"Model_{at}", "name": f"models/Model_{at}", "model": f"Model_{at}"} for at in (3, 1, 2)]
 _MADE_UP: Mapping[str, Mapping[str, Any]] = {
@@ -355,10 +356,37 @@ def observe_auxiliary(subject: Subject) -> Iterator[Shown]:
             yield _ask(subject, f"count {name}", aim, "count_tokens", {"request": request})
         for kind in ("batch_upload", "batch_create"):
             yield _ask(subject, kind, aim, kind, {"requests": rows[:3], "name": "Contract_7", "file": "File-7"})
+    yield from _uploads(subject)
     named = {"id": "Batch-7", "result": "Result-7", "file": "File-7", "after": "Id_7"}
     for kind in ("models", "batch_status", "batch_cancel", "batch_list", "batch_results"):
         yield show(kind, "", subject.provider.auxiliary_request, kind, named)
     yield from _auxiliary_answers(subject)
+
+
+def _uploads(subject: Subject) -> Iterator[Shown]:
+    """Yield the uploads of media, and the other requests about a file."""
+    if subject.connection.upload_above is None:
+        return
+    source = MediaSource(kind="base64", data="JVBERi0xLjcK")
+    blocks = {
+        "pdf": DocumentBlock(source=source, media_type="application/pdf"),
+        "text": DocumentBlock(source=source, media_type="text/plain"),
+        "image": ImageBlock(source=source, media_type="image/png"),
+        "audio": AudioBlock(source=source, media_type="audio/wav"),
+    }
+    for aim in {aim.api: aim for aim in reversed(subject.aims)}.values():
+        for name, block in blocks.items():
+            for inside in (False, True):
+                given = {
+                    "api": aim.api,
+                    "block": block,
+                    "data": b"%PDF-1.7\n",
+                    "name": "Name_7.pdf",
+                    "in_result": inside,
+                }
+                yield _ask(subject, f"upload {name}{', in a result' if inside else ''}", aim, "upload", given)
+    for kind in ("delete_file", "file_status"):
+        yield show(kind, "", subject.provider.auxiliary_request, kind, {"file": "https://Host.example/v1/files/File_7"})
 
 
 def _auxiliary_answers(subject: Subject) -> Iterator[Shown]:
@@ -372,7 +400,7 @@ def _auxiliary_answers(subject: Subject) -> Iterator[Shown]:
             if exchange.method == "POST" and subject.api_of(exchange) is not None:
                 continue
             answer = WireResponse(status=exchange.status, headers=exchange.headers, body=exchange.body)
-            for kind in _KINDS:
+            for kind in (*_KINDS, *(_FILE_KINDS if subject.connection.upload_above is not None else ())):
                 yield show(f"{kind} of {name_of(exchange)}", "", subject.provider.from_wire_auxiliary, kind, answer)
     for kind, body in _MADE_UP.items():
         answer = WireResponse(status=200, headers={}, body=json.dumps(body).encode())

@@ -1,0 +1,260 @@
+"""The memory of uploaded files, and what is uploaded when."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import logging
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import attrs
+
+from interlingua import AsyncClient, Client
+from interlingua.errors import CallerError, CapabilityError, InterlinguaError, MalformedResponseError, ProviderError
+from interlingua.plugins import Connection, WireRequest
+from interlingua.types import MediaSource
+
+_log = logging.getLogger("interlingua")
+_MARGIN = timedelta(minutes=10)  # a file that expires within this time is uploaded again
+_GONE = frozenset({400, 403, 404, 410, 422})  # statuses with which services refuse a file that they do not have
+_POLLS, _POLL_SECONDS = 60, 2.0
+
+
+@attrs.frozen(kw_only=True)
+class UploadedFile:
+    """A file at a service.
+
+    Attributes:
+        provider: provider key.
+        account: digest of the address and the key; a file belongs to one account.
+        digest: SHA-256 of the bytes and their media type.
+        id: what a request refers to.
+        size: bytes.
+        media_type: IANA media type.
+        uploaded_at: time of the upload.
+        expires_at: when the service deletes it, or None if it keeps the file.
+    """
+
+    provider: str
+    account: str
+    digest: str
+    id: str
+    size: int
+    media_type: str
+    uploaded_at: datetime
+    expires_at: datetime | None = None
+
+
+class Uploads:
+    """Uploads large media of requests once, for `Client(uploads=…)`; safe for several clients, threads and tasks.
+
+    A medium of more bytes than the plugin names (`Connection.upload_above`) is uploaded when a request with it is
+    sent, and the request refers to it. Services without files get the bytes. A file that expires soon, or that the
+    service no longer has, is uploaded again.
+
+    Args:
+        path: file that keeps the memory, a JSON object a line, without keys and contents; None keeps it in this object.
+        above: bytes above which media are uploaded; None leaves that to the plugins, 0 uploads all.
+
+    Raises:
+        CallerError: the file cannot be read.
+    """
+
+    def __init__(self, path: str | Path | None = None, *, above: int | None = None) -> None:
+        if above is not None and above < 0:
+            raise CallerError(f"above must not be negative: {above}")
+        self._path = None if path is None else Path(path)
+        self._above = above
+        self._lock = Lock()
+        self._files: dict[tuple[str, str, str], UploadedFile] = {}
+        if self._path is not None and self._path.exists():
+            for found in _read(self._path):
+                self._files[found.account, found.provider, found.digest] = found
+
+    @property
+    def files(self) -> tuple[UploadedFile, ...]:
+        """The files that services are known to have, in the order of their upload."""
+        with self._lock:
+            return tuple(self._files.values())
+
+    def delete(self, client: Client, *files: UploadedFile) -> None:
+        """Delete files at their services and forget them: those given, else all of this client's accounts.
+
+        Raises:
+            ProviderError: a service refused; the file is still known.
+        """
+        for found in self._own(client, files):
+            try:
+                client.auxiliary(found.provider, "delete_file", file=found.id)
+            except ProviderError as error:
+                _pass_if_gone(error)
+            self._drop(found)
+
+    async def delete_async(self, client: AsyncClient, *files: UploadedFile) -> None:
+        """Delete files as `delete` does."""
+        for found in self._own(client, files):
+            try:
+                await client.auxiliary(found.provider, "delete_file", file=found.id)
+            except ProviderError as error:
+                _pass_if_gone(error)
+            self._drop(found)
+
+    def _own(self, client: Any, files: tuple[UploadedFile, ...]) -> list[UploadedFile]:
+        state = client._shared
+        accounts = {
+            provider: _account(state.connection(state.resolve_provider(provider), None))
+            for provider in {each.provider for each in files or self.files}
+        }
+        found = [each for each in files or self.files if accounts[each.provider] == each.account]
+        if files and len(found) < len(files):
+            raise CallerError("a file belongs to another account than this client's; nothing was deleted")
+        return found
+
+    # -- called by core (`interlingua._http.state.Uploader`)
+
+    async def upload(self, exchange: Any, io: Any) -> Mapping[MediaSource, MediaSource]:
+        """Return what a request refers to instead of its large media."""
+        connection: Connection = exchange.connection
+        above = connection.upload_above if self._above is None else self._above
+        if above is None or connection.upload_above is None:
+            return {}
+        found: dict[MediaSource, MediaSource] = {}
+        account, provider = _account(connection), exchange.request.provider.key
+        for place, block in exchange.media():
+            source = block.source
+            size = len(source.data) * 3 // 4 - source.data[-2:].count("=")
+            if source.kind != "base64" or size <= above or source in found or _is_shrunk(exchange, block):
+                continue
+            digest = _digest(source.data, block.media_type)
+            async with io.lock(f"upload {account} {provider} {digest}"):
+                known = self._files.get((account, provider, digest))
+                if known is None or _expires(known):
+                    known = await self._upload(exchange, io, block, place, UploadedFile(
+                        provider=provider, account=account, digest=digest, id="", size=size,
+                        media_type=block.media_type, uploaded_at=datetime.now(UTC),
+                    ))  # fmt: skip
+            if known is not None:
+                found[source] = MediaSource(kind="file_id", data=known.id)
+        return found
+
+    def forget(self, exchange: Any, error: InterlinguaError) -> bool:
+        """Forget the files of a request that an error says are gone; return True if there are any."""
+        sent = [source.data for source in exchange.request.uploaded.values()]
+        if not sent or not isinstance(error, ProviderError) or error.status not in _GONE:
+            return False
+        text = f"{error.message} {error.code or ''} {(error.body or b'').decode(errors='replace')}"
+        gone = [name for name in sent if name.rpartition("/")[2] in text]
+        if not gone and "file" in text.lower() and error.status in (404, 410):
+            gone = sent
+        account = _account(exchange.connection)
+        for found in self.files:
+            if found.id in gone and found.account == account:
+                self._drop(found)
+        return bool(gone)
+
+    async def _upload(self, exchange: Any, io: Any, block: Any, place: str, file: UploadedFile) -> UploadedFile | None:
+        """Upload one medium; return None if the service takes no files of this kind here."""
+        try:
+            data = base64.b64decode(block.source.data, validate=True)
+        except binascii.Error as error:
+            raise CallerError(f"{place}: the data of the {block.type} is not base64: {error}") from error
+        arguments = {
+            "api": exchange.request.options.api or exchange.request.target.capabilities.api,
+            "block": block,
+            "data": data,
+            "in_result": ".content[" in place.partition("].content[")[2],
+            "name": _name(block, file.digest),
+        }
+        try:
+            made = await exchange.ask(io, "upload", arguments)
+            for _ in range(_POLLS):
+                if made.get("ready", True):
+                    break
+                await io.sleep(_POLL_SECONDS)
+                made = await exchange.ask(io, "file_status", {"file": made["id"]})
+            else:
+                raise MalformedResponseError(f"the service has not finished reading the file {made['id']}")
+        except CapabilityError:  # this service, or this API, has no such files
+            return None
+        except InterlinguaError as error:
+            error.message = f"{place}: the {block.type} could not be uploaded: {error.message}"
+            raise
+        file = attrs.evolve(file, id=made["id"], expires_at=made.get("expires_at"))
+        _log.info("uploaded %d bytes of %s to %s as %s", file.size, file.media_type, file.provider, file.id)
+        with self._lock:
+            self._files[file.account, file.provider, file.digest] = file
+            self._save()
+        return file
+
+    def _drop(self, file: UploadedFile) -> None:
+        with self._lock:
+            known = self._files.get(key := (file.account, file.provider, file.digest))
+            if known is not None and known.id == file.id:
+                del self._files[key]
+                self._save()
+
+    def _save(self) -> None:
+        if self._path is None:
+            return
+        lines = "".join(
+            json.dumps(attrs.asdict(each), default=datetime.isoformat) + "\n" for each in self._files.values()
+        )
+        waiting = self._path.with_name(f"{self._path.name}.new")
+        waiting.write_text(lines, encoding="utf-8")
+        waiting.replace(self._path)
+
+
+def _read(path: Path) -> list[UploadedFile]:
+    found = []
+    try:
+        for line in path.read_text(encoding="utf-8").splitlines():
+            fields = json.loads(line)
+            for name in ("uploaded_at", "expires_at"):
+                fields[name] = fields[name] and datetime.fromisoformat(fields[name])
+            found.append(UploadedFile(**fields))
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise CallerError(f"{path} holds no uploaded files: {error}") from error
+    return found
+
+
+def _account(connection: Connection) -> str:
+    """Return a digest of whom a connection speaks for."""
+    request = WireRequest(method="GET", path="/", body=b"", api="")
+    secrets = sorted({**connection.headers, **connection.auth(request)}.items())
+    return sha256(f"interlingua-uploads {connection.base_url} {secrets}".encode()).hexdigest()[:32]
+
+
+def _digest(data: str, media_type: str) -> str:
+    return sha256(f"{media_type}\n{data}".encode()).hexdigest()
+
+
+def _expires(file: UploadedFile) -> bool:
+    return file.expires_at is not None and file.expires_at - datetime.now(UTC) < _MARGIN
+
+
+def _is_shrunk(exchange: Any, block: Any) -> bool:
+    """Return True for an image that is made smaller before it is sent: other bytes go out."""
+    return block.type == "image" and bool(exchange.request.options.downscale_images)
+
+
+_ENDINGS = {"application/pdf": "pdf", "text/plain": "txt", "image/jpeg": "jpg", "audio/mpeg": "mp3"}
+
+
+def _name(block: Any, digest: str) -> str:
+    title = getattr(block, "title", None)
+    if title:
+        return str(title)
+    ending = _ENDINGS.get(block.media_type) or block.media_type.rpartition("/")[2] or "bin"
+    return f"{block.type}-{digest[:12]}.{ending}"
+
+
+def _pass_if_gone(error: ProviderError) -> None:
+    """Raise an error, unless it says that the file is not there any more."""
+    if error.status not in (404, 410):
+        raise error
