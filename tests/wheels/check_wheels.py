@@ -31,7 +31,7 @@ DEPENDED_ON = {  # distributions of ours that others may need besides core, and 
     "interlingua-serving": ("interlingua-bulk", "interlingua-contract", "interlingua-gateway"),
 }
 MOST_DISTRIBUTIONS, MOST_MEGABYTES = 16, 8  # of core with one provider
-SKIPPED = 15  # by the example: ten rules on serving, C85 and C102, and three on later answers and exchanged keys
+SKIPPED = 16  # by the example: ten rules on serving, C85 and C102, and four on follow-ups, exchanged keys and files
 GROUPS = ("interlingua.providers", "interlingua.presets")
 USED_IN_PAGES = ("pydantic", "mcp", "opentelemetry-sdk", "trio", "openai", "anthropic")  # by the pages' programs
 RULES = (

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from typing_extensions import TypeVar as DefaultTypeVar
 
     from interlingua._http.mapping import MapProgress
-    from interlingua._http.state import Uploader
     from interlingua._http.streams import AsyncMessageStream, AsyncOutputStream, MessageStream, OutputStream
     from interlingua.fallback import Fallback
 
@@ -66,7 +65,7 @@ class BaseClient(Generic[_TransportT]):
         concurrency: int | None = None,
         requests_per_minute: float | None = None,
         tokens_per_minute: float | None = None,
-        uploads: Uploader | None = None,
+        uploads: Any = None,
         **unknown: Never,
     ) -> None:
         if unknown:
@@ -239,7 +238,7 @@ class Client(BaseClient[Transport]):
         requests_per_minute: at each model, sent evenly.
         tokens_per_minute: input and output, at each model. With any of these limits, nothing more is sent to a
             service whose headers report a limit as used up, until its reset.
-        uploads: what uploads large media once and refers to them: an `Uploads` of interlingua_uploads.
+        uploads: an `Uploads` of the extra `uploads`: large media are uploaded once and referred to.
 
     Raises:
         CallerError: a setting is unknown, or `api_key` or `base_url` comes without `model`.

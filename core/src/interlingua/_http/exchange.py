@@ -32,6 +32,7 @@ from interlingua.transport import TimeLimits, Timeout
 from interlingua.types.messages import Loss, Message, MessageStatus, Origin, RoutingDecision
 
 if TYPE_CHECKING:
+    from interlingua._http.retry import Retry
     from interlingua._request.media import Fetched
     from interlingua._response.stream import StreamReader
     from interlingua.fallback import ModelChain
@@ -199,21 +200,18 @@ class Exchange(SignedExchange):
         return self
 
     def media(self) -> list[tuple[str, Any]]:
-        """Return the media that would be sent, each with its place in the conversation."""
+        """Return the media that the target takes, each with its place in the conversation."""
         return self.request.media(self._fetched, self._state.workspace)
 
     async def ask(self, io: IO, kind: str, arguments: Mapping[str, Any]) -> Any:
-        """Ask this provider for something beside the request, and again as the client's `Retry` says."""
-        tries = 0
-        while True:
-            asked = AuxiliaryExchange(self._state, self._provider.key, kind, arguments)
-            try:
-                return await asked.run_attempts(io, asked.attempt)
-            except InterlinguaError as error:
-                tries += 1
-                if (delay := self._state.retry.delay(error, tries)) is None:
-                    raise
-                await io.sleep(delay)
+        """Ask this provider for something beside the request."""
+        asked = AuxiliaryExchange(self._state, self._provider.key, kind, arguments)
+        return await asked.run_attempts(io, asked.attempt)
+
+    @property
+    def retry(self) -> Retry:
+        """The client's policy."""
+        return self._state.retry
 
     def write(self, fetched: Mapping[str, Fetched] | None) -> WireRequest:
         """Write the request from image URLs and their contents; None builds a preview with the URLs."""

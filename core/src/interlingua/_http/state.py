@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 from urllib.parse import unquote_plus
 
 from interlingua._catalogue import ModelInfo
@@ -38,7 +38,6 @@ from interlingua.types.options import RequestOptions, option_fields
 if TYPE_CHECKING:
     from interlingua.fallback import Fallback, ModelChain, ModelHealth
     from interlingua.limits import ClientLimits, ModelLimiter
-    from interlingua.types.blocks import MediaSource
 
 _log = logging.getLogger("interlingua")
 _MARGIN = timedelta(minutes=1)  # a secret that expires within this time is replaced
@@ -51,16 +50,6 @@ FetchPolicy = Literal["public", "any", "none"]
 
 MessagesInput: TypeAlias = str | Message | Sequence[Message]
 """A conversation, one message, or a string, which becomes a user message."""
-
-
-class Uploader(Protocol):
-    """Uploads media of a request; the distribution interlingua-uploads has one."""
-
-    async def upload(self, exchange: Any, io: IO) -> Mapping[MediaSource, MediaSource]:
-        """Return what the request refers to instead of media that the service has, uploading those that it lacks."""
-
-    def forget(self, exchange: Any, error: InterlinguaError) -> bool:
-        """Return True if an error says that a file of the request is gone: it is uploaded anew for another attempt."""
 
 
 class ResolvedModel(NamedTuple):
@@ -92,9 +81,9 @@ class ClientState:
         fetch: FetchPolicy = "public",
         fallback: Fallback | None = None,
         limits: Mapping[str, Any] = EMPTY,
-        uploads: Uploader | None = None,
+        uploads: Any = None,
     ) -> None:
-        self.uploads = uploads
+        self.uploads = uploads  # the client's, or None
         self.models = _model_names(model)
         if level := (os.environ if environ is None else environ).get("INTERLINGUA_LOG"):
             show_log(level)

@@ -109,32 +109,23 @@ def _member_name(name: str) -> bytes:
 
 
 def multipart_body(parts: Sequence[tuple[Mapping[str, str], bytes]], kind: str = "form-data") -> tuple[str, bytes]:
-    """Return the content type and the bytes of a multipart body.
+    """Return the content type and the bytes of a multipart body; equal parts result in equal bytes.
 
-    Its boundary is a digest of the last part, so equal parts result in equal bytes. Line ends within a header are
-    percent-encoded, as browsers do.
+    Line ends within a header are percent-encoded, as browsers do.
 
     Args:
-        parts: headers and content of each.
+        parts: headers and content of each; the boundary is a digest of the last content.
         kind: subtype of `multipart`, such as `form-data` or `related`.
     """
     boundary, out = sha256(parts[-1][1]).hexdigest(), list[bytes]()
     for headers, content in parts:
-        lines = [f"{name}: {value.replace(chr(13), '%0D').replace(chr(10), '%0A')}" for name, value in headers.items()]
+        lines = [f"{name}: {value}".replace("\r", "%0D").replace("\n", "%0A") for name, value in headers.items()]
         out += [f"--{boundary}\r\n".encode(), "\r\n".join([*lines, "\r\n"]).encode(), content, b"\r\n"]
     return f"multipart/{kind}; boundary={boundary}", b"".join([*out, f"--{boundary}--\r\n".encode()])
 
 
 def form_body(fields: Mapping[str, str], name: str, media_type: str, data: bytes) -> tuple[str, bytes]:
-    """Return the content type and the bytes of a form with text fields and one file, the field `file`.
-
-    Args:
-        fields: text fields.
-        name: file name.
-        media_type: IANA media type of the file.
-        data: its bytes.
-    """
-    quoted = name.replace('"', "%22")
-    disposition = f'form-data; name="file"; filename="{quoted}"'
+    """Return the content type and the bytes of a form of text fields and `data` as its field `file`."""
+    file = 'form-data; name="file"; filename="{}"'.format(name.replace('"', "%22"))
     texts = [({"content-disposition": f'form-data; name="{key}"'}, value.encode()) for key, value in fields.items()]
-    return multipart_body([*texts, ({"content-disposition": disposition, "content-type": media_type}, data)])
+    return multipart_body([*texts, ({"content-disposition": file, "content-type": media_type}, data)])

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import attrs
 
-from interlingua._plugins.losses import message_loss
+from interlingua._plugins.losses import BlockLoss, message_loss
 from interlingua._plugins.provider import ProjectionTarget
 from interlingua._values import replace
 from interlingua.errors import CallerError
@@ -158,37 +158,27 @@ def refer_to_uploads(
     uploaded: Mapping[MediaSource, MediaSource],
     *,
     images: bool,
-) -> Sequence[Message]:
-    """Return the conversation with uploaded images, or the other media, as references; the same message each turn."""
-    if not uploaded:
-        return messages
-    made = list(messages)
+) -> tuple[Sequence[Message], tuple[Loss, ...]]:
+    """Return the conversation with uploaded images, or the other media, as references, and a row for each.
 
-    def refer(block: Any) -> Any:
-        found = uploaded.get(block.source) if images is (type(block) is ImageBlock) else None
-        return block if found is None else attrs.evolve(block, source=found)
+    A message is the same object each turn.
+    """
+    made, rows = list(messages), list[Loss]()
 
-    for at, one in media.items():
-        found = [uploaded[each.source].data for _, _, each in media_in(made[at]) if each.source in uploaded]
+    def file_of(block: Any) -> MediaSource | None:
+        return uploaded.get(block.source) if images is (type(block) is ImageBlock) else None
+
+    for at, one in media.items() if uploaded else ():
+        found = [(block, part, each, file) for block, part, each in media_in(made[at]) if (file := file_of(each))]
+        for block, part, each, file in found:
+            path = f"messages[{at}].content[{block}]" + ("" if part is None else f".content[{part}]")
+            row = BlockLoss(block, each.type, "rewritten", f"it was uploaded, and is sent as the file {file.data}")
+            rows.append(attrs.evolve(row.at(at, made[at].id), path=path))
         if found:
-            key = (id(made[at]), images, *found)
-            made[at] = one.referring.setdefault(key, (made[at], map_media(made[at], refer)))[1]
-    return made
-
-
-def uploaded_rows(
-    messages: Sequence[Message], media: Iterable[int], uploaded: Mapping[MediaSource, MediaSource]
-) -> tuple[Loss, ...]:
-    """Return a row for each medium that is sent as a reference to a file."""
-    ids, rows = {source.data for source in uploaded.values()}, list[Loss]()
-    for at in media if uploaded else ():
-        for block, part, each in media_in(messages[at]):
-            if each.source.kind == "file_id" and each.source.data in ids:
-                path = f"messages[{at}].content[{block}]" + ("" if part is None else f".content[{part}]")
-                reason = f"it was uploaded, and is sent as the file {each.source.data}"
-                rows.append(Loss(path=path, block_type=each.type, verdict="rewritten", reason=reason,
-                                 message_id=messages[at].id))  # fmt: skip
-    return tuple(rows)
+            key = (id(made[at]), *(file.data for *_, file in found))
+            new = map_media(made[at], lambda each: attrs.evolve(each, source=file_of(each) or each.source))
+            made[at] = one.referring.setdefault(key, (made[at], new))[1]
+    return made if rows else messages, tuple(rows)
 
 
 def _read_file(reference: str, workspace: str | Path | None) -> bytes:

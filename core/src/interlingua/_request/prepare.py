@@ -16,7 +16,7 @@ from interlingua._plugins.losses import option_loss
 from interlingua._plugins.provider import ProjectionTarget, Provider
 from interlingua._plugins.wire import RequestContext, WireRequest
 from interlingua._request.conversation import ConversationCache, ConversationState
-from interlingua._request.media import Fetched, refer_to_uploads, resolve_references, uploaded_rows, urls_to_fetch
+from interlingua._request.media import Fetched, refer_to_uploads, resolve_references, urls_to_fetch
 from interlingua._request.prefix import PrefixWatch
 from interlingua._request.project import BLOCK_PATH, NOTED, locate_losses, project_conversation
 from interlingua._request.rules import i23_tool_names_are_unique
@@ -184,10 +184,10 @@ class RequestDraft:
 
                 messages, unfetched = resolve_references(messages, media, self._inlines_urls, workspace, fetched)
                 downscale = self.options.downscale_images
-                messages = refer_to_uploads(messages, media, self.uploaded, images=False)
+                messages, files = refer_to_uploads(messages, media, self.uploaded, images=False)
                 messages, smaller = enforce_media_limits(messages, media, self.target, downscale=downscale)
-                messages = refer_to_uploads(messages, media, self.uploaded, images=True)
-                lost += smaller + unfetched + uploaded_rows(messages, media, self.uploaded)
+                messages, pictures = refer_to_uploads(messages, media, self.uploaded, images=True)
+                lost += smaller + unfetched + files + pictures
             tools, options = fold_changes(messages, self.tools, self.options, self.target)
             self.wire = _build(self.provider, self.target, conversation, messages, tools, options, lost)
             if self.wire.losses:

@@ -1,11 +1,14 @@
-"""Recorded exchanges of several requests: what a plugin asks for after each answer, found as core finds it."""
+"""Recorded exchanges of several requests: what a plugin asks for after each answer, found as core finds it.
+
+A `Subject`, the first argument of these functions, reads its exchanges with them.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import Any
 from urllib.parse import urlsplit
 
 import attrs
@@ -16,9 +19,6 @@ from interlingua.errors import CallerError, InterlinguaError
 from interlingua.plugins import ConnectionSettings, FollowUp, RequestContext, WireResponse
 from interlingua_cli.cassettes import RecordedExchange, read_cassette
 from interlingua_contract.json_paths import texts
-
-if TYPE_CHECKING:
-    from interlingua_contract.subject import Subject
 
 SHORTEST_ID = 4
 """Characters of a string that may be the id of work."""
@@ -45,7 +45,7 @@ class Step:
     following: RecordedExchange | None
 
 
-def split_chains(subject: Subject, recorded: Sequence[RecordedExchange]) -> Iterator[list[Step]]:
+def split_chains(subject: Any, recorded: Sequence[RecordedExchange]) -> Iterator[list[Step]]:
     """Yield the chains of one cassette: the steps of each request that begins one."""
     rest = list(recorded)
     while rest:
@@ -78,7 +78,7 @@ def split_chains(subject: Subject, recorded: Sequence[RecordedExchange]) -> Iter
         yield steps
 
 
-def read_chains(subject: Subject) -> Iterator[list[Step]]:
+def read_chains(subject: Any) -> Iterator[list[Step]]:
     """Yield the chains of every cassette that begin with a conversation, and have or need more than one request."""
     for path in sorted(subject.folder.rglob("*.yaml")) if subject.folder is not None else ():
         with suppress(CallerError):  # C46 reports it, once
@@ -90,7 +90,7 @@ def read_chains(subject: Subject) -> Iterator[list[Step]]:
                     yield steps
 
 
-def read_exchanges(subject: Subject) -> Iterator[RecordedExchange]:
+def read_exchanges(subject: Any) -> Iterator[RecordedExchange]:
     """Yield every recorded exchange of every cassette, also those that are no conversation."""
     for path in sorted(subject.folder.rglob("*.yaml")) if subject.folder is not None else ():
         with suppress(CallerError):
@@ -98,7 +98,7 @@ def read_exchanges(subject: Subject) -> Iterator[RecordedExchange]:
 
 
 def find_follow_up(
-    subject: Subject, exchange: RecordedExchange, context: RequestContext, body: bytes | None = None
+    subject: Any, exchange: RecordedExchange, context: RequestContext, body: bytes | None = None
 ) -> FollowUp | None:
     """Return what has to follow an answer, whole or streamed, or None; also if the answer cannot be read."""
     if not (subject.provider.answers_later and exchange.status < 300 and subject.api_of(exchange)):
@@ -120,7 +120,7 @@ def find_follow_up(
     return found
 
 
-def names_next(subject: Subject, answered: RecordedExchange, following: RecordedExchange) -> bool:
+def names_next(subject: Any, answered: RecordedExchange, following: RecordedExchange) -> bool:
     """Return True if an exchange that is no conversation is about what an answer names: a job, not a list of models."""
     path = urlsplit(following.uri).path
     if subject.api_of(following) is not None:

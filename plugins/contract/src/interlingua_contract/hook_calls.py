@@ -340,7 +340,7 @@ def _read_elsewhere(subject: Subject, exchange: RecordedExchange) -> Any:
 
 
 def _follow_ups(subject: Subject) -> Iterator[HookCall]:
-    """What follows each answer of the cassettes with several requests."""
+    """The follow-up of each answer in the cassettes with several requests."""
     for steps in read_chains(subject) if subject.provider.answers_later else ():
         for number, step in enumerate(steps, 1):
             find = partial(find_follow_up, subject, step.answer, step.context)

@@ -116,7 +116,7 @@ class Uploads:
             raise CallerError("a file belongs to another account than this client's; nothing was deleted")
         return found
 
-    # -- called by core (`interlingua._http.state.Uploader`)
+    # -- called by core for each request
 
     async def upload(self, exchange: Any, io: Any) -> Mapping[MediaSource, MediaSource]:
         """Return what a request refers to instead of its large media."""
@@ -172,12 +172,12 @@ class Uploads:
             "name": _name(block, file.digest),
         }
         try:
-            made = await exchange.ask(io, "upload", arguments)
+            made = await _ask(exchange, io, "upload", arguments)
             for _ in range(_POLLS):
                 if made.get("ready", True):
                     break
                 await io.sleep(_POLL_SECONDS)
-                made = await exchange.ask(io, "file_status", {"file": made["id"]})
+                made = await _ask(exchange, io, "file_status", {"file": made["id"]})
             else:
                 raise MalformedResponseError(f"the service has not finished reading the file {made['id']}")
         except CapabilityError:  # this service, or this API, has no such files
@@ -210,6 +210,19 @@ class Uploads:
         waiting.replace(self._path)
 
 
+async def _ask(exchange: Any, io: Any, kind: str, arguments: Mapping[str, Any]) -> Any:
+    """Ask the service, and again as the client's `Retry` allows."""
+    tries = 0
+    while True:
+        try:
+            return await exchange.ask(io, kind, arguments)
+        except InterlinguaError as error:
+            tries += 1
+            if (delay := exchange.retry.delay(error, tries)) is None:
+                raise
+            await io.sleep(delay)
+
+
 def _read(path: Path) -> list[UploadedFile]:
     found = []
     try:
@@ -239,7 +252,7 @@ def _expires(file: UploadedFile) -> bool:
 
 
 def _is_shrunk(exchange: Any, block: Any) -> bool:
-    """Return True for an image that is made smaller before it is sent: other bytes go out."""
+    """Return True for an image that is made smaller before it is sent: the bytes that are sent are others."""
     return block.type == "image" and bool(exchange.request.options.downscale_images)
 
 
@@ -255,6 +268,6 @@ def _name(block: Any, digest: str) -> str:
 
 
 def _pass_if_gone(error: ProviderError) -> None:
-    """Raise an error, unless it says that the file is not there any more."""
+    """Raise an error, except the one for a file that is gone."""
     if error.status not in (404, 410):
         raise error

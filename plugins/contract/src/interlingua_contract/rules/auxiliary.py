@@ -178,7 +178,7 @@ def _check_reference(subject: Subject, aim: Aim, block: ImageBlock | DocumentBlo
 
 
 def _check_recorded_uploads(subject: Subject) -> Iterator[RuleFinding]:
-    """Read recorded answers to uploads: the id must be in the answer, as it is."""
+    """Read recorded answers to uploads: the id must be in the answer."""
     arguments = {"data": _PDF, "name": "a.pdf", "in_result": False}
     aim = next(iter(subject.aims))
     for block in _media_of(aim):

@@ -45,7 +45,7 @@ def _chains(subject: Subject) -> list[list[Step]]:
 
 @rule(
     "C105",
-    "What follows an answer is asked for as recorded, at the service's own address, and the creation is not repeated.",
+    "Follow-ups are sent as recorded, at the service's own address, and the creation is not repeated.",
     source="hook follow_up; how-to/answer-later.md",
     fix="""Take the address of the next request from the answer that was just read, and return None for the answer that
     ends the work, and only for that. Never return the request that created it: it would be done, and billed, twice.
@@ -166,7 +166,7 @@ def _check_other_id(subject: Subject, first: Step) -> Iterator[RuleFinding]:
     end it is a declared deviation.""",
 )
 def waits_and_cancels(subject: Subject) -> Iterator[RuleFinding]:
-    """Each request of the cassettes that asks for work which goes on at the service."""
+    """Each request of the cassettes that asks for work that continues at the service."""
     for steps in _chains(subject):
         for number, step in enumerate(steps, 1):
             found, where = step.found, f"{step.sent.cassette}, answer {number}"
@@ -237,7 +237,7 @@ def _check_reading(made: Connection, exchange: KeyExchange, given: Any) -> Itera
         for lacking in (less, {**less, "error": "refused"}, {**less, path[0]: None}):
             try:
                 read = exchange.read(_answer(lacking))
-            except Exception:  # noqa: S112  core reports it, without what it says
+            except Exception:  # noqa: S112  core reports it
                 continue
             if read is not None:
                 yield RuleFinding(f"an answer without {path[0]!r} is read as a token", "read")
