@@ -143,9 +143,9 @@ ASIDE = (
     ),
     Mutant("another id of an uploaded file", "C108", {"from_wire_auxiliary": _file_read_as}),
     Mutant(
-        "an uploaded file sent as an address",
+        "an uploaded file without its id",
         "C108",
-        _of_blocks("file", lambda source: source.update(type="url", url=source.pop("file_id", ""))),
+        _of_blocks("file", lambda source: source.pop("file_id", None)),
     ),
     Mutant(
         "the context of a document left out", "C90", _of_blocks("document", lambda block: block.pop("context", None))

@@ -157,7 +157,7 @@ def _check_upload(request: WireRequest, media_type: str, where: str) -> Iterator
         yield RuleFinding(f"the upload does not say {media_type}", where)
     if b"b.pdf" not in request.body:
         yield RuleFinding("the upload does not have the name of the file", where)
-    if b'a"\r\nb' in request.body:
+    if b"\r\nb.pdf" in request.body:
         yield RuleFinding("a line end in the name of a file begins another header", where)
     kind = request.headers.get("content-type", "")
     boundary = kind.partition("boundary=")[2].strip('"')
