@@ -9,8 +9,9 @@ from itertools import chain, islice
 
 import attrs
 
-from interlingua.types import DEFAULT_SESSION, ContentBlock, Message, ToolResultBlock, ToolUseBlock
+from interlingua.types import DEFAULT_SESSION, Message
 from interlingua_transcripts.files import APP, attach_entries, entries_by_group, with_app
+from interlingua_transcripts.imported import call_ids, rename_calls
 from interlingua_transcripts.lazy import LazyMessages, temporary_entries
 from interlingua_transcripts.opened import open_entries
 from interlingua_transcripts.system import session_format
@@ -86,13 +87,14 @@ def _renamed_calls(calls: Mapping[str, tuple[str, str | None]], before: Sequence
         calls: id of a call -> its message, and the id it was issued under.
         before: the original messages.
     """
-    now: dict[tuple[str, str | None], list[str]] = {}  # several where a file's calls share one id
+    now: dict[tuple[str, str | None], list[str]] = {}  # several where a message's calls share one id, in their order
     for call, where in calls.items():
         now.setdefault(where, []).append(call)
     found = {}
     for message in before:
         for own in message.tool_calls:
-            found.update(dict.fromkeys(now.get((message.id, own.provider_id), ()), own.id))
+            if waiting := now.get((message.id, own.provider_id)):
+                found[waiting.pop(0)] = own.id
     return {call: own for call, own in found.items() if call != own}
 
 
@@ -115,21 +117,8 @@ class _RestoredMessages(LazyMessages):
             app = {name: value for name, value in message.metadata.app.items() if name != APP}
             message = attrs.evolve(message, id=kept["id"], session_id=kept["session"] or DEFAULT_SESSION)
             message = with_app(message, app)
-        return _with_calls(message, self._names) if self._names else message
-
-
-def _with_calls(message: Message, names: Mapping[str, str]) -> Message:
-    content: list[ContentBlock] = []
-    for block in message.content:
-        if isinstance(block, ToolUseBlock):
-            content.append(attrs.evolve(block, id=names.get(block.id, block.id)))
-        elif isinstance(block, ToolResultBlock):
-            content.append(attrs.evolve(block, tool_use_id=names.get(block.tool_use_id, block.tool_use_id)))
-        else:
-            content.append(block)
-    answered = message.metadata.parent_tool_use_id
-    metadata = attrs.evolve(message.metadata, parent_tool_use_id=names.get(answered, answered) if answered else None)
-    return attrs.evolve(message, content=content, metadata=metadata)
+        names = [self._names.get(call, call) for call in call_ids(message)] if self._names else []
+        return rename_calls([message], names)[0] if names else message
 
 
 def _as_bytes(text: str, coding: str = "") -> bytes:

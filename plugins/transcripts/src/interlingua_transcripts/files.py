@@ -18,7 +18,7 @@ import attrs
 
 from interlingua import CallerError
 from interlingua.types import Message
-from interlingua_transcripts.imported import ImportedIds
+from interlingua_transcripts.imported import CallNames, ImportedIds
 from interlingua_transcripts.system import DocumentFormat, SessionFormat, installed_formats, load_entry, session_format
 from interlingua_transcripts.transcript import MessageGroup, Note, ReadPlan, Transcript, TranscriptError
 
@@ -256,17 +256,31 @@ def _context(plan: ReadPlan, messages: Sequence[Message], counts: Sequence[int])
 
 
 def group_messages(
-    system: SessionFormat, plan: ReadPlan, values: Sequence[Any], notes: list[Note]
+    system: SessionFormat,
+    plan: ReadPlan,
+    values: Sequence[Any],
+    notes: list[Note],
+    renamed: dict[int, Sequence[str]] | None = None,
 ) -> Iterator[list[Message]]:
-    """Yield each group's messages; one that cannot be understood has none, and a note."""
+    """Yield each group's messages; one that cannot be understood has none, and a note.
+
+    Args:
+        system: whose file it is.
+        plan: of the conversation.
+        values: the JSON values of the entries.
+        notes: gets the notes.
+        renamed: gets, for the number of each group, the ids of its calls and results if calls of the file share an id.
+    """
     ids = ImportedIds(system.name, plan.session_id)
+    names = CallNames(renamed)
     for group in plan.groups:
         ids.begin(group.key, group.entries[0])
         try:
-            yield system.to_messages(group, [values[at] for at in group.entries], plan, ids)
+            made = system.to_messages(group, [values[at] for at in group.entries], plan, ids)
         except ODD as error:
             notes.append(Note(group.entries[0], f"not understood, kept unchanged: {type(error).__name__}: {error}"))
-            yield []
+            made = []
+        yield names.rename(made)
 
 
 def kind_of(system: SessionFormat, value: Any) -> str:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 from uuid import UUID
+
+import attrs
 
 from interlingua.types import (
     DEFAULT_SESSION,
@@ -18,6 +20,8 @@ from interlingua.types import (
     MessageMetadata,
     Provenance,
     Role,
+    ToolResultBlock,
+    ToolUseBlock,
 )
 
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # Crockford base 32
@@ -90,10 +94,110 @@ class ImportedIds:
         """Return the canonical id of the call that the system names so; a result asks with the same name."""
         found = self._calls.pop(issued, None)
         if found is None:
-            digest = _digest(self._of_calls, issued)
-            found = f"tu_00{_letters(digest >> 80)}{_letters((digest >> 40) & _PART)}{_letters(digest & _PART)}"
+            found = _call_id(_digest(self._of_calls, issued))
             self._calls[issued] = found  # a result mostly asks next
         return found
+
+    def calls(self, issued: Iterable[str]) -> list[str]:
+        """Return the canonical ids of the calls of one entry, which holds their results too; no two are the same."""
+        numbers: dict[str, int] = {}
+        found = []
+        for name in issued:
+            numbers[name] = number = numbers.get(name, -1) + 1
+            found.append(_numbered(self.call(name), number, "of the entry"))
+        return found
+
+
+class CallNames:
+    """Gives calls of a file that share an id an id each: some services count their calls anew in each turn.
+
+    The first call keeps its id. A result answers the latest message's first open call with its id.
+
+    Args:
+        renamed: gets, for the number of each group whose ids are changed, the ids of its calls and results, in order.
+    """
+
+    def __init__(self, renamed: dict[int, Sequence[str]] | None = None) -> None:
+        self._renamed = {} if renamed is None else renamed
+        self._number = 0
+        self._made: dict[str, int] = {}
+        self._open: dict[str, list[str]] = {}
+
+    def rename(self, messages: list[Message]) -> list[Message]:
+        """Return the messages of the next group."""
+        given: list[str] = []
+        found: list[str] = []
+        for message in messages:
+            called: dict[str, list[str]] = {}
+            for block in message.content:
+                if type(block) is ToolUseBlock:
+                    number = self._made.get(block.id, 0)
+                    self._made[block.id] = number + 1
+                    given.append(block.id)
+                    found.append(_numbered(block.id, number))
+                    called.setdefault(block.id, []).append(found[-1])
+                elif type(block) is ToolResultBlock:
+                    given.append(block.tool_use_id)
+                    found.append(self._answered(block.tool_use_id))
+            for call, names in called.items():
+                self._open[call] = [*names, *self._open.get(call, ())]
+        number, self._number = self._number, self._number + 1
+        if given == found:
+            return messages
+        self._renamed[number] = tuple(found)
+        return rename_calls(messages, found)
+
+    def _answered(self, call: str) -> str:
+        waiting = self._open.get(call)
+        if not waiting:  # another result of the last call, or of none
+            return _numbered(call, max(self._made.get(call, 1) - 1, 0))
+        name = waiting.pop(0)
+        if not waiting:
+            del self._open[call]
+        return name
+
+
+def call_ids(message: Message) -> Iterator[str]:
+    """Yield the ids of a message's calls, and of those that its results answer, in order."""
+    for block in message.content:
+        if isinstance(block, ToolUseBlock):
+            yield block.id
+        elif isinstance(block, ToolResultBlock):
+            yield block.tool_use_id
+
+
+def rename_calls(messages: Sequence[Message], names: Iterable[str]) -> list[Message]:
+    """Return messages whose calls and results, in their order, have other ids of calls."""
+    rest = iter(names)
+    return [_with_calls(message, rest) for message in messages]
+
+
+def _with_calls(message: Message, names: Iterator[str]) -> Message:
+    content: list[ContentBlock] = []
+    answered = message.metadata.parent_tool_use_id
+    parent = answered
+    for block in message.content:
+        if isinstance(block, ToolUseBlock):
+            content.append(attrs.evolve(block, id=next(names)))
+        elif isinstance(block, ToolResultBlock):
+            name = next(names)
+            parent = name if answered == block.tool_use_id else parent
+            content.append(attrs.evolve(block, tool_use_id=name))
+        else:
+            content.append(block)
+    metadata = attrs.evolve(message.metadata, parent_tool_use_id=parent)
+    return attrs.evolve(message, content=tuple(content), metadata=metadata)
+
+
+def _numbered(call: str, number: int, among: str = "") -> str:
+    """Return the id of the call that has the same one as `number` calls before it."""
+    if not number:
+        return call
+    return _call_id(_digest(blake2b(digest_size=15), f"{call}\0{number}\0{among}"))
+
+
+def _call_id(digest: int) -> str:
+    return f"tu_00{_letters(digest >> 80)}{_letters((digest >> 40) & _PART)}{_letters(digest & _PART)}"
 
 
 def _digest(begun: blake2b, text: str) -> int:

@@ -29,6 +29,7 @@ from interlingua_transcripts.files import (
     recognise,
     unknown_file,
 )
+from interlingua_transcripts.imported import rename_calls
 from interlingua_transcripts.lazy import EntryValues, FileEntries, LazyMessages
 from interlingua_transcripts.system import DocumentFormat, SessionFormat, load_entry, session_format
 from interlingua_transcripts.transcript import Note, ReadPlan, Transcript
@@ -55,6 +56,7 @@ class OpenTranscript:
         self.counts: list[int] = []
         self.entries = entries
         self._values = values
+        self._renamed: dict[int, Sequence[str]] = {}
 
     def __iter__(self) -> Iterator[Message]:
         for messages in self.groups():
@@ -67,7 +69,7 @@ class OpenTranscript:
     def groups(self) -> Iterator[list[Message]]:
         """Yield the messages of each group of the plan: none where they could not be understood."""
         self.counts, self._notes = [], []
-        for messages in group_messages(self.system, self.plan, self._values, self._notes):
+        for messages in group_messages(self.system, self.plan, self._values, self._notes, self._renamed):
             self.counts.append(len(messages))
             yield messages
 
@@ -88,9 +90,14 @@ class OpenTranscript:
         return None
 
     def group(self, number: int) -> list[Message]:
-        """Return the messages of one group, read for itself; their ids are rising only where all are read."""
+        """Return the messages of one group, read for itself; their ids are rising only where all are read.
+
+        Calls that share an id have ids of their own if all groups were read before.
+        """
         alone = attrs.evolve(self.plan, groups=[self.plan.groups[number]])
-        return next(group_messages(self.system, alone, self._values, []))
+        found = next(group_messages(self.system, alone, self._values, []))
+        names = self._renamed.get(number)
+        return found if names is None else rename_calls(found, names)
 
     def with_entries(self) -> Iterator[Message]:
         """Yield the messages as `with_entries` returns them: `from_messages` restores the transcript from them."""

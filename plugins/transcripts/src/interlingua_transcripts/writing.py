@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
 from itertools import zip_longest
 from typing import Any
 
@@ -231,7 +232,10 @@ def paired(system: SessionFormat, values: Sequence[Any], made: Sequence[Any]) ->
 
 
 def patched(value: Any, was: Any, becomes: Any) -> Any:
-    """Return a JSON value with the changes between two others applied; parts that they share stay unchanged."""
+    """Return a JSON value with the changes between two others applied; parts that they share stay unchanged.
+
+    An item of a list that is written as before is kept; at another place, with what would be written of it as well.
+    """
     if was == becomes:
         return value
     if isinstance(value, dict) and isinstance(was, dict) and isinstance(becomes, dict):
@@ -243,9 +247,24 @@ def patched(value: Any, was: Any, becomes: Any) -> Any:
                 made[name] = patched(made.get(name), was[name], item)
         return made
     lists = isinstance(value, list) and isinstance(was, list) and isinstance(becomes, list)
-    if lists and len(value) == len(was) == len(becomes):
-        return [patched(*three) for three in zip(value, was, becomes, strict=True)]
-    return becomes
+    return _patched_list(value, was, becomes) if lists and len(value) == len(was) else becomes
+
+
+def _patched_list(value: list[Any], was: list[Any], becomes: list[Any]) -> list[Any]:
+    made: list[Any] = []
+    texts = [[dumps(item) for item in items] for items in (was, becomes)]
+    for what, start, end, first, last in SequenceMatcher(a=texts[0], b=texts[1], autojunk=False).get_opcodes():
+        if what == "equal":
+            moved = len(made) != start
+            made += [
+                {**new, **old} if moved and isinstance(old, dict) else old
+                for old, new in zip(value[start:end], becomes[first:last], strict=True)
+            ]
+        elif end - start == last - first:
+            made += map(patched, value[start:end], was[start:end], becomes[first:last])
+        else:
+            made += becomes[first:last]
+    return made
 
 
 def new_conversation(transcript: Transcript, messages: Sequence[Message], system: SessionFormat) -> Conversation:

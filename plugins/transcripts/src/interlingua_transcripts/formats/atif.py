@@ -248,7 +248,11 @@ def _written_part(block: ContentBlock) -> dict[str, Any] | None:
 
 
 def _result(block: ToolResultBlock, conversation: Conversation) -> dict[str, Any]:
-    return {"source_call_id": conversation.issued_id(block.tool_use_id), "content": _message_text(block.content)}
+    """Return a result; one that answers no call of the session names none."""
+    named = (
+        {"source_call_id": conversation.issued_id(block.tool_use_id)} if block.tool_use_id in conversation.calls else {}
+    )
+    return {**named, "content": _message_text(block.content)}
 
 
 def _metrics(usage: Usage) -> dict[str, Any]:

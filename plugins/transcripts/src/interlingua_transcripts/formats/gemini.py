@@ -8,6 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, ClassVar
 
+import attrs
 import orjson
 
 from interlingua.plugins import dumps
@@ -93,17 +94,20 @@ class GeminiCli(DocumentFormat):
                 order = {f"set{at}": at}
             elif value.get("type") and value["type"] not in _SHOWN_ONLY:
                 order[str(value.get("id", at))] = at
-        answered = frozenset(_answered(values))
-        plan.groups = [MessageGroup(name, (at,), answered) for name, at in order.items()]
+        answered: dict[str, bool] = {}
+        for name, at in order.items():
+            repeats = [_repeated_answers(raw, answered) for raw in _listed(values[at])]
+            plan.groups.append(MessageGroup(name, (at,), repeats))
         return plan
 
     def to_messages(
         self, group: MessageGroup, values: Sequence[Any], plan: ReadPlan, ids: ImportedIds
     ) -> list[Message]:
         """Return a message, and one for each result of its calls."""
-        value = values[0]
-        listed = value["$set"]["messages"] if "$set" in value else [value]
-        return [one for raw in listed if raw.get("type") not in _SHOWN_ONLY for one in _messages(raw, ids, group.facts)]
+        listed = zip(_listed(values[0]), group.facts, strict=True)
+        return [
+            one for raw, repeats in listed if raw.get("type") not in _SHOWN_ONLY for one in _messages(raw, ids, repeats)
+        ]
 
     def write(self, conversation: Conversation) -> Iterator[Written]:
         """Yield the record, then its messages; results go into the answers that called."""
@@ -135,13 +139,14 @@ class GeminiCli(DocumentFormat):
         left_out = {**changes, **found}
         texts = [left_out.get(at, entry) for at, entry in enumerate(entries)]
         new = [None if text is None else load_entry(text) for text in texts]
-        gone = set(_answered(old)) - set(_answered(new))
-        for at, one in enumerate(new if gone else ()):
-            if not isinstance(one, dict) or not isinstance(content := one.get("content"), list):
+        before = {group.entries[0]: group.facts for group in groups}
+        for group in self.plan(new).groups:
+            at = group.entries[0]
+            one, gone = new[at] or {}, set().union(*before.get(at, ())) - set().union(*group.facts)
+            if not gone or not isinstance(content := one.get("content"), list):
                 continue
             kept = [part for part in content if not (is_answer(part) and _answered_call(part) in gone)]
-            if len(kept) < len(content):
-                found[at] = dumps({**one, "content": kept}) if kept else None
+            found[at] = dumps({**one, "content": kept}) if kept else None
         return found
 
     def place(
@@ -162,21 +167,31 @@ class GeminiCli(DocumentFormat):
             yield from (home / ".gemini" / "tmp").glob(pattern)
 
 
-def _answered(values: Sequence[Any]) -> Iterator[str]:
-    """Yield the ids of the calls that have their results beside them; a user's message may repeat these results."""
-    for value in values:
-        if not isinstance(value, dict):
-            continue
-        setting = value.get("$set")
-        if isinstance(setting, dict) and isinstance(setting.get("messages"), list):
-            yield from _answered(setting["messages"])
-        calls = value.get("toolCalls")
-        for call in calls if isinstance(calls, list) else ():
-            if isinstance(call, dict) and call.get("result") is not None:
-                yield str(call.get("id"))
+def _listed(value: Mapping[str, Any]) -> Sequence[Any]:
+    """Return the messages of an entry: one, or all of a checkpoint."""
+    listed: Sequence[Any] = value["$set"]["messages"] if "$set" in value else [value]
+    return listed
 
 
-def _messages(raw: Mapping[str, Any], ids: ImportedIds, answered: frozenset[str]) -> Iterator[Message]:
+def _repeated_answers(raw: Any, answered: dict[str, bool]) -> frozenset[str]:
+    """Return the calls whose results a message of the user repeats: the last call of each id has its own beside it.
+
+    Args:
+        raw: the message.
+        answered: id of a call before it -> whether its result is beside it; gets the calls of this message.
+    """
+    if not isinstance(raw, dict):
+        return frozenset()
+    content, calls = raw.get("content"), raw.get("toolCalls")
+    parts = content if isinstance(content, list) else []
+    found = {_answered_call(part) for part in parts if is_answer(part)}
+    for call in calls if isinstance(calls, list) else ():
+        if isinstance(call, dict):
+            answered[str(call.get("id"))] = call.get("result") is not None
+    return frozenset(call for call in found if answered.get(call))
+
+
+def _messages(raw: Mapping[str, Any], ids: ImportedIds, repeats: frozenset[str]) -> Iterator[Message]:
     at = time_of(raw.get("timestamp"))
     calls = [call for call in raw.get("toolCalls") or () if isinstance(call, dict)]
     by_model = raw.get("type") in _BY_MODEL
@@ -186,6 +201,8 @@ def _messages(raw: Mapping[str, Any], ids: ImportedIds, answered: frozenset[str]
     blocks = _thoughts(raw) + read_parts([part for part in parts if not is_answer(part)] if answers else content, ids)
     if not any(isinstance(block, ToolUseBlock) for block in blocks):
         blocks += [_call(call, ids) for call in calls]
+    named = iter(ids.calls(str(block.provider_id) for block in blocks if isinstance(block, ToolUseBlock)))
+    blocks = [attrs.evolve(block, id=next(named)) if isinstance(block, ToolUseBlock) else block for block in blocks]
     facts: dict[str, Any] = {}
     if by_model:
         if isinstance(name := raw.get("model"), str) and name:
@@ -197,15 +214,14 @@ def _messages(raw: Mapping[str, Any], ids: ImportedIds, answered: frozenset[str]
         return ids.make_message(role, content, at, known)
 
     for answer in answers:
-        if _answered_call(answer) not in answered:
+        if _answered_call(answer) not in repeats:
             block = read_result(answer, ids)
             yield message(Role.TOOL, [block], parent_tool_use_id=block.tool_use_id)
     if blocks:
         yield message(Role.ASSISTANT if by_model else Role.USER, blocks, **facts)
-    for call in calls:
+    for call, own in zip(calls, ids.calls(str(call.get("id")) for call in calls), strict=True):
         if call.get("result") is None:
             continue
-        own = ids.call(str(call["id"]))
         result = ToolResultBlock(
             tool_use_id=own,
             content=tuple(_result_parts(call["result"])),

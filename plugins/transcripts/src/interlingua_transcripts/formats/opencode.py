@@ -98,16 +98,20 @@ class OpenCode(DocumentFormat):
         made: list[Message] = []
         blocks: list[ContentBlock] = []
         results: list[ToolResultBlock] = []
+        calls = iter(ids.calls(str(part["callID"]) for part in raw["parts"] if part.get("type") == "tool"))
         for part in raw["parts"]:
             kind = part.get("type")
             if kind == "step-start" and results:
                 made.append(ids.make_message(_ASSISTANT, blocks, at, facts))
                 made += _answers(results, at, ids)
                 blocks, results = [], []
-            if kind not in _UNSAID:
-                blocks.append(_block(part, ids))
-            if kind == "tool" and part["state"].get("status") in _DONE:
-                results.append(_result(part, ids))
+            if kind == "tool":
+                call = next(calls)
+                blocks.append(_call(part, call))
+                if part["state"].get("status") in _DONE:
+                    results.append(_result(part, call))
+            elif kind not in _UNSAID:
+                blocks.append(_block(part))
         if blocks:
             made.append(ids.make_message(_ASSISTANT if by_model else _USER, blocks, at, facts))
         return [*made, *_answers(results, at, ids)]
@@ -161,7 +165,7 @@ def _answers(results: Sequence[ToolResultBlock], at: datetime, ids: ImportedIds)
     return [ids.make_message(_TOOL, [one], at, {"parent_tool_use_id": one.tool_use_id}) for one in results]
 
 
-def _block(part: Mapping[str, Any], ids: ImportedIds) -> ContentBlock:
+def _block(part: Mapping[str, Any]) -> ContentBlock:
     kind = part.get("type")
     if kind == "text":
         return TextBlock(text=part.get("text") or "")
@@ -171,13 +175,15 @@ def _block(part: Mapping[str, Any], ids: ImportedIds) -> ContentBlock:
             return RedactedThinkingBlock(data=held["redactedData"])
         signature = held.get("signature") or held.get("reasoningEncryptedContent")
         return ThinkingBlock(text=part.get("text") or "", signature=signature)
-    if kind == "tool":
-        issued, given = str(part["callID"]), part["state"].get("input")
-        value = given if isinstance(given, dict) else {}
-        return ToolUseBlock(id=ids.call(issued), provider_id=issued, name=str(part["tool"]), input=value)
     if kind == "file" and (image := _picture(part)) is not None:
         return image
     return OpaqueBlock(provider="opencode", kind=str(kind), data=part)
+
+
+def _call(part: Mapping[str, Any], own: str) -> ToolUseBlock:
+    given = part["state"].get("input")
+    value = given if isinstance(given, dict) else {}
+    return ToolUseBlock(id=own, provider_id=str(part["callID"]), name=str(part["tool"]), input=value)
 
 
 def _picture(part: Mapping[str, Any]) -> ImageBlock | None:
@@ -191,14 +197,14 @@ def _picture(part: Mapping[str, Any]) -> ImageBlock | None:
     return ImageBlock(source=MediaSource(kind="base64", data=data), media_type=kind)
 
 
-def _result(part: Mapping[str, Any], ids: ImportedIds) -> ToolResultBlock:
+def _result(part: Mapping[str, Any], call: str) -> ToolResultBlock:
     state = part["state"]
     failed = state.get("status") == "error"
     text = state.get("error") if failed else state.get("output")
     held = state.get("attachments")
     images = [_picture(one) for one in held if isinstance(one, dict)] if isinstance(held, list) else []
     return ToolResultBlock(
-        tool_use_id=ids.call(str(part["callID"])),
+        tool_use_id=call,
         content=(TextBlock(text=str(text or "")), *[image for image in images if image is not None]),
         is_error=failed,
         tool_name=part.get("tool"),

@@ -124,14 +124,15 @@ class Wolo(DocumentFormat):
         blocks: list[ContentBlock] = []
         if raw.get("reasoning_content"):
             blocks.append(ThinkingBlock(text=raw["reasoning_content"]))
-        blocks += [_block(part, ids) for part in parts]
+        calls = ids.calls(str(part["id"]) for part in parts if part.get("type") == "tool")
+        tools = iter(calls)
+        blocks += [_call(part, next(tools)) if part.get("type") == "tool" else _block(part) for part in parts]
 
         made = []
         if blocks:
             made.append(ids.make_message(Role(raw["role"]), blocks, at, _facts(raw)))
-        for part in parts:
-            if part.get("type") == "tool" and part.get("status") in ANSWERED:
-                call = ids.call(str(part["id"]))
+        for part, call in zip([part for part in parts if part.get("type") == "tool"], calls, strict=True):
+            if part.get("status") in ANSWERED:
                 result = ToolResultBlock(
                     tool_use_id=call,
                     content=(TextBlock(text=str(part.get("output") or "")),),
@@ -197,14 +198,15 @@ def _is_message(value: Any) -> bool:
 
 
 # -- reading ----------------------------------------------------------------------------------------------------------
-def _block(part: Mapping[str, Any], ids: ImportedIds) -> ContentBlock:
+def _call(part: Mapping[str, Any], own: str) -> ToolUseBlock:
+    given = part.get("input")
+    value = given if isinstance(given, dict) else {}
+    return ToolUseBlock(id=own, provider_id=str(part["id"]), name=str(part["tool"]), input=value)
+
+
+def _block(part: Mapping[str, Any]) -> ContentBlock:
     if part.get("type") == "text":
         return TextBlock(text=part.get("text") or "")
-    if part.get("type") == "tool":
-        issued = str(part["id"])
-        given = part.get("input")
-        value = given if isinstance(given, dict) else {}
-        return ToolUseBlock(id=ids.call(issued), provider_id=issued, name=str(part["tool"]), input=value)
     return OpaqueBlock(provider="wolo", kind=str(part.get("type")), data=part)
 
 
