@@ -284,6 +284,9 @@ def observe_connections(subject: Subject) -> Iterator[Shown]:
         for name, given in settings.items():
             made = ConnectionSettings(api=api, options=options, **given)
             yield show(f"connection {name}", api, _connect, subject, made, api)
+        if options:
+            made = ConnectionSettings(api=api, environ=values)
+            yield show("connection all variables, no options", api, _connect, subject, made, api)
 
 
 def _without(values: Mapping[str, str], name: str) -> dict[str, str]:
@@ -303,7 +306,7 @@ def _connect(subject: Subject, settings: ConnectionSettings, api: str) -> Any:
     found.pop("key_exchange", None)
     if made.key_exchange is not None:
         asked = made.key_exchange.request(_CLOCK)
-        found["key_exchange"] = [asked.method, asked.url, sorted(asked.headers), digest(asked.body.decode())]
+        found["key_exchange"] = [asked.method, asked.url, _hide(asked.headers), digest(asked.body.decode())]
         if answer := subject.quirks.key_exchange.get("answer"):
             found["sign()"] = _hide(result_of(_sign, made, answer))
     elif made.sign is not None and (made.credentials is None or len(settings.environ) > 1):
