@@ -49,6 +49,7 @@ DECLARATIONS = (
     Mutant("a new declaration for every question", "C45", {"capabilities": _fresh}),
     Mutant("an unknown model taken for known", "C45", in_capabilities(assumed=False)),
     Mutant("one name for two models", "C45", {"models": _two_names}),
+    Mutant("a model listed twice", "C45", {"models": lambda inner: [*inner(), next(iter(inner()))]}),
     Mutant("prices without a version", "C45", {"models": _unpriced}),
     Mutant("tiers of prices that fall", "C45", {"models": _falling}),
     Mutant("the key in the base URL", "C43", _connection(

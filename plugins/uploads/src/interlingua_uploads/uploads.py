@@ -24,6 +24,7 @@ _log = logging.getLogger("interlingua")
 _MARGIN = timedelta(minutes=10)  # a file that expires within this time is uploaded again
 _GONE = frozenset({400, 403, 404, 410, 422})  # statuses with which services refuse a file that they do not have
 _POLLS, _POLL_SECONDS = 60, 2.0
+_MOST_FILES = 10_000  # that are remembered; the oldest are forgotten
 
 
 @attrs.frozen(kw_only=True)
@@ -60,6 +61,7 @@ class Uploads:
 
     Args:
         path: file that keeps the memory, a JSON object a line, without keys and contents; None keeps it in this object.
+            It is written whole after each upload: of two processes, the last one's files are remembered.
         above: bytes above which media are uploaded; None leaves that to the plugins, 0 uploads all.
 
     Raises:
@@ -131,8 +133,8 @@ class Uploads:
             size = len(source.data) * 3 // 4 - source.data[-2:].count("=")
             if source.kind != "base64" or size <= above or source in found or _is_shrunk(exchange, block):
                 continue
-            digest = _digest(source.data, block.media_type)
-            async with io.lock(f"upload {account} {provider} {digest}"):
+            digest = await io.load(_digest, source.data, block.media_type)
+            async with io.lock(f"upload {digest[0]}"):
                 known = self._files.get((account, provider, digest))
                 if known is None or _expires(known):
                     known = await self._upload(exchange, io, block, place, UploadedFile(
@@ -161,7 +163,7 @@ class Uploads:
     async def _upload(self, exchange: Any, io: Any, block: Any, place: str, file: UploadedFile) -> UploadedFile | None:
         """Upload one medium; return None if the service takes no files of this kind here."""
         try:
-            data = base64.b64decode(block.source.data, validate=True)
+            data = await io.load(_decode, block.source.data)
         except binascii.Error as error:
             raise CallerError(f"{place}: the data of the {block.type} is not base64: {error}") from error
         arguments = {
@@ -188,7 +190,10 @@ class Uploads:
         file = attrs.evolve(file, id=made["id"], expires_at=made.get("expires_at"))
         _log.info("uploaded %d bytes of %s to %s as %s", file.size, file.media_type, file.provider, file.id)
         with self._lock:
-            self._files[file.account, file.provider, file.digest] = file
+            self._files.pop(key := (file.account, file.provider, file.digest), None)
+            self._files[key] = file
+            while len(self._files) > _MOST_FILES:
+                del self._files[next(iter(self._files))]
             self._save()
         return file
 
@@ -241,6 +246,10 @@ def _account(connection: Connection) -> str:
     request = WireRequest(method="GET", path="/", body=b"", api="")
     secrets = sorted({**connection.headers, **connection.auth(request)}.items())
     return sha256(f"interlingua-uploads {connection.base_url} {secrets}".encode()).hexdigest()[:32]
+
+
+def _decode(data: str) -> bytes:
+    return base64.b64decode(data, validate=True)
 
 
 def _digest(data: str, media_type: str) -> str:

@@ -143,6 +143,9 @@ def connection_is_complete(subject: Subject) -> Iterator[RuleFinding]:
 def catalogue_is_sound(subject: Subject) -> Iterator[RuleFinding]:
     """Ids, aliases, limits, prices, declarations."""
     names: dict[str, str] = {}
+    ids = [info.id for info in subject.provider.models()]
+    for name in {name for name in ids if ids.count(name) > 1}:
+        yield RuleFinding(f"{name!r} is in the catalogue {ids.count(name)} times", "models")
     for info in subject.provider.models():
         for name in (info.id, *info.aliases):
             if names.setdefault(name, info.id) != info.id:
