@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 from typing import Any
 
 import pytest
@@ -22,3 +24,31 @@ def test_an_argument_of_another_place_is_named(name: str, hint: str) -> None:
     arguments: Any = {name: 1}
     with pytest.raises(TypeError, match=rf"^Agent\(\) has no argument '{name}': {hint}$"):
         Agent("anthropic:claude-haiku-4-5", **arguments)
+
+
+@pytest.mark.parametrize("method", ["run", "run_sync", "stream", "stream_sync"])
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("max_tokens", r"it is an option of the requests: Agent\(…, options=\{'max_tokens': …\}\)"),
+        ("temperature", r"it is an option of the requests: Agent\(…, options=\{'temperature': …\}\)"),
+        ("tools", r"set it on the agent: Agent\(…, tools=…\)"),
+        ("model", r"set it on the agent: Agent\(…, model=…\)"),
+        ("confirm", r"set it on the agent: Agent\(…, confirm=…\)"),
+        ("system", r"set it on the agent: Agent\(…, instructions=…\)"),
+        ("api_key", r"pass a client to the run: Client\(…, api_key=…\)"),
+        ("messages", "pass history=…"),
+        ("histroy", r"did you mean history\?"),
+        ("zzz", "there are: prompt, history, session, client, decisions"),
+    ],
+)
+def test_a_run_names_the_place_of_an_argument(method: str, name: str, hint: str) -> None:
+    arguments: Any = {name: 1}
+    with pytest.raises(TypeError, match=rf"^Agent\.{method}\(\) has no argument '{name}': {hint}$"):
+        asyncio.run(_run(method, arguments))
+
+
+async def _run(method: str, arguments: Any) -> None:
+    run = getattr(Agent("anthropic:claude-haiku-4-5"), method)("hi", **arguments)
+    if inspect.isawaitable(run):
+        await run

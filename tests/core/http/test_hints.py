@@ -14,7 +14,7 @@ import pytest
 import interlingua as il
 from interlingua._request.prepare import OF_CLIENTS
 from interlingua.errors import CallerError
-from interlingua.testing import MemoryReply, MemoryTransport
+from interlingua.testing import MemoryReply, MemoryTransport, ScriptedModel
 from interlingua.types import option_fields
 from tests.core.http.test_fallback import CLAUDE, ENVIRON, GPT, claude
 
@@ -97,3 +97,31 @@ def test_the_environment_shows_requests_without_secrets(
     with pytest.raises(CallerError, match="INTERLINGUA_LOG must be debug"):
         il.Client(CLAUDE, environ={**ENVIRON, "INTERLINGUA_LOG": "loud"})
     assert logger.level == logging.DEBUG
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("history", "pass the messages as the first argument$"),
+        ("prompt", "pass the messages as the first argument$"),
+        ("confirm", r"it belongs to agents: Agent\(…, confirm=…\) of interlingua_agents$"),
+        ("max_turns", r"it belongs to agents: Agent\(…, max_turns=…\) of interlingua_agents$"),
+    ],
+)
+def test_a_call_names_the_place_of_what_is_no_option(name: str, hint: str) -> None:
+    options: Any = {name: 1}
+    with pytest.raises(CallerError, match=rf"^unknown option '{name}': {hint}"):
+        il.Client(CLAUDE, environ=ENVIRON).send("hi", **options)
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("delay", r"pass it to a ScriptedReply\(…, delay=…\)$"),
+        ("max_tokens", r"pass it to a call: client.send\(…, max_tokens=…\)$"),
+        ("supports_image", "did you mean supports_images"),
+    ],
+)
+def test_a_scripted_model_names_the_place_of_what_is_no_capability(name: str, hint: str) -> None:
+    with pytest.raises(TypeError, match=rf"^ScriptedModel\(\) has no argument '{name}': {hint}"):
+        ScriptedModel(["hi"], **{name: 1})

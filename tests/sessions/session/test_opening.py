@@ -90,6 +90,8 @@ def test_a_turn_says_that_it_offers_definitions(store: Store, tools: Any) -> Non
     [
         ("max_tokens", r"it is an option of the turns: options=\{'max_tokens': …\}"),
         ("tools", r"pass it to a turn: session.send\(…, tools=…\)"),
+        ("api_key", r"pass a client: client=Client\(…, api_key=…\)"),
+        ("budget_usd", r"use an Agent\(…, budget_usd=…\) and its run\(session=…\)"),
         ("modle", r"did you mean model\?"),
     ],
 )

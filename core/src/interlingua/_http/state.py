@@ -288,7 +288,8 @@ def unknown_argument(name: str, function: Any, unknown: Iterable[str], option: s
     """Return the error about the first unknown argument; in the hints (`option`: of calls) `{}` is its name."""
     from difflib import get_close_matches  # noqa: PLC0415  only for a mistake
 
-    given, known = next(iter(unknown)), [one for one in inspect.signature(function).parameters if one != "unknown"]
+    given = next(iter(unknown))
+    known = [one for one in inspect.signature(function).parameters if one not in ("self", "unknown")]
     near = " or ".join(get_close_matches(given, known, 3, 0.6))
     other = f"did you mean {near}?" if near else f"there are: {', '.join(known)}"
     hint = places.get(given, option if given in option_fields() or given in _ARGUMENTS else other)

@@ -39,7 +39,6 @@ _SYSTEM = Role.SYSTEM  # an enum's member is slow before Python 3.12
 _HINTS = {
     "stream": "call .stream(...) for a stream",
     "system": "put interlingua.system(...) first in the messages",
-    "messages": "pass the messages as the first argument",
     "max_completion_tokens": "use max_tokens",
     "extra_body": "use provider_options",
     "extra_headers": "use headers",
@@ -51,6 +50,9 @@ OF_CLIENTS = (
     "uploads",
 )  # fmt: skip
 _HINTS |= {name: f"pass it to the client: Client(…, {name}=…)" for name in OF_CLIENTS}
+_HINTS |= dict.fromkeys(("messages", "history", "prompt"), "pass the messages as the first argument")
+_OF_AGENTS = ("confirm", "instructions", "max_turns", "budget_usd", "compactor", "listen")
+_HINTS |= {name: f"it belongs to agents: Agent(…, {name}=…) of interlingua_agents" for name in _OF_AGENTS}
 
 
 def read_options(

@@ -19,6 +19,7 @@ from interlingua.plugins import (
     dumps,
     hookimpl,
     loads,
+    unknown_argument,
 )
 from interlingua.testing.memory import AsyncMemoryTransport, MemoryReply, MemoryTransport
 from interlingua.transport import HttpRequest, connection_failed
@@ -141,6 +142,11 @@ class ScriptedModel:
 
     def __init__(self, answers: Iterable[Script] | Callable[[SentRequest], Script], **capabilities: Any) -> None:
         self._next = answers if callable(answers) else iter(list(answers))
+        known = attrs.fields_dict(ModelCapabilities)
+        if unknown := [name for name in capabilities if name not in known]:
+            where = dict.fromkeys(("delay", "pause", "breaks_after"), "pass it to a ScriptedReply(…, {}=…)")
+            option = "pass it to a call: client.send(…, {}=…)"
+            raise unknown_argument("ScriptedModel", ModelCapabilities, unknown, option, where)
         self._capabilities = ModelCapabilities(**{**_CAPABILITIES, **capabilities})
         self._written: list[SentRequest] = []
         self._answers: dict[int, Any] = {}  # by number of the request written

@@ -159,10 +159,8 @@ class Agent(Generic[AnswerT]):
         **unknown: Never,
     ) -> None:
         if unknown:
-            places = dict.fromkeys(inspect.signature(Client).parameters, "pass a client to the run: Client(…, {}=…)")
-            places["system"] = "use instructions=…"
             option = "it is an option of the requests: options={{'{}': …}}"
-            raise unknown_argument("Agent", type(self), unknown, option, places)
+            raise unknown_argument("Agent", type(self), unknown, option, _places({"system": "use instructions=…"}))
         loop = AgentLoop(
             Toolbox(tools),
             confirm=confirm,
@@ -202,6 +200,7 @@ class Agent(Generic[AnswerT]):
         session: AsyncSessionLike | None = None,
         client: AsyncClient | None = None,
         decisions: Sequence[CallDecision] = (),
+        **unknown: Never,
     ) -> RunResult[AnswerT]:
         """Ask, run the calls, ask again until the model is done.
 
@@ -211,11 +210,13 @@ class Agent(Generic[AnswerT]):
             session: a stored conversation, used instead of `history` and `client`.
             client: sends the requests; None: a client for this run alone.
             decisions: decisions about the calls at the end of the history (`approve`, `reject`).
+            **unknown: not taken; the error says where an argument belongs.
 
         Raises:
             CallerError: the arguments do not fit each other.
             InterlinguaError: no answer; `messages_of(error)` returns the messages added before.
         """
+        _refuse("run", unknown)
         opening = self._open_async(prompt, history, session, client, decisions, streamed=False)
         async with opening as run:
             async with aclosing(run.events()) as batches:
@@ -231,8 +232,10 @@ class Agent(Generic[AnswerT]):
         session: SessionLike | None = None,
         client: Client | None = None,
         decisions: Sequence[CallDecision] = (),
+        **unknown: Never,
     ) -> RunResult[AnswerT]:
         """`run` for blocking code."""
+        _refuse("run_sync", unknown)
         with self._open(prompt, history, session, client, decisions, streamed=False) as run:
             for _ in run.events_blocking():
                 pass
@@ -246,8 +249,10 @@ class Agent(Generic[AnswerT]):
         session: AsyncSessionLike | None = None,
         client: AsyncClient | None = None,
         decisions: Sequence[CallDecision] = (),
+        **unknown: Never,
     ) -> AsyncRunStream[AnswerT]:
         """`run` as a stream of events through all turns: use it in `async with` and iterate."""
+        _refuse("stream", unknown)
         return AsyncRunStream(self._open_async(prompt, history, session, client, decisions, streamed=True))
 
     def stream_sync(
@@ -258,8 +263,10 @@ class Agent(Generic[AnswerT]):
         session: SessionLike | None = None,
         client: Client | None = None,
         decisions: Sequence[CallDecision] = (),
+        **unknown: Never,
     ) -> RunStream[AnswerT]:
         """`stream` for blocking code."""
+        _refuse("stream_sync", unknown)
         return RunStream(self._open(prompt, history, session, client, decisions, streamed=True))
 
     @contextmanager
@@ -332,6 +339,20 @@ class Agent(Generic[AnswerT]):
 
     def _session_arguments(self) -> dict[str, Any]:
         return {"model": self.model, **self.options}
+
+
+def _places(more: Mapping[str, str]) -> dict[str, str]:
+    return {**dict.fromkeys(inspect.signature(Client).parameters, "pass a client to the run: Client(…, {}=…)"), **more}
+
+
+def _refuse(method: str, unknown: Mapping[str, Any]) -> None:
+    """Raise the error about arguments that the methods which run an agent do not take, if there are any."""
+    if unknown:
+        settings = [name for name in inspect.signature(Agent).parameters if name != "unknown"]
+        more = {"messages": "pass history=…", "system": "set it on the agent: Agent(…, instructions=…)"}
+        places = _places(dict.fromkeys(settings, "set it on the agent: Agent(…, {}=…)") | more)
+        option = "it is an option of the requests: Agent(…, options={{'{}': …}})"
+        raise unknown_argument(f"Agent.{method}", getattr(Agent, method), unknown, option, places)
 
 
 _ANY = user("-")  # a placeholder for the conversation, if only the messages before it are needed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -102,11 +103,11 @@ class SessionBase(ABC, Generic[ClientT, TurnT]):
             CallerError: the stored policy cannot be read, or the client's default model is not a model.
         """
         if unknown:
-            option, turn = (
-                "it is an option of the turns: options={{'{}': …}}",
-                "pass it to a turn: session.send(…, {}=…)",
-            )
-            raise unknown_argument(f"{cls.__name__}.open", cls.open, unknown, option, {"tools": turn})
+            option = "it is an option of the turns: options={{'{}': …}}"
+            places = dict.fromkeys(inspect.signature(Client).parameters, "pass a client: client=Client(…, {}=…)")
+            agent = "use an Agent(…, {}=…) and its run(session=…)"
+            places |= {"tools": "pass it to a turn: session.send(…, {}=…)", "confirm": agent, "budget_usd": agent}
+            raise unknown_argument(f"{cls.__name__}.open", cls.open, unknown, option, places)
         used = client if client is not None else cls._default_client()
         setup = SessionSetup(
             registry=used.registry,
