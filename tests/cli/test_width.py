@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import sys
 
 import pytest
 
-from interlingua_cli.output import WordWrap
+from interlingua.types import Loss
+from interlingua_cli.output import WordWrap, print_ledger
 from tests.cli.conftest import Run
 from tests.support.terminal import at_terminal
 
@@ -46,6 +48,32 @@ def test_a_narrow_terminal_has_a_block_for_each_row(home: object) -> None:
 
     assert code == 0
     assert "model    bedrock:anthropic.claude-opus-5" in ANSI.sub("", shown.decode())
+
+
+REASON = "the model accepts no documents; send the text of the document instead, or choose a model that takes it"
+
+
+@pytest.mark.parametrize("columns", [40, 60, 72, 80, 100, 200])
+def test_a_ledger_is_broken_between_words_and_loses_none(monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+    written: list[str] = []
+    monkeypatch.setattr("interlingua_cli.output.make_console", lambda **_: _Terminal(columns))
+    monkeypatch.setattr("interlingua_cli.output.click.echo", lambda text="", **_: written.append(text))
+    loss = Loss(path="messages[0].content[1].source", block_type="opaque", verdict="dropped", reason=REASON)
+    print_ledger([loss])
+
+    assert max(map(len, written)) <= columns
+    words = " ".join(written).split()
+    assert [word for word in words if word in REASON.split()] == REASON.split()
+
+
+class _Terminal:
+    """A terminal of a width."""
+
+    is_terminal = True
+    file = sys.stdout
+
+    def __init__(self, width: int) -> None:
+        self.width = width
 
 
 def _screen(written: str) -> list[str]:

@@ -27,7 +27,7 @@ from tests.core.http.test_fallback import CLAUDE, ENVIRON, GPT, claude
         ("max_tokens", "pass it to a call"),
         ("tools", "pass it to a call"),
         ("base_ur", r"did you mean base_url\?$"),
-        ("zzz", "there are: model, api_key, .* tokens_per_minute$"),
+        ("zzz", "there are: model, api_key, .* uploads$"),
     ],
 )
 def test_an_argument_of_the_wrong_place_is_named(client: Any, name: str, hint: str) -> None:

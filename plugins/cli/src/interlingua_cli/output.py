@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import zip_longest
 from shutil import get_terminal_size
+from textwrap import wrap
 from typing import Any, TextIO
 from urllib.parse import urlsplit, urlunsplit
 
@@ -66,13 +67,21 @@ def _to_json(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} is not JSON")
 
 
-def print_facts(facts: Mapping[str, Any], *, err: bool = False) -> None:
-    """Print names and values, one per line; omit missing values."""
+def print_facts(facts: Mapping[str, Any], *, err: bool = False, columns: int | None = None) -> None:
+    """Print names and values, one per line; omit missing values.
+
+    Args:
+        facts: the values by name.
+        err: print on stderr.
+        columns: values of more columns are broken at spaces; None breaks none.
+    """
     width = max(map(len, facts))
     for name, value in facts.items():
         if value is not None:
-            text = f"{value:f}" if isinstance(value, Decimal) else value
-            click.echo(f"{name:<{width}}  {text}", err=err)
+            text = f"{value:f}" if isinstance(value, Decimal) else str(value)
+            first, *more = [text] if columns is None else _break_lines(text, columns - width - 2)
+            for line in (f"{name:<{width}}  {first}", *(" " * (width + 2) + one for one in more)):
+                click.echo(line, err=err)
 
 
 def print_table(
@@ -106,7 +115,11 @@ def print_table(
     while not (fits := _narrowest(columns, lines, kept) <= out.width) and left_out:
         kept.remove(left_out.pop())
     if fits:
-        out.print(_table([columns[at] for at in kept], [[line[at] for at in kept] for line in lines]))
+        wrapped = list(_wrapped_rows([[line[at] for at in kept] for line in (columns, *lines)], out.width))
+        heads, *texts = _plain_rows(wrapped)
+        rule = ("─" if supports_unicode(out.file) else "-") * max(map(len, (heads, *texts)))
+        for text in (heads, rule, *texts):
+            click.echo(text, err=err)
         return
     rows = [[line[at] for at in kept] for line in (columns, *lines)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -121,7 +134,7 @@ def print_table(
         return
     for line in lines:
         facts = dict(zip(columns, line, strict=True))
-        print_facts({name: cell or None for name, cell in facts.items()}, err=err)
+        print_facts({name: cell or None for name, cell in facts.items()}, err=err, columns=out.width)
         click.echo(err=err)
 
 
@@ -143,18 +156,28 @@ def _longest_word(cells: Iterable[str]) -> int:
     return max((len(word) for cell in cells for word in cell.split()), default=0)
 
 
-def _table(columns: Sequence[str], lines: Iterable[Sequence[str]]) -> Any:
-    from rich import box  # noqa: PLC0415  not free to import
-    from rich.markup import escape  # noqa: PLC0415
-    from rich.table import Table  # noqa: PLC0415
+def _wrapped_rows(rows: Sequence[Sequence[str]], width: int) -> Iterator[list[str]]:
+    """Yield the rows with their cells broken at spaces; the widest columns become narrower until all fit."""
+    columns = list(zip(*rows, strict=True))
+    widths = [max(len(line) for cell in column for line in cell.splitlines() or [""]) for column in columns]
+    least = [_longest_word(column) for column in columns]
+    while sum(widths) + _GAP * (len(widths) - 1) > width:
+        at = max((at for at in range(len(widths)) if widths[at] > least[at]), key=widths.__getitem__, default=None)
+        if at is None:
+            break
+        widths[at] -= 1
+    for row in rows:
+        yield ["\n".join(_break_lines(cell, room)) for cell, room in zip(row, widths, strict=True)]
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, highlight=False)
-    rows = list(lines)
-    for at, column in enumerate(columns):
-        table.add_column(column, overflow="fold", min_width=_longest_word([column, *(row[at] for row in rows)]))
-    for line in rows:
-        table.add_row(*map(escape, line))
-    return table
+
+def _break_lines(text: str, width: int) -> list[str]:
+    """Return the lines of a text, broken at spaces; a word that is too long stays whole."""
+    lines = [
+        wrapped
+        for line in text.splitlines()
+        for wrapped in wrap(line, max(width, 1), break_long_words=False, break_on_hyphens=False) or [""]
+    ]
+    return lines or [""]
 
 
 def _cell_text(cell: Any, stream: TextIO) -> str:
