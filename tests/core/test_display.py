@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import subprocess
 import sys
 from decimal import Decimal
@@ -22,6 +23,7 @@ from interlingua import (
     tool_result,
     user,
 )
+from interlingua._display import losses_html
 from interlingua.plugins import LiveOutput, Loss, freeze_object, messages_markdown
 from interlingua.testing import ScriptedModel, call
 from interlingua.types import replace
@@ -74,7 +76,7 @@ def test_a_request_is_shown_without_its_body_and_with_its_ledger() -> None:
 
     assert repr(request).count("bytes>") == 1
     table = request._repr_html_()
-    assert "<td style='text-align: left'>messages[0].content[1]</td>" in table
+    assert ">messages[0].content[1]</td>" in table
     assert "dropped" in table
 
 
@@ -111,6 +113,18 @@ def test_markdown_says_what_was_not_sent() -> None:
 
     assert "- not sent: document at `messages[0].content[1]`: no documents" in _markdown(lossy)
     assert "1 not sent" in repr(lossy)
+
+
+def test_a_ledger_is_a_table_of_three_columns_that_break_in_narrow_windows() -> None:
+    loss = Loss(path="messages[0].content[1]", block_type="document", verdict="dropped", reason="no <documents>")
+    table = losses_html([loss])
+
+    assert re.findall("<th>(.*?)</th>", table) == ["path", "what", "reason"]
+    cells = re.findall(r"<td style='(.*?)'>(.*?)</td>", table)
+    assert [text for _, text in cells] == [
+        "messages[0].content[1]", "document dropped (content)", "no &lt;documents&gt;",
+    ]  # fmt: skip
+    assert all("overflow-wrap: anywhere" in style for style, _ in cells)
 
 
 def test_usage_is_a_table_of_what_was_reported() -> None:

@@ -23,6 +23,7 @@ _LARGEST_IMAGE = 4_000_000
 """Characters of base64 that an image in a notebook's output may have."""
 _PAUSE = 0.1
 """Seconds between two updates of a notebook's output."""
+_CELL = "text-align: left; vertical-align: top; overflow-wrap: anywhere; min-width: 5em"
 _USUAL_ENDS = (None, "end_turn", "tool_use")
 
 
@@ -159,15 +160,15 @@ def usage_html(usage: Any) -> str:
 
 def losses_html(losses: Iterable[Any], head: str = "") -> str:
     """Return the rows of a ledger as an HTML table."""
-    names = ("path", "block_type", "verdict", "severity", "reason")
-    return _table(([getattr(loss, name) for name in names] for loss in losses), names, head)
+    rows = ((loss.path, f"{loss.block_type} {loss.verdict} ({loss.severity})", loss.reason) for loss in losses)
+    return _table(rows, ("path", "what", "reason"), head)
 
 
 def _table(rows: Iterable[Iterable[Any]], names: Iterable[str] = (), head: str = "") -> str:
     lines = ["".join(f"<th>{name}</th>" for name in names)] if names else []
     for row in rows:
         cells = (f"{one:,}" if type(one) is int else f"{one:f}" if hasattr(one, "as_tuple") else one for one in row)
-        lines.append("".join(f"<td style='text-align: left'>{escape(str(cell))}</td>" for cell in cells))
+        lines.append("".join(f"<td style='{_CELL}'>{escape(str(cell))}</td>" for cell in cells))
     table = "".join(f"<tr>{line}</tr>" for line in lines)
     return f"{escape(head)}<table>{table}</table>" if table else escape(head)
 
