@@ -167,7 +167,7 @@ def _wrapped_rows(rows: Sequence[Sequence[str]], width: int) -> Iterator[list[st
             break
         widths[at] -= 1
     for row in rows:
-        yield ["\n".join(_break_lines(cell, room)) for cell, room in zip(row, widths, strict=True)]
+        yield ["\n".join(_break_lines(cell, most)) for cell, most in zip(row, widths, strict=True)]
 
 
 def _break_lines(text: str, width: int) -> list[str]:
