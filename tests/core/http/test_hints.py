@@ -104,8 +104,8 @@ def test_the_environment_shows_requests_without_secrets(
     [
         ("history", "pass the messages as the first argument$"),
         ("prompt", "pass the messages as the first argument$"),
-        ("confirm", r"it belongs to agents: Agent\(…, confirm=…\) of interlingua_agents$"),
-        ("max_turns", r"it belongs to agents: Agent\(…, max_turns=…\) of interlingua_agents$"),
+        ("confirm", r"it belongs to agents: Agent\(…, confirm=…\)$"),
+        ("max_turns", r"it belongs to agents: Agent\(…, max_turns=…\)$"),
     ],
 )
 def test_a_call_names_the_place_of_what_is_no_option(name: str, hint: str) -> None:

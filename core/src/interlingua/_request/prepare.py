@@ -52,7 +52,7 @@ OF_CLIENTS = (
 _HINTS |= {name: f"pass it to the client: Client(…, {name}=…)" for name in OF_CLIENTS}
 _HINTS |= dict.fromkeys(("messages", "history", "prompt"), "pass the messages as the first argument")
 _OF_AGENTS = ("confirm", "instructions", "max_turns", "budget_usd", "compactor", "listen")
-_HINTS |= {name: f"it belongs to agents: Agent(…, {name}=…) of interlingua_agents" for name in _OF_AGENTS}
+_HINTS |= {name: f"it belongs to agents: Agent(…, {name}=…)" for name in _OF_AGENTS}
 
 
 def read_options(
