@@ -41,7 +41,7 @@ from interlingua_cli.streams import escape_controls, supports_unicode
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON only.")
 _WIDE = 120  # columns without a terminal
 _GAP = 3  # columns between a table's cells
-_SHORT_NAME = 24  # columns for names, at least, where longer ones stand above their row
+_SHORT_NAME = 24  # columns for names, at least, where longer ones are printed above their row
 _PIPED = 80  # columns of a table in a pipe, as long as there are spare columns
 _LEDGER = ("path", "block", "verdict", "reason")
 
@@ -90,7 +90,7 @@ def print_table(
     """Print a table; a missing value is an empty cell.
 
     Spare columns that do not fit are omitted, the last first. On a terminal that is still too narrow, a long name in
-    the first column stands above the rest of its row, or each row becomes a block of lines; in a pipe the columns are
+    the first column is printed above the rest of its row, or each row becomes a block of lines; in a pipe the columns are
     as wide as their cells. No cell is cut and no word broken.
 
     Args:
@@ -171,7 +171,7 @@ def _wrapped_rows(rows: Sequence[Sequence[str]], width: int) -> Iterator[list[st
 
 
 def _break_lines(text: str, width: int) -> list[str]:
-    """Return the lines of a text, broken at spaces; a word that is too long stays whole."""
+    """Return the lines of a string, broken at spaces; a word that is too long stays whole."""
     lines = [
         wrapped
         for line in text.splitlines()
