@@ -90,8 +90,8 @@ def print_table(
     """Print a table; a missing value is an empty cell.
 
     Spare columns that do not fit are omitted, the last first. On a terminal that is still too narrow, a long name in
-    the first column is printed above the rest of its row, or each row becomes a block of lines; in a pipe the columns are
-    as wide as their cells. No cell is cut and no word broken.
+    the first column is printed above the rest of its row, or each row becomes a block of lines; in a pipe the columns
+    are as wide as their cells. No cell is cut and no word broken.
 
     Args:
         columns: the headings.
