@@ -81,7 +81,7 @@ def texts_of(data: bytes) -> list[str]:
     documents = [data] if not data.startswith(b"{") or b"\n}" in data else data.splitlines()
     for document in documents:
         walk(orjson.loads(document))
-    return list(dict.fromkeys(found))  # some files hold a text twice
+    return list(dict.fromkeys(found))  # some files hold a string twice
 
 
 @pytest.mark.parametrize("system", SYSTEMS, ids=lambda system: system.name)
@@ -160,8 +160,8 @@ def atif_results(written: bytes) -> list[dict[str, object]]:
     return found
 
 
-def test_results_that_name_no_call_get_no_new_names() -> None:
-    """An ATIF step has two calls and three results; whichever is left out, the others answer what they answered."""
+def test_results_that_name_no_call_answer_what_they_answered() -> None:
+    """An ATIF step has two calls and three results; whichever is left out, the others change only where they must."""
     calls = [{"tool_call_id": f"c{at}", "function_name": "list", "arguments": {"at": at}} for at in range(2)]
     results = [{"content": f"result {at}.", "extra": at} for at in range(3)]
     step = {"step_id": 1, "source": "agent", "message": "", "tool_calls": calls, "observation": {"results": results}}
@@ -171,8 +171,10 @@ def test_results_that_name_no_call_get_no_new_names() -> None:
 
     last, second, first = [write_transcript(attrs.evolve(read, messages=kept)) for kept in without_each(read.messages)]
     assert atif_results(last) == results[:2]
-    assert atif_results(second) == [results[0], results[2]]
-    assert atif_results(first) == [{**results[1], "source_call_id": "c1"}, results[2]]  # its place is another's
+    assert answered(read_transcript(second).messages) == [(0, "result 0."), (1, "none")]
+    assert [result["content"] for result in atif_results(second)] == ["result 0.", "result 2."]
+    assert answered(read_transcript(first).messages) == [(0, "none"), (1, "result 1.")]
+    assert atif_results(first)[0] == {**results[1], "source_call_id": "c1"}  # its place is another's
 
 
 def without_each(messages: tuple[Message, ...]) -> list[tuple[Message, ...]]:

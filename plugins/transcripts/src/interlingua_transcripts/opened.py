@@ -92,7 +92,7 @@ class OpenTranscript:
     def group(self, number: int) -> list[Message]:
         """Return the messages of one group, read for itself; their ids are rising only where all are read.
 
-        Calls that share an id have ids of their own if all groups were read before.
+        Calls that share an id have own ids if all groups were read before.
         """
         alone = attrs.evolve(self.plan, groups=[self.plan.groups[number]])
         found = next(group_messages(self.system, alone, self._values, []))

@@ -143,7 +143,7 @@ class SessionFormat:
     def change_repeats(
         self, entries: Sequence[bytes], groups: Sequence[MessageGroup], changes: Mapping[int, bytes | None]
     ) -> dict[int, bytes | None]:
-        """Return further changes, of entries that repeat messages from others; none by default.
+        """Return further changes, of entries that repeat messages from others or are numbered; none by default.
 
         Args:
             entries: of the file, before the changes.

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any, ClassVar
 
+from interlingua.plugins import dumps
 from interlingua.types import (
     ContentBlock,
     ImageBlock,
@@ -20,7 +21,7 @@ from interlingua.types import (
     Usage,
 )
 from interlingua_transcripts.imported import ImportedIds, count_of, time_of, to_iso, usd_of
-from interlingua_transcripts.system import DocumentFormat
+from interlingua_transcripts.system import DocumentFormat, load_entry
 from interlingua_transcripts.transcript import Conversation, MessageGroup, Note, ReadPlan, Written
 from interlingua_transcripts.values import Form
 
@@ -40,6 +41,7 @@ class Atif(DocumentFormat):
         {"signature of thinking", "mark of a failed result", "image", "mark of a stopped answer", "error message"}
     )
     items = "steps"
+    results_in_calls = True
     forms: ClassVar[Mapping[str, Form]] = {
         "model_name": Form("a service and its model", lambda value, _step: [value.replace("/", ":", 1)]),
         "step_id": Form("the step's place in the list", lambda _value, _step: []),
@@ -122,6 +124,23 @@ class Atif(DocumentFormat):
             number += 1
             yield Written({"step_id": number, **step}, said)
 
+    def change_repeats(
+        self, entries: Sequence[bytes], groups: Sequence[MessageGroup], changes: Mapping[int, bytes | None]
+    ) -> dict[int, bytes | None]:
+        """Give the steps new numbers if some are left out; their numbers must have been their places."""
+        places = [group.entries[0] for group in groups]
+        steps = {at: load_entry(entries[at]) for at in places}
+        numbered = [step.get("step_id") for step in steps.values()] == list(range(1, len(places) + 1))
+        if not numbered or None not in changes.values():
+            return {}
+        kept = [at for at in places if changes.get(at, b"") is not None]
+        found: dict[int, bytes | None] = {}
+        for number, at in enumerate(kept, 1):
+            step = load_entry(changes.get(at) or entries[at])
+            if step["step_id"] != number:
+                found[at] = dumps({**step, "step_id": number})
+        return found
+
 
 # -- reading ----------------------------------------------------------------------------------------------------------
 def _parts(content: Any) -> list[ContentBlock]:
@@ -188,20 +207,26 @@ def _answer_facts(step: Mapping[str, Any], name: Any) -> dict[str, Any]:
 
 # -- writing ----------------------------------------------------------------------------------------------------------
 def _steps(conversation: Conversation) -> Iterator[tuple[dict[str, Any], tuple[str, ...]]]:
-    """Yield steps without their numbers; results join the step of their calls."""
-    step: dict[str, Any] | None = None
-    said: list[str] = []
+    """Yield steps without their numbers; results join the step of their calls, those of no call the step before."""
+    owners = {call.id: message.id for message in conversation.messages for call in message.tool_calls}
+    results: dict[str, list[tuple[str, ToolResultBlock]]] = {}
+    last = None
     for message in conversation.messages:
-        if message.role is Role.TOOL and step is not None and step["source"] == "agent":
-            results = step.setdefault("observation", {"results": []})["results"]
-            results += [_result(block, conversation) for block in message.content if isinstance(block, ToolResultBlock)]
-            said.append(message.id)
+        if message.role is not Role.TOOL:
+            last = message.id if message.role is Role.ASSISTANT else None
+        for block in message.tool_results:
+            owner = owners.get(block.tool_use_id)
+            if owner is None:
+                owner = last = last or message.id
+            results.setdefault(owner, []).append((message.id, block))
+    for message in conversation.messages:
+        answers = results.get(message.id, [])
+        if message.role is Role.TOOL and not answers:
             continue
-        if step is not None:
-            yield step, tuple(said)
-        step, said = _step(message, conversation), [message.id]
-    if step is not None:
-        yield step, tuple(said)
+        step = _step(message, conversation)
+        if answers:
+            step["observation"] = {"results": _step_results([block for _, block in answers], message, conversation)}
+        yield step, tuple(dict.fromkeys([message.id, *[own for own, _ in answers]]))
 
 
 def _step(message: Message, conversation: Conversation) -> dict[str, Any]:
@@ -223,9 +248,6 @@ def _step(message: Message, conversation: Conversation) -> dict[str, Any]:
             {"tool_call_id": block.provider_id or block.id, "function_name": block.name, "arguments": block.input}
             for block in calls
         ]
-    results = [block for block in message.content if isinstance(block, ToolResultBlock)]
-    if results:
-        step["observation"] = {"results": [_result(block, conversation) for block in results]}
     if metadata.usage is not None:
         step["metrics"] = _metrics(metadata.usage)
     return step
@@ -247,12 +269,15 @@ def _written_part(block: ContentBlock) -> dict[str, Any] | None:
     return dict(block.data) if isinstance(block, OpaqueBlock) and block.provider == "atif" else None
 
 
-def _result(block: ToolResultBlock, conversation: Conversation) -> dict[str, Any]:
-    """Return a result; one that answers no call of the session names none."""
-    named = (
-        {"source_call_id": conversation.issued_id(block.tool_use_id)} if block.tool_use_id in conversation.calls else {}
-    )
-    return {**named, "content": _message_text(block.content)}
+def _step_results(blocks: Sequence[ToolResultBlock], message: Message, conversation: Conversation) -> list[Any]:
+    """Return the results of a step; a result of another call has no name, unless its place would name a call."""
+    calls = [call.id for call in message.tool_calls]
+    made = []
+    for place, block in enumerate(blocks):
+        named = block.tool_use_id in calls or place < len(calls)
+        own = {"source_call_id": conversation.issued_id(block.tool_use_id)} if named else {}
+        made.append({**own, "content": _message_text(block.content)})
+    return made
 
 
 def _metrics(usage: Usage) -> dict[str, Any]:
