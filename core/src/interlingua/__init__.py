@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from interlingua._lazy import lazy_names
 
 _MODULES = ("codec", "errors", "fallback", "limits", "output", "plugins", "testing", "transport", "types")
-# Module -> the names that are imported from it when first used.
 _NAMES = {
     "_http.client": "AsyncClient Client",
     "_http.exchange": "Exchange",
@@ -35,7 +34,7 @@ _NAMES = {
         "MessageStatus Role SideEffects StopReason StreamEvent TextBlock TextDelta ThinkingBlock "
         "ThinkingDelta ToolChoice ToolDefinition ToolResultBlock ToolUseBlock ToolUseEnd ToolUseInputDelta "
         "ToolUseStart Usage UsageUpdate VideoBlock assistant audio_block document_block image_block system "
-        "tool_result tool_results user video_block"
+        "tool_result user video_block"
     ),
 }
 
@@ -68,7 +67,7 @@ if TYPE_CHECKING:
         ToolUseEnd as ToolUseEnd, ToolUseInputDelta as ToolUseInputDelta, ToolUseStart as ToolUseStart, Usage as Usage,
         UsageUpdate as UsageUpdate, VideoBlock as VideoBlock, assistant as assistant, audio_block as audio_block,
         document_block as document_block, image_block as image_block, system as system, tool_result as tool_result,
-        tool_results as tool_results, user as user, video_block as video_block
+        user as user, video_block as video_block
     )
     # fmt: on
 

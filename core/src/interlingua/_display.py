@@ -16,13 +16,10 @@ from uuid import uuid4
 
 import attrs
 
-_LONGEST = 200
-"""Characters of a string that a `repr` shows."""
+_LONGEST = 200  # characters of a string that a `repr` shows
 _MOST_ITEMS = 20
-_LARGEST_IMAGE = 4_000_000
-"""Characters of base64 that an image in a notebook's output may have."""
-_PAUSE = 0.1
-"""Seconds between two updates of a notebook's output."""
+_LARGEST_IMAGE = 4_000_000  # characters of base64 that an image in a notebook's output may have
+_PAUSE = 0.1  # seconds between two updates of a notebook's output
 _CELL = "text-align: left; vertical-align: top; overflow-wrap: anywhere; min-width: 5em"
 _USUAL_ENDS = (None, "end_turn", "tool_use")
 
@@ -101,6 +98,7 @@ def _facts(message: Any) -> list[str]:
             known.model,
             "{} + {} tokens".format(*("?" if count is None else f"{count:,}" for count in counts)) if counted else None,
             None if usage.cost_usd is None else f"${usage.cost_usd:f}",
+            f"${usage.cache_saving_usd:f} saved by the cache" if usage.cache_saving_usd else None,
             None if known.status == "complete" else str(known.status),
             None if known.stop_reason in _USUAL_ENDS else f"stopped by {known.stop_reason}",
             f"{lost} not sent" if lost else None,

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from interlingua._lazy import deprecated as deprecated, lazy_names as lazy_names
 
-# Module -> the names that are imported from it when first used.
 _NAMES = {
     "_catalogue": "ModelInfo find_model load_catalogue",
     "_display": "LiveOutput messages_markdown",

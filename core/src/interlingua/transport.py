@@ -24,18 +24,9 @@ from interlingua._plugins.connection import HttpRequest
 from interlingua.errors import APIConnectionError, APITimeoutError, CallerError
 
 __all__ = [
-    "AsyncReply",
-    "AsyncTransport",
-    "HttpRequest",
-    "Reply",
-    "TimeLimits",
-    "Timeout",
-    "Transport",
-    "bad_header",
-    "connection_failed",
-    "transport_closed",
-    "unsendable",
-]
+    "AsyncReply", "AsyncTransport", "HttpRequest", "Reply", "TimeLimits", "Timeout", "Transport", "bad_header",
+    "connection_failed", "transport_closed", "unsendable",
+]  # fmt: skip
 
 Phase = Literal["connect", "pool", "first_byte", "between_chunks"]
 _WAITS: Mapping[Phase, tuple[str, str]] = {

@@ -36,7 +36,6 @@ from interlingua.types.factories import (
     split_tool_results,
     system,
     tool_result,
-    tool_results,
     user,
 )
 from tests.core.codec import values
@@ -118,9 +117,6 @@ def test_factories_and_accessors() -> None:
     block = answer.tool_results[0]
     assert answer.metadata.parent_tool_use_id == block.tool_use_id == "tu_1"
     assert (block.tool_name, block.is_error, block.details, block.terminate) == ("read", True, {"k": 1}, True)
-    batch = tool_results([(CALL, "a"), ("tu_2", "b")])
-    assert [each.metadata.parent_tool_use_id for each in batch] == ["tu_1", "tu_2"]
-    assert all(len(each.content) == 1 for each in batch)
 
 
 @pytest.mark.parametrize("make", [user, system, assistant])

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import NoneType
-from typing import TYPE_CHECKING, Any, Final, Generic, Never, Self, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Never, Self, TypeVar, Unpack, overload
 
 from interlingua._catalogue import ModelInfo
 from interlingua._http.exchange import AuxiliaryExchange, Exchange, PassedExchange
@@ -60,6 +60,7 @@ class BaseClient(Generic[_TransportT]):
         environ: Mapping[str, str] | None = None,
         max_response_bytes: int = EVENT_LIMIT,
         allow_loss: bool = False,
+        cache: Literal["auto"] | None = None,
         fetch: FetchPolicy = "public",
         fallback: Fallback | None = None,
         concurrency: int | None = None,
@@ -77,7 +78,8 @@ class BaseClient(Generic[_TransportT]):
         self._shared = ClientState(
             model, api_key=api_key, base_url=base_url, registry=registry, settings=settings, timeout=timeout,
             retry=retry, headers=headers, workspace=workspace, environ=environ, max_response_bytes=max_response_bytes,
-            allow_loss=allow_loss, fetch=fetch, fallback=fallback, limits=limits, uploads=uploads,
+            defaults={"allow_loss": allow_loss, "cache": cache}, fetch=fetch, fallback=fallback, limits=limits,
+            uploads=uploads,
         )  # fmt: skip
         if timeout is None and has_own_timeouts(http_client):
             self._shared.timeout = None
@@ -231,6 +233,7 @@ class Client(BaseClient[Transport]):
         environ: environment variables; None uses the process's.
         max_response_bytes: largest size of a whole body, or of one event of a stream, decompressed.
         allow_loss: the default of the option `allow_loss` (`RequestOptions`).
+        cache: the default of the option `cache`.
         fetch: which image URLs are fetched for services that take none: those of public addresses (`public`), all
             (`any`) or none (`none`).
         fallback: when a call tries its next model, and how long a failing model rests (`interlingua.fallback`).

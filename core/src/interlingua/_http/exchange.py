@@ -86,8 +86,7 @@ class Exchange(SignedExchange):
         chain = self.chain
         asked = given.pop("model", None)
         resolved = state.resolve_model(asked)
-        if state.allow_loss and given.get("allow_loss") is None:
-            given["allow_loss"] = True
+        given |= {name: value for name, value in state.defaults.items() if given.get(name) is None}
         self.plan: Any = None
         self.headers: Mapping[str, str] = EMPTY
         self._fetched: Mapping[str, Fetched] | None = None

@@ -77,7 +77,7 @@ class ClientState:
         workspace: str | Path | None = None,
         environ: Mapping[str, str] | None = None,
         max_response_bytes: int = EVENT_LIMIT,
-        allow_loss: bool = False,
+        defaults: Mapping[str, Any] = EMPTY,
         fetch: FetchPolicy = "public",
         fallback: Fallback | None = None,
         limits: Mapping[str, Any] = EMPTY,
@@ -93,7 +93,7 @@ class ClientState:
         self.headers = dict(headers or {})
         self.workspace = workspace
         self.max_response_bytes = max_response_bytes
-        self.allow_loss = allow_loss
+        self.defaults = {name: value for name, value in defaults.items() if value}  # of options
         if fetch not in ("public", "any", "none"):
             raise CallerError(f"fetch must be 'public', 'any' or 'none', not {fetch!r}")
         self.fetch = fetch

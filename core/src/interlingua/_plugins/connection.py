@@ -176,9 +176,6 @@ class Connection:
         return None
 
 
-# -- batches: many requests sent at once and answered later (docs/reference/hooks.md, `auxiliary_request`) ------------
-
-
 @attrs.frozen(kw_only=True)
 class BatchStatus:
     """The progress of a batch.

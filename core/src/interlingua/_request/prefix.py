@@ -1,7 +1,6 @@
-"""Lost prompt caches: a warning before a request that no longer extends the last one, and what the loss costs.
+"""Prompt caches: hints where a prompt repeats, and a warning before a request that no longer extends the last one.
 
-This stays in core although most applications never see it: a prompt cache is lost without any error, at ten times the
-price, and the watch must be on for a plain client too (docs/explanation/decisions).
+The warning stays in core: a cache is lost without any error, at ten times the price (docs/explanation/decisions).
 """
 
 from __future__ import annotations
@@ -12,21 +11,57 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from decimal import Decimal
 from threading import Lock
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from interlingua._catalogue import ModelInfo
+from interlingua._plugins.encoding import ProjectedConversation
 from interlingua._plugins.provider import Provider
 from interlingua._plugins.registry import Registry
 from interlingua._pricing import cost_of
 from interlingua._request.project import project_conversation
+from interlingua._values import replace
 from interlingua.errors import InterlinguaError
 from interlingua.types.messages import Message, Role, Usage
 from interlingua.types.options import RequestOptions
-from interlingua.types.tools import ToolDefinition
+from interlingua.types.tools import CacheHint, ToolDefinition
 
 _log = logging.getLogger("interlingua")
 _RECENT = 32  # messages at the end in which two requests of one conversation share some
 _SESSIONS = 16  # how many sessions' last requests are remembered
+
+
+def add_cache_hints(
+    messages: ProjectedConversation, tools: Sequence[ToolDefinition], most: int
+) -> tuple[ProjectedConversation, Sequence[ToolDefinition]]:
+    """Put cache hints at the end of what the next request repeats: tools, system prompt, last request, this request.
+
+    The caller's hints are kept: these follow the last one of them, and together they are at most `most`.
+    """
+    own = [-1 for tool in tools if tool.cache]
+    for at, message in enumerate(messages):
+        parts = [part for block in message.content for part in (block, *getattr(block, "content", ()))]
+        own += [at for part in parts if getattr(part, "cache", None)]
+    spoken = [at for at, message in enumerate(messages) if message.role is not Role.SYSTEM]
+    pairs = zip(spoken, [*(messages[at].role for at in spoken[1:]), Role.ASSISTANT], strict=True)
+    ends = [at for at, then in pairs if then is Role.ASSISTANT and messages[at].role is not Role.ASSISTANT]
+    places = [*([-1] if tools else []), *([spoken[0] - 1] if spoken and spoken[0] else []), *ends[-2:]]
+    places = [place for place in places if place > max(own, default=-2)]
+    marked = ProjectedConversation(messages, messages.written)
+    for place in places[max(len(places) - max(most - len(own), 0), 0) :]:
+        if place < 0:
+            tools = [*tools[:-1], replace(tools[-1], cache=CacheHint())]
+            continue
+        content = list(marked[place].content)
+        last = next((at for at in reversed(range(len(content))) if _has_text(content[at])), None)
+        if last is not None:
+            content[last] = replace(content[last], cache=CacheHint())
+            marked[place] = replace(marked[place], content=tuple(content))
+    return marked, tools
+
+
+def _has_text(block: Any) -> bool:
+    parts = (block, *getattr(block, "content", ()))
+    return hasattr(block, "cache") and any(getattr(part, "text", "").strip() for part in parts)
 
 
 class LostCache(NamedTuple):

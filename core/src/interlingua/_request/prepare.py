@@ -17,7 +17,7 @@ from interlingua._plugins.provider import ProjectionTarget, Provider
 from interlingua._plugins.wire import RequestContext, WireRequest
 from interlingua._request.conversation import ConversationCache, ConversationState
 from interlingua._request.media import Fetched, refer_to_uploads, resolve_references, urls_to_fetch
-from interlingua._request.prefix import PrefixWatch
+from interlingua._request.prefix import PrefixWatch, add_cache_hints
 from interlingua._request.project import BLOCK_PATH, NOTED, locate_losses, project_conversation
 from interlingua._request.rules import i23_tool_names_are_unique
 from interlingua._request.wire_names import wire_name, wire_tools
@@ -365,6 +365,10 @@ def _build(
         if names and isinstance(options.tool_choice, ToolChoice):  # the tool's name in this request
             options = attrs.evolve(options, tool_choice=ToolChoice(wire_name(options.tool_choice.name, target)))
     can, wanted = target.capabilities, options.max_tokens or 0
+    if options.cache and not can.caches_only_hints:
+        options = attrs.evolve(options, cache=None)
+    elif options.cache:
+        projected, tools = add_cache_hints(projected, tools, can.max_cache_hints)
     most = 0 if can.assumed and "max_output_tokens" not in options.capabilities else can.max_output_tokens
     if 0 < most < wanted:
         reason = f"this model answers with {most:,} tokens at most, not {wanted:,}; {most} is sent"

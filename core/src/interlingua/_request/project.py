@@ -43,7 +43,6 @@ from interlingua.types.messages import (
 )
 
 MISSING_RESULT = "No result: the tool call was interrupted before it was answered."
-# an enum's member is slow before Python 3.12
 _ASSISTANT, _SYSTEM, _TOOL, _USER = Role.ASSISTANT, Role.SYSTEM, Role.TOOL, Role.USER
 _COMPLETE = MessageStatus.COMPLETE
 B = TypeVar("B", bound=Any)

@@ -14,16 +14,9 @@ from interlingua.types.messages import Message
 from interlingua.types.tools import ToolDefinition
 
 __all__ = [
-    "decode_message",
-    "decode_messages",
-    "decode_tool",
-    "dumps_message",
-    "encode_message",
-    "encode_messages",
-    "encode_tool",
-    "loads_message",
-    "read_jsonl",
-]
+    "decode_message", "decode_messages", "decode_tool", "dumps_message", "encode_message", "encode_messages",
+    "encode_tool", "loads_message", "read_jsonl",
+]  # fmt: skip
 
 
 @cache

@@ -10,13 +10,6 @@ from interlingua.testing.memory import AsyncMemoryTransport, MemoryReply, Memory
 from interlingua.testing.scripted import ScriptedModel, ScriptedReply, SentRequest, call
 
 __all__ = [
-    "AsyncMemoryTransport",
-    "Cassette",
-    "MemoryReply",
-    "MemoryTransport",
-    "ScriptedModel",
-    "ScriptedReply",
-    "SentRequest",
-    "call",
-    "no_network",
-]
+    "AsyncMemoryTransport", "Cassette", "MemoryReply", "MemoryTransport", "ScriptedModel", "ScriptedReply",
+    "SentRequest", "call", "no_network",
+]  # fmt: skip

@@ -68,15 +68,17 @@ class Cassette:
 
     def transport(self) -> Any:
         """Return a transport for `Client(transport=…)`."""
-        return RecordingTransport(self, new_transport(None, blocking=True)) if self.is_recording else self._memory()[0]
+        return (
+            RecordingTransport(self, new_transport(None, blocking=True))
+            if self.is_recording
+            else MemoryTransport(self._replay)
+        )
 
     def async_transport(self) -> Any:
         """Return a transport for `AsyncClient(transport=…)`; a recording one serves one event loop."""
-        return (
-            AsyncRecordingTransport(self, new_transport(None, blocking=False))
-            if self.is_recording
-            else self._memory()[1]
-        )
+        if not self.is_recording:
+            return AsyncMemoryTransport(self._replay)
+        return AsyncRecordingTransport(self, new_transport(None, blocking=False))
 
     def assert_done(self) -> None:
         """Raise an AssertionError if recorded exchanges were not used."""
@@ -84,9 +86,6 @@ class Cassette:
             first = self._left[0]
             text = f"{len(self._left)} recorded exchanges were not used; the first is {first['method']} {first['url']}"
             raise AssertionError(f"{self.path}: {text}")
-
-    def _memory(self) -> tuple[MemoryTransport, AsyncMemoryTransport]:
-        return MemoryTransport(self._replay), AsyncMemoryTransport(self._replay)
 
     def _replay(self, request: HttpRequest) -> MemoryReply:
         asked = _described(request)
@@ -130,10 +129,6 @@ class _Recorder:
         self._pieces.append(piece)
         return piece
 
-    def fail(self, error: WireError) -> None:
-        """Note how the body broke off."""
-        self._broken = error.message
-
     def keep(self) -> None:
         """Append the exchange, once."""
         if self._kept:
@@ -154,7 +149,7 @@ class _RecordedReply(_Recorder):
             for piece in self._reply:
                 yield self.note(piece)
         except WireError as error:
-            self.fail(error)
+            self._broken = error.message
             raise
 
     def close(self) -> None:
@@ -168,7 +163,7 @@ class _AsyncRecordedReply(_Recorder):
             async for piece in self._reply:
                 yield self.note(piece)
         except WireError as error:
-            self.fail(error)
+            self._broken = error.message
             raise
 
     async def aclose(self) -> None:

@@ -46,21 +46,13 @@ Script: TypeAlias = "str | ToolUseBlock | Message | InterlinguaError | ScriptedR
 
 _API = "scripted"
 _MODEL = "scripted:model"
-_CAPABILITIES: dict[str, Any] = {
-    "api": _API,
-    "supports_tools": True,
-    "supports_parallel_tool_calls": True,
-    "supports_tool_choice": True,
-    "supports_named_tool_choice": True,
-    "supports_system_prompt": True,
-    "supports_streaming": True,
-    "supports_images": True,
-    "supports_image_urls": True,
-    "supports_structured_output": True,
-    "structured_output_streams": True,
-    "structured_output_with_tools": True,
-    "schema_open_maps": True,
-}
+_CAPABILITIES: dict[str, Any] = {"api": _API} | dict.fromkeys(
+    (
+        "supports_tools", "supports_parallel_tool_calls", "supports_tool_choice", "supports_named_tool_choice",
+        "supports_system_prompt", "supports_streaming", "supports_images", "supports_image_urls", "schema_open_maps",
+        "supports_structured_output", "structured_output_streams", "structured_output_with_tools",
+    ), True,
+)  # fmt: skip
 
 
 @attrs.frozen(kw_only=True)
@@ -207,9 +199,8 @@ class ScriptedModel:
         left = [] if callable(self._next) else list(self._next)
         if left:
             self._next = iter(left)
-            raise AssertionError(
-                f"{len(left)} scripted answers were not asked for, after {len(self.requests)} requests"
-            )
+            text = f"{len(left)} scripted answers were not asked for, after {len(self.requests)} requests"
+            raise AssertionError(text)
 
     @hookimpl
     def capabilities(self) -> ModelCapabilities:

@@ -211,12 +211,8 @@ def user(
         CallerError: a value is not media of its kind, or `text` is neither a string nor blocks.
         OSError: a file cannot be read.
     """
-    media = [
-        *map(image_block, images),
-        *map(audio_block, audio),
-        *map(video_block, video),
-        *map(document_block, documents),
-    ]
+    media: list[ContentBlock] = [*map(image_block, images), *map(audio_block, audio)]
+    media += (*map(video_block, video), *map(document_block, documents))
     message = Message(role=Role.USER, content=() if text == "" else text, session_id=session_id)
     return replace(message, content=(*message.content, *media)) if media else message
 
@@ -290,13 +286,6 @@ def tool_result(
     block = ToolResultBlock(tool_use_id=tool_use_id, content=result, is_error=is_error, tool_name=tool_name, **fields)
     metadata = MessageMetadata(parent_tool_use_id=tool_use_id)
     return Message(role=Role.TOOL, content=(block,), session_id=session_id, metadata=metadata)
-
-
-def tool_results(
-    results: Iterable[tuple[ToolUseBlock | str, Any]], *, session_id: str = DEFAULT_SESSION
-) -> list[Message]:
-    """Make one TOOL message per (call, result) pair of a turn."""
-    return [tool_result(call, result, session_id=session_id) for call, result in results]
 
 
 def split_tool_results(message: Message) -> list[Message]:

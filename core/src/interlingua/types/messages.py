@@ -177,6 +177,15 @@ class Usage:
             reasoning=reasoning,
         )
 
+    @property
+    def cache_saving_usd(self) -> Decimal | None:
+        """How much prompt caches saved in USD, by the prices of `cost`; below 0 if writing cost more; None: unknown."""
+        cached = (self.cached_input_tokens or 0) + (self.cache_creation_input_tokens or 0)
+        plain, cost = (self.input_tokens or 0) - cached, self.cost
+        if cost is None or plain <= 0 or self.audio_input_tokens or self.pricing_version in ("reported", "source"):
+            return None
+        return cost.input / plain * cached - cost.cached_read - cost.cache_write
+
     def updated(self, other: Usage) -> Usage:
         """Return this with the counts that `other` reports: they are totals and replace earlier ones."""
         changes = {name: value for name in _COUNTS if (value := getattr(other, name)) is not None}

@@ -58,6 +58,7 @@ class ModelCapabilities:
         tool_name_pattern: regular expression that a tool name must match, whole.
         tool_name_max_length: longest tool name.
         max_cache_hints: maximum number of cache markers in one request; 0 if the API has no markers.
+        caches_only_hints: without cache hints nothing of a prompt is cached.
         max_images: maximum number of images in one request; here and below 0 means no known limit.
         max_image_bytes: largest image, in bytes before base64.
         max_image_side: longest side of an image in pixels.
@@ -118,6 +119,7 @@ class ModelCapabilities:
     tool_name_pattern: str = r"[A-Za-z0-9_-]{1,64}"
     tool_name_max_length: int = 64
     max_cache_hints: int = 0
+    caches_only_hints: bool = False
     max_images: int = 0
     max_image_bytes: int = 0
     max_image_side: int = 0
@@ -206,6 +208,7 @@ class RequestOptions:
             default: an image that is too large is a CapabilityError.
         allow_loss: send a note instead of a block that the user has just added and the model cannot take; off by
             default: the block is a CapabilityError.
+        cache: `auto` puts cache hints where the prompt repeats, if the service caches nothing without them.
         user_id: stable pseudonymous end-user id for the provider's abuse control.
         provider_options: extra body fields of the provider's API, merged into the body last.
         headers: extra request headers.
@@ -232,6 +235,7 @@ class RequestOptions:
     thinking_as_text: bool = False
     downscale_images: bool = False
     allow_loss: bool = False
+    cache: Literal["auto"] | None = None
     user_id: str | None = None
     provider_options: FrozenDict = attrs.field(default=EMPTY, converter=freeze_object)
     headers: FrozenDict = attrs.field(default=EMPTY, converter=_headers, metadata=CONVERT_ALWAYS)
@@ -278,6 +282,7 @@ class RequestKwargs(TypedDict, total=False):
     thinking_as_text: bool | None
     downscale_images: bool | None
     allow_loss: bool | None
+    cache: Literal["auto"] | None
     provider_options: Mapping[str, Any] | None
     headers: Mapping[str, str] | None
     capabilities: Mapping[str, Any] | None

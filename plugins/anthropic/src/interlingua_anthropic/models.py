@@ -44,6 +44,7 @@ DEFAULTS = ModelCapabilities(
     tool_name_pattern=r"[A-Za-z0-9_-]{1,128}",
     tool_name_max_length=128,
     max_cache_hints=4,
+    caches_only_hints=True,
     # response schemas (WIRE.md, Structured output)
     structured_output_with_tools=True,
     structured_output_streams=True,

@@ -146,16 +146,20 @@ def model_of(name: str) -> ModelInfo | None:
 def capabilities_of(name: str) -> ModelCapabilities:
     """Return the capabilities of a model; a model that is not listed has the defaults, marked as assumed."""
     model = model_of(name)
-    named = family_of(name).named_choice
+    family = family_of(name)
+    own: dict[str, Any] = {
+        "supports_named_tool_choice": family.named_choice,
+        "caches_only_hints": family.reasoning == "claude",
+    }
     if model is None:
-        return DEFAULTS if named else attrs.evolve(DEFAULTS, supports_named_tool_choice=False)
+        return attrs.evolve(DEFAULTS, **own)
     return attrs.evolve(
         DEFAULTS,
         assumed=False,
         max_context_tokens=model.max_context_tokens or 0,
         max_output_tokens=model.max_output_tokens or 0,
         supports_structured_output=not plain_name(name).startswith(_WITHOUT_SCHEMAS),
-        **{"supports_named_tool_choice": named, **_LIMITS, **model.capabilities},
+        **{**own, **_LIMITS, **model.capabilities},
     )
 
 

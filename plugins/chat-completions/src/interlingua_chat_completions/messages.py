@@ -42,12 +42,14 @@ class MessageProfile(NamedTuple):
         dialect: the service's deviations.
         thinking: the request leaves reasoning on.
         marked: the blocks of this message that get a cache marker.
+        moving: markers move between requests (`cache="auto"`), so results have the form with markers without one, too.
     """
 
     provider: str
     dialect: Dialect
     thinking: bool = True
     marked: tuple[Hint, ...] = ()
+    moving: bool = False
 
 
 class ChatElement(NamedTuple):
@@ -143,12 +145,14 @@ def _tool(message: Message, profile: MessageProfile, losses: list[BlockLoss]) ->
             made = [to_wire_part(other, at, dialect, losses) for other in others]
             content = [*([{"type": "text", "text": text}] if text else []), *filter(None, made)]
             content = content if any(made) else text
+        takes_marker = markers and bool(text.strip())
+        if takes_marker and (block.cache is not None or profile.moving):  # parts with or without the marker
+            marked = _marked({"type": "text", "text": text}, at, profile)
+            content = [marked, *content[1:]] if isinstance(content, list) else [marked]
         if block.cache is not None:
-            if markers and text.strip():
-                content = [_marked({"type": "text", "text": text}, at, profile)]  # parts with or without the marker
-                if dialect.cache_breakpoints:
-                    hints.append(Hint(at, block.cache.ttl))
-            else:
+            if takes_marker and dialect.cache_breakpoints:
+                hints.append(Hint(at, block.cache.ttl))
+            elif not takes_marker:
                 losses.append(BlockLoss(at, block.type, "rewritten", _EMPTY_RESULT if markers else _NO_MARKERS))
         out.append(dumps_trimmed({"role": "tool", "tool_call_id": block.tool_use_id, "content": content}))
     return ChatElement(out[0] if len(out) == 1 else b",".join(out), tuple(losses), tuple(hints))

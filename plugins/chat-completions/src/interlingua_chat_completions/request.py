@@ -86,7 +86,8 @@ def to_wire(
     if tools and not omits_tools(options, dialect):
         listed = to_wire_tools(tools, dialect, strict_option(options, dialect))
     markers = Markers(listed.markers if listed is not None else (), lifetimes=dialect.cache_style == "cache_control")
-    profile = MessageProfile(provider, dialect, is_thinking(options, dialect))
+    moving = options.cache == "auto" and dialect.cache_breakpoints
+    profile = MessageProfile(provider, dialect, is_thinking(options, dialect), moving=moving)
     written = _messages(messages, profile, losses, markers, prefilled=_is_prefilled(options, dialect))
     fields: dict[str, Json] = {"model": dumps(options.model), "messages": written}
     if listed is not None:

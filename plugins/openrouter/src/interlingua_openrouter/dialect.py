@@ -147,4 +147,5 @@ def find_listed(name: str) -> ModelInfo | None:
 def capabilities_for(name: str) -> ModelCapabilities:
     """Return the capabilities of a model; the same name returns the same object."""
     vendor = _VENDORS.get(name.partition("/")[0].lstrip("~"), {})
-    return capabilities_of(dialect_of(name), {**_DEFAULTS, **vendor}, find_listed(name))
+    stated = {**_DEFAULTS, **vendor, "caches_only_hints": is_claude(name)}
+    return capabilities_of(dialect_of(name), stated, find_listed(name))
