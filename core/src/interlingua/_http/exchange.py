@@ -82,11 +82,12 @@ class Exchange(SignedExchange):
     def _read(
         self, state: ClientState, messages: MessagesInput, options: Mapping[str, Any], stream: bool, output: Any
     ) -> None:
-        self._options, given = options, dict(options)
-        chain = self.chain
+        self._options, given, chain = options, dict(options), self.chain
         asked = given.pop("model", None)
         resolved = state.resolve_model(asked)
-        given |= {name: value for name, value in state.defaults.items() if given.get(name) is None}
+        for name, value in state.defaults.items():
+            if given.get(name) is None:
+                given[name] = value
         self.plan: Any = None
         self.headers: Mapping[str, str] = EMPTY
         self._fetched: Mapping[str, Fetched] | None = None

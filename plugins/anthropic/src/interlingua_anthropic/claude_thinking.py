@@ -22,7 +22,7 @@ EFFORTS = ("low", "medium", "high", "xhigh", "max")
 _BUDGETS = {"low": 2048, "medium": 8192, "high": 16384, "xhigh": 32000, "max": 32000}
 _ANY_THINKING = ("adaptive", "disabled", "enabled")
 BINDING_BETA = "thinking-binding-controls-2026-08-01"
-_DROPPING = {"block_binding": {"prefix_mismatch_behavior": "drop_block"}}
+DROPPING = {"block_binding": {"prefix_mismatch_behavior": "drop_block"}}
 _ASSISTANT = Role.ASSISTANT  # an enum's member is found by a slow call before Python 3.12
 
 
@@ -44,14 +44,6 @@ class ThinkingPlan(NamedTuple):
         if self.thinking is not None:
             return bool(self.thinking["type"] != "disabled")
         return facts.get("thinking_omitted") in ("always", "on")
-
-    def has_fixed_type(self) -> bool:
-        """Return whether the object has a type that takes no `block_binding`."""
-        return self.thinking is not None and self.thinking["type"] != "adaptive"
-
-    def with_dropping(self) -> ThinkingPlan:
-        """Return the plan that asks the service to drop thinking whose prefix has changed; needs `BINDING_BETA`."""
-        return self._replace(thinking={**(self.thinking or {"type": "adaptive"}), **_DROPPING})
 
 
 def is_taken_while_thinking(option: str, value: float) -> bool:

@@ -31,6 +31,7 @@ from interlingua.types import (
 from interlingua_anthropic.changes import tools_added
 from interlingua_anthropic.claude_thinking import (
     BINDING_BETA,
+    DROPPING,
     ThinkingPlan,
     is_forced,
     is_taken_while_thinking,
@@ -113,8 +114,8 @@ def to_wire(
     turns = _conversation(messages, tools, extra.pop("tools", None) or (), options, fields, losses, facts, plan=plan)
     _add_betas(headers, (*turns.betas, *filter(None, [beta_of(tool.extra_of(API)) for tool in tools])))
     losses += lost
-    if facts.get("thinking_bound_to_prefix") and "thinking" not in extra and not plan.has_fixed_type():
-        plan = plan.with_dropping()
+    if facts.get("thinking_bound_to_prefix") and "thinking" not in extra and not _has_fixed_thinking(plan):
+        plan = plan._replace(thinking={**(plan.thinking or {"type": "adaptive"}), **DROPPING})
         _add_betas(headers, (BINDING_BETA,))
     _output(plan.thinking, plan.effort, options, fields, losses, structured=capable.supports_structured_output)
     _sampling(options, facts, fields, headers, losses, thinks=plan.thinks(facts))
@@ -154,7 +155,8 @@ def _conversation(
     head = written.unmarked if written is not None else b""
     bound = bool(facts.get("thinking_bound_to_prefix"))
     spent = written.spent if written is not None else SpentMarks()
-    turns = to_wire_turns(messages, head, spent, bound=bound, bare=plan.bare, drops_unverified=plan.has_fixed_type())
+    fixed = _has_fixed_thinking(plan)
+    turns = to_wire_turns(messages, head, spent, bound=bound, bare=plan.bare, drops_unverified=fixed)
     if turns.ends_with is None:
         text = "a request must contain a message in addition to the system prompt: add a user message"
         raise CapabilityError(text, path="messages")
@@ -171,6 +173,11 @@ def _conversation(
         if choice is not None:
             fields["tool_choice"] = dumps(choice)
     return turns
+
+
+def _has_fixed_thinking(plan: ThinkingPlan) -> bool:
+    """Return whether the request has thinking of a type that takes no `block_binding`."""
+    return plan.thinking is not None and plan.thinking["type"] != "adaptive"
 
 
 def _headers(extra: dict[str, Any]) -> dict[str, str]:

@@ -85,12 +85,13 @@ def _claude(
     *,
     own_thinking: bool,
 ) -> ReasoningConfig:
-    from interlingua_anthropic.claude_thinking import BINDING_BETA, plan_thinking  # noqa: PLC0415  for Claude alone
+    from interlingua_anthropic.claude_thinking import BINDING_BETA, DROPPING, plan_thinking  # noqa: PLC0415  for Claude alone
 
     plan = plan_thinking(messages, options, facts, options.max_tokens, losses)
     fields: dict[str, Any] = {}
-    if facts.get("thinking_bound_to_prefix") and not own_thinking and not plan.has_fixed_type():
-        plan = plan.with_dropping()
+    adaptive = plan.thinking is None or plan.thinking["type"] == "adaptive"
+    if facts.get("thinking_bound_to_prefix") and adaptive and not own_thinking:
+        plan = plan._replace(thinking={**(plan.thinking or {"type": "adaptive"}), **DROPPING})
         fields["anthropic_beta"] = [BINDING_BETA]
     if plan.thinking is not None:
         fields["thinking"] = plan.thinking
