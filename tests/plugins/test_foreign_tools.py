@@ -61,6 +61,20 @@ def test_a_root_of_several_forms_is_one_object_with_a_row(key: str, api: str, ro
 
 
 @pytest.mark.parametrize(("key", "api"), [("openai", "chat"), ("openai", "responses"), ("groq", "chat")])
+@pytest.mark.parametrize(
+    "root",
+    [{"type": "text", "properties": "none"}, {"anyOf": [{"required": [["a"]]}, {"properties": [1]}], "description": 5}],
+    ids=["properties", "required"],
+)
+def test_a_root_that_is_no_json_schema_is_an_object_with_a_row(key: str, api: str, root: dict[str, Any]) -> None:
+    tool = WireTool(name="look", description="d", input_schema=root, api="elsewhere")
+    request = build_request(REGISTRY.provider(key), [user("go")], [tool], RequestOptions(model="a-model", api=api))
+
+    assert _parameters(request)["type"] == "object"
+    assert {loss.path for loss in request.losses} == {"tools[0].input_schema"}
+
+
+@pytest.mark.parametrize(("key", "api"), [("openai", "chat"), ("openai", "responses"), ("groq", "chat")])
 def test_two_types_and_lists_of_items_are_written_as_services_take_them(key: str, api: str) -> None:
     schema = {"type": ["object", "null"], "properties": {"a": {"type": "array", "items": [{"type": "string"}]}}}
     tool = WireTool(name="look", description="d", input_schema=schema, api="elsewhere")

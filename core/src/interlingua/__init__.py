@@ -34,7 +34,7 @@ _NAMES = {
         "MessageStatus Role SideEffects StopReason StreamEvent TextBlock TextDelta ThinkingBlock "
         "ThinkingDelta ToolChoice ToolDefinition ToolResultBlock ToolUseBlock ToolUseEnd ToolUseInputDelta "
         "ToolUseStart Usage UsageUpdate VideoBlock assistant audio_block document_block image_block system "
-        "tool_result user video_block"
+        "tool_result tool_results user video_block"
     ),
 }
 
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
         ToolUseEnd as ToolUseEnd, ToolUseInputDelta as ToolUseInputDelta, ToolUseStart as ToolUseStart, Usage as Usage,
         UsageUpdate as UsageUpdate, VideoBlock as VideoBlock, assistant as assistant, audio_block as audio_block,
         document_block as document_block, image_block as image_block, system as system, tool_result as tool_result,
-        user as user, video_block as video_block
+        tool_results as tool_results, user as user, video_block as video_block
     )
     # fmt: on
 

@@ -25,7 +25,7 @@ _NAMES = {
         "UsageUpdate RawUpdate MessageComplete ErrorEvent"
     ),
     "types.factories": (
-        "user system change assistant tool_result image_block audio_block video_block document_block "
+        "user system change assistant tool_result tool_results image_block audio_block video_block document_block "
         "media_bytes to_pil_image media_type_of split_tool_results tools_at"
     ),
     "types.options": (
@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     )
     from interlingua.types.factories import (
         user as user, system as system, change as change, assistant as assistant, tool_result as tool_result,
-        image_block as image_block, audio_block as audio_block,
+        tool_results as tool_results, image_block as image_block, audio_block as audio_block,
         video_block as video_block, document_block as document_block, media_bytes as media_bytes,
         to_pil_image as to_pil_image, media_type_of as media_type_of, split_tool_results as split_tool_results,
         tools_at as tools_at

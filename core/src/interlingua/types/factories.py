@@ -288,6 +288,13 @@ def tool_result(
     return Message(role=Role.TOOL, content=(block,), session_id=session_id, metadata=metadata)
 
 
+def tool_results(
+    results: Iterable[tuple[ToolUseBlock | str, Any]], *, session_id: str = DEFAULT_SESSION
+) -> list[Message]:
+    """Make one TOOL message per (call, result) pair of a turn."""
+    return [tool_result(call, result, session_id=session_id) for call, result in results]
+
+
 def split_tool_results(message: Message) -> list[Message]:
     """Split a message into one TOOL message for each tool result and one for the rest (format.md, Rule 5).
 

@@ -44,8 +44,8 @@ def _joined(written: bytes) -> JoinedSchema | None:
 
 def _join(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> dict[str, Any]:
     joined = {name: value for name, value in schema.items() if name not in (*_UNIONS, "$ref")}
-    properties: dict[str, Any] = dict(joined.get("properties") or {})
-    required = [*(joined.get("required") or ())]
+    properties: dict[str, Any] = dict(_properties(joined))
+    required = _required(joined)
     words: list[str] = []
     for keyword in (*_UNIONS, "$ref"):
         if keyword not in schema:
@@ -54,10 +54,10 @@ def _join(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> dic
         found = [_target(one, root) for one in given if depth < _DEPTH]
         forms = [_join(form, root, depth + 1) for form in found if isinstance(form, Mapping)]
         for form in forms:
-            for name, child in (form.get("properties") or {}).items():
+            for name, child in _properties(form).items():
                 known = properties.get(name, child)
                 properties[name] = child if known == child else {"anyOf": [known, child]}
-        demands = [{*(form.get("required") or ())} for form in forms]
+        demands = [set(_required(form)) for form in forms]
         if demands:
             shared = set.union(*demands) if keyword in ("allOf", "$ref") else set.intersection(*demands)
             required += sorted(shared.difference(required))
@@ -67,8 +67,20 @@ def _join(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> dic
     if required:
         joined["required"] = required
     if words:
-        joined["description"] = "; ".join(filter(None, [joined.get("description"), *words]))
+        said = joined.get("description")
+        joined["description"] = "; ".join([said, *words] if said and isinstance(said, str) else words)
     return joined
+
+
+def _properties(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the properties; callers' schemas may have anything in their place."""
+    found = schema.get("properties")
+    return found if isinstance(found, Mapping) else {}
+
+
+def _required(schema: Mapping[str, Any]) -> list[str]:
+    found = schema.get("required")
+    return [name for name in found if isinstance(name, str)] if isinstance(found, list) else []
 
 
 def _target(schema: Any, root: Mapping[str, Any]) -> Any:

@@ -10,9 +10,9 @@ import select
 import stat
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import Any, Literal, get_args, get_type_hints
 
 import click
 
@@ -123,9 +123,9 @@ def _read_object(text: str) -> Any:
     return value
 
 
-def _read_effort(text: str) -> str:
-    if text not in get_args(Effort):
-        raise ValueError(f"expected one of {', '.join(get_args(Effort))}")
+def _read_word(words: Any, text: str) -> str:
+    if text not in get_args(words):
+        raise ValueError(f"expected one of {', '.join(get_args(words))}")
     return text
 
 
@@ -148,8 +148,9 @@ def _read_integer(text: str) -> int:
 
 
 _READERS: dict[Any, Callable[[str], Any]] = {
-    int: _read_integer, float: _read_number, bool: _read_bool, str: str, FrozenDict: _read_object, Effort: _read_effort,
+    int: _read_integer, float: _read_number, bool: _read_bool, str: str, FrozenDict: _read_object,
     ToolChoiceOption: _read_choice, tuple[str, ...]: lambda text: (text,),
+    **{words: partial(_read_word, words) for words in (Effort, Literal["auto"])},
 }  # fmt: skip
 
 
