@@ -73,7 +73,7 @@ def _join(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> dic
 
 
 def _properties(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the properties; callers' schemas may have anything in their place."""
+    """Return the properties; a caller's schema may have a value of another type there."""
     found = schema.get("properties")
     return found if isinstance(found, Mapping) else {}
 

@@ -76,8 +76,8 @@ def from_wire_response(response: WireResponse, context: RequestContext, dialect:
     """Read a complete body; an answer without a finish reason is PARTIAL, but for one that calls tools.
 
     Raises:
-        ProviderError: the body or its first choice has an error despite the status, or its finish reason says
-            so; `partial` holds the answer in it, if any.
+        ProviderError: the body or its first choice has an error despite the status, or its finish reason reports
+            one; `partial` holds the answer in it, if any.
         MalformedResponseError: not JSON, or no choice in it.
     """
     try:
