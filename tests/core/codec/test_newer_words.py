@@ -46,13 +46,13 @@ def test_a_newer_word_is_read_as_other_and_written_back(
     data = stored(**changes)
     with caplog.at_level(logging.INFO, "interlingua"):
         message = decode_message(data)
+    levels = [record.levelname for record in caplog.records if "written by a newer version" in record.message]
 
     assert is_other(message.metadata)
     written = encode_message(message)["metadata"]
     assert {**written, **changes, "routing": written["routing"] | changes.get("routing", {})} == written
     assert encode_message(decode_message(encode_message(message))) == encode_message(message)
     assert "_newer_words" not in encode_message(message)["metadata"]
-    levels = [record.levelname for record in caplog.records if "written by a newer version" in record.message]
     assert levels == ["INFO"]  # nothing is lost
 
 
