@@ -8,14 +8,16 @@ import json
 import logging
 import threading
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pytest
 
 from interlingua import AsyncClient, Client, Message, Retry, user
 from interlingua.errors import BadRequestError, CallerError, InterlinguaError, OverloadedError, ServerError
-from interlingua_uploads import Uploads
+from interlingua_uploads import UploadedFile, Uploads
 from tests.uploads.file_service import KEY, Service, referred, served
 
 PDF = b"%PDF-1.7\n" + b"0123456789 " * 200
@@ -294,8 +296,18 @@ def test_a_service_without_files_gets_the_bytes() -> None:
 
 
 def test_a_memory_that_cannot_be_read(tmp_path: Path) -> None:
-    (tmp_path / "uploads.jsonl").write_text("{}\n")
-    with pytest.raises(CallerError, match="holds no uploaded files"):
-        Uploads(tmp_path / "uploads.jsonl")
+    at = datetime(2026, 11, 28, tzinfo=UTC)
+    whole = UploadedFile(
+        provider="openai", account="a", digest="d", id="file-1", size=1, media_type="image/png", uploaded_at=at
+    )
+    line = json.dumps(attrs.asdict(whole), default=datetime.isoformat)
+    path = tmp_path / "uploads.jsonl"
+    for second in ("{}", "[]", "null", line[:-1], line.replace("2026", "year")):
+        path.write_text(f"{line}\n{second}\n")
+        with pytest.raises(CallerError, match="line 2: not an uploaded file"):
+            Uploads(path)
+    path.write_bytes(b"\xff\n")
+    with pytest.raises(CallerError, match="cannot be read"):
+        Uploads(path)
     with pytest.raises(CallerError, match="above"):
         Uploads(above=-1)

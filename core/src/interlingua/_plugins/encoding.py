@@ -125,7 +125,7 @@ def multipart_body(parts: Sequence[tuple[Mapping[str, str], bytes]], kind: str =
 
 
 def form_body(fields: Mapping[str, str], name: str, media_type: str, data: bytes) -> tuple[str, bytes]:
-    """Return the content type and the bytes of a form of text fields and `data` as its field `file`."""
+    """Return the content type and the bytes of a form with string fields and `data` as its field `file`."""
     file = 'form-data; name="file"; filename="{}"'.format(name.replace('"', "%22"))
     texts = [({"content-disposition": f'form-data; name="{key}"'}, value.encode()) for key, value in fields.items()]
     return multipart_body([*texts, ({"content-disposition": file, "content-type": media_type}, data)])

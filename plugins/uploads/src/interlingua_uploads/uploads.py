@@ -229,15 +229,19 @@ async def _ask(exchange: Any, io: Any, kind: str, arguments: Mapping[str, Any]) 
 
 
 def _read(path: Path) -> list[UploadedFile]:
-    found = []
     try:
-        for line in path.read_text(encoding="utf-8").splitlines():
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeError) as error:
+        raise CallerError(f"{path} cannot be read: {error}") from error
+    found: list[UploadedFile] = []
+    for number, line in enumerate(lines, 1):
+        try:
             fields = json.loads(line)
             for name in ("uploaded_at", "expires_at"):
                 fields[name] = fields[name] and datetime.fromisoformat(fields[name])
             found.append(UploadedFile(**fields))
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        raise CallerError(f"{path} holds no uploaded files: {error}") from error
+        except (ValueError, TypeError, KeyError) as error:
+            raise CallerError(f"{path}, line {number}: not an uploaded file: {error!r}") from error
     return found
 
 

@@ -74,7 +74,7 @@ def _read_with(subject: Subject, exchange: RecordedExchange, words: str, before:
     "C102",
     "Neighbouring events that say different things are the same answer as one event that says both.",
     source="format.md, Streaming; hook stream_response",
-    fix="""Read every field of every event. Services put the last piece of text, the stop reason and the counts into
+    fix="""Read every field of every event. Services put the last delta, the stop reason and the counts into
     one event or into several, and change that without notice; an event with a stop reason may have text.""",
 )
 def events_may_arrive_as_one(subject: Subject) -> Iterator[RuleFinding]:

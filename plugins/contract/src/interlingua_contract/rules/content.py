@@ -186,7 +186,7 @@ def _words_of(media_type: str) -> tuple[str, ...]:
     "A document's title and an image's detail reach the wire beside their data, or a loss reports that they do not.",
     source="format.md, Blocks",
     fix="""Write `DocumentBlock.title` to the wire's field for a title or a file name, and `ImageBlock.detail` to its
-    field for the resolution, in the element of that block. If the wire has no such field, name the fact in
+    field for the resolution, in the element of that block. If the wire has no such field, add the fact to
     quirks.dropped_kinds with the reason: `document title`, `image detail`, or `API image detail` for one API.""",
     needs=("dropped_kinds",),
 )

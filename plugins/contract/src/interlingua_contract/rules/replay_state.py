@@ -115,7 +115,7 @@ def stored_answers_send_the_same(subject: Subject) -> Iterator[RuleFinding]:
     source="format.md, Blocks; format.md, Metadata",
     fix="""Write `OpaqueBlock.data` and the objects of `replay` as they were received: no field left out, no number
     rounded, nothing sorted. The service may have signed them or find its own state by any of them. If it refuses a
-    field, name the kind in quirks.dropped_kinds with the reason.""",
+    field, add the kind to quirks.dropped_kinds with the reason.""",
     needs=("dropped_kinds",),
 )
 def replayed_objects_are_whole(subject: Subject) -> Iterator[RuleFinding]:

@@ -306,7 +306,7 @@ _FEWEST_TOKENS = 30
     "C42",
     "The estimate of input tokens lies within the band in the quirks, around the counted value.",
     source="hook estimate_input_tokens",
-    fix="""Count characters by kind of text (about four per token for English prose), add a few tokens per message
+    fix="""Count characters by script (about four per token for English prose), add a few tokens per message
     and tool, and count images by their known cost. Widen quirks.estimate_band only with measurements.""",
 )
 def estimates_are_near(subject: Subject) -> Iterator[RuleFinding]:

@@ -373,7 +373,7 @@ def _state_of(message: Message) -> list[Any]:
     "State that only its origin can read appears in an answer of another origin inside the seal only.",
     source="hook to_wire_response; hook stream_to_wire",
     fix="""Write signatures, encrypted reasoning, opaque blocks and replay state of another origin into the seal
-    only. Without a seal, drop them with a row in the writer's losses; never write them as text.""",
+    only. Without a seal, drop them with a row in the writer's losses; never put them into a text block.""",
 )
 def state_is_never_text(subject: Subject) -> Iterator[RuleFinding]:
     """Generated answers of another origin, with a mark in everything opaque; with a seal and without."""
