@@ -74,7 +74,7 @@ class Fallback:
             of the caller, a wrong key and refused content are raised. A model that cannot take a request is passed
             over if it is not the first of the list.
         rest_after: failures of a model, one after another, after which it rests: other calls do not ask it, and calls
-            that wait to try it again ask the next model. A model whose service says when it can be asked again
+            that wait to ask it turn to the next model. A model whose service says when it can be asked again
             rests until then, for at most 300 seconds.
         rest: seconds of that rest. Then one call in so many seconds asks the model, until one is answered.
     """
@@ -84,6 +84,10 @@ class Fallback:
     )
     rest_after: int = attrs.field(default=3, validator=_number)
     rest: float = attrs.field(default=30.0, validator=_number)
+
+
+class ModelRestsError(OverloadedError):
+    """A model rests by the time that a request to it may be sent; nothing was sent."""
 
 
 @attrs.define
@@ -137,7 +141,7 @@ class ModelHealth:
 
     def note(self, model: str, error: BaseException | None) -> None:
         """Note how an attempt ended: an outage counts, and any other answer of the service ends a rest."""
-        if isinstance(error, (CallerError, PluginError)):
+        if isinstance(error, (CallerError, PluginError, ModelRestsError)):
             return  # nothing was sent
         if not isinstance(error, OUTAGES):
             self._failing.pop(model, None)
@@ -207,7 +211,7 @@ class ModelChain:
         """Return True if the next model is asked after this failure."""
         if isinstance(error, CapabilityError) and model != self.models[0]:
             return bool(self._left)
-        return bool(self._left) and isinstance(error, self._policy.on)
+        return bool(self._left) and isinstance(error, (*self._policy.on, ModelRestsError))
 
     def begin_again(self, model: str, error: BaseException) -> bool:
         """Return True, once, if the last model has failed too: the others may answer by now and are asked again."""
@@ -220,11 +224,13 @@ class ModelChain:
     def leave(self, model: str, error: InterlinguaError, info: Callable[[], ModelInfo | None] = lambda: None) -> None:
         """Record that a model failed, and what its attempts cost."""
         self._passed[model] = f"{type(error).__name__}: {error.message}"
-        if not isinstance(error, CallerError):
-            self.failures.append(error)
         for message in self.unfit:
             self._add(model, "InvalidOutputError", None, message, info)
         self.unfit.clear()
+        if isinstance(error, ModelRestsError):
+            return
+        if not isinstance(error, CallerError):
+            self.failures.append(error)
         partial = error.partial if isinstance(error.partial, Message) else None
         self._add(model, type(error).__name__, error.status, partial, info)
         if (partial is None or partial.metadata.usage is None) and may_be_paid(error):

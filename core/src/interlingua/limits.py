@@ -1,8 +1,7 @@
 """Limits of one's own: the requests that are under way, and the requests and tokens of a minute, for each model.
 
-A client has one `ModelLimiter` for each model that it asks. Requests wait in the order in which they came, over all
-threads, tasks and event loops that use the client. `Bucket` and the reader of a service's limit headers serve
-bulk runs, too.
+A client has one `ModelLimiter` for each model that it asks. Requests wait in the order in which they came, over all its
+threads, tasks and event loops. `Bucket` and the reader of a service's limit headers serve bulk runs, too.
 """
 
 from __future__ import annotations
@@ -187,17 +186,14 @@ class ModelLimiter:
 def used_up_for(headers: Mapping[str, str]) -> float:
     """Return the seconds until the reset of limits that an answer's headers report as used up, or 0.
 
-    Services send `…ratelimit…remaining…`, and the same name with `reset` and `limit`. A
-    reset in more than 120 seconds is ignored.
+    Services send `…ratelimit…remaining…`, and the same name with `reset` and `limit`. A reset after 120 s is ignored.
     """
     longest = 0.0
     for name in headers:
         if "ratelimit" not in name or "remaining" not in name or headers[name] != "0":
             continue
-        reset, limit = (
-            headers.get(name.replace("remaining", "reset")),
-            headers.get(name.replace("remaining", "limit"), "1"),
-        )
+        reset = headers.get(name.replace("remaining", "reset"))
+        limit = headers.get(name.replace("remaining", "limit"), "1")
         seconds = read_reset(reset) if reset and limit.lstrip("-0") else None
         if seconds is not None and seconds <= _LONGEST_RESET:
             longest = max(longest, seconds)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any
@@ -385,3 +386,29 @@ def test_a_rest_that_the_service_asks_for_is_limited() -> None:
         health.note(f"model {number}", ServerError("down"))
     assert health.failures("model 0") == 0
     assert health.failures("model 1999") == 1
+
+
+def test_a_call_that_waits_for_its_turn_does_not_ask_a_model_that_rests_by_then() -> None:
+    def fail_slowly() -> MemoryReply:  # so that the others wait meanwhile
+        time.sleep(0.05)
+        return overloaded()
+
+    services, fallback = Services(anthropic=fail_slowly, openai=gpt), Fallback(rest_after=2, rest=60)
+    with services.client([CLAUDE, GPT], fallback=fallback, concurrency=1) as client:
+        answers = client.map(["Hello"] * 20, concurrency=20)
+
+    found = [answer for answer in answers if isinstance(answer, il.Message)]
+    assert [answer.model for answer in found] == [GPT] * 20
+    assert services.asked.count("anthropic") == 2
+    assert sum(FAILED_ATTEMPTS in answer.metadata.extra for answer in found) == 2  # what was not sent has not failed
+    reasons = [answer.metadata.routing.reason for answer in found if answer.metadata.routing is not None]
+    assert any("the model rested" in reason for reason in reasons)
+
+
+def test_the_call_that_tries_a_model_after_its_rest_asks_it_when_it_gets_its_turn() -> None:
+    services = Services(anthropic=[overloaded, claude], openai=gpt)
+    with services.client([CLAUDE, GPT], fallback=Fallback(rest_after=1, rest=0.01), concurrency=1) as client:
+        assert client.send("Hello").model == GPT
+        time.sleep(0.02)
+        assert client.send("Hello").model == CLAUDE
+    assert services.asked == ["anthropic", "openai", "anthropic"]

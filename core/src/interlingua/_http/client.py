@@ -71,15 +71,12 @@ class BaseClient(Generic[_TransportT]):
     ) -> None:
         if unknown:
             raise unknown_argument(type(self).__name__, type(self), unknown, "pass it to a call: client.send(…, {}=…)")
-        limits = {
-            "concurrency": concurrency, "requests_per_minute": requests_per_minute,
-            "tokens_per_minute": tokens_per_minute,
-        }  # fmt: skip
+        rates = {"requests_per_minute": requests_per_minute, "tokens_per_minute": tokens_per_minute}
         self._shared = ClientState(
             model, api_key=api_key, base_url=base_url, registry=registry, settings=settings, timeout=timeout,
             retry=retry, headers=headers, workspace=workspace, environ=environ, max_response_bytes=max_response_bytes,
-            defaults={"allow_loss": allow_loss, "cache": cache}, fetch=fetch, fallback=fallback, limits=limits,
-            uploads=uploads,
+            defaults={"allow_loss": allow_loss, "cache": cache}, fetch=fetch, fallback=fallback, uploads=uploads,
+            limits={"concurrency": concurrency, **rates},
         )  # fmt: skip
         if timeout is None and has_own_timeouts(http_client):
             self._shared.timeout = None
@@ -161,14 +158,9 @@ class BaseClient(Generic[_TransportT]):
                 exchange = await exchange.after_failure(self._io, error)
 
     async def _map(
-        self,
-        requests: Iterable[MessagesInput],
-        concurrency: int | None,
-        progress: bool | Callable[[MapProgress], object],
-        output: Any,
-        output_retries: int,
-        options: RequestKwargs,
-    ) -> list[Any]:
+        self, requests: Iterable[MessagesInput], concurrency: int | None,
+        progress: bool | Callable[[MapProgress], object], output: Any, output_retries: int, options: RequestKwargs,
+    ) -> list[Any]:  # fmt: skip
         from interlingua._http.mapping import map_requests  # noqa: PLC0415  few calls are mapped
 
         own = self._shared.limits.concurrency if self._shared.limits is not None else None

@@ -356,8 +356,13 @@ class Exchange(SignedExchange):
             request.begin_again()
             await self.build(io)
         if self._limiter is not None and self._turn is None and self._next is None:
-            most = request.options.max_tokens or 0
+            most, chain = request.options.max_tokens or 0, None if response.attempts else self.chain
+            rested = chain is not None and chain.prefers_other(self.model)
             self._turn = await self._limiter.acquire(io, len(request.wire.body) / _BYTES_PER_TOKEN + most)
+            if chain is not None and not rested and chain.prefers_other(self.model):
+                from interlingua.fallback import ModelRestsError  # noqa: PLC0415  few calls have several models
+
+                raise ModelRestsError("by the time of this request the model rested", retryable=False)
         self._tries += 1
         if not response.attempts:  # the time of a call counts from its first attempt
             self._limits = self._limits_before or TimeLimits(state.timeout)
@@ -386,8 +391,7 @@ class Exchange(SignedExchange):
         turn, self._turn = self._turn, None
         if turn is not None and self._limiter is not None:
             usage = None if answer is None else answer.metadata.usage
-            known = usage is not None and usage.input_tokens is not None
-            self._limiter.release(turn, usage.buckets().total if usage is not None and known else None)
+            self._limiter.release(turn, usage.buckets().total if usage and usage.input_tokens is not None else None)
 
     async def open_reader(self, body: ReplyBody, io: IO) -> StreamReader:
         """Return the reader of a streamed answer.

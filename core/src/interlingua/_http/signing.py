@@ -45,8 +45,9 @@ class SignedExchange:
                     self.note_answer(answer)
                     return answer
                 except InterlinguaError as error:
-                    self.end_turn()
-                    await io.sleep(self.retry_delay(error))
+                    delay = self.retry_delay(error)
+                    self.end_turn()  # the request that goes next must see that the model rests
+                    await io.sleep(delay)
         except BaseException as error:
             self.end_turn()
             await self.leave(io, error)

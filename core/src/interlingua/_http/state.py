@@ -164,12 +164,11 @@ class ClientState:
         """Return what holds the client's limits for a model; None without limits."""
         if self.limits is None:
             return None
-        found = self._limiters.get(model)
-        if found is None:
+        if model not in self._limiters:
             from interlingua.limits import ModelLimiter  # noqa: PLC0415
 
-            found = self._limiters.setdefault(model, ModelLimiter(self.limits))
-        return found
+            self._limiters.setdefault(model, ModelLimiter(self.limits))
+        return self._limiters[model]
 
     @cached_property
     def fallback(self) -> Fallback:
