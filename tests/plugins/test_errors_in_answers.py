@@ -17,6 +17,8 @@ from interlingua._response.framing import framer
 from interlingua.errors import ContentRefusedError, InterlinguaError, OverloadedError, ProviderError, ServerError
 from interlingua.plugins import RequestContext, WireResponse
 from interlingua.types import Message, MessageStatus, Origin, StopReason
+from interlingua_bedrock.event_stream import EventStreamFramer
+from tests.plugins.bedrock.wire import frame
 
 REGISTRY = Registry()
 UPSTREAM = {"message": "upstream failed", "code": 502}
@@ -178,3 +180,70 @@ def test_a_finish_reason_alone_reports_a_failure(key: str, word: str) -> None:
         assert caught.partial.text == "Half"
         assert caught.partial.usage.output_tokens == 2
         assert caught.partial.metadata.status is MessageStatus.ERROR
+
+
+# The reasons by which generateContent and Converse report that the model failed
+FAILURES = [
+    *(
+        ("google", "MALFORMED_FUNCTION_CALL"),
+        ("vertex", "MALFORMED_RESPONSE"),
+        ("google", "OTHER"),
+        ("google", "LANGUAGE"),
+    ),
+    *(("bedrock", "malformed_model_output"), ("bedrock", "malformed_tool_use")),
+]
+
+
+@pytest.mark.parametrize(("key", "word"), FAILURES)
+def test_a_stop_reason_of_another_wire_reports_a_failure(key: str, word: str) -> None:
+    if key == "bedrock":
+        content = [{"text": "Half"}]
+        counts = {"inputTokens": 1, "outputTokens": 2, "totalTokens": 3}
+        body: dict[str, Any] = {
+            "output": {"message": {"role": "assistant", "content": content}}, "stopReason": word, "usage": counts
+        }  # fmt: skip
+        events: list[tuple[str, dict[str, Any]]] = [
+            ("messageStart", {"role": "assistant"}),
+            ("contentBlockDelta", {"contentBlockIndex": 0, "delta": {"text": "Half"}}),
+            ("contentBlockStop", {"contentBlockIndex": 0}),
+            ("messageStop", {"stopReason": word}),
+            ("metadata", {"usage": counts, "metrics": {"latencyMs": 1}}),
+        ]
+        sent = b"".join(frame(name, data) for name, data in events)
+        made, api = EventStreamFramer(), "converse"
+    else:
+        counts = {"promptTokenCount": 1, "candidatesTokenCount": 2, "totalTokenCount": 3}
+        body = {"candidates": [{**PART["candidates"][0], "finishReason": word}], "usageMetadata": counts}
+        framing, sent = framed(key, [PART, {**body, "candidates": [{"index": 0, "finishReason": word}]}])
+        made, api = framer(framing), "generate"
+
+    with pytest.raises(ServerError, match=word) as whole:
+        REGISTRY.provider(key).from_wire_response(
+            WireResponse(status=200, body=json.dumps(body).encode()), context_of(key, api)
+        )
+    decoder = StreamDecoder(REGISTRY.provider(key), made, context_of(key, api))
+    decoder.feed(sent)
+    decoder.end()
+    with pytest.raises(ServerError, match=word) as streamed:
+        decoder.message()
+
+    for caught in (whole.value, streamed.value):
+        assert caught.code == word
+        assert caught.partial is not None
+        assert caught.partial.text == "Half"
+        assert caught.partial.usage.output_tokens == 2
+        assert caught.partial.metadata.status is MessageStatus.ERROR
+        assert caught.partial.metadata.stop_reason is StopReason.ERROR
+
+
+def test_a_call_that_gemini_rejects_is_kept_for_its_result() -> None:
+    """Recorded traffic goes on with the result of such a call."""
+    call = {"functionCall": {"name": "list_files", "args": {}}}
+    told = {"finishReason": "UNEXPECTED_TOOL_CALL", "finishMessage": "an undeclared function: list_files"}
+    body = {"candidates": [{"index": 0, "content": {"role": "model", "parts": [call]}, **told}]}
+    message = REGISTRY.provider("google").from_wire_response(
+        WireResponse(status=200, body=json.dumps(body).encode()), context_of("google", "generate")
+    )
+
+    assert [each.name for each in message.tool_calls] == ["list_files"]
+    assert message.metadata.stop_reason is StopReason.ERROR

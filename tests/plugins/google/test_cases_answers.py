@@ -174,8 +174,6 @@ def test_case_19_the_last_counts_of_a_stream_count_and_none_is_not_zero() -> Non
         ("RECITATION", StopReason.REFUSAL),
         ("IMAGE_SAFETY", StopReason.REFUSAL),
         ("CONTINUATION", StopReason.PAUSE_TURN),
-        ("UNEXPECTED_TOOL_CALL", StopReason.ERROR),
-        ("OTHER", StopReason.ERROR),
         ("BRAND_NEW", StopReason.OTHER),
         (99, StopReason.OTHER),
     ],

@@ -44,15 +44,19 @@ def test_case_15_a_blocked_prompt_in_a_stream_is_content_refused() -> None:
 
 def test_case_15_a_malformed_call_keeps_what_was_said() -> None:
     said = {"text": "Let me look."}
-    message = read(chunk(said, finish="MALFORMED_FUNCTION_CALL", finishMessage="Malformed function call: x("))
-    with pytest.raises(ServerError) as caught:
-        streamed(chunk(finish="MALFORMED_FUNCTION_CALL", finishMessage="Malformed function call: x("))
+    ending = {"finish": "MALFORMED_FUNCTION_CALL", "finishMessage": "Malformed function call: x("}
+    with pytest.raises(ServerError) as whole:
+        read(chunk(said, **ending))
+    with pytest.raises(ServerError) as empty:
+        streamed(chunk(**ending))
 
-    assert message.text == "Let me look."
-    assert message.metadata.stop_reason is StopReason.ERROR
-    assert message.metadata.stop_reason_raw == "MALFORMED_FUNCTION_CALL"
-    assert caught.value.retryable
-    assert "Malformed function call: x(" in str(caught.value)
+    for error, text in ((whole.value, "Let me look."), (empty.value, "")):
+        assert error.retryable
+        assert "Malformed function call: x(" in str(error)
+        assert error.code == "MALFORMED_FUNCTION_CALL"
+        assert error.partial is not None
+        assert error.partial.text == text
+        assert error.partial.metadata.stop_reason is StopReason.ERROR
 
 
 def test_case_15_an_error_in_a_stream_keeps_the_text() -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from interlingua.errors import MalformedResponseError
+from interlingua.errors import MalformedResponseError, ServerError
 from interlingua.plugins import RequestContext, WireResponse, dumps, loads
 from interlingua.types import (
     ContentBlock,
+    ErrorInfo,
     ImageBlock,
     MediaSource,
     Message,
@@ -24,6 +25,7 @@ from interlingua.types import (
 )
 from interlingua_bedrock.errors import error_name, make_error
 
+_FAILURES = {"malformed_model_output": "the model's output", "malformed_tool_use": "the model's tool call"}
 _STOPS = {
     "end_turn": StopReason.END_TURN,
     "max_tokens": StopReason.MAX_TOKENS,
@@ -31,10 +33,9 @@ _STOPS = {
     "tool_use": StopReason.TOOL_USE,
     "guardrail_intervened": StopReason.REFUSAL,
     "content_filtered": StopReason.REFUSAL,
-    "malformed_model_output": StopReason.ERROR,
-    "malformed_tool_use": StopReason.ERROR,
     "model_context_window_exceeded": StopReason.CONTEXT_WINDOW,
 }
+_STOPS |= dict.fromkeys(_FAILURES, StopReason.ERROR)
 _FORMATS = {"png": "image/png", "jpeg": "image/jpeg", "gif": "image/gif", "webp": "image/webp"}
 _TRACED = ("additionalModelResponseFields", "metrics", "trace", "performanceConfig", "serviceTier", "usage")
 SERVER_CALL = "server_tool_use"
@@ -44,7 +45,7 @@ def from_wire_response(response: WireResponse, context: RequestContext) -> Messa
     """Return the message of an answer; without a stop reason it is PARTIAL.
 
     Raises:
-        ProviderError: an error object with status 200.
+        ProviderError: an error object with status 200, or a stop reason that reports a failure.
         MalformedResponseError: not an answer.
     """
     body: Any = loads(response.body)
@@ -62,14 +63,21 @@ def from_wire_response(response: WireResponse, context: RequestContext) -> Messa
         raise MalformedResponseError("the answer has no content list", path="output.message.content")
     blocks = [from_wire_block(raw, context) for raw in content]
     stop = body.get("stopReason")
-    return context.message(
+    status = MessageStatus.PARTIAL if stop is None else MessageStatus.COMPLETE
+    failed = failure_of(stop)
+    answer = context.message(
         blocks,
         stop_reason=None if stop is None else from_wire_stop(stop),
-        status=MessageStatus.PARTIAL if stop is None else MessageStatus.COMPLETE,
+        status=status if failed is None else MessageStatus.ERROR,
         stop_reason_raw=stop if stop is None or isinstance(stop, str) else str(stop),
         usage=from_wire_usage(body.get("usage"), body.get("serviceTier")),
         trace=trace_of(body),
+        error=None if failed is None else ErrorInfo(type=type(failed).__name__, message=str(failed)),
     )
+    if failed is not None:
+        failed.partial = answer
+        raise failed
+    return answer
 
 
 def trace_of(body: Mapping[str, Any]) -> dict[str, Any]:
@@ -80,6 +88,12 @@ def trace_of(body: Mapping[str, Any]) -> dict[str, Any]:
 def from_wire_stop(raw: Any) -> StopReason:
     """Return the canonical stop reason; OTHER if the reason is unknown."""
     return _STOPS.get(raw, StopReason.OTHER) if isinstance(raw, str) else StopReason.OTHER
+
+
+def failure_of(raw: Any) -> ServerError | None:
+    """Return the error that a stop reason alone reports."""
+    what = _FAILURES.get(raw) if isinstance(raw, str) else None
+    return ServerError(f"{what} is malformed (stopReason {raw!r})", code=raw) if what else None
 
 
 def from_wire_usage(raw: Any, tier: Any) -> Usage | None:

@@ -31,6 +31,7 @@ from interlingua.types import (
 from interlingua_bedrock.errors import make_error
 from interlingua_bedrock.response import (
     SERVER_CALL,
+    failure_of,
     from_wire_block,
     from_wire_stop,
     from_wire_usage,
@@ -126,6 +127,9 @@ class ConverseStreamReader:
             yield RawUpdate(trace=dict(self._trace))
         if self._stop is not None:
             raw = self._stop.get("stopReason")
+            if (failed := failure_of(raw)) is not None:
+                yield ErrorEvent(error=failed)
+                return
             word = raw if raw is None or isinstance(raw, str) else str(raw)
             yield MessageComplete(stop_reason=from_wire_stop(raw), stop_reason_raw=word)
 

@@ -100,7 +100,8 @@ def from_wire_ending(
 ) -> Iterator[StreamEvent]:
     """Yield the terminal event, or no event if the answer has no finish reason.
 
-    A failure with content is a stop reason; one without is a typed error.
+    A failure is a typed error, but a refusal with content and a failure with calls are stop reasons: Gemini 3 ends an
+    answer whose call it rejects with UNEXPECTED_TOOL_CALL, and goes on when it gets the call's result.
 
     Args:
         last: `finishReason` and `finishMessage` of the answer, {} while it has none.
@@ -118,9 +119,10 @@ def from_wire_ending(
         return
     raw, words = last["finishReason"], last.get("finishMessage")
     stop = from_wire_stop(raw, calls=calls)
-    if empty and stop in (StopReason.REFUSAL, StopReason.ERROR):
+    if (empty and stop is StopReason.REFUSAL) or (stop is StopReason.ERROR and not calls):
         kind = ContentRefusedError if stop is StopReason.REFUSAL else ServerError
-        yield _failed(kind, str(words or f"the model gave nothing and stopped with {raw}"), raw, context)
+        said = "gave nothing and stopped" if empty else "stopped"
+        yield _failed(kind, str(words or f"the model {said} with {raw}"), raw, context)
         return
     yield MessageComplete(stop_reason=stop, stop_reason_raw=str(raw))
 

@@ -20,7 +20,7 @@ def from_wire_response(response: WireResponse, context: RequestContext) -> Messa
     """Return the message of an answer: one chunk, or the JSON array of a stream without `alt=sse`.
 
     Raises:
-        ProviderError: an error object with status 200, a blocked prompt, or an answer that failed without content.
+        ProviderError: an error object with status 200, a blocked prompt, or an answer that failed.
         MalformedResponseError: not an answer.
         StreamInterruptedError: an array that ends before a finish reason.
     """
