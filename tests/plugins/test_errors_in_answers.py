@@ -74,8 +74,12 @@ STREAMS: list[tuple[str, str, list[dict[str, Any]], type[InterlinguaError]]] = [
 ]  # fmt: skip
 
 SAID = {"content": "Half"}
-# OpenRouter and Mistral document `error`, Z.AI `network_error`, as reasons why an answer finished
-WORDS = [*((key, "error") for key in ("openrouter", "mistral", "openai", "groq")), ("zai", "network_error")]
+# OpenRouter and Mistral document `error`, Z.AI `network_error`, DeepSeek the last, as reasons why an answer finished
+WORDS = [
+    *((key, "error", ServerError) for key in ("openrouter", "mistral", "openai", "groq")),
+    ("zai", "network_error", ServerError),
+    ("deepseek", "insufficient_system_resource", OverloadedError),
+]
 ANSWERS: list[tuple[str, str, dict[str, Any], type[InterlinguaError], str]] = [
     *(
         (key, "chat", {"choices": [{"index": 0, "message": SAID, "finish_reason": None, "error": UPSTREAM}]},
@@ -158,12 +162,12 @@ def test_an_answer_that_was_cut_short_says_why(key: str, api: str, body: dict[st
     assert (message.text, message.metadata.stop_reason) == ("Half", StopReason.MAX_TOKENS)
 
 
-@pytest.mark.parametrize(("key", "word"), WORDS)
-def test_a_finish_reason_alone_reports_a_failure(key: str, word: str) -> None:
+@pytest.mark.parametrize(("key", "word", "kind"), WORDS)
+def test_a_finish_reason_alone_reports_a_failure(key: str, word: str, kind: type[ProviderError]) -> None:
     usage = {"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3}
     choice = {"index": 0, "message": {"role": "assistant", **SAID}, "finish_reason": word}
     body = json.dumps({"id": "c", "choices": [choice], "usage": usage}).encode()
-    with pytest.raises(ServerError, match=word) as whole:
+    with pytest.raises(kind, match=word) as whole:
         REGISTRY.provider(key).from_wire_response(WireResponse(status=200, body=body), context_of(key, "chat"))
 
     last = chunk(delta={"content": ""}, finish_reason=word)
@@ -171,7 +175,7 @@ def test_a_finish_reason_alone_reports_a_failure(key: str, word: str) -> None:
     decoder = StreamDecoder(REGISTRY.provider(key), framer(framing), context_of(key, "chat"))
     decoder.feed(sent + b"data: [DONE]\n\n")
     decoder.end()
-    with pytest.raises(ServerError, match=word) as streamed:
+    with pytest.raises(kind, match=word) as streamed:
         decoder.message()
 
     for caught in (whole.value, streamed.value):

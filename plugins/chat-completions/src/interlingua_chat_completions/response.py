@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from interlingua.errors import MalformedResponseError, ServerError
+from interlingua.errors import MalformedResponseError, OverloadedError, ProviderError, ServerError
 from interlingua.plugins import MessageAssembler, RequestContext, WireResponse, loads
 from interlingua.types import (
     BlockEnd,
@@ -69,7 +69,11 @@ _REASONS = {
     "sensitive": StopReason.REFUSAL,
     "refusal": StopReason.REFUSAL,
 }
-_FAILURES = {"error": "the generation failed", "network_error": "the service lost its connection to the model"}
+_FAILURES: dict[str, tuple[type[ProviderError], str]] = {
+    "error": (ServerError, "the generation failed"),
+    "network_error": (ServerError, "the service lost its connection to the model"),
+    "insufficient_system_resource": (OverloadedError, "the service had too little capacity to finish"),
+}
 
 
 def from_wire_response(response: WireResponse, context: RequestContext, dialect: Dialect) -> Message:
@@ -135,10 +139,10 @@ class ChatAnswerReader:
                 self._choice(number, choice, out)
         return out
 
-    def failure(self) -> ServerError | None:
+    def failure(self) -> ProviderError | None:
         """Return the error that the finish reason alone reports."""
-        text = _FAILURES.get((self.finish or "").lower())
-        return ServerError(f"{text} (finish_reason {self.finish!r})", code=self.finish) if text else None
+        found = _FAILURES.get((self.finish or "").lower())
+        return found[0](f"{found[1]} (finish_reason {self.finish!r})", code=self.finish) if found else None
 
     def end(self, *, complete: bool) -> list[StreamEvent]:
         """End the open blocks; `complete` if the wire showed that the answer is complete."""
