@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from interlingua.types import Loss
-from interlingua_cli.output import WordWrap, print_ledger
+from interlingua_cli.output import WordWrap, cell_len, print_ledger, print_table
 from tests.cli.conftest import Run
 from tests.support.terminal import at_terminal
 
@@ -107,3 +107,17 @@ def test_code_keeps_its_lines() -> None:
     assert "".join(map(wrap.feed, code)) == code
     assert wrap.feed("    indented code that is wider than the screen\n").count("\n") == 1
     assert wrap.feed("plain words that are wider than the screen\n").count("\n") > 1
+
+
+def test_columns_of_wide_characters_stand_below_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Chinese character takes two columns."""
+    monkeypatch.setattr("interlingua_cli.output.make_console", lambda **_: _Terminal(40))
+    written: list[str] = []
+    monkeypatch.setattr("interlingua_cli.output.click.echo", lambda text="", **_: written.append(text))
+    print_table(("title", "model"), [("天気はどうですか", "a:b"), ("weather", "c:d"), ("你好 世界 " * 5, "e:f")])
+
+    at = {line[line.index(":") - 1 :]: cell_len(line[: line.index(":")]) for line in written if ":" in line}
+    assert len(at) == 3
+    assert len(set(at.values())) == 1
+    assert max(map(cell_len, written)) <= 40
+    assert "".join(written).count("你好") == 5

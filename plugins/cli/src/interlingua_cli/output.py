@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import zip_longest
 from shutil import get_terminal_size
-from textwrap import wrap
 from typing import Any, TextIO
 from urllib.parse import urlsplit, urlunsplit
 
@@ -106,7 +105,7 @@ def print_table(
     if not out.is_terminal:
         while True:
             texts = list(_plain_rows([[line[at] for at in kept] for line in (columns, *lines)]))
-            if not left_out or max(map(len, texts)) <= _PIPED:
+            if not left_out or max(map(cell_len, texts)) <= _PIPED:
                 break
             kept.remove(left_out.pop())
         for text in texts:
@@ -117,20 +116,20 @@ def print_table(
     if fits:
         wrapped = list(_wrapped_rows([[line[at] for at in kept] for line in (columns, *lines)], out.width))
         heads, *texts = _plain_rows(wrapped)
-        rule = ("─" if supports_unicode(out.file) else "-") * max(map(len, (heads, *texts)))
+        rule = ("─" if supports_unicode(out.file) else "-") * max(map(cell_len, (heads, *texts)))
         for text in (heads, rule, *texts):
             click.echo(text, err=err)
         return
     rows = [[line[at] for at in kept] for line in (columns, *lines)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
     widths[0] = out.width - sum(width + _GAP for width in widths[1:])
     if widths[0] >= _SHORT_NAME and not any("\n" in cell for row in rows for cell in row):
         for name, *cells in rows:
-            above = len(name) > widths[0]
+            above = cell_len(name) > widths[0]
             if above:
                 click.echo(name, err=err)
             row = ("" if above else name, *cells)
-            click.echo((" " * _GAP).join(map(str.ljust, row, widths)).rstrip(), err=err)
+            click.echo((" " * _GAP).join(map(_pad, row, widths)).rstrip(), err=err)
         return
     for line in lines:
         facts = dict(zip(columns, line, strict=True))
@@ -141,10 +140,12 @@ def print_table(
 def _plain_rows(rows: Sequence[Sequence[str]]) -> Iterator[str]:
     """Yield a table's lines; a cell of several lines continues below its first."""
     cells = [[cell.splitlines() for cell in row] for row in rows]
-    widths = [max((len(line) for cell in column for line in cell), default=0) for column in zip(*cells, strict=True)]
+    widths = [
+        max((cell_len(line) for cell in column for line in cell), default=0) for column in zip(*cells, strict=True)
+    ]
     for row in cells:
         for parts in zip_longest(*row, fillvalue=""):
-            yield (" " * _GAP).join(map(str.ljust, parts, widths)).rstrip()
+            yield (" " * _GAP).join(map(_pad, parts, widths)).rstrip()
 
 
 def _narrowest(columns: Sequence[str], lines: Sequence[Sequence[str]], kept: Sequence[int]) -> int:
@@ -153,13 +154,13 @@ def _narrowest(columns: Sequence[str], lines: Sequence[Sequence[str]], kept: Seq
 
 
 def _longest_word(cells: Iterable[str]) -> int:
-    return max((len(word) for cell in cells for word in cell.split()), default=0)
+    return max((cell_len(word) for cell in cells for word in cell.split()), default=0)
 
 
 def _wrapped_rows(rows: Sequence[Sequence[str]], width: int) -> Iterator[list[str]]:
     """Yield the rows with their cells broken at spaces; the widest columns become narrower until all fit."""
     columns = list(zip(*rows, strict=True))
-    widths = [max(len(line) for cell in column for line in cell.splitlines() or [""]) for column in columns]
+    widths = [max(cell_len(line) for cell in column for line in cell.splitlines() or [""]) for column in columns]
     least = [_longest_word(column) for column in columns]
     while sum(widths) + _GAP * (len(widths) - 1) > width:
         at = max((at for at in range(len(widths)) if widths[at] > least[at]), key=widths.__getitem__, default=None)
@@ -172,12 +173,24 @@ def _wrapped_rows(rows: Sequence[Sequence[str]], width: int) -> Iterator[list[st
 
 def _break_lines(text: str, width: int) -> list[str]:
     """Return the lines of a string, broken at spaces; a word that is too long stays whole."""
-    lines = [
-        wrapped
-        for line in text.splitlines()
-        for wrapped in wrap(line, max(width, 1), break_long_words=False, break_on_hyphens=False) or [""]
-    ]
-    return lines or [""]
+    lines: list[str] = []
+    for line in text.splitlines() or [""]:
+        if cell_len(line) <= width:
+            lines.append(line)
+            continue
+        shown = ""
+        for word in line.split():
+            if shown and cell_len(shown) + 1 + cell_len(word) > width:
+                lines.append(shown)
+                shown = word
+            else:
+                shown = f"{shown} {word}" if shown else word
+        lines.append(shown)
+    return lines
+
+
+def _pad(text: str, width: int) -> str:
+    return text + " " * (width - cell_len(text))
 
 
 def _cell_text(cell: Any, stream: TextIO) -> str:
