@@ -52,8 +52,8 @@ class Timeout:
         connect: until the connection is established.
         first_byte: from there until the answer's status and headers; a model may think for minutes before it answers.
         between_chunks: from one piece of the body to the next.
-        total: the whole call, including retries and the waits between them. With `http_client=`, one read may overrun
-            it, by no more than was left when the body began.
+        total: the whole call, including retries, the waits between them, uploads and the exchange of a key. With
+            `http_client=`, one read may overrun it, by no more than was left when the body began.
     """
 
     connect: float | None = attrs.field(default=10.0, validator=_check)

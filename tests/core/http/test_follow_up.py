@@ -12,6 +12,7 @@ from typing import Any
 
 import anyio
 import attrs
+import httpx
 import pytest
 import trio
 
@@ -98,7 +99,7 @@ Run = Callable[..., Any]
 
 
 def blocking(url: str, fake: Fake, work: str, *given: Any, **more: Any) -> Any:
-    with il.Client("fake:known", api_key="-", base_url=url, registry=registry(fake), **more) as client:
+    with il.Client("fake:known", base_url=url, registry=registry(fake), **{"api_key": "-", **more}) as client:
         if work == "stream":
             with client.stream("x") as stream:
                 return [type(event).__name__ for event in stream], stream.message
@@ -107,7 +108,9 @@ def blocking(url: str, fake: Fake, work: str, *given: Any, **more: Any) -> Any:
 
 def asynchronous(url: str, fake: Fake, work: str, *given: Any, **more: Any) -> Any:
     async def run() -> Any:
-        async with il.AsyncClient("fake:known", api_key="-", base_url=url, registry=registry(fake), **more) as client:
+        async with il.AsyncClient(
+            "fake:known", base_url=url, registry=registry(fake), **{"api_key": "-", **more}
+        ) as client:
             if work == "stream":
                 async with client.stream("x") as stream:
                     return [type(event).__name__ async for event in stream], await stream.message
@@ -400,6 +403,32 @@ def test_a_message_from_a_store_cannot_say_where_the_key_goes(run: Run) -> None:
         with pytest.raises(PluginError, match="no host of this service"):
             run(server.url, Later(), "resume", codec.loads_message(text))
         assert foreign.got == []
+
+
+@pytest.mark.parametrize("changed", ["after", "method", "path", "headers", "body", "cancel"])
+def test_a_stored_message_whose_requests_cannot_be_read_is_named(changed: str) -> None:
+    with service(Jobs()) as server:
+        pending: Message = blocking(server.url, Later(), "start")
+        stored = json.loads(codec.dumps_message(pending))
+        packed = stored["metadata"]["provider_raw"]["follow_up"]
+        (packed if changed in ("after", "cancel") else packed["request"])[changed] = [-1]
+        with pytest.raises(CallerError, match="nothing follows"):
+            blocking(server.url, Later(), "resume", codec.loads_message(json.dumps(stored)))
+
+
+@pytest.mark.parametrize("after", [-1.0, float("nan"), float("inf"), "1"])
+def test_a_wait_that_is_none_is_the_answers_fault(after: Any) -> None:
+    with service(Jobs()) as server, pytest.raises(il.errors.MalformedResponseError, match=r"FollowUp\.after must be"):
+        blocking(server.url, Later(after=after), "send", retry=0)
+
+
+@pytest.mark.parametrize("place", ["jobs", "j1"])
+def test_no_redirect_is_followed_with_a_key_by_a_callers_httpx_either(place: str) -> None:
+    with served() as foreign, httpx.Client(follow_redirects=True) as own:
+        moved = Reply(status=307, headers={"location": f"{foreign.url}/x"})
+        with service(Jobs(**{place: moved})) as server, pytest.raises(il.errors.BadRequestError, match="not followed"):
+            blocking(server.url, Later(), "send", http_client=own)
+    assert foreign.got == []
 
 
 def test_waits_are_those_that_the_plugin_asks_for() -> None:

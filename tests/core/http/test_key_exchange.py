@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -15,7 +16,7 @@ import pytest
 
 import interlingua as il
 from interlingua._plugins.hookspecs import hookimpl
-from interlingua.errors import AuthenticationError, PluginError, ServerError
+from interlingua.errors import APITimeoutError, AuthenticationError, PluginError, ServerError
 from interlingua.plugins import Connection, ConnectionSettings, HttpRequest, KeyExchange, WireRequest, WireResponse
 from tests.support.fake_provider import WHOLE, Fake, Got, Reply, registry, served
 from tests.support.retry_waits import without_waiting
@@ -111,6 +112,55 @@ def test_the_key_is_exchanged_once_for_all_requests(call: Any) -> None:
     with served(choose=(service := Service())) as server:
         call(server.url, calls=6)
     assert (service.tokens, len(service.bodies)) == (1, 6)
+
+
+def test_threads_share_an_exchange_and_its_time() -> None:
+    def at_once(service: Service, **more: Any) -> list[str]:
+        ended: list[str] = []
+
+        def ask(client: il.Client) -> None:
+            try:
+                ended.append(client.send("x").text)
+            except APITimeoutError:
+                ended.append("no time")
+
+        with (
+            served(choose=service) as server,
+            il.Client(
+                "fake:known", api_key=KEY, base_url=server.url, registry=registry(Exchanging()), **more
+            ) as client,
+        ):
+            threads = [threading.Thread(target=ask, args=(client,)) for _ in range(6)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        return ended
+
+    assert at_once(service := Service()) == ["hello"] * 6
+    assert service.tokens == 1
+    began = time.monotonic()
+    assert at_once(Service(*[Reply(wait=2.0)] * 6), timeout=0.4, retry=0) == ["no time"] * 6
+    assert time.monotonic() - began < 1.8, "they waited one after the other"
+
+
+@BOTH
+def test_the_time_of_a_call_has_its_exchange(call: Any) -> None:
+    with (
+        served(choose=(service := Service(Reply(wait=2.0)))) as server,
+        pytest.raises(APITimeoutError, match=r"0\.4 s"),
+    ):
+        call(server.url, calls=1, timeout=0.4)
+    assert service.bodies == []
+
+
+@BOTH
+def test_an_exchange_is_not_redirected(call: Any) -> None:
+    with served() as foreign:
+        moved = Reply(status=307, headers={"location": f"{foreign.url}/token"})
+        with served(choose=Service(moved)) as server, pytest.raises(AuthenticationError, match="not followed"):
+            call(server.url, calls=1)
+    assert foreign.got == []
 
 
 @BOTH

@@ -175,7 +175,9 @@ class BaseClient(Generic[_TransportT]):
         return (await self._complete(await self._io.load(Exchange.resume, self._shared, message)))[0]
 
     async def _prepare(self, messages: MessagesInput, output: Any, options: RequestKwargs) -> Exchange:
-        return await (await self._begin(messages, options, output)).build_first(self._io)
+        exchange = await (await self._begin(messages, options, output)).build_first(self._io)
+        exchange.limits_before = None  # the time of a call counts from its first attempt
+        return exchange
 
     async def _attempt(self, exchange: Exchange) -> Message:
         with exchange.instrument:

@@ -136,7 +136,7 @@ class Exchange(SignedExchange):
         self.response = AnswerFinalizer(request, state.registry, self._model_info, self.chain)
         self.response.typed = self.plan is not None and not request.options.stream
         self.stopped = False  # the caller cancelled: nothing more is sent
-        self._limits_before: TimeLimits | None = None  # of the attempts at another model
+        self.limits_before: TimeLimits | None = None  # of uploads, or of the attempts at another model
         self._turn: Turn | None = None  # under the client's own limits
         self._limiter = state.limiter(f"{request.provider.key}:{request.options.model}")
         self._next: FollowUp | None = None  # what is sent now, instead of the request
@@ -195,6 +195,7 @@ class Exchange(SignedExchange):
                 fetched[url] = await fetch_image(url, io, state.timeout, state.max_response_bytes, state.fetch)
         self._fetched = fetched
         if self._state.uploads is not None and self._next is None:
+            self.limits_before = self.limits_before or TimeLimits(self._state.timeout)  # a call's time has its uploads
             self.request.uploaded = await self._state.uploads.upload(self, io)
         await self._load(io, self.write, fetched)
         return self
@@ -203,9 +204,9 @@ class Exchange(SignedExchange):
         """Return the media that the target takes, each with its place in the conversation."""
         return self.request.media(self._fetched, self._state.workspace)
 
-    async def ask(self, io: IO, kind: str, arguments: Mapping[str, Any]) -> Any:
-        """Ask this provider for something beside the request."""
-        asked = AuxiliaryExchange(self._state, self._provider.key, kind, arguments)
+    async def ask(self, io: IO, kind: str, arguments: Mapping[str, Any], limits: TimeLimits | None = None) -> Any:
+        """Ask this provider for something beside the request, by default within the time of the call."""
+        asked = AuxiliaryExchange(self._state, self._provider.key, kind, arguments, limits or self.limits_before)
         return await asked.run_attempts(io, asked.attempt)
 
     @property
@@ -304,7 +305,8 @@ class Exchange(SignedExchange):
         """Send this from now on."""
         from interlingua._http.pending import pack_follow_up  # noqa: PLC0415  few answers come later
 
-        self._next, self._tries, context = follow_up, 0, self.request.context
+        self._next, self._tries, self._replaced = follow_up, 0, False
+        context = self.request.context
         if echo := follow_up.request.echo:
             self.request.context = context = attrs.evolve(context, echo={**context.echo, **echo})
         self.response.follow_up = pack_follow_up(follow_up, context)
@@ -339,7 +341,7 @@ class Exchange(SignedExchange):
         await (await self._open(request, io, TimeLimits(Timeout(total=LAST_SECONDS)))).read()
 
     async def _open(self, request: WireRequest, io: IO, limits: TimeLimits) -> ReplyBody:
-        signed = await self._sign(request, self.request.options.headers, io, follows=True)
+        signed = await self._sign(request, self.request.options.headers, io, limits, follows=True)
         return ReplyBody(await io.open(signed, limits), limits, self._state.max_response_bytes)
 
     def pending_message(self, status: MessageStatus) -> Message | None:
@@ -365,7 +367,7 @@ class Exchange(SignedExchange):
                 raise ModelRestsError("by the time of this request the model rested", retryable=False)
         self._tries += 1
         if not response.attempts:  # the time of a call counts from its first attempt
-            self._limits = self._limits_before or TimeLimits(state.timeout)
+            self._limits = self.limits_before or TimeLimits(state.timeout)
             response.request_id_headers = self.connection.request_id_headers
         if not response.attempts or self._next is None or self._tries > 1:  # a follow-up is no attempt
             response.attempts += 1
@@ -373,7 +375,7 @@ class Exchange(SignedExchange):
         self._sent, follows = (request.wire, False) if self._next is None else (self._next.request, True)
         if self._provider.answers_later:
             request.context = attrs.evolve(request.context, request=self._sent)
-        signed = await self._sign(self._sent, request.options.headers, io, follows=follows)
+        signed = await self._sign(self._sent, request.options.headers, io, self._limits, follows=follows)
         if response.activity is not None or state.registry.observes:
             response.url = signed.url.partition("?")[0]  # a query may hold a key
         if state.registry.observes:
@@ -468,7 +470,7 @@ class Exchange(SignedExchange):
         make = partial(Exchange, self._state, messages, options, stream=stream, output=output, chain=chain)
         made = await io.load(make)
         if self.response.attempts:
-            made._limits_before = self._limits
+            made.limits_before = self._limits
         return made
 
     def _drop_thinking(self, error: InterlinguaError) -> bool:
@@ -505,14 +507,21 @@ class Exchange(SignedExchange):
 class AuxiliaryExchange(SignedExchange):
     """One exchange that is no conversation: a model list, a token count, a reported cost."""
 
-    def __init__(self, state: ClientState, provider: str | None, kind: str, arguments: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        state: ClientState,
+        provider: str | None,
+        kind: str,
+        arguments: Mapping[str, Any],
+        limits: TimeLimits | None = None,
+    ) -> None:
         self._state, self._provider, self._kind = state, state.resolve_provider(provider), kind
         self._request = self._provider.auxiliary_request(kind, arguments)
-        self._limits = TimeLimits(state.timeout)
+        self._limits = limits or TimeLimits(state.timeout)
 
     async def attempt(self, io: IO) -> Any:
         """Send the request and return what was asked for."""
-        signed = await self._sign(self._request, self._state.headers, io)
+        signed = await self._sign(self._request, self._state.headers, io, self._limits)
         body = ReplyBody(await io.open(signed, self._limits), self._limits, self._state.max_response_bytes)
         response: WireResponse = await body.read()
         if response.status >= FAILED:
@@ -531,7 +540,7 @@ class PassedExchange(SignedExchange):
 
     async def attempt(self, io: IO) -> Any:
         """Send the request and return the reply when its headers have arrived."""
-        return await io.open(await self._sign(self._request, self._state.headers, io), self._limits)
+        return await io.open(await self._sign(self._request, self._state.headers, io, self._limits), self._limits)
 
 
 def _without_frames(error: InterlinguaError) -> InterlinguaError:

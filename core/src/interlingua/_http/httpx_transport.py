@@ -109,7 +109,7 @@ class HttpxTransport(_Base):
         try:
             built = self._build(request, limits)
             if self._direct is None or built.url.userinfo:
-                return HttpxReply(self._client.send(built, stream=True), limits, built)
+                return HttpxReply(self._client.send(built, stream=True, follow_redirects=False), limits, built)
             return HttpxReply(self._direct.handle_request(built), limits, built)
         except Exception as error:
             _raise_typed(error, limits, request.url)
@@ -153,7 +153,9 @@ class AsyncHttpxTransport(_Base):
         try:
             built = self._build(request, limits)
             if self._direct is None or built.url.userinfo:
-                return AsyncHttpxReply(await self._client.send(built, stream=True), limits, built)
+                return AsyncHttpxReply(
+                    await self._client.send(built, stream=True, follow_redirects=False), limits, built
+                )
             return AsyncHttpxReply(await self._direct.handle_async_request(built), limits, built)
         except Exception as error:
             _raise_typed(error, limits, request.url)

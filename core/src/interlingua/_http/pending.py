@@ -47,14 +47,10 @@ class ResumedRequest(RequestDraft):
         metadata = message.metadata
         try:
             packed = (metadata.provider_raw or EMPTY)["follow_up"]
-            requests = {
-                name: WireRequest(**{**packed[name], "body": packed[name]["body"].encode()})
-                for name in _REQUESTS
-                if name in packed
-            }
+            requests = {name: _unpack(packed[name]) for name in _REQUESTS if name in packed}
             self.follow_up = FollowUp(after=packed["after"], **requests)
             echo, tool_names = packed["echo"], packed["tool_names"]
-        except (KeyError, TypeError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
             why = "nothing follows this message: it is complete, or its service cannot be asked for it again"
             raise CallerError(why) from error
         self.provider, self.messages, self.tools = provider, (message,), ()
@@ -80,6 +76,14 @@ class ResumedRequest(RequestDraft):
     def drop_thinking(self) -> bool:
         """Return False: nothing of it can change."""
         return False
+
+
+def _unpack(packed: Mapping[str, Any]) -> WireRequest:
+    given = {name: packed[name] for name in _FIELDS}
+    texts = [given[name] for name in ("method", "path", "body", "api")]
+    if not all(type(text) is str for text in (*texts, *given["headers"], *given["headers"].values())):
+        raise TypeError("a field of the stored request has another type")
+    return WireRequest(**{**given, "body": given["body"].encode()})
 
 
 def check_address(url: str, connection: Connection) -> None:

@@ -78,7 +78,7 @@ class SignedExchange:
         return True
 
     async def _sign(
-        self, request: WireRequest, headers: Mapping[str, str], io: IO, *, follows: bool = False
+        self, request: WireRequest, headers: Mapping[str, str], io: IO, limits: TimeLimits, *, follows: bool = False
     ) -> HttpRequest:
         connection = self.connection
         if not connection.has_key:
@@ -86,7 +86,7 @@ class SignedExchange:
             text = f"no API key: set {' or '.join(names) or 'the environment'} or pass api_key="
             raise AuthenticationError(text, provider=self._provider.key, retryable=False)
         if (source := connection.credentials or connection.key_exchange) is not None:
-            self._secret = await self._state.secret_store(self._provider.key, source).read(io)
+            self._secret = await self._state.secret_store(self._provider.key, source).read(io, limits)
         signed = sign_request(connection, request, headers, self._secret, follows=follows)
         signed.headers.setdefault("accept-encoding", ACCEPTED)
         return signed

@@ -221,7 +221,7 @@ class ClientState:
 
     def secret_store(self, key: str, source: Credentials | KeyExchange) -> SecretStore:
         """Return the store of a provider's secret."""
-        return self._secrets.setdefault(key, SecretStore(key, source, self.timeout))
+        return self._secrets.setdefault(key, SecretStore(key, source))
 
     def model_info(self, provider: Provider, name: str) -> ModelInfo | None:
         """Return the catalogue's entry of a model, or None; a missing one is logged once and never refused.
@@ -315,9 +315,9 @@ def show_log(level: str) -> None:
 class SecretStore:
     """Keeps the secret of one provider for all exchanges of a client; safe for several threads and event loops."""
 
-    def __init__(self, provider: str, source: Credentials | KeyExchange, timeout: Timeout | None) -> None:
+    def __init__(self, provider: str, source: Credentials | KeyExchange) -> None:
         self._lock_name = f"secret of {provider}"
-        self._source, self._timeout = source, timeout
+        self._source = source
         self._secret: Any = None
         self._refusal: ProviderError | None = None
 
@@ -326,33 +326,38 @@ class SecretStore:
         if secret is self._secret:
             self._secret, self._refusal = None, refusal
 
-    async def read(self, io: IO) -> Any:
-        """Return the secret; a missing or expiring one is obtained by one caller, and the others wait."""
+    async def read(self, io: IO, limits: TimeLimits) -> Any:
+        """Return the secret; a missing or expiring one is obtained by one caller, and the others wait.
+
+        Raises:
+            APITimeoutError: the time of the call ended meanwhile.
+        """
         secret = self._secret
         if _is_stale(secret):
             async with io.lock(self._lock_name):
                 secret = self._secret
                 if _is_stale(secret):
-                    secret = self._secret = await self._obtain(io)
+                    limits.left()
+                    secret = self._secret = await self._obtain(io, limits)
                     self._refusal = None
         return secret
 
-    async def _obtain(self, io: IO) -> Any:
+    async def _obtain(self, io: IO, limits: TimeLimits) -> Any:
         try:
             if isinstance(self._source, KeyExchange):
-                made = self._source.read(await self._exchange(self._source.request(datetime.now(UTC)), io))
+                made = self._source.read(await self._exchange(self._source.request(datetime.now(UTC)), io, limits))
             else:
                 made = await io.call(self._source, self._refusal)
         except InterlinguaError:
             raise
         except Exception as error:
-            raise secret_failure("obtaining the credentials", error) from None
+            exchanged = isinstance(self._source, KeyExchange)
+            raise secret_failure("exchanging the key" if exchanged else "obtaining the credentials", error) from None
         if made is None:
             raise AuthenticationError("the credentials returned no secret", retryable=False)
         return made
 
-    async def _exchange(self, request: HttpRequest, io: IO) -> WireResponse:
-        limits = TimeLimits(self._timeout)
+    async def _exchange(self, request: HttpRequest, io: IO, limits: TimeLimits) -> WireResponse:
         response = await ReplyBody(await io.open(request, limits), limits, EVENT_LIMIT).read()
         if response.status < FAILED:
             return response

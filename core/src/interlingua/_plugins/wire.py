@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from math import inf
 from typing import Any, NamedTuple
 
 import attrs
@@ -103,6 +104,11 @@ class WireResponse:
     losses: tuple[Loss, ...] = ()
 
 
+def _check_wait(_follow_up: object, _field: object, value: Any) -> None:
+    if not isinstance(value, (int, float)) or not 0 <= value < inf:
+        raise ValueError(f"FollowUp.after must be a number of seconds from 0, not {value!r}")
+
+
 @attrs.frozen(kw_only=True)
 class FollowUp:
     """The request that has to follow an answer, because the message is not, or not whole, in it.
@@ -114,14 +120,14 @@ class FollowUp:
 
     Attributes:
         request: the next request; with `stream=True` its answer is read by `stream_response`.
-        after: seconds to wait before it is sent.
+        after: seconds to wait before it is sent; a ValueError if it is no such number.
         cancel: request that ends the work; sent if the caller leaves or a time limit passes.
         usage: request for the usage, if the answer to `request` has none; sent when that is complete, and its answer is
             read by `from_wire_response`.
     """
 
     request: WireRequest
-    after: float = 0.0
+    after: float = attrs.field(default=0.0, validator=_check_wait)
     cancel: WireRequest | None = None
     usage: WireRequest | None = None
 

@@ -25,6 +25,7 @@ class Service(ThreadingHTTPServer):
         self.jobs: dict[str, dict[str, Any]] = {}
         self.left: dict[str, int] = {}  # how often a job is asked for before it is done
         self.cancelled: list[str] = []
+        self.polled = 0
         self.lock = threading.Lock()
 
     @property
@@ -54,6 +55,7 @@ class Service(ThreadingHTTPServer):
         job, base = self.jobs[name], {"id": name, "urls": {"get": f"{self.url}/v1/jobs/{name}"}}
         base["urls"]["cancel"] = f"{self.url}/v1/jobs/{name}/cancel"
         self.left[name] -= 1
+        self.polled += 1
         if name in self.cancelled:
             return base | {"status": "cancelled"}
         if self.left[name] > 0:

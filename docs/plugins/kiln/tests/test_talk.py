@@ -104,33 +104,74 @@ def test_an_event_loop(service: Service) -> None:
     assert asyncio.run(talk()) == f"You asked: {PROMPT}"
 
 
-START = """
-import os, signal, sys
-from interlingua import Client, codec
-url, file = sys.argv[1:]
-client = Client("kiln:earthen-1", settings={"kiln": {"base_url": url, "api_key": "clay"}}, environ={})
-with open(file, "w") as out:
-    out.write(codec.dumps_message(client.start("Please make a jar.")))
-os.kill(os.getpid(), signal.SIGKILL)
+BEGIN = """
+import asyncio, os, signal, sys
+from interlingua import AsyncClient, Client, codec
+url, file, kind, streamed = sys.argv[1:]
+given = {"settings": {"kiln": {"base_url": url, "api_key": "clay"}}, "environ": {}}
+prompt = "Please make a jar, slowly."
+
+def keep(message):
+    with open(file, "w") as out:
+        out.write(codec.dumps_message(message))
+    os.kill(os.getpid(), signal.SIGKILL)
+
+async def begin():
+    async with AsyncClient("kiln:earthen-1", **given) as client:
+        if not streamed:
+            keep(await client.start(prompt))
+        async with client.stream(prompt) as stream:
+            await anext(aiter(stream))
+            keep(stream.partial)
+
+if kind == "async":
+    asyncio.run(begin())
+client = Client("kiln:earthen-1", **given)
+if not streamed:
+    keep(client.start(prompt))
+with client.stream(prompt) as stream:
+    next(iter(stream))
+    keep(stream.partial)
+"""
+RESUME = """
+import asyncio, sys
+from interlingua import AsyncClient, Client, codec
+url, file, kind, _ = sys.argv[1:]
+given = {"settings": {"kiln": {"base_url": url, "api_key": "clay"}}, "environ": {}}
+pending = codec.loads_message(open(file).read())
+
+async def resume():
+    async with AsyncClient("kiln:earthen-1", **given) as client:
+        return await client.resume(pending)
+
+answer = asyncio.run(resume()) if kind == "async" else Client("kiln:earthen-1", **given).resume(pending)
+sys.stdout.write(codec.dumps_message(answer))
 """
 
 
-def test_a_process_that_was_killed_pays_once(service: Service, tmp_path: Path) -> None:
-    """Kill -9 between the creation and the first poll; another process takes the answer up."""
+@pytest.mark.parametrize("kind", ["blocking", "async"])
+@pytest.mark.parametrize("streamed", ["", "streamed"], ids=["whole", "streamed"])
+def test_a_process_that_was_killed_pays_once(service: Service, tmp_path: Path, kind: str, streamed: str) -> None:
+    """Kill -9 after the creation, before a poll or within the stream; two other processes take the answer up."""
     file = tmp_path / "pending.json"
     environ = {
         **os.environ,
         "INTERLINGUA_PLUGINS": "kiln=interlingua_kiln.plugin:plugin",
         "PYTHONPATH": os.pathsep.join(sys.path),
     }
-    killed = subprocess.run([sys.executable, "-c", START, service.url, str(file)], env=environ, check=False)
-    assert killed.returncode == -signal.SIGKILL
 
-    with kiln(service.url) as client:
-        pending = codec.loads_message(file.read_text())
-        assert pending.metadata.status is MessageStatus.PARTIAL
-        answer = client.resume(pending)
-        again = client.resume(pending)
+    def process(program: str, kind: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", program, service.url, str(file), kind, streamed]
+        return subprocess.run(command, env=environ, check=False, capture_output=True, text=True)
 
-    assert answer.text == again.text == "You asked: Please make a jar."
+    assert process(BEGIN, kind).returncode == -signal.SIGKILL
+    assert codec.loads_message(file.read_text()).metadata.status is MessageStatus.PARTIAL
+    assert service.polled == 0
+    service.left = dict.fromkeys(service.left, 2)  # the job ends
+    answers = [codec.loads_message(process(RESUME, other).stdout) for other in ("blocking", "async")]
+
+    assert {one.text for one in answers} == {"You asked: Please make a jar, slowly."}
+    assert {one.usage and one.usage.cost_usd for one in answers} == {answers[0].usage and answers[0].usage.cost_usd}
+    assert answers[0].usage is not None
+    assert answers[0].usage.cost_usd is not None
     assert (service.created, service.cancelled) == (1, [])

@@ -7,6 +7,7 @@ import binascii
 import json
 import logging
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
@@ -16,14 +17,24 @@ from typing import Any
 import attrs
 
 from interlingua import AsyncClient, Client
-from interlingua.errors import CallerError, CapabilityError, InterlinguaError, MalformedResponseError, ProviderError
+from interlingua.errors import (
+    APITimeoutError,
+    CallerError,
+    CapabilityError,
+    InterlinguaError,
+    MalformedResponseError,
+    ProviderError,
+)
 from interlingua.plugins import Connection, WireRequest
+from interlingua.transport import TimeLimits, Timeout
 from interlingua.types import MediaSource
 
 _log = logging.getLogger("interlingua")
 _MARGIN = timedelta(minutes=10)  # a file that expires within this time is uploaded again
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _GONE = frozenset({400, 403, 404, 410, 422})  # statuses with which services refuse a file that they do not have
 _POLLS, _POLL_SECONDS = 60, 2.0
+_LAST_SECONDS = 5.0  # for the deletion of a file that was uploaded in vain
 _MOST_FILES = 10_000  # that are remembered; the oldest are forgotten
 
 
@@ -173,19 +184,19 @@ class Uploads:
             "in_result": ".content[" in place.partition("].content[")[2],
             "name": _name(block, file.digest),
         }
+        made: dict[str, Any] = {}
         try:
             made = await _ask(exchange, io, "upload", arguments)
-            for _ in range(_POLLS):
-                if made.get("ready", True):
-                    break
-                await io.sleep(_POLL_SECONDS)
-                made = await _ask(exchange, io, "file_status", {"file": made["id"]})
-            else:
-                raise MalformedResponseError(f"the service has not finished reading the file {made['id']}")
+            await self._wait_until_ready(exchange, io, made)
         except CapabilityError:  # this service, or this API, has no such files
             return None
-        except InterlinguaError as error:
-            error.message = f"{place}: the {block.type} could not be uploaded: {error.message}"
+        except BaseException as error:
+            if made:  # no memory has it
+                with suppress(Exception):
+                    last = TimeLimits(Timeout(total=_LAST_SECONDS))
+                    await io.finish(exchange.ask(io, "delete_file", {"file": made["id"]}, last))
+            if isinstance(error, InterlinguaError):
+                error.message = f"{place}: the {block.type} could not be uploaded: {error.message}"
             raise
         file = attrs.evolve(file, id=made["id"], expires_at=made.get("expires_at"))
         _log.info("uploaded %d bytes of %s to %s as %s", file.size, file.media_type, file.provider, file.id)
@@ -196,6 +207,16 @@ class Uploads:
                 del self._files[next(iter(self._files))]
             self._save()
         return file
+
+    async def _wait_until_ready(self, exchange: Any, io: Any, made: dict[str, Any]) -> None:
+        """Ask for a file until the service has read it; `made` becomes its newest state."""
+        for _ in range(_POLLS):
+            if made.get("ready", True):
+                return
+            text = f"the service has not read the file {made['id']}, and the call's time ends before it is asked again"
+            await _sleep(exchange, io, _POLL_SECONDS, APITimeoutError(text, retryable=False))
+            made |= await _ask(exchange, io, "file_status", {"file": made["id"]})
+        raise MalformedResponseError(f"the service has not finished reading the file {made['id']}")
 
     def _drop(self, file: UploadedFile) -> None:
         with self._lock:
@@ -225,7 +246,15 @@ async def _ask(exchange: Any, io: Any, kind: str, arguments: Mapping[str, Any]) 
             tries += 1
             if (delay := exchange.retry.delay(error, tries)) is None:
                 raise
-            await io.sleep(delay)
+            await _sleep(exchange, io, delay, error)
+
+
+async def _sleep(exchange: Any, io: Any, seconds: float, error: InterlinguaError) -> None:
+    """Wait, or raise an error if the time of the call would end before."""
+    left = exchange.limits_before.left()
+    if left is not None and seconds >= left:
+        raise error
+    await io.sleep(seconds)
 
 
 def _read(path: Path) -> list[UploadedFile]:
@@ -246,9 +275,12 @@ def _read(path: Path) -> list[UploadedFile]:
 
 
 def _account(connection: Connection) -> str:
-    """Return a digest of whom a connection speaks for."""
+    """Return a digest of whom a connection speaks for: address, headers, and the key, or its exchange."""
     request = WireRequest(method="GET", path="/", body=b"", api="")
-    secrets = sorted({**connection.headers, **connection.auth(request)}.items())
+    secrets: list[Any] = sorted({**connection.headers, **connection.auth(request)}.items())
+    if connection.key_exchange is not None:
+        exchange = connection.key_exchange.request(_EPOCH)
+        secrets += [exchange.url, sorted(exchange.headers.items()), exchange.body]
     return sha256(f"interlingua-uploads {connection.base_url} {secrets}".encode()).hexdigest()[:32]
 
 
