@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from interlingua_agents import Agent
+from interlingua_agents import Agent, McpServer, ToolLimits, by_side_effects, shell_tool, tool, tool_of
 
 
 @pytest.mark.parametrize(
@@ -52,3 +52,24 @@ async def _run(method: str, arguments: Any) -> None:
     run = getattr(Agent("anthropic:claude-haiku-4-5"), method)("hi", **arguments)
     if inspect.isawaitable(run):
         await run
+
+
+@pytest.mark.parametrize(
+    ("call", "name", "hint"),
+    [
+        (tool, "side_effect", r"did you mean side_effects\?"),
+        (tool, "parameters", r"annotate the parameters, or use tool_of\(definition, function\)"),
+        (tool_of, "time_out", r"did you mean timeout\?"),
+        (ToolLimits, "max_turns", r"set it on the agent: Agent\(…, max_turns=…\)"),
+        (ToolLimits, "parallel", "use side_by_side=…"),
+        (McpServer, "command", "pass the command, as a list of words, or the URL first"),
+        (McpServer, "headers", "pass a transport of the package mcp: .*"),
+        (McpServer, "side_effect", r"did you mean side_effects\?"),
+        (by_side_effects, "write", r"pass a dictionary: by_side_effects\(\{'write': …\}\)"),
+        (shell_tool, "confirm", r"pass it to the agent: Agent\(…, confirm=…\)"),
+    ],
+)
+def test_what_agents_are_made_of_names_the_right_argument(call: Any, name: str, hint: str) -> None:
+    arguments: Any = {name: 1}
+    with pytest.raises(TypeError, match=rf"^{call.__name__}\(\) has no argument '{name}': {hint}$"):
+        call(**arguments)

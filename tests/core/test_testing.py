@@ -95,8 +95,9 @@ def test_typed_answers() -> None:
     pytest.importorskip("interlingua_output")
     from interlingua_output import Output
 
-    answer = ScriptedModel(['{"name": "Ganymede"}']).client().send("largest?", output=Output(Moon))
-    assert answer.value == Moon("Ganymede")
+    for output in (Moon, Output(Moon)):
+        answer = ScriptedModel(['{"name": "Ganymede"}']).client().send("largest?", output=output)
+        assert answer.value == Moon("Ganymede")
 
 
 def test_capabilities_can_be_changed() -> None:

@@ -257,10 +257,8 @@ _DATED = re.compile(r"(?:[-@](?:\d{8}|\d{4}-\d{2}-\d{2})|@default)\Z")
 def find_model(models: Iterable[ModelInfo], name: str) -> ModelInfo | None:
     """Return the model with this id, else with this alias, else the one whose dated snapshot this is.
 
-    Args:
-        models: a catalogue.
-        name: model name without the provider key; `-YYYYMMDD` and `-YYYY-MM-DD` (or with `@`) date a snapshot,
-            and `@default` is the undated one.
+    The name has no provider key. `-YYYYMMDD` and `-YYYY-MM-DD` (or with `@`) date a snapshot, and `@default` is the
+    undated one.
     """
     known, dated = tuple(models), _DATED.search(name)
     for wanted in (name, name[: dated.start()]) if dated else (name,):

@@ -108,11 +108,7 @@ def parse_model_id(text: str) -> ModelId:
 
 
 def quote_model(name: str, safe: str = "") -> str:
-    """Return a model's name for the path of a URL, percent-encoded.
-
-    Args:
-        name: the name.
-        safe: characters that are not encoded, in addition to letters, digits and `_.-~`.
+    """Return a model's name for the path of a URL; all but letters, digits, `_.-~` and `safe` is percent-encoded.
 
     Raises:
         CallerError: a segment of the name is `.` or `..`, which leads to another path.

@@ -36,6 +36,7 @@ from interlingua.errors import (
     WireError,
 )
 from interlingua.types.messages import NO_USAGE, Loss, Message, MessageMetadata, RoutingDecision, utc_now
+from interlingua.types.options import explain_arguments
 
 __all__ = ["FAILED_ATTEMPTS", "OUTAGES", "Fallback", "ModelChain", "ModelHealth", "may_be_paid"]
 
@@ -64,6 +65,7 @@ def _classes(value: Iterable[type[InterlinguaError]]) -> tuple[type[InterlinguaE
     return found
 
 
+@explain_arguments(places=lambda: {"models": "pass the models to the client: Client([…])", "cooldown": "use rest=…"})
 @attrs.frozen(kw_only=True)
 class Fallback:
     """When a call tries the next model of its list, and how long a failing model rests.

@@ -32,7 +32,7 @@ def _above_zero(_limits: object, field: attrs.Attribute[Any], value: Any) -> Non
         raise CallerError(f"{field.name} must be {what}, or None for no limit, not {value!r}")
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen
 class ClientLimits:
     """The limits of a client for each model; None for no limit.
 

@@ -11,7 +11,6 @@ _NAMES = {
     "_catalogue": "ModelInfo find_model load_catalogue",
     "_display": "LiveOutput messages_markdown",
     "_http.io": "run_without_waiting",
-    "_http.state": "unknown_argument",
     "_ids": "quote_model",
     "_json": "EMPTY FrozenDict dumps dumps_trimmed freeze_object loads loads_lossy repair_surrogates thaw",
     "_lazy": "deprecated lazy_names",
@@ -34,6 +33,7 @@ _NAMES = {
     "_request.prepare": "estimate_tokens build_request",
     "_response.decode": "MessageAssembler",
     "types.messages": "Loss",
+    "types.options": "explain_arguments unknown_argument",
 }
 
 if TYPE_CHECKING:
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     )
     from interlingua._display import LiveOutput as LiveOutput, messages_markdown as messages_markdown
     from interlingua._http.io import run_without_waiting as run_without_waiting
-    from interlingua._http.state import unknown_argument as unknown_argument
     from interlingua._ids import quote_model as quote_model
     from interlingua._json import (
         EMPTY as EMPTY, FrozenDict as FrozenDict, dumps as dumps, dumps_trimmed as dumps_trimmed,
@@ -83,6 +82,7 @@ if TYPE_CHECKING:
     from interlingua._request.prepare import estimate_tokens as estimate_tokens, build_request as build_request
     from interlingua._response.decode import MessageAssembler as MessageAssembler
     from interlingua.types.messages import Loss as Loss
+    from interlingua.types.options import explain_arguments as explain_arguments, unknown_argument as unknown_argument
     # fmt: on
 else:
     __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)

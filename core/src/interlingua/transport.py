@@ -22,6 +22,7 @@ import attrs
 
 from interlingua._plugins.connection import HttpRequest
 from interlingua.errors import APIConnectionError, APITimeoutError, CallerError
+from interlingua.types.options import explain_arguments
 
 __all__ = [
     "AsyncReply", "AsyncTransport", "HttpRequest", "Reply", "TimeLimits", "Timeout", "Transport", "bad_header",
@@ -44,6 +45,7 @@ def _check(_timeout: object, field: attrs.Attribute[Any], value: object) -> None
         )
 
 
+@explain_arguments(places=lambda: dict.fromkeys(("read", "write"), "use between_chunks=…"))
 @attrs.frozen(kw_only=True)
 class Timeout:
     """Time limits of one call, in seconds; None means no limit.

@@ -14,7 +14,9 @@ import pytest
 import interlingua as il
 from interlingua._request.prepare import OF_CLIENTS
 from interlingua.errors import CallerError
-from interlingua.testing import MemoryReply, MemoryTransport, ScriptedModel
+from interlingua.fallback import Fallback
+from interlingua.plugins import explain_arguments
+from interlingua.testing import MemoryReply, MemoryTransport, ScriptedModel, ScriptedReply
 from interlingua.types import option_fields
 from tests.core.http.test_fallback import CLAUDE, ENVIRON, GPT, claude
 
@@ -44,7 +46,7 @@ def test_a_call_names_the_client_for_its_arguments(name: str) -> None:
 
 def test_each_argument_of_clients_has_its_hint() -> None:
     arguments = inspect.signature(il.Client).parameters.keys()
-    assert set(OF_CLIENTS) == arguments - option_fields().keys() - {"unknown"}
+    assert set(OF_CLIENTS) == arguments - option_fields().keys()
 
 
 @pytest.mark.parametrize(
@@ -125,3 +127,41 @@ def test_a_call_names_the_place_of_what_is_no_option(name: str, hint: str) -> No
 def test_a_scripted_model_names_the_place_of_what_is_no_capability(name: str, hint: str) -> None:
     with pytest.raises(TypeError, match=rf"^ScriptedModel\(\) has no argument '{name}': {hint}"):
         ScriptedModel(["hi"], **{name: 1})
+
+
+_CLIENT = ScriptedModel(["hi"]).client()
+
+
+@pytest.mark.parametrize(
+    ("call", "name", "hint"),
+    [
+        (il.Retry, "attempts", r"did you mean max_attempts\?$"),
+        (il.Timeout, "read", "use between_chunks=…$"),
+        (Fallback, "models", r"pass the models to the client: Client\(\[…\]\)$"),
+        (Fallback, "cooldown", "use rest=…$"),
+        (ScriptedReply, "latency", "there are: answer, delay, pause, breaks_after$"),
+        (il.Client, "system", r"put interlingua.system\(…\) first in the messages$"),
+        (partial(_CLIENT.resume, il.user("hi")), "tools", r"pass it to client.start\(…, tools=…\)$"),
+    ],
+)
+def test_classes_and_methods_name_the_right_argument(call: Any, name: str, hint: str) -> None:
+    with pytest.raises(TypeError, match=rf"^[A-Z][a-z]+(Reply)?(\.resume)?\(\) has no argument '{name}': {hint}"):
+        call(**{name: 1})
+
+
+def test_an_error_within_a_decorated_function_is_its_own() -> None:
+    @explain_arguments()
+    def divide(by: int) -> float:
+        return 1 / by
+
+    assert inspect.signature(divide).parameters.keys() == {"by"}
+    with pytest.raises(TypeError, match="unsupported operand"):
+        divide(by="x")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="missing 1 required"):
+        divide()  # type: ignore[call-arg]
+
+
+def test_a_mistake_in_the_options_of_map_is_no_failure_of_each_request() -> None:
+    options: Any = {"temprature": 1}
+    with pytest.raises(CallerError, match=r"did you mean temperature\?"):
+        _CLIENT.map(["a", "b"], **options)

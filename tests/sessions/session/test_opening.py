@@ -11,7 +11,16 @@ import pytest
 import interlingua as il
 from interlingua_agents.loop import AgentLoop
 from interlingua_agents.tools import Toolbox, tool
-from interlingua_sessions import NoRouteError, Store, open_store
+from interlingua_sessions import (
+    Compaction,
+    NoRouteError,
+    RouteCondition,
+    RoutingPolicy,
+    RoutingRule,
+    Store,
+    SystemPrompt,
+    open_store,
+)
 from interlingua_sessions.session import AsyncSession, Session
 from tests.sessions.talking import client
 from tests.support import tree
@@ -98,6 +107,39 @@ def test_a_turn_says_that_it_offers_definitions(store: Store, tools: Any) -> Non
 def test_an_argument_of_another_place_is_named(opened: Any, name: str, hint: str) -> None:
     with pytest.raises(TypeError, match=rf"^{opened.__name__}.open\(\) has no argument '{name}': {hint}$"):
         opened.open(":memory:", "moons", **{name: 1})
+
+
+@pytest.mark.parametrize(
+    ("made", "name", "hint"),
+    [
+        (RoutingPolicy, "fallback", r"did you mean fallbacks\?"),
+        (RoutingPolicy, "model", r"pass it to the session: Session.open\(…, model=…\)"),
+        (RoutingPolicy, "rest", r"pass it to the client: Client\(…, fallback=Fallback\(rest=…\)\)"),
+        (RoutingRule, "nam", r"did you mean name\?"),
+        (RouteCondition, "image", r"did you mean images\?"),
+        (SystemPrompt, "section", r"did you mean sections\?"),
+        (Compaction, "max_tokens", "use limit=…, in tokens, or share=…"),
+        (Compaction, "keep", r"pass it to a policy: Compaction\(policies=\[Summary\(keep=…\)\]\)"),
+    ],
+)
+def test_what_sessions_are_opened_with_names_the_right_argument(made: Any, name: str, hint: str) -> None:
+    with pytest.raises(TypeError, match=rf"^{made.__name__}\(\) has no argument '{name}': {hint}$"):
+        made(**{name: 1})
+
+
+@pytest.mark.parametrize(
+    ("method", "name", "hint"),
+    [
+        ("branch", "message", "there are: at, session_id"),
+        ("undo", "sesion_id", r"did you mean session_id\?"),
+        ("switch", "reasons", r"did you mean reason\?"),
+        ("compact", "share", r"open the session with Session.open\(…, compactor=Compaction\(share=…\)\)"),
+    ],
+)
+def test_a_method_of_a_session_names_the_right_argument(store: Store, method: str, name: str, hint: str) -> None:
+    said = rf"^Session\.{method}\(\) has no argument '{name}': {hint}$"
+    with client(None) as c, Session.open(store, "s", client=c) as session, pytest.raises(TypeError, match=said):
+        getattr(session, method)(**{name: 1})
 
 
 def test_a_session_without_a_model_says_where_to_pass_one() -> None:

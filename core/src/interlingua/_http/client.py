@@ -6,22 +6,22 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import NoneType
-from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Never, Self, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Self, TypeVar, Unpack, overload
 
 from interlingua._catalogue import ModelInfo
 from interlingua._http.exchange import AuxiliaryExchange, Exchange, PassedExchange
 from interlingua._http.io import run_without_waiting
 from interlingua._http.retry import Retry
-from interlingua._http.state import ClientState, FetchPolicy, MessagesInput, unknown_argument
+from interlingua._http.state import ClientState, FetchPolicy, MessagesInput
 from interlingua._http.transports import IO, has_own_timeouts, new_io
 from interlingua._plugins.registry import Registry
 from interlingua._plugins.wire import EVENT_LIMIT, WireRequest
-from interlingua._request.prepare import read_messages
+from interlingua._request.prepare import check_options, read_messages
 from interlingua.errors import InterlinguaError
 from interlingua.output import Answer, OutputFormat, OutputPlan
 from interlingua.transport import AsyncReply, AsyncTransport, Reply, Timeout, Transport
 from interlingua.types.messages import Message
-from interlingua.types.options import RequestKwargs
+from interlingua.types.options import RequestKwargs, explain_arguments
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     _Form = OutputFormat[_S] | OutputPlan[_S] | Mapping[str, Any]  # mypy reads no TypeForm within a union
 
 _TransportT = TypeVar("_TransportT")
+_PLACES = {"system": "put interlingua.system(…) first in the messages", "max_retries": "use retry=…"}
 _AT_ONCE = 8  # requests of `map`, unless the client or the call says how many
 
 
@@ -43,6 +44,7 @@ class BaseClient(Generic[_TransportT]):
 
     _blocking: bool
 
+    @explain_arguments("pass it to a call: client.send(…, {}=…)", lambda: _PLACES)
     def __init__(
         self,
         model: str | Sequence[str] | None = None,
@@ -67,16 +69,12 @@ class BaseClient(Generic[_TransportT]):
         requests_per_minute: float | None = None,
         tokens_per_minute: float | None = None,
         uploads: Any = None,
-        **unknown: Never,
     ) -> None:
-        if unknown:
-            raise unknown_argument(type(self).__name__, type(self), unknown, "pass it to a call: client.send(…, {}=…)")
-        rates = {"requests_per_minute": requests_per_minute, "tokens_per_minute": tokens_per_minute}
         self._shared = ClientState(
             model, api_key=api_key, base_url=base_url, registry=registry, settings=settings, timeout=timeout,
             retry=retry, headers=headers, workspace=workspace, environ=environ, max_response_bytes=max_response_bytes,
             defaults={"allow_loss": allow_loss, "cache": cache}, fetch=fetch, fallback=fallback, uploads=uploads,
-            limits={"concurrency": concurrency, **rates},
+            limits=(concurrency, requests_per_minute, tokens_per_minute),
         )  # fmt: skip
         if timeout is None and has_own_timeouts(http_client):
             self._shared.timeout = None
@@ -163,6 +161,7 @@ class BaseClient(Generic[_TransportT]):
     ) -> list[Any]:  # fmt: skip
         from interlingua._http.mapping import map_requests  # noqa: PLC0415  few calls are mapped
 
+        check_options(options)  # a mistake of the call, not of one request
         own = self._shared.limits.concurrency if self._shared.limits is not None else None
         send = partial(self._send, output=output, output_retries=output_retries, options=options)
         count = own or _AT_ONCE if concurrency is None else concurrency
@@ -321,6 +320,7 @@ class Client(BaseClient[Transport]):
         """
         return run_without_waiting(self._start(messages, options))
 
+    @explain_arguments("pass it to client.start(…, {}=…)")
     def resume(self, message: Message) -> Message:
         """Wait for the answer that an incomplete message belongs to, and return it; nothing is generated again.
 
@@ -494,6 +494,7 @@ class AsyncClient(BaseClient[AsyncTransport]):
         """Send a conversation without waiting for the answer, as `Client.start` does."""
         return await self._start(messages, options)
 
+    @explain_arguments("pass it to client.start(…, {}=…)")
     async def resume(self, message: Message) -> Message:
         """Wait for the answer that an incomplete message belongs to, as `Client.resume` does."""
         return await self._resume(message)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import attrs
 
 from interlingua.errors import CallerError, InterlinguaError
+from interlingua.types.options import explain_arguments
 
 
 def _random() -> float:
@@ -15,6 +16,7 @@ def _random() -> float:
     return random()  # noqa: S311  spreads load, keeps no secret
 
 
+@explain_arguments()
 @attrs.frozen(kw_only=True)
 class Retry:
     """When and how often a failed request is tried again. A stream is never retried after its first event.

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
 import logging
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
@@ -33,7 +32,7 @@ from interlingua.errors import AuthenticationError, CallerError, InterlinguaErro
 from interlingua.output import OutputFormat, OutputPlan
 from interlingua.transport import TimeLimits, Timeout
 from interlingua.types.messages import Message, RoutingDecision, RoutingMode
-from interlingua.types.options import RequestOptions, option_fields
+from interlingua.types.options import RequestOptions
 
 if TYPE_CHECKING:
     from interlingua.fallback import Fallback, ModelChain, ModelHealth
@@ -80,7 +79,7 @@ class ClientState:
         defaults: Mapping[str, Any] = EMPTY,
         fetch: FetchPolicy = "public",
         fallback: Fallback | None = None,
-        limits: Mapping[str, Any] = EMPTY,
+        limits: Sequence[Any] = (),
         uploads: Any = None,
     ) -> None:
         self.uploads = uploads  # the client's, or None
@@ -113,10 +112,10 @@ class ClientState:
         self._fallback = fallback
         self._limiters: dict[str, ModelLimiter] = {}
         self.limits: ClientLimits | None = None
-        if any(value is not None for value in limits.values()):
+        if any(value is not None for value in limits):
             from interlingua.limits import ClientLimits  # noqa: PLC0415  few clients have limits
 
-            self.limits = ClientLimits(**limits)
+            self.limits = ClientLimits(*limits)
         if fallback is not None:
             _ = self.fallback  # checks it
         own = {name: value for name, value in (("api_key", api_key), ("base_url", base_url)) if value is not None}
@@ -281,18 +280,6 @@ def _model_names(model: Any) -> tuple[str, ...]:
     if not model or None in model:
         raise CallerError(f"model must be a name, or a list of names that are asked in their order; not {model!r}")
     return tuple(model)
-
-
-def unknown_argument(name: str, function: Any, unknown: Iterable[str], option: str, places: Any = EMPTY) -> TypeError:
-    """Return the error about the first unknown argument; in the hints (`option`: of calls) `{}` is its name."""
-    from difflib import get_close_matches  # noqa: PLC0415  only for a mistake
-
-    given = next(iter(unknown))
-    known = [one for one in inspect.signature(function).parameters if one not in ("self", "unknown")]
-    near = " or ".join(get_close_matches(given, known, 3, 0.6))
-    other = f"did you mean {near}?" if near else f"there are: {', '.join(known)}"
-    hint = places.get(given, option if given in option_fields() or given in _ARGUMENTS else other)
-    return TypeError(f"{name}() has no argument {given!r}: {hint.format(given)}")
 
 
 _shown = logging.StreamHandler()

@@ -111,11 +111,8 @@ def _member_name(name: str) -> bytes:
 def multipart_body(parts: Sequence[tuple[Mapping[str, str], bytes]], kind: str = "form-data") -> tuple[str, bytes]:
     """Return the content type and the bytes of a multipart body; equal parts result in equal bytes.
 
-    Line ends within a header are percent-encoded, as browsers do.
-
-    Args:
-        parts: headers and content of each; the boundary is a digest of the last content.
-        kind: subtype of `multipart`, such as `form-data` or `related`.
+    Parts are headers and content; the boundary is a digest of the last content. Line ends within a header are
+    percent-encoded, as browsers do. `kind` is a subtype of `multipart`, such as `related`.
     """
     boundary, out = sha256(parts[-1][1]).hexdigest(), list[bytes]()
     for headers, content in parts:

@@ -46,13 +46,7 @@ def placeholder_text(rows: Iterable[BlockLoss | Loss]) -> str:
 
 
 def note_for(message: Message, block: int, rows: Sequence[BlockLoss]) -> str | None:
-    """Return the note that replaces a user's block which a plugin drops; None if the block was not dropped.
-
-    Args:
-        message: the message.
-        block: index of the block in it.
-        rows: the rows of the message so far; the last one is about the block if it was dropped.
-    """
+    """Return the note that replaces a user's block, by its index, which the last row drops; None if it does not."""
     if message.role is not Role.USER or not rows or rows[-1].block != block:
         return None
     row = rows[-1].at(0, message.id)
@@ -68,16 +62,7 @@ def nearest_effort(wanted: str, accepted: Sequence[str], losses: list[Loss], opt
     """Return the effort to send: the wanted one, or the nearest one that the model accepts, with a row in `losses`.
 
     Of two equally near efforts the lower one is chosen. A model that cannot stop thinking gets its lowest effort
-    instead of `none`; `none` never replaces another effort.
-
-    Args:
-        wanted: the requested effort.
-        accepted: the efforts of the model.
-        losses: the ledger, to append to.
-        option: the option that requested it.
-
-    Returns:
-        None if the model accepts no effort at which it thinks.
+    instead of `none`; `none` never replaces another effort. None means that it accepts no effort at which it thinks.
     """
     if wanted in accepted:
         return wanted
@@ -119,11 +104,7 @@ def demand_call(
 ) -> Sequence[ToolDefinition]:
     """Return tools whose descriptions demand a call, a forced tool alone: for targets that cannot force one.
 
-    Args:
-        tools: the tools of the request.
-        options: its options; `tool_choice` demands a call.
-        losses: receives a row about `tool_choice`.
-        why: the beginning of the row's reason.
+    `losses` receives a row about the option `tool_choice`, whose reason begins with `why`.
     """
     if isinstance(choice := options.tool_choice, ToolChoice):
         tools = [tool for tool in tools if tool.name == choice.name]

@@ -96,13 +96,9 @@ class Preset:
 
     @classmethod
     def read(cls, table: PresetTable, models: str | None = None, also: Collection[str] = (), **more: Any) -> Self:
-        """Build a preset from a table.
+        """Build a preset from a table, whose field `models` is a list of catalogue entries, or the name of a file.
 
-        Args:
-            table: the fields; `models` is a list of catalogue entries (in a shipped preset, the name of a file).
-            models: content of that file.
-            also: names of fields that the format reads itself.
-            more: the values of those fields.
+        `models` is the content of that file. The format itself reads the fields in `also`; `more` are their values.
 
         Raises:
             PluginError: a field is unknown, missing or of the wrong type.

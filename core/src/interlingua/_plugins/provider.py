@@ -278,12 +278,7 @@ class Provider:
             raise MalformedResponseError(text, provider=self.key) from error
 
     def call_hook(self, name: str, *, optional: bool = False, **arguments: Any) -> Any:
-        """Call a hook of the plugin by name.
-
-        Args:
-            name: name of the hook.
-            optional: return None if the plugin does not implement it.
-            arguments: arguments of the hook.
+        """Call a hook of the plugin by name; return None if the plugin lacks an `optional` hook.
 
         Raises:
             PluginError: the hook returned nothing, or needs a module that is not installed.

@@ -25,11 +25,10 @@ from interlingua.errors import CallerError, CapabilityError, InvalidConversation
 from interlingua.types.blocks import ChangeBlock, MediaSource, RedactedThinkingBlock, ThinkingBlock, UnknownBlock
 from interlingua.types.factories import tools_at, user
 from interlingua.types.messages import Loss, Message, Origin, Role, RoutingDecision
-from interlingua.types.options import RequestOptions, ToolChoice, option_fields
+from interlingua.types.options import RequestKwargs, RequestOptions, ToolChoice, nearest
 from interlingua.types.tools import ToolDefinition
 
-# `model` and `user_id` are separate arguments; `stream` follows from the method that is called
-_NAMES = frozenset(option_fields()) - {"model", "stream", "user_id"}
+_NAMES = RequestKwargs.__optional_keys__
 _NO_CONVERSATION = (
     "a conversation is a string, a Message or a sequence of Message values; interlingua.user(...) makes one,"
     " interlingua.codec.decode_messages(...) reads stored ones"
@@ -55,21 +54,22 @@ _OF_AGENTS = ("confirm", "instructions", "max_turns", "budget_usd", "compactor",
 _HINTS |= {name: f"it belongs to agents: Agent(…, {name}=…)" for name in _OF_AGENTS}
 
 
+def check_options(given: Iterable[str]) -> None:
+    """Raise a CallerError about the first option that does not exist, with a hint."""
+    for name in given:
+        if name not in _NAMES:
+            raise CallerError(f"unknown option {name!r}: {_HINTS.get(name) or nearest(name, sorted(_NAMES))}")
+
+
 def read_options(
     given: Mapping[str, Any], settings: Mapping[str, Any] = EMPTY, headers: Mapping[str, str] = EMPTY, **fixed: Any
 ) -> RequestOptions:
     """Make the options of one request from the caller's options and the client's settings for the provider and headers.
 
     Raises:
-        CallerError: no option has that name (the message lists similar ones), or a value has the wrong type.
+        CallerError: no option has that name, or a value has the wrong type.
     """
-    if unknown := [name for name in given if name not in _NAMES]:
-        from difflib import get_close_matches  # noqa: PLC0415  only for a mistake
-
-        name = unknown[0]
-        near = " or ".join(get_close_matches(name, _NAMES, n=3, cutoff=0.5))
-        hint = f"did you mean {near}?" if near else f"there are: {', '.join(sorted(_NAMES))}"
-        raise CallerError(f"unknown option {name!r}: {_HINTS.get(name, hint)}")
+    check_options(given)
     given = {"api": settings.get("api"), **{name: value for name, value in given.items() if value is not None}}
     if headers:
         given["headers"] = {**headers, **given.get("headers", {})}
@@ -286,14 +286,8 @@ def build_request(
 ) -> WireRequest:
     """Build a provider's request for these messages, with its losses, without checking rules or media.
 
-    For callers that have a `Provider` and no client: tests, wire linters, the swap matrix.
-
-    Args:
-        provider: the provider to send it to.
-        messages: the conversation.
-        tools: the tools to offer.
-        options: the options of the request.
-        cache: reuse what it holds of the conversation, as a client does; None encodes every message.
+    For callers that have a `Provider` and no client: tests, wire linters, the swap matrix. Messages in `cache` are not
+    encoded again.
 
     Raises:
         CapabilityError: a critical block cannot be carried, or an option cannot be expressed.

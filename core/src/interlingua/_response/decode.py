@@ -129,12 +129,7 @@ class MessageAssembler:
             self.complete = event
 
     def message(self, status: MessageStatus = MessageStatus.PARTIAL, error: BaseException | None = None) -> Message:
-        """Return the message so far; incomplete calls have a `parse_error`.
-
-        Args:
-            status: COMPLETE only after a `message_complete` event.
-            error: the error that ended the stream, or None.
-        """
+        """Return the message so far; incomplete calls have a `parse_error`. `error` ended the stream."""
         unfinished = status is not MessageStatus.COMPLETE
         content = [_build(slot, unfinished=unfinished) for _, slot in sorted(self._slots.items())]
         reason, raw = (self.complete.stop_reason, self.complete.stop_reason_raw) if self.complete else (None, None)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import attrs
 
+from interlingua._plugins.registry import OUTPUTS
 from interlingua._response.stream import message_to_events
 from interlingua.errors import InterlinguaError, ProviderError, WireError
 from interlingua.plugins import (
@@ -17,6 +19,7 @@ from interlingua.plugins import (
     WireRequest,
     WireResponse,
     dumps,
+    explain_arguments,
     hookimpl,
     loads,
     unknown_argument,
@@ -26,6 +29,7 @@ from interlingua.transport import HttpRequest, connection_failed
 from interlingua.types import (
     Message,
     ModelCapabilities,
+    RequestKwargs,
     RequestOptions,
     Role,
     StopReason,
@@ -89,6 +93,7 @@ class SentRequest:
         }
 
 
+@explain_arguments()
 @attrs.frozen(kw_only=True)
 class ScriptedReply:
     """A scripted answer that arrives late, slowly or not to its end.
@@ -136,9 +141,9 @@ class ScriptedModel:
         self._next = answers if callable(answers) else iter(list(answers))
         known = attrs.fields_dict(ModelCapabilities)
         if unknown := [name for name in capabilities if name not in known]:
-            where = dict.fromkeys(("delay", "pause", "breaks_after"), "pass it to a ScriptedReply(…, {}=…)")
-            option = "pass it to a call: client.send(…, {}=…)"
-            raise unknown_argument("ScriptedModel", ModelCapabilities, unknown, option, where)
+            where = dict.fromkeys(RequestKwargs.__optional_keys__, "pass it to a call: client.send(…, {}=…)")
+            where |= dict.fromkeys(("delay", "pause", "breaks_after"), "pass it to a ScriptedReply(…, {}=…)")
+            raise unknown_argument("ScriptedModel", known, unknown[0], where)
         self._capabilities = ModelCapabilities(**{**_CAPABILITIES, **capabilities})
         self._written: list[SentRequest] = []
         self._answers: dict[int, Any] = {}  # by number of the request written
@@ -158,8 +163,8 @@ class ScriptedModel:
         return AsyncClient(_MODEL, registry=self.registry(), environ={}, transport=transport, **settings)
 
     def registry(self) -> Registry:
-        """Return a registry that holds this model as `scripted:model` and no installed plugin."""
-        return Registry(providers={"scripted": self}, entry_points=())
+        """Return a registry that holds this model as `scripted:model`, and the installed readers of types."""
+        return Registry(providers={"scripted": self}, entry_points=entry_points(group=OUTPUTS))
 
     def _answer(self, request: HttpRequest) -> MemoryReply:
         """Take the next answer of the script; requests and replies hold the request's number only."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, TypeVar
 
 import attrs
 
@@ -13,6 +14,8 @@ from interlingua._values import CONVERT_ALWAYS, validated
 if TYPE_CHECKING:
     from interlingua.types.messages import RoutingDecision
     from interlingua.types.tools import ToolDefinition
+
+_C = TypeVar("_C", bound=Callable[..., Any])
 
 ReplayScope = Literal["never", "model", "api", "provider"]
 
@@ -286,3 +289,48 @@ class RequestKwargs(TypedDict, total=False):
     provider_options: Mapping[str, Any] | None
     headers: Mapping[str, str] | None
     capabilities: Mapping[str, Any] | None
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return the hint about a name that does not exist: similar ones, else all."""
+    from difflib import get_close_matches  # noqa: PLC0415  only for a mistake
+
+    near = " or ".join(get_close_matches(name, known := list(known), 3))
+    return f"did you mean {near}?" if near else f"there are: {', '.join(known)}"
+
+
+def unknown_argument(name: str, known: Iterable[str], given: str, places: Mapping[str, str]) -> TypeError:
+    """Return the error about an argument that does not exist; in the hints of `places` its name is `{}`."""
+    hint = places.get(given) or nearest(given, [one for one in known if one not in ("self", "cls")])
+    return TypeError(f"{name}() has no argument {given!r}: {hint.format(given)}")
+
+
+def explain_arguments(option: str = "", places: Callable[[], dict[str, str]] = dict) -> Callable[[_C], _C]:
+    """Return a decorator for a function or a class whose error about an unknown argument says where it belongs.
+
+    The hint for options of calls is `option`; `places` returns those for other names. In them `{}` is the name.
+    """
+
+    def decorate(given: Any) -> Any:
+        is_class = isinstance(given, type)
+        function: Any = vars(given)["__init__"] if is_class else given
+        code = function.__code__
+        known = dict.fromkeys(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
+
+        @wraps(function)
+        def checked(*args: Any, **named: Any) -> Any:
+            if unknown := [one for one in named if one not in known]:
+                name = function.__name__
+                if next(iter(known)) in ("self", "cls"):  # of this class or of one that inherits the method
+                    owner = (args[0] if isinstance(args[0], type) else type(args[0])).__name__
+                    name = owner if name == "__init__" else f"{owner}.{name}"
+                hints = dict.fromkeys(RequestKwargs.__optional_keys__, option) | places()
+                raise unknown_argument(name, known, unknown[0], hints)
+            return function(*args, **named)
+
+        if is_class:
+            given.__init__ = checked
+            return given
+        return checked
+
+    return decorate

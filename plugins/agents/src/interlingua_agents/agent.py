@@ -7,13 +7,13 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, ExitStack, aclosing, asynccontextmanager, contextmanager
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Never, TypeAlias, TypedDict, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypedDict, TypeVar, Unpack, overload
 
 import attrs
 
 from interlingua import AsyncClient, CallerError, Client
 from interlingua.output import OutputFormat, OutputPlan
-from interlingua.plugins import unknown_argument
+from interlingua.plugins import explain_arguments
 from interlingua.types import ContentBlock, Message, ToolDefinition, system, user
 from interlingua_agents.calls import ToolLimits, settle_open_calls
 from interlingua_agents.loop import AgentLoop
@@ -62,6 +62,18 @@ class AgentSettings(TypedDict, total=False):
     on_stop: Callable[[RunStop], None] | None
     workspace: str | Path | None
     options: Mapping[str, Any] | None
+
+
+def _places(**more: str) -> dict[str, str]:
+    return {**dict.fromkeys(inspect.signature(Client).parameters, "pass a client to the run: Client(…, {}=…)"), **more}
+
+
+def _places_of_runs() -> dict[str, str]:
+    settings = dict.fromkeys(inspect.signature(Agent).parameters, "set it on the agent: Agent(…, {}=…)")
+    return _places(**settings, messages="pass history=…", system="set it on the agent: Agent(…, instructions=…)")
+
+
+_explained = explain_arguments("it is an option of the requests: Agent(…, options={{'{}': …}})", _places_of_runs)
 
 
 @attrs.frozen(init=False, eq=False)
@@ -135,6 +147,9 @@ class Agent(Generic[AnswerT]):
         **settings: Unpack[AgentSettings],
     ) -> None: ...
 
+    @explain_arguments(
+        "it is an option of the requests: options={{'{}': …}}", lambda: _places(system="use instructions=…")
+    )
     def __init__(
         self,
         model: str | Sequence[str] | None = None,
@@ -156,11 +171,7 @@ class Agent(Generic[AnswerT]):
         on_stop: Callable[[RunStop], None] | None = None,
         workspace: str | Path | None = None,
         options: Mapping[str, Any] | None = None,
-        **unknown: Never,
     ) -> None:
-        if unknown:
-            option = "it is an option of the requests: options={{'{}': …}}"
-            raise unknown_argument("Agent", type(self), unknown, option, _places({"system": "use instructions=…"}))
         loop = AgentLoop(
             Toolbox(tools),
             confirm=confirm,
@@ -192,6 +203,7 @@ class Agent(Generic[AnswerT]):
         """The tools, in the order in which the model is offered them."""
         return tuple(self.toolbox)
 
+    @_explained
     async def run(
         self,
         prompt: Prompt = None,
@@ -200,7 +212,6 @@ class Agent(Generic[AnswerT]):
         session: AsyncSessionLike | None = None,
         client: AsyncClient | None = None,
         decisions: Sequence[CallDecision] = (),
-        **unknown: Never,
     ) -> RunResult[AnswerT]:
         """Ask, run the calls, ask again until the model is done.
 
@@ -210,13 +221,11 @@ class Agent(Generic[AnswerT]):
             session: a stored conversation, used instead of `history` and `client`.
             client: sends the requests; None: a client for this run alone.
             decisions: decisions about the calls at the end of the history (`approve`, `reject`).
-            **unknown: not taken; the error says where an argument belongs.
 
         Raises:
             CallerError: the arguments do not fit each other.
             InterlinguaError: no answer; `messages_of(error)` returns the messages added before.
         """
-        _refuse("run", unknown)
         opening = self._open_async(prompt, history, session, client, decisions, streamed=False)
         async with opening as run:
             async with aclosing(run.events()) as batches:
@@ -224,6 +233,7 @@ class Agent(Generic[AnswerT]):
                     pass
             return run.result
 
+    @_explained
     def run_sync(
         self,
         prompt: Prompt = None,
@@ -232,15 +242,14 @@ class Agent(Generic[AnswerT]):
         session: SessionLike | None = None,
         client: Client | None = None,
         decisions: Sequence[CallDecision] = (),
-        **unknown: Never,
     ) -> RunResult[AnswerT]:
         """`run` for blocking code."""
-        _refuse("run_sync", unknown)
         with self._open(prompt, history, session, client, decisions, streamed=False) as run:
             for _ in run.events_blocking():
                 pass
             return run.result
 
+    @_explained
     def stream(
         self,
         prompt: Prompt = None,
@@ -249,12 +258,11 @@ class Agent(Generic[AnswerT]):
         session: AsyncSessionLike | None = None,
         client: AsyncClient | None = None,
         decisions: Sequence[CallDecision] = (),
-        **unknown: Never,
     ) -> AsyncRunStream[AnswerT]:
         """`run` as a stream of events through all turns: use it in `async with` and iterate."""
-        _refuse("stream", unknown)
         return AsyncRunStream(self._open_async(prompt, history, session, client, decisions, streamed=True))
 
+    @_explained
     def stream_sync(
         self,
         prompt: Prompt = None,
@@ -263,10 +271,8 @@ class Agent(Generic[AnswerT]):
         session: SessionLike | None = None,
         client: Client | None = None,
         decisions: Sequence[CallDecision] = (),
-        **unknown: Never,
     ) -> RunStream[AnswerT]:
         """`stream` for blocking code."""
-        _refuse("stream_sync", unknown)
         return RunStream(self._open(prompt, history, session, client, decisions, streamed=True))
 
     @contextmanager
@@ -339,20 +345,6 @@ class Agent(Generic[AnswerT]):
 
     def _session_arguments(self) -> dict[str, Any]:
         return {"model": self.model, **self.options}
-
-
-def _places(more: Mapping[str, str]) -> dict[str, str]:
-    return {**dict.fromkeys(inspect.signature(Client).parameters, "pass a client to the run: Client(…, {}=…)"), **more}
-
-
-def _refuse(method: str, unknown: Mapping[str, Any]) -> None:
-    """Raise the error about arguments that the methods which run an agent do not take, if there are any."""
-    if unknown:
-        settings = [name for name in inspect.signature(Agent).parameters if name != "unknown"]
-        more = {"messages": "pass history=…", "system": "set it on the agent: Agent(…, instructions=…)"}
-        places = _places(dict.fromkeys(settings, "set it on the agent: Agent(…, {}=…)") | more)
-        option = "it is an option of the requests: Agent(…, options={{'{}': …}})"
-        raise unknown_argument(f"Agent.{method}", getattr(Agent, method), unknown, option, places)
 
 
 _ANY = user("-")  # a placeholder for the conversation, if only the messages before it are needed

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from interlingua.plugins import InstrumentedWork
+from interlingua.plugins import InstrumentedWork, explain_arguments
 from interlingua.types import (
     Message,
     MessageMetadata,
@@ -38,6 +38,16 @@ UNKNOWN_EFFECT = "interrupted while it ran; whether it took effect is unknown"
 _UNDECIDED = "was not run: the user continued without a decision about it"
 
 
+def _places() -> dict[str, str]:
+    agents = dict.fromkeys(("max_turns", "budget_usd"), "set it on the agent: Agent(…, {}=…)")
+    return agents | {
+        "result_limit": "use result=…",
+        "concurrency": "use side_by_side=…",
+        "parallel": "use side_by_side=…",
+    }
+
+
+@explain_arguments(places=_places)
 @attrs.frozen(kw_only=True)
 class ToolLimits:
     """Limits of calls.

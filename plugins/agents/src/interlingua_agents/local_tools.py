@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 
 import attrs
 
+from interlingua.plugins import explain_arguments
 from interlingua.types import SideEffects, ToolDefinition, ToolKind
 from interlingua_agents.tools import Tool, ToolError, tool, tool_of
 
@@ -21,6 +22,11 @@ _CHARACTERS = 100_000
 _HUNK = re.compile(r"@@ ?(.*)")
 
 
+def _places() -> dict[str, str]:
+    return {"confirm": "pass it to the agent: Agent(…, confirm=…)"}
+
+
+@explain_arguments(places=_places)
 def shell_tool(
     folder: str | os.PathLike[str] = ".", *, definition: ToolDefinition | None = None, seconds: float = _SECONDS
 ) -> Tool:
@@ -86,6 +92,7 @@ def _kill(process: subprocess.Popen[str]) -> None:
 # ---- patches
 
 
+@explain_arguments(places=_places)
 def patch_tool(folder: str | os.PathLike[str] = ".", *, definition: ToolDefinition | None = None) -> Tool:
     """Make a tool that creates, updates and deletes files below a folder; it needs consent.
 

@@ -22,7 +22,7 @@ import attrs
 
 from interlingua import CallerError
 from interlingua.errors import APIConnectionError, UnsupportedSchemaError
-from interlingua.plugins import thaw
+from interlingua.plugins import explain_arguments, thaw
 from interlingua.types import (
     AudioBlock,
     ContentBlock,
@@ -73,6 +73,15 @@ Elicit: TypeAlias = Callable[[Elicitation], ElicitAnswer | Awaitable[ElicitAnswe
 """Answers a server's question: an object that fits its schema, True for an opened URL, None to decline."""
 
 
+def _places() -> dict[str, str]:
+    first = dict.fromkeys(("command", "args", "url"), "pass the command, as a list of words, or the URL first")
+    return first | {
+        "headers": "pass a transport of the package mcp: McpServer(streamable_http_client(url, http_client=…))",
+        "confirm": "pass it to the agent: Agent(…, confirm=…)",
+        "tools": "the tools of the server are its attribute tools",
+    }
+
+
 class McpServer:
     """A server of the Model Context Protocol and its tools. Use it in `async with`, or in `with` in blocking code.
 
@@ -98,6 +107,7 @@ class McpServer:
         CallerError: `env` is set without a command, or the package `mcp` is missing.
     """
 
+    @explain_arguments(places=_places)
     def __init__(
         self,
         server: Sequence[str] | Any,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeAlias, TypeVar, g
 import attrs
 
 from interlingua import CallerError, InterlinguaError
+from interlingua.plugins import explain_arguments
 from interlingua.types import SideEffects, ToolDefinition, ToolKind, ToolUseBlock
 from interlingua_agents.inputs import read_arguments
 
@@ -195,6 +196,13 @@ def external_function(**_arguments: Any) -> Any:
     raise CallerError("this tool has no function: the application must answer its calls")
 
 
+def _places() -> dict[str, str]:
+    schemas = dict.fromkeys(
+        ("input_schema", "parameters"), "annotate the parameters, or use tool_of(definition, function)"
+    )
+    return schemas | {"confirm": "pass it to the agent: Agent(…, confirm=…)"}
+
+
 @overload
 def tool(function: Callable[P, ResultT], /) -> FunctionTool[P, ResultT]: ...
 
@@ -213,6 +221,7 @@ def tool(
 ) -> Callable[[Callable[P, ResultT]], FunctionTool[P, ResultT]]: ...
 
 
+@explain_arguments(places=_places)
 def tool(
     function: Callable[..., Any] | None = None,
     /,
@@ -283,6 +292,7 @@ def tool(
     return make(function)
 
 
+@explain_arguments()
 def tool_of(
     definition: ToolDefinition,
     function: Callable[..., Any],
@@ -384,6 +394,7 @@ DEFAULT_PERMISSIONS: Mapping[SideEffects, Permission] = {
 """Tools that only read may run; other tools need consent, and are rejected if no person can be asked."""
 
 
+@explain_arguments(places=lambda: dict.fromkeys(SideEffects, "pass a dictionary: by_side_effects({{'{}': …}})"))
 def by_side_effects(
     permissions: Mapping[SideEffects, Permission] | None = None, *, tools: Mapping[str, Permission] | None = None
 ) -> Policy:

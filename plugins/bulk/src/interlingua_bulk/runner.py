@@ -9,13 +9,13 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Never
+from typing import Any
 
 import attrs
 
 from interlingua import AsyncClient, Retry
 from interlingua.errors import CallerError, InterlinguaError
-from interlingua.plugins import unknown_argument
+from interlingua.plugins import explain_arguments
 from interlingua.types import ToolDefinition
 from interlingua_bulk.answers import AnswerFile, read_facts
 from interlingua_bulk.batches import claimed_rows
@@ -76,6 +76,11 @@ class BulkReport:
         return {**plain, "seconds": round(self.seconds, 3), "cost_usd": f"{self.cost_usd:f}"}
 
 
+def _places() -> dict[str, str]:
+    return dict.fromkeys(("api_key", "base_url", "settings"), "pass a client: client=AsyncClient(…, {}=…)")
+
+
+@explain_arguments("it is an option of the requests: options={{'{}': …}}", _places)
 async def arun(
     rows: str | Path | Iterable[Mapping[str, Any]],
     out: str | Path,
@@ -95,7 +100,6 @@ async def arun(
     client: AsyncClient | None = None,
     on_progress: Callable[[BulkReport], None] | None = None,
     stop: asyncio.Event | None = None,
-    **unknown: Never,
 ) -> BulkReport:
     """Send every row of a file once, and append each answer to another file.
 
@@ -121,16 +125,12 @@ async def arun(
         client: the client to use; without it the run creates a client and closes it.
         on_progress: called about twice a second and at the end.
         stop: set it to let what is under way end, and send nothing more.
-        **unknown: not taken; the error says where an argument belongs.
 
     Raises:
         CallerError: the output belongs to another run or process, an option is unknown, or a budget cannot be held
             because the model's price is unknown.
         DecodeError: the input cannot be read; nothing was sent.
     """
-    if unknown:
-        places = dict.fromkeys(("api_key", "base_url", "settings"), "pass a client: client=AsyncClient(…, {}=…)")
-        raise unknown_argument("run", arun, unknown, "it is an option of the requests: options={{'{}': …}}", places)
     out = Path(out)
     path = await asyncio.to_thread(prepare_input, rows, out)
     options = dict(options or {})

@@ -15,6 +15,7 @@ from opentelemetry.metrics import Meter, MeterProvider, NoOpMeterProvider
 from opentelemetry.trace import NoOpTracerProvider, Tracer, TracerProvider
 
 from interlingua.errors import CallerError
+from interlingua.plugins import explain_arguments
 from interlingua_otel.content import VARIABLE, CaptureContent, fit, read_capture
 from interlingua_otel.metrics import Conventions, Instruments
 
@@ -42,6 +43,7 @@ class Telemetry:
         CallerError: `conventions` is another word, or `content_limit` is less than 256.
     """
 
+    @explain_arguments()
     def __init__(
         self,
         *,

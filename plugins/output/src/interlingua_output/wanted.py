@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, overload
 import attrs
 
 from interlingua.output import OutputFormat
+from interlingua.plugins import explain_arguments
 from interlingua.types import ModelCapabilities, RequestOptions, ToolDefinition
 
 if TYPE_CHECKING:
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 _Mode: TypeAlias = Literal["auto", "native", "tool", "prompt"]
+
+
+def _places() -> dict[str, str]:
+    return dict.fromkeys(("retries", "output_retries"), "pass it to the call: output_retries=…")
 
 
 @attrs.frozen(init=False)
@@ -48,6 +53,7 @@ class Output(OutputFormat[_T]):
     def __init__(
         self: Output[Any], type: Any, *, mode: _Mode = "auto", name: str = "", description: str = ""
     ) -> None: ...
+    @explain_arguments("pass it to the call, beside output=", _places)
     def __init__(
         self, type: Any, *, mode: _Mode = "auto", name: str = "", description: str = ""  # noqa: A002  the field's name
     ) -> None:  # fmt: skip

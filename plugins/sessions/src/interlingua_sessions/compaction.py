@@ -10,6 +10,7 @@ import attrs
 
 from interlingua import CallerError, ProviderError
 from interlingua.errors import WireError
+from interlingua.plugins import explain_arguments
 from interlingua.types import (
     ContentBlock,
     Message,
@@ -438,6 +439,11 @@ def reported_tokens(messages: Sequence[Message], entries: Sequence[SessionEntry]
     return None
 
 
+def _places() -> dict[str, str]:
+    policies = dict.fromkeys(("keep", "instruction"), "pass it to a policy: Compaction(policies=[Summary({}=…)])")
+    return policies | dict.fromkeys(("max_tokens", "threshold", "window"), "use limit=…, in tokens, or share=…")
+
+
 class Compaction:
     """Keeps a session's context under a limit; pass it to a session as its compactor.
 
@@ -451,6 +457,7 @@ class Compaction:
         tools: the tools that are sent with the messages, for the estimate.
     """
 
+    @explain_arguments(places=_places)
     def __init__(
         self,
         *,

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any, Generic, Never, Self, TypeVar, cast, overload
+from typing import Any, Generic, Self, TypeVar, cast, overload
 
 from interlingua import AsyncClient, CallerError, Client
-from interlingua.plugins import WireRequest, messages_markdown, unknown_argument
+from interlingua.plugins import WireRequest, explain_arguments, messages_markdown
 from interlingua.types import Message, Role, ToolDefinition
 from interlingua_agents.loop import AgentLoop
 from interlingua_agents.protocols import Compactor
@@ -31,6 +30,7 @@ from interlingua_sessions.turn import (
     SystemPrompt,
     TurnBase,
     model_names,
+    places_of_settings,
     with_refused,
 )
 
@@ -62,6 +62,7 @@ class SessionBase(ABC, Generic[ClientT, TurnT]):
     def _default_client() -> ClientT: ...
 
     @classmethod
+    @explain_arguments("it is an option of the turns: options={{'{}': …}}", places_of_settings)
     def open(
         cls,
         store: Store | str | Path,
@@ -78,7 +79,6 @@ class SessionBase(ABC, Generic[ClientT, TurnT]):
         context: ContextBuilder | None = None,
         compactor: Compactor | None = None,
         options: Mapping[str, Any] | None = None,
-        **unknown: Never,
     ) -> Self:
         """Open a session; create it if its id does not exist.
 
@@ -96,18 +96,11 @@ class SessionBase(ABC, Generic[ClientT, TurnT]):
             context: what a model sees of history and entries; None: `build_context`, so all of it until compaction.
             compactor: keeps the context inside the window.
             options: request options of every turn, fields of `RequestKwargs`.
-            **unknown: not taken; the error says where an argument belongs.
 
         Raises:
             StoreError: the store cannot be opened or read.
             CallerError: the stored policy cannot be read, or the client's default model is not a model.
         """
-        if unknown:
-            option = "it is an option of the turns: options={{'{}': …}}"
-            places = dict.fromkeys(inspect.signature(Client).parameters, "pass a client: client=Client(…, {}=…)")
-            agent = "use an Agent(…, {}=…) and its run(session=…)"
-            places |= {"tools": "pass it to a turn: session.send(…, {}=…)", "confirm": agent, "budget_usd": agent}
-            raise unknown_argument(f"{cls.__name__}.open", cls.open, unknown, option, places)
         used = client if client is not None else cls._default_client()
         setup = SessionSetup(
             registry=used.registry,
@@ -182,6 +175,7 @@ class SessionBase(ABC, Generic[ClientT, TurnT]):
         """
         return self._state.append([message])[-1]
 
+    @explain_arguments()
     def branch(self, at: Message | str | None = None, session_id: str | None = None) -> Self:
         """Return a new session in the same store that has the messages up to one; this session is not changed.
 
@@ -200,6 +194,7 @@ class SessionBase(ABC, Generic[ClientT, TurnT]):
         record = self.store.branch_session(self.id, last, session_id)
         return type(self)(SessionState(self.store, record, self._state.setup), self._client, self._compactor)
 
+    @explain_arguments()
     def undo(self, session_id: str | None = None) -> Self:
         """Return a branch that ends before the newest question; the answer stays in this session.
 
@@ -218,6 +213,7 @@ class SessionBase(ABC, Generic[ClientT, TurnT]):
         turn.begin()
         return Compaction(limit=limit or max(turn.estimate(turn.context()) // 2, 1))
 
+    @explain_arguments()
     def switch(self, model: str | None, *, reason: str | None = None) -> str | None:
         """Answer with this model from now on; None lets the policy decide again.
 
@@ -398,6 +394,7 @@ class Session(SessionBase[Client, SessionTurn]):
         turn = self.turn(content, model=model, tools=loop.definitions, delegate=delegate, **options)
         return RunStream(_start(loop, turn))
 
+    @explain_arguments(places=lambda: {"share": "open the session with Session.open(…, compactor=Compaction({}=…))"})
     def compact(self, limit: int | None = None) -> bool:
         """Make what the next turns send smaller, by tool results left out and a summary; the messages stay stored.
 
@@ -550,6 +547,7 @@ class AsyncSession(SessionBase[AsyncClient, AsyncSessionTurn]):
         turn = self.turn(content, model=model, tools=loop.definitions, delegate=delegate, **options)
         return AsyncRunStream(_start_async(loop, turn))
 
+    @explain_arguments()
     async def compact(self, limit: int | None = None) -> bool:
         """As `Session.compact`."""
         turn, before = self.turn(), len(self._state.entries)

@@ -6,13 +6,14 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
+from inspect import signature
 from typing import Any, Generic, TypeAlias, TypeVar
 
 import attrs
 
 from interlingua import AsyncClient, CallerError, Client
 from interlingua.output import OutputPlan
-from interlingua.plugins import InstrumentedWork, Registry
+from interlingua.plugins import InstrumentedWork, Registry, explain_arguments
 from interlingua.types import (
     ContentBlock,
     Message,
@@ -77,6 +78,7 @@ Returning the same Message objects for an unchanged prefix keeps a turn cheap an
 """
 
 
+@explain_arguments()
 @attrs.frozen(kw_only=True)
 class SystemPrompt:
     """The parts of a system prompt: base instructions, and sections such as memory, skills, the workspace.
@@ -106,6 +108,13 @@ class SystemPrompt:
         """Return the prompt as a message; None if it is empty."""
         whole = self.text()
         return system(whole, session_id=session_id) if whole else None
+
+
+def places_of_settings() -> dict[str, str]:
+    """Return where arguments belong that are none of `Session.open`."""
+    places = dict.fromkeys(signature(Client).parameters, "pass a client: client=Client(…, {}=…)")
+    agent = "use an Agent(…, {}=…) and its run(session=…)"
+    return places | {"tools": "pass it to a turn: session.send(…, {}=…)", "confirm": agent, "budget_usd": agent}
 
 
 @attrs.frozen(kw_only=True)

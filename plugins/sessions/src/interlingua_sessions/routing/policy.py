@@ -11,6 +11,7 @@ import attrs
 
 from interlingua import CallerError
 from interlingua.errors import DecodeError
+from interlingua.plugins import explain_arguments
 from interlingua.types import RoutingMode, SideEffects
 
 MANUAL_REASON = "the session's model was chosen by hand"
@@ -51,6 +52,7 @@ def _side_effects(names: Iterable[str]) -> tuple[SideEffects, ...]:
         raise DecodeError(f"side effects are {', '.join(SideEffects)}: {error}", path="side_effects") from error
 
 
+@explain_arguments()
 @attrs.frozen(kw_only=True)
 class RouteCondition:
     """Conditions of a rule, which must all hold; a rule without conditions always matches.
@@ -80,6 +82,7 @@ class RouteCondition:
                 raise DecodeError(f"{value!r} is not a regular expression: {error}", path="when.text") from error
 
 
+@explain_arguments()
 @attrs.frozen(kw_only=True)
 class RoutingRule:
     """A configured rule: the first one that matches proposes its model.
@@ -112,6 +115,12 @@ def _tool_models(value: Mapping[str, Iterable[str]]) -> Mapping[SideEffects, tup
     return dict(zip(_side_effects(value), map(_names, value.values()), strict=True))
 
 
+def _places() -> dict[str, str]:
+    fallback = dict.fromkeys(("on", "rest", "rest_after"), "pass it to the client: Client(…, fallback=Fallback({}=…))")
+    return fallback | {"model": "pass it to the session: Session.open(…, model=…)", "models": "use fallbacks=…"}
+
+
+@explain_arguments(places=_places)
 @attrs.frozen(kw_only=True)
 class RoutingPolicy:
     """The routing policy of a session; models are canonical ids or aliases.
