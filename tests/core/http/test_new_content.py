@@ -47,6 +47,8 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
         ("groq:llama-3.1-8b-instant", ASKED, "document (application/pdf)"),
         ("llamacpp:some", ASKED, "document (application/pdf)"),
         ("openai:gpt-3.5-turbo", il.user("Look.", images=[PNG]), "image (image/png)"),
+        ("openai:gpt-3.5-turbo", il.user("Read.", documents=[PDF]), "document (application/pdf)"),
+        ("azure:gpt-4", il.user("Read.", documents=[PDF]), "document (application/pdf)"),
         (
             "anthropic:claude-haiku-4-5",
             Message(role=Role.USER, content=[TextBlock(text="Hear."), AUDIO]),

@@ -19,8 +19,9 @@ USER_ID_LENGTH = 128  # WIRE.md, Chat request
 IMAGE_DETAILS = ("auto", "low", "high", "original")  # WIRE.md, Chat content parts
 
 _IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
+_PDF = "application/pdf"
 _DOCUMENTS = (
-    "application/pdf",
+    _PDF,
     "text/plain",
     "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
     "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
@@ -42,7 +43,7 @@ _COMMON = ModelCapabilities(
     accepted_image_media_types=_IMAGES,
     supports_image_urls=True,
     supports_documents=True,
-    accepted_document_media_types=("application/pdf", "text/plain", "text/markdown", "text/csv"),
+    accepted_document_media_types=(_PDF, "text/plain", "text/markdown", "text/csv"),
     supports_tool_choice=True,
     supports_named_tool_choice=True,
     blank_text="anywhere",  # recorded on both APIs, of users and of assistants
@@ -152,6 +153,8 @@ def capabilities_of(name: str, api: str) -> ModelCapabilities:
         changes |= dict.fromkeys(
             ("supports_tool_result_images", "supports_tool_result_documents", "supports_image_urls"), False
         )
+        texts = [kind for kind in defaults.accepted_document_media_types if kind != _PDF]  # WIRE.md, Chat content parts
+        changes["accepted_document_media_types"] = tuple(texts)
     if model.facts.get("cache_writes"):  # breakpoints exist from the gpt-5.6 family on (WIRE.md, Prompt caching)
         changes |= {"supports_prompt_caching": True, "max_cache_hints": 4}
     if api == CHAT:
