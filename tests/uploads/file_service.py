@@ -129,6 +129,8 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_DELETE(self) -> None:
         file = self.path.rpartition("/")[2]
+        if KEY not in str(self.headers):
+            return self.send(401, {"error": {"message": "no key", "type": "authentication_error"}})
         with self.server.lock:
             self.server.deleted.append(file)
             if self.server.files.pop(file, None) is None:

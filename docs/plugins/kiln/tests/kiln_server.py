@@ -118,6 +118,8 @@ class Handler(BaseHTTPRequestHandler):
                 time.sleep(1.0)
             if job["cracks"] and at == 1:
                 return self.event({"error": "the pot cracked"})
+            if "smoke" in job["text"] and at == 1:
+                return self.event({"error": {"code": "busy", "text": "the kiln is too hot"}})
         return self.event({"id": name, "reason": job["reason"], "usage": job["usage"]})
 
     def event(self, data: dict[str, Any]) -> None:

@@ -84,6 +84,8 @@ class Handler(BaseHTTPRequestHandler):
             self.event({"text": word if at == 0 else f" {word}"})
             if "jam" in said and at == 1:
                 return self.event({"error": "the press is jammed"})
+            if "melt" in said and at == 1:
+                return self.event({"error": {"code": "busy", "text": "the press is too hot"}})
         return self.event({name: answer[name] for name in ("id", "reason", "usage")})
 
     def event(self, data: dict[str, Any]) -> None:

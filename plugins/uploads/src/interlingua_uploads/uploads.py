@@ -102,7 +102,7 @@ class Uploads:
         Raises:
             ProviderError: a service refused; the file is still known.
         """
-        for found in self._own(client, files):
+        for found in self.own_files(client, *files):
             try:
                 client.auxiliary(found.provider, "delete_file", file=found.id)
             except ProviderError as error:
@@ -111,14 +111,20 @@ class Uploads:
 
     async def delete_async(self, client: AsyncClient, *files: UploadedFile) -> None:
         """Delete files as `delete` does."""
-        for found in self._own(client, files):
+        for found in self.own_files(client, *files):
             try:
                 await client.auxiliary(found.provider, "delete_file", file=found.id)
             except ProviderError as error:
                 _pass_if_gone(error)
             self._drop(found)
 
-    def _own(self, client: Any, files: tuple[UploadedFile, ...]) -> list[UploadedFile]:
+    def own_files(self, client: Client | AsyncClient, *files: UploadedFile) -> list[UploadedFile]:
+        """Return the files of a client's accounts: of those given, else of all that are known.
+
+        Raises:
+            CallerError: one of those given belongs to another account.
+            UnknownProviderError: the provider of a file is not installed.
+        """
         state = client._shared
         accounts = {
             provider: _account(state.connection(state.resolve_provider(provider), None))
