@@ -1,6 +1,7 @@
 """A plugin as contract 1 had it before answers that come later: kept here unchanged, and it still keeps the contract.
 
-A new hook, or a field with a default, must not change anything for it (docs/reference/versions.md).
+A new hook, or a field with a default, must not change anything for it (docs/reference/versions.md). The wheel beside it
+was built from the tree of 3eef00c7, the last one before the hook `follow_up`; `make wheels` installs and checks it.
 """
 
 from __future__ import annotations
@@ -8,6 +9,8 @@ from __future__ import annotations
 import importlib
 import sys
 import warnings
+import zipfile
+from hashlib import sha256
 from pathlib import Path
 
 import interlingua as il
@@ -16,6 +19,8 @@ from interlingua_contract.report import run
 from interlingua_contract.subject import Subject
 
 FOLDER = Path(__file__).with_name("parrot_1")
+WHEEL = FOLDER.with_name("interlingua_parrot-0.1.0-py3-none-any.whl")
+BUILT = "199392fdb3a33f884eb0020c2502cf17b0e1ea5ff0d7f4324dc346a33a3a19f2"
 
 
 def old_plugin() -> object:
@@ -46,3 +51,19 @@ def test_an_older_plugin_writes_the_bytes_that_it_wrote() -> None:
         b'{"model":"grey-1","stream":false,"perch":"Be brief.",'
         b'"heard":[{"from":"keeper","says":[{"type":"words","words":"Hello."}]}],"most":7}'
     )
+
+
+def test_the_wheel_is_the_one_that_was_built_then_and_has_the_same_code() -> None:
+    assert sha256(WHEEL.read_bytes()).hexdigest() == BUILT
+    with zipfile.ZipFile(WHEEL) as wheel:
+        built = {
+            name.removeprefix("interlingua_parrot/"): wheel.read(name).decode()
+            for name in wheel.namelist()
+            if name.endswith(".py")
+        }
+    kept = {
+        path.name: path.read_text(encoding="utf-8").replace("interlingua_parrot_1", "interlingua_parrot")
+        for path in (FOLDER / "src" / "interlingua_parrot_1").glob("*.py")
+    }
+
+    assert kept == built
