@@ -64,11 +64,8 @@ def lazy_names(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """Return the `__getattr__`, `__dir__` and `__all__` of a package whose names are imported when first used.
 
-    Args:
-        package: the name of the package.
-        names: module (without the name of its top-level package) -> the names to import from it, separated by spaces.
-        moved: deprecated name -> its new place, `module.name`, and the release that moved it. It resolves with a
-            DeprecationWarning and is in neither `__dir__` nor `__all__`.
+    `names` maps modules, without the name of their top-level package, to the names in them. `moved` maps deprecated
+    names to their new place, `module.name`, and the release that moved them; using one warns.
     """
     module_of = {name: module for module, listed in names.items() for name in listed.split()}
     loaded = vars(import_module(package))

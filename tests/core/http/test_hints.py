@@ -165,3 +165,41 @@ def test_a_mistake_in_the_options_of_map_is_no_failure_of_each_request() -> None
     options: Any = {"temprature": 1}
     with pytest.raises(CallerError, match=r"did you mean temperature\?"):
         _CLIENT.map(["a", "b"], **options)
+
+
+_KEY = "sk-0123456789abcdef"
+_QUOTED = {"error": {"type": "authentication_error", "message": f"wrong key {_KEY}.", "code": f"of {_KEY}"}}
+
+
+@pytest.mark.parametrize("status", [200, 400, 401, 429, 500])
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("model", [CLAUDE, GPT])
+def test_a_key_that_the_service_quotes_is_in_no_error(
+    model: str, status: int, streamed: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    headers = {"x-request-id": f"of {_KEY}"}
+    transport = MemoryTransport(lambda _: MemoryReply(json.dumps(_QUOTED).encode(), status=status, headers=headers))
+    client = il.Client(model, api_key=_KEY, environ={}, transport=transport, retry=0)
+    ask: Any = client.stream("Hello").__enter__ if streamed else partial(client.send, "Hello")
+    with pytest.raises(il.InterlinguaError) as caught:
+        ask()
+    error = caught.value
+    assert "wrong key …" in str(error)
+    shown = [str(error), repr(error), *map(str, error.args), str(vars(error)), *caplog.messages]
+    assert not [text for text in shown if _KEY in text]
+
+
+def test_a_key_that_is_quoted_within_a_stream_is_in_no_event() -> None:
+    events = [
+        {"type": "message_start", "message": {"id": "m", "usage": {"input_tokens": 1}}},
+        {"type": "error", **_QUOTED},
+    ]
+    body = "".join(f"event: {each['type']}\ndata: {json.dumps(each)}\n\n" for each in events).encode()
+    transport = MemoryTransport(lambda _: MemoryReply(body, headers={"content-type": "text/event-stream"}))
+    client = il.Client(CLAUDE, api_key=_KEY, environ={}, transport=transport, retry=0)
+    seen: list[Any] = []
+    with pytest.raises(il.ProviderError) as caught, client.stream("Hello") as stream:
+        seen.extend(stream)
+    assert "…" in str(caught.value)
+    assert _KEY not in str([*seen, vars(caught.value), caught.value.partial])

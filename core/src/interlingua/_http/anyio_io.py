@@ -46,9 +46,7 @@ class _TaskWaiting:
 class AnyIO:
     """Waits on asyncio or trio; one object may serve several event loops, one after the other or at once.
 
-    Args:
-        transport: moves the requests on every loop, and stays open. None creates one for each loop.
-        make: creates a transport; called in a thread, because loading certificates takes long.
+    A `transport` is used on every loop, and stays open; without one, `make` creates one for each, in a thread.
     """
 
     def __init__(self, transport: AsyncTransport | None, make: Callable[[], AsyncTransport]) -> None:

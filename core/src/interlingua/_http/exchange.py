@@ -19,7 +19,7 @@ from interlingua._http.transports import IO
 from interlingua._json import EMPTY
 from interlingua._plugins.wire import FollowUp, RequestContext, WireRequest, WireResponse
 from interlingua._request.prepare import RequestDraft, read_messages, read_options
-from interlingua._response.finalize import FAILED, AnswerFinalizer, add_response_headers
+from interlingua._response.finalize import FAILED, AnswerFinalizer, complete_error
 from interlingua.errors import (
     APIConnectionError,
     APITimeoutError,
@@ -376,6 +376,7 @@ class Exchange(SignedExchange):
         if self._provider.answers_later:
             request.context = attrs.evolve(request.context, request=self._sent)
         signed = await self._sign(self._sent, request.options.headers, io, self._limits, follows=follows)
+        response.sent = signed.headers
         if response.activity is not None or state.registry.observes:
             response.url = signed.url.partition("?")[0]  # a query may hold a key
         if state.registry.observes:
@@ -527,7 +528,7 @@ class AuxiliaryExchange(SignedExchange):
         if response.status >= FAILED:
             context = RequestContext(origin=Origin(self._provider.key, self._request.api, ""))
             error = self._provider.from_wire_error(response, context)
-            raise add_response_headers(error, response.headers, self.connection.request_id_headers)
+            raise complete_error(error, response.headers, self.connection.request_id_headers, signed.headers)
         return self._provider.from_wire_auxiliary(self._kind, response)
 
 

@@ -50,13 +50,7 @@ class Retry:
         return cls(max_attempts=value + 1)
 
     def delay(self, error: InterlinguaError, attempt: int, random: Callable[[], float] = _random) -> float | None:
-        """Return the seconds to wait after a failed attempt, or None to give up.
-
-        Args:
-            error: what failed; its `retryable` and `retry_after` decide.
-            attempt: number of the attempt that failed, from 1.
-            random: returns a number from 0 to 1.
-        """
+        """Return the seconds to wait after an attempt (numbered from 1) failed, or None to give up."""
         if not error.retryable or attempt >= self.max_attempts:
             return None
         if error.retry_after:

@@ -19,7 +19,7 @@ from interlingua._http.transports import IO
 from interlingua._ids import ModelId
 from interlingua._json import EMPTY
 from interlingua._plugins.connection import Connection, ConnectionSettings, Credentials, HttpRequest, KeyExchange
-from interlingua._plugins.errors import error_for_status
+from interlingua._plugins.errors import error_for_status, hide_secrets
 from interlingua._plugins.provider import Provider
 from interlingua._plugins.registry import Registry
 from interlingua._plugins.wire import EVENT_LIMIT, WireResponse
@@ -350,9 +350,11 @@ class SecretStore:
             return response
         error: ProviderError = error_for_status(response)
         sent = unquote_plus(request.body.decode("utf-8", "replace"))  # a service may quote the key that it refuses
-        text = re.sub(r"[^\s\"']{8,}", lambda found: "…" if found[0] in sent else found[0], error.message)
+        hide_secrets(error, {"key": re.sub(r"[\"'&=,:{}]", " ", sent)})
         kind = type(error) if response.status == 429 or response.status >= 500 else AuthenticationError
-        raise kind(f"the key could not be exchanged: {text}", status=response.status, retry_after=error.retry_after)
+        raise kind(
+            f"the key could not be exchanged: {error.message}", status=response.status, retry_after=error.retry_after
+        )
 
 
 def _check_options(key: str, settings: ConnectionSettings, made: Connection) -> None:

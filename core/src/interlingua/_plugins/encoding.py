@@ -31,12 +31,10 @@ class ProjectedConversation(list[Message]):
 
 
 def encode_each(messages: Sequence[Message], key: Hashable, encode: Callable[[Message], T]) -> list[T]:
-    """Return `encode(message)` for every message; a message is encoded once per key while its conversation lives.
+    """Return `encode(message)`, a pure function, for every message that `to_wire` gets.
 
-    Args:
-        messages: the messages passed to `to_wire`; of a plain list, every message is encoded.
-        key: identifies the plugin and everything the result depends on, except the message.
-        encode: a pure function of one message.
+    A message is encoded once per key while its conversation lives; the key identifies the plugin and all that
+    the result depends on, except the message. Of a plain list, every message is encoded.
     """
     store = getattr(messages, "written", None)
     if store is None:

@@ -14,6 +14,7 @@ from interlingua.errors import (
     AuthenticationError,
     BadRequestError,
     ContextWindowExceededError,
+    InterlinguaError,
     ModelNotFoundError,
     OverloadedError,
     PermissionDeniedError,
@@ -66,6 +67,7 @@ def describe_html(response: WireResponse) -> str | None:
     return f"an HTML page{f' ({title})' if title else ''} instead of an answer{hint}"
 
 
+_SECRET_HEADER = re.compile("auth|key|token|secret|cookie|credential")
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*+"', re.S)
 
 
@@ -75,6 +77,16 @@ def is_cut_off(body: bytes) -> bool:
     if rest[:1] not in (b"{", b"["):
         return not rest
     return b'"' in rest or sum(map(rest.count, b"{[")) > sum(map(rest.count, b"}]"))
+
+
+def hide_secrets(error: InterlinguaError, sent: Mapping[str, str]) -> None:
+    """Replace the values of secret headers of the request, which a service may quote, in everything an error shows."""
+    secrets = [value.split() for name, value in sent.items() if _SECRET_HEADER.search(name.lower())]
+    for word in (word for words in secrets for word in words if len(word) >= 8):
+        texts = (error.message, error.code, error.request_id)
+        error.message, error.code, error.request_id = (text and text.replace(word, "…") for text in texts)  # type: ignore[assignment]
+        error.body = error.body and error.body.replace(word.encode(), "…".encode())
+    error.args = (error.message,)
 
 
 def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:

@@ -63,13 +63,9 @@ class ProviderEntry:
 
 
 def format_provider(name: str, key: str, table: Mapping[str, Any] = EMPTY, entries: EntryPoints | None = None) -> Any:
-    """Return a plugin for a service that speaks a format which another distribution ships.
+    """Return a plugin for a service, by its key and settings, that speaks a format which another distribution ships.
 
-    Args:
-        name: entry point of the format, such as `chat-completions`, or the key of the provider that has it.
-        key: provider key of the service, which the answers are credited to.
-        table: settings for the format.
-        entries: entry points of formats; None for the installed ones.
+    The name is the format's entry point, such as `chat-completions`, or the key of the provider that has it.
 
     Raises:
         PluginError: no installed distribution has that format.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from interlingua._catalogue import ModelInfo
-from interlingua._plugins.errors import is_cut_off, retry_after
+from interlingua._plugins.errors import hide_secrets, is_cut_off, retry_after
 from interlingua._plugins.registry import InstrumentedWork, Registry
 from interlingua._plugins.wire import WireResponse
 from interlingua._pricing import cost_fields
@@ -31,10 +31,10 @@ FAILED = 300
 UNFINISHED_COST = "the answer was cut off before the provider's final count"
 
 
-def add_response_headers(
-    error: InterlinguaError, headers: Mapping[str, str], request_id_headers: Sequence[str] = ()
+def complete_error(
+    error: InterlinguaError, headers: Mapping[str, str], request_id_headers: Sequence[str], sent: Mapping[str, str]
 ) -> InterlinguaError:
-    """Fill in facts of the response headers that the plugin did not set on the error."""
+    """Fill in facts of the response headers that the plugin did not set on an error; hide secrets that were sent."""
     if error.retry_after is None:
         error.retry_after = retry_after(headers)
     if error.request_id is None:
@@ -42,6 +42,7 @@ def add_response_headers(
         error.request_id = next((headers[name] for name in names if name in headers), None)
     if (should := headers.get("x-should-retry")) in ("true", "false"):
         error.retryable = should == "true"
+    hide_secrets(error, sent)
     return error
 
 
@@ -61,6 +62,7 @@ class AnswerFinalizer:
         self.attempts, self.url = 0, ""  # number of attempts; URL of the last one, without query
         self.typed = False  # a whole typed answer is wanted: an answer that the service rejected is read too
         self.activity: InstrumentedWork | None = None  # the scopes of plugins
+        self.sent: Mapping[str, str] = {}  # the headers of the last request
         self.request_id_headers: tuple[str, ...] = ()  # further headers of this connection with a request id
         self.follow_up: Mapping[str, Any] | None = None  # what has to follow, as a message holds it
         self.usage: Usage | None = None  # of another request
@@ -73,7 +75,7 @@ class AnswerFinalizer:
         context = attrs.evolve(self.request.context, response_headers=response.headers)
         if response.status >= FAILED:
             error = provider.from_wire_error(response, context)
-            add_response_headers(error, response.headers, self.request_id_headers)
+            complete_error(error, response.headers, self.request_id_headers, self.sent)
             if not (self.typed and isinstance(error, RejectedAnswerError) and isinstance(error.partial, Message)):
                 raise error
             return error.partial  # a failed attempt at a typed answer
@@ -82,7 +84,7 @@ class AnswerFinalizer:
         except InterlinguaError as error:
             # a body that was cut off may be whole the next time, as a stream may
             error.retryable = error.retryable or (type(error) is MalformedResponseError and is_cut_off(response.body))
-            add_response_headers(error, response.headers, self.request_id_headers)
+            complete_error(error, response.headers, self.request_id_headers, self.sent)
             raise
         message = self.finalize(message, arrived)
         if self._registry.plugins:

@@ -10,7 +10,7 @@ from interlingua._json import loads
 from interlingua._plugins.errors import describe_html
 from interlingua._plugins.wire import EVENT_LIMIT, WireResponse
 from interlingua._response.decode import StreamDecoder
-from interlingua._response.finalize import AnswerFinalizer, add_response_headers
+from interlingua._response.finalize import AnswerFinalizer, complete_error
 from interlingua._response.framing import Framer, check_size, framer
 from interlingua.errors import APITimeoutError, InterlinguaError, MalformedResponseError, StreamInterruptedError
 from interlingua.types.blocks import TextBlock, ThinkingBlock, ToolUseBlock
@@ -184,7 +184,7 @@ class StreamReader:
         return message_to_events(self._whole)
 
     def _fail(self, error: InterlinguaError) -> None:
-        self.error = add_response_headers(error, self._headers, self._response.request_id_headers)
+        self.error = complete_error(error, self._headers, self._response.request_id_headers, self._response.sent)
         error.provider = error.provider or self._response.request.provider.key
         error.model = error.model or self._response.request.options.model
         if error.partial is not None:

@@ -322,7 +322,7 @@ class _Request:
         place = self._services.base_url(self._model) if self._asked is not None else None
         before = error.message
         if hide_addresses(error, place).message != before:
-            self._services.log.warning("request %s: %s", self.id, before)
+            self._services.log.info("request %s: %s", self.id, before)
         return error
 
     async def _first_that_answers(
@@ -344,7 +344,7 @@ class _Request:
                 if self.status is not None or self._has_left or last or not isinstance(error, health.policy.on):
                     raise error_for_caller(error, self._services, self.id, model) from error
                 name = type(error).__name__
-                self._services.log.warning("request %s: %s did not answer: %s", self.id, model.label, name)
+                self._services.log.info("request %s: %s did not answer: %s", self.id, model.label, name)
                 if self._admission is not None:
                     await self._services.access.settle_attempt(self._admission, self._use_of_failure(error))
             else:

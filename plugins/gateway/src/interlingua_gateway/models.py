@@ -129,7 +129,7 @@ def _find(config: GatewayConfig, registry: Registry, name: str) -> RoutedModel |
         model = registry.resolve(name if deployment is None else deployment.model)
         provider = registry.provider(model.provider)
     except (CallerError, PluginError) as error:  # its message lists the installed providers: not for callers
-        _log.warning("no model %r: %s", name, error)
+        _log.info("no model %r: %s", name, error)
         return None
     info, listed = provider.model(model.name), bool(provider.models())
     label = f"{model.provider}:{model.name}" if deployment is None else deployment.name

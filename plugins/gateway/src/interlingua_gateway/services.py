@@ -257,7 +257,7 @@ class Services:
                     await ask_store(Activity(self.store.database).drop_failures, datetime.now(UTC) - _FAILURES_AGE)
                     drop_at = time.monotonic() + _DROP_EVERY
             except OverloadedError as error:
-                self.log.warning("%s", error.message)
+                self.log.info("%s", error.message)
             except Exception:
                 self.log.exception("recurring work failed")
             await asyncio.sleep(_EVERY)
