@@ -1,0 +1,29 @@
+"""What may become of a word of an API."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+State = Literal["typed", "passes", "kept", "refused", "repeated", "constant", "signal", "unplaced"]
+MEANINGS: dict[State, str] = {
+    "typed": "has a canonical name, which stands beside it",
+    "passes": "reaches the service by the way that stands beside it",
+    "kept": "is stored with the message as it came",
+    "refused": "is a named error or a row before anything is lost",
+    "repeated": "an answer repeats the request's own value, which is not stored again",
+    "constant": "is the same word in every answer",
+    "signal": "an event without content: it says only where a stream is",
+    "unplaced": "is lost; there must be none",
+}
+
+
+class Place(NamedTuple):
+    """What becomes of a word.
+
+    Attributes:
+        state: one of `MEANINGS`.
+        note: a canonical name, a way, or what is wrong.
+    """
+
+    state: State
+    note: str = ""
