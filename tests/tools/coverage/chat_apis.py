@@ -11,7 +11,6 @@ import groq.types.chat.chat_completion_chunk as groq_chunk
 import groq.types.chat.completion_create_params as groq_request
 import groq.types.completion_usage as groq_usage
 import mistralai.client.models as mistral
-import openai.types.chat as chat
 import openai.types.chat.chat_completion as chat_answer
 import openai.types.chat.chat_completion_chunk as chat_chunk
 import openai.types.chat.completion_create_params as chat_request
@@ -21,6 +20,7 @@ import together.types.chat.chat_completion as together_answer
 import together.types.chat.chat_completion_chunk as together_chunk
 import together.types.chat.completion_create_params as together_request
 import zai.types.chat as zai
+from openai.types import chat
 from zai.api_resource.chat.completions import Completions as ZaiCompletions
 
 from tests.tools.coverage.sdk_types import kinds, members
@@ -31,7 +31,8 @@ _USAGE = {"prompt_tokens": 5, "completion_tokens": 7, "total_tokens": 12}
 
 def _wire(
     name: str, sdk: str, key: str, models: tuple[str, ...], parameters: Mapping[str, Any],
-    answer: tuple[Any, Any, Any, Any], chunk: tuple[Any, Any, Any], **more: Any,
+    answer: tuple[Any, Any, Any, Any], chunk: tuple[Any, Any, Any],
+    beside: Mapping[str, Any] | None = None, **more: Any,
 ) -> Wire:  # fmt: skip
     """Return an API.
 
@@ -43,6 +44,7 @@ def _wire(
         parameters: of a request.
         answer: the types of an answer, its choice, its message and its usage.
         chunk: the types of a chunk, its choice and its delta.
+        beside: what a chunk's choice has too.
         more: what else is known of it.
     """
     message = {"role": "assistant", "content": "Hello."}
@@ -52,7 +54,7 @@ def _wire(
     }  # fmt: skip
     last = {
         **body, "object": "chat.completion.chunk",
-        "choices": [{"index": 0, "delta": {"role": "assistant", "content": "Hello."}, "finish_reason": "stop"}],
+        "choices": [{"index": 0, "delta": message, "finish_reason": "stop", **(beside or {})}],
     }  # fmt: skip
     whole, chosen, said, usage = (members(one) for one in answer)
     piece, piece_choice, delta = (members(one) for one in chunk)
@@ -66,11 +68,11 @@ def _wire(
             Part("usage", ("usage",), usage),
         ),
         stream=(last,),
-        chunk=(0, (
+        chunks=[(0, (
             Part("chunk", (), piece),
             Part("chunk.choices[]", ("choices", 0), piece_choice),
             Part("chunk.choices[].delta", ("choices", 0, "delta"), delta),
-        )),
+        ))],
         **more,
     )  # fmt: skip
 
@@ -101,8 +103,12 @@ def together_chat() -> Wire:
     return _wire(
         "Together chat", "together", "together", ("Qwen/Qwen3.7-Plus", "a-model"),
         members(together_request.CompletionCreateParamsBase),
-        (together_answer.ChatCompletion, together_answer.Choice, together_answer.ChatCompletionMessage, together_answer.ChatCompletionUsage),
+        (
+            *(together_answer.ChatCompletion, together_answer.Choice, together_answer.ChatCompletionMessage),
+            together_answer.ChatCompletionUsage,
+        ),
         (together_chunk.ChatCompletionChunk, together_chunk.Choice, together_chunk.ChoiceDelta),
+        beside={"logprobs": -0.5},  # without it the number of a token only repeats its text
     )  # fmt: skip
 
 

@@ -9,10 +9,10 @@ import botocore.session
 import cohere
 import cohere.v2.raw_client as cohere_client
 import cohere.v2.types as cohere_types
-import google.genai.interactions as interactions
 import google.genai.types as google
 import ollama._types as ollama
 from google import genai
+from google.genai import interactions
 from google.genai import models as google_models
 
 from tests.tools.coverage.sdk_types import kinds, members
@@ -40,7 +40,7 @@ def generate_api() -> Wire:
         parameters=_generate_parameters(),
         sent=_parts(), tools=members(google.Tool), keyed=True,
         answer=answer, parts=parts, blocks=_parts(), content=("candidates", 0, "content", "parts"),
-        stream=(answer,), chunk=(0, parts),
+        stream=(answer,), chunks=[(0, parts)],
     )  # fmt: skip
 
 
@@ -73,11 +73,15 @@ def _generate_parameters() -> dict[str, Any]:
             inner, parent = {name: None}, {}
         found |= dict.fromkeys(parent, hint) | {f"generationConfig.{one}": hint for one in inner}
     more = members(google.GenerationConfig)
-    return found | {f"generationConfig.{name}": hint for name, hint in more.items() if f"generationConfig.{name}" not in found}
+    return found | {
+        f"generationConfig.{name}": hint for name, hint in more.items() if f"generationConfig.{name}" not in found
+    }
 
 
 def _raw(name: str) -> Any:
-    return [] if name in ("tools", "safetySettings") else {"parts": [{"text": "s"}]} if name == "systemInstruction" else {}
+    return (
+        [] if name in ("tools", "safetySettings") else {"parts": [{"text": "s"}]} if name == "systemInstruction" else {}
+    )
 
 
 def interactions_api() -> Wire:
@@ -90,6 +94,9 @@ def interactions_api() -> Wire:
     }  # fmt: skip
     opened = {"id": "i1", "status": "in_progress", "model": "gemini-3-pro-preview"}
     closed = {name: value for name, value in answer.items() if name != "steps"}
+    added = ("continuation_ids", "output_audio", "output_image", "output_text", "output_video")  # by the SDK
+    interaction = {name: one for name, one in members(interactions.Interaction).items() if name not in added}
+    streamed = {name: one for name, one in interaction.items() if name != "steps"}  # which have their own events
     parameters = members(interactions.CreateModelInteractionParam) | members(interactions.CreateAgentInteractionParam)
     return Wire(
         name="Gemini Interactions", sdk="google-genai", key="google", api="interactions",
@@ -97,7 +104,7 @@ def interactions_api() -> Wire:
         parameters=flat(parameters, "generation_config"),
         sent=kinds(interactions.Content) | kinds(interactions.Step), tools=kinds(interactions.Tool),
         answer=answer,
-        parts=(Part("", (), members(interactions.Interaction)), Part("usage", ("usage",), members(interactions.Usage))),
+        parts=(Part("", (), interaction), Part("usage", ("usage",), members(interactions.Usage))),
         echoed=True,
         blocks=kinds(interactions.Step), content=("steps",),
         stream=(
@@ -107,7 +114,11 @@ def interactions_api() -> Wire:
             {"event_type": "step.stop", "index": 0, "event_id": "e3"},
             {"event_type": "interaction.completed", "interaction": closed, "event_id": "e4"},
         ),
-        chunk=(4, (Part("interaction.completed", ("interaction",), members(interactions.Interaction)),)),
+        chunks=[
+            (0, (Part("interaction.created", ("interaction",), streamed),)),
+            (3, (Part("step.stop", (), members(kinds(interactions.InteractionSSEEvent, "event_type")["step.stop"])),)),
+            (4, (Part("interaction.completed", ("interaction",), streamed),)),
+        ],
         stream_block=_step_events,
         events=kinds(interactions.InteractionSSEEvent, "event_type"), event_name="event_type",
         deltas={kind: (hint, _around_step(kind)) for kind, hint in kinds(interactions.StepDeltaData).items()},
@@ -157,25 +168,41 @@ def converse_api() -> Wire:
             {"metadata": metadata},
         ),
         event_at=3, framing="aws",
-        chunk=(4, (Part("metadata", ("metadata",), members(events["metadata"])),)),
+        chunks=[
+            (3, (Part("messageStop", ("messageStop",), members(events["messageStop"])),)),
+            (4, (Part("metadata", ("metadata",), members(events["metadata"])),)),
+        ],
         events=events,
         deltas={
-            kind: (hint, lambda delta: [
-                {"contentBlockDelta": {"contentBlockIndex": 1, "delta": delta}}, {"contentBlockStop": {"contentBlockIndex": 1}},
-            ])
+            kind: (hint, _around_delta(kind))
             for kind, hint in members(service.shape_for("ContentBlockDelta")).items()
         },
     )  # fmt: skip
+
+
+def _around_delta(kind: str) -> Any:
+    starts = {
+        "toolUse": {"toolUse": {"toolUseId": "t1", "name": "look_up"}},
+        "toolResult": {"toolResult": {"toolUseId": "t1"}},
+        "image": {"image": {"format": "png"}},
+    }
+    begun = [{"contentBlockStart": {"contentBlockIndex": 1, "start": starts[kind]}}] if kind in starts else []
+    place = {"contentBlockIndex": 1}
+    return lambda delta: [*begun, {"contentBlockDelta": {**place, "delta": delta}}, {"contentBlockStop": place}]
 
 
 def cohere_api() -> Wire:
     """Return Cohere's chat, version 2; the SDK has types of a body's fields: they are its function's arguments."""
     given = inspect.signature(cohere_client.RawV2Client.chat, eval_str=True).parameters.items()
     message = {"role": "assistant", "content": [{"type": "text", "text": "Hello."}]}
+    counts = {"input_tokens": 5, "output_tokens": 7}
+    events = kinds(cohere_types.V2ChatStreamResponse)
     answer: Event = {
         "id": "c1", "finish_reason": "COMPLETE", "message": message,
-        "usage": {"billed_units": {"input_tokens": 5, "output_tokens": 7}, "tokens": {"input_tokens": 5, "output_tokens": 7}},
+        "usage": {"billed_units": counts, "tokens": counts},
     }  # fmt: skip
+    more = {"function": {"arguments": "{}"}}
+    call = {"id": "t1", "type": "function", "function": {"name": "look_up", "arguments": ""}}
     end = {"type": "message-end", "delta": {"finish_reason": "COMPLETE", "usage": answer["usage"]}}
     return Wire(
         name="Cohere chat v2", sdk="cohere", key="cohere", api="chat-v2",
@@ -187,6 +214,8 @@ def cohere_api() -> Wire:
             Part("", (), members(cohere_types.V2ChatResponse)),
             Part("message", ("message",), members(cohere.AssistantMessageResponse)),
             Part("usage", ("usage",), members(cohere.Usage)),
+            Part("usage.tokens", ("usage", "tokens"), members(cohere.UsageTokens)),
+            Part("usage.billed_units", ("usage", "billed_units"), members(cohere.UsageBilledUnits)),
         ),
         blocks=kinds(cohere.AssistantMessageResponseContentItem), content=("message", "content"),
         stream=(
@@ -194,10 +223,17 @@ def cohere_api() -> Wire:
             {"type": "content-start", "index": 0, "delta": {"message": {"content": {"type": "text", "text": ""}}}},
             {"type": "content-delta", "index": 0, "delta": {"message": {"content": {"text": "Hello."}}}},
             {"type": "content-end", "index": 0},
+            {"type": "tool-call-start", "index": 0, "delta": {"message": {"tool_calls": call}}},
+            {"type": "tool-call-delta", "index": 0, "delta": {"message": {"tool_calls": more}}},
+            {"type": "tool-call-end", "index": 0},
             end,
         ),
-        chunk=(4, (Part("message-end.delta", ("delta",), members(members(kinds(cohere_types.V2ChatStreamResponse)["message-end"])["delta"])),)),
-        events=kinds(cohere_types.V2ChatStreamResponse),
+        chunks=[
+            (0, (Part("message-start", (), {"id": str}),)),
+            (2, (Part("content-delta", (), members(events["content-delta"])),)),
+            (7, (Part("message-end.delta", ("delta",), members(members(events["message-end"])["delta"])),)),
+        ],
+        events=events,
     )  # fmt: skip
 
 
@@ -209,10 +245,11 @@ def ollama_api() -> Wire:
     }  # fmt: skip
     parts = (
         Part("", (), members(ollama.ChatResponse)),
-        Part("message", ("message",), members(ollama.Message)),
+        Part("message", ("message",), members(ollama.Message) | {"images": list[str]}),  # the SDK's own class else
     )
     return Wire(
         name="Ollama chat", sdk="ollama", key="ollama", api="chat-native", models=("gpt-oss:20b", "qwen3:8b"),
         parameters=members(ollama.ChatRequest) | {f"options.{n}": one for n, one in members(ollama.Options).items()},
-        answer=answer, parts=parts, stream=(answer,), chunk=(0, parts), framing="ndjson", tools={"function": ollama.Tool},
+        answer=answer, parts=parts, stream=(answer,), chunks=[(0, parts)], framing="ndjson",
+        tools={"function": ollama.Tool},
     )  # fmt: skip

@@ -10,9 +10,9 @@ MEANINGS: dict[State, str] = {
     "passes": "reaches the service by the way that stands beside it",
     "kept": "is stored with the message as it came",
     "refused": "is a named error or a row before anything is lost",
-    "repeated": "an answer repeats the request's own value, which is not stored again",
+    "repeated": "says again what the request or another event says, and is not stored twice",
     "constant": "is the same word in every answer",
-    "signal": "an event without content: it says only where a stream is",
+    "signal": "has no content: a position in a stream, or padding",
     "unplaced": "is lost; there must be none",
 }
 

@@ -8,15 +8,25 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from interlingua.codec import encode_message
-from interlingua.errors import InterlinguaError
+from interlingua.errors import InterlinguaError, MalformedResponseError, ProviderError, StreamInterruptedError
 from interlingua.plugins import build_request
 from interlingua.types import Message, RequestOptions, tool_result, user
 from tests.support import driving
 from tests.tools.coverage.places import Place
-from tests.tools.coverage.sdk_types import Maker, leaves, options, words
+from tests.tools.coverage.sdk_types import Maker, leaves, members, options, words
 from tests.tools.coverage.wire import Event, Hints, Part, Wire, appended, ndjson, placed, sse
 
-_POSITIONS = ("id", "index", "sequence_number", "logprobs", "obfuscation", "agent", "status", "item", "signature", "time")
+_POSITIONS = (
+    "index",
+    "Index",
+    "sequence_number",
+    "event_id",
+    "item_id",
+    "interaction_id",
+    "obfuscation",
+    "estimated_tokens",
+)
+_CONSTANTS = ("object", "role")  # typed as any text by some SDKs
 _RAW = "provider_raw"
 
 
@@ -35,7 +45,7 @@ def read_stream(wire: Wire, events: Sequence[Event]) -> Message:
 def encoded(wire: Wire, events: Sequence[Event]) -> bytes:
     """Return a stream's bytes in the framing of the API."""
     if wire.framing == "aws":
-        from tests.plugins.bedrock.wire import frame  # noqa: PLC0415  it needs the adapter
+        from tests.plugins.bedrock.wire import frame
 
         return b"".join(frame(name, payload) for event in events for name, payload in event.items())
     return ndjson(events) if wire.framing == "ndjson" else sse(events, wire.event_name)
@@ -52,6 +62,11 @@ def _typed(found: Mapping[str, Any]) -> dict[str, Any]:
     made["metadata"].pop(_RAW, None)
     made["content"] = [block for block in made["content"] if block["type"] != "opaque"]
     return made
+
+
+def _is_position(path: str) -> bool:
+    """Return whether a member says only where its object belongs, or is padding."""
+    return path.endswith(_POSITIONS)
 
 
 def _first_difference(one: Any, other: Any, path: str = "") -> str:
@@ -84,16 +99,17 @@ def judge(before: Message | None, after: Message, value: Any) -> Place:
     if now == was:
         return Place("unplaced", "the message is the same without it")
     said = json.dumps(now, ensure_ascii=False)
-    missing = [str(leaf) for leaf in leaves(value) if str(leaf) not in said]
-    if missing:
-        return Place("unplaced", f"{len(missing)} of its {len(leaves(value))} values are not in the message")
+    if missing := [path for path, leaf in leaves(value).items() if str(leaf) not in said and not _is_position(path)]:
+        return Place("unplaced", f"not in the message: {', '.join(missing)}")
     if (typed := _typed(now)) != (old := _typed(was)):
         return Place("typed", _first_difference(old, typed))
     opaque = [block["kind"] for block in now["content"] if block["type"] == "opaque"]
     return Place("kept", "OpaqueBlock" if opaque and now["content"] != was["content"] else "provider_raw")
 
 
-def members_of(wire: Wire, part: Part, base: Any, read: Any, requested: Hints) -> Iterator[tuple[str, Place]]:
+def members_of(
+    wire: Wire, part: Part, base: Any, read: Any, requested: Hints, read_cut: Any = None
+) -> Iterator[tuple[str, Place]]:
     """Yield what becomes of each member of an object of an answer or event.
 
     Args:
@@ -102,6 +118,7 @@ def members_of(wire: Wire, part: Part, base: Any, read: Any, requested: Hints) -
         base: the answer or events that the member is put into.
         read: reads them.
         requested: parameters of a request, which an answer may repeat.
+        read_cut: reads a stream that breaks off after the event; later events may replace what it says.
     """
     maker = Maker()
     for name, hint in part.hints.items():
@@ -117,11 +134,21 @@ def members_of(wire: Wire, part: Part, base: Any, read: Any, requested: Hints) -
             yield name, _refusal(error, name)
             continue
         place = judge(before, after, _value_at(base, part.path, name, value))
+        if place.state == "unplaced" and read_cut is not None:
+            place = _until_replaced(
+                judge(read_cut(without), read_cut(placed(base, part.path, name, value)), value), place
+            )
         if place.state == "unplaced" and wire.echoed and name in requested and not part.path[:-1]:
             place = Place("repeated", "the request's own value")
-        elif place.state == "unplaced" and _is_constant(hint):
+        elif place.state == "unplaced" and (_is_constant(hint) or name in _CONSTANTS):
             place = Place("constant", "the same word in every answer")
+        elif place.state == "unplaced" and _is_position(name):
+            place = Place("signal", "a position, or padding")
         yield name, place
+
+
+def _until_replaced(cut: Place, whole: Place) -> Place:
+    return whole if cut.state == "unplaced" else Place(cut.state, f"{cut.note}; a later event replaces it")
 
 
 def _is_constant(hint: Any) -> bool:
@@ -129,6 +156,8 @@ def _is_constant(hint: Any) -> bool:
 
 
 def _refusal(error: InterlinguaError, name: str) -> Place:
+    if isinstance(error, ProviderError) and not isinstance(error, (MalformedResponseError, StreamInterruptedError)):
+        return Place("typed", type(error).__name__)
     named = name in str(error) or name in str(getattr(error, "path", ""))
     return Place("refused" if named else "unplaced", f"{type(error).__name__}: {error}"[:90])
 
@@ -139,7 +168,8 @@ def _value_at(base: Any, path: Sequence[str | int], name: str, value: Any) -> An
     for step in path:
         at = at[step] if not isinstance(at, dict) or step in at else {}
     present = at.get(name) if isinstance(at, dict) else None
-    return present if isinstance(present, (dict, list)) else value
+    keep = isinstance(present, (dict, list)) or (present is not None and (name in _CONSTANTS or _is_position(name)))
+    return present if keep else value
 
 
 def _without(base: Any, path: Sequence[str | int], name: str) -> Any:
@@ -158,7 +188,16 @@ def blocks(wire: Wire) -> Iterator[tuple[str, Place]]:
     maker, plain = Maker(), read_whole(wire, wire.answer)
     for kind, hint in wire.blocks.items():
         block = wire.block(maker, kind, hint)
-        yield kind, _block(wire, plain, lambda block=block: read_whole(wire, appended(wire.answer, wire.content, block)), block, kind)
+        yield (
+            kind,
+            _block(
+                wire,
+                plain,
+                lambda block=block: read_whole(wire, appended(wire.answer, wire.content, block)),
+                block,
+                kind,
+            ),
+        )
 
 
 def streamed_blocks(wire: Wire) -> Iterator[tuple[str, Place]]:
@@ -186,12 +225,14 @@ def _return(wire: Wire, message: Message, block: Event) -> str:
     calls = [tool_result(call, "done") for call in message.tool_calls]
     history = [user("q"), message, *calls, *([] if calls else [user("and now")])]
     try:
-        request = build_request(driving.provider(wire.key), history, [], RequestOptions(model=wire.models[0], api=wire.api))
+        request = build_request(
+            driving.provider(wire.key), history, [], RequestOptions(model=wire.models[0], api=wire.api)
+        )
     except InterlinguaError as error:
         return f"refused in the next request: {type(error).__name__}"
     sent = request.body.decode()
     found = leaves(block)
-    back = [leaf for leaf in found if str(leaf) in sent]
+    back = [leaf for leaf in found.values() if str(leaf) in sent]
     if len(back) == len(found):
         return "goes back"
     rows = [loss.verdict for loss in request.losses]
@@ -201,25 +242,77 @@ def _return(wire: Wire, message: Message, block: Event) -> str:
 def events(wire: Wire) -> Iterator[tuple[str, Place]]:
     """Yield what becomes of each kind of event; those that only say where the stream is are signals."""
     maker, plain = Maker(), read_stream(wire, wire.stream) if wire.stream else None
-    own = {event.get(wire.event_name) for event in wire.stream} if not wire.keyed else {n for e in wire.stream for n in e}
+    own = {name for event in wire.stream for name in (event if wire.keyed else [str(event.get(wire.event_name))])}
     for kind, hint in wire.events.items():
-        if kind in own:
-            yield kind, Place("typed", "read in the stream")
-            continue
         made = {kind: maker.make(hint)} if wire.keyed else maker.make(hint, tag=(wire.event_name, kind))
-        yield kind, _event(wire, plain, [made], made)
+        if kind in wire.endings:
+            yield kind, _ending(wire, kind)
+        elif kind in own:
+            yield kind, Place("typed", "read in the stream")
+        elif kind in wire.pieces:
+            yield kind, _piece(wire, made, *wire.pieces[kind])
+        else:
+            yield kind, _event(wire, plain, [made], made)
     for kind, (hint, around) in wire.deltas.items():
         made = {kind: maker.make(hint)} if wire.keyed else maker.make(hint, tag=("type", kind))
         yield f"delta {kind}", _event(wire, plain, around(made), made)
 
 
 def _event(wire: Wire, plain: Message | None, added: Sequence[Event], made: Event) -> Place:
-    contents = {name: value for name, value in made.items() if not name.endswith(_POSITIONS)}
+    contents = {name: value for name, value in made.items() if not _is_position(name)}
     try:
         after = read_stream(wire, [*wire.stream[: wire.event_at], *added, *wire.stream[wire.event_at :]])
     except InterlinguaError as error:
-        return Place("refused", f"{type(error).__name__}"[:90])
+        return _refusal(error, str(made.get(wire.event_name)))
     place = judge(plain, after, contents)
     if place.state == "unplaced" and not leaves(contents):
         return Place("signal", "holds no content")
+    before = wire.stream[: wire.event_at]
+    if place.state == "unplaced" and wire.event_at:
+        place = _until_replaced(judge(read_cut(wire, before), read_cut(wire, [*before, *added]), contents), place)
+    if place.state == "unplaced" and contents.keys() - {wire.event_name} == wire.stream[-1].keys() & contents.keys() - {
+        wire.event_name
+    }:
+        return Place("repeated", f"its object comes again in {wire.stream[-1][wire.event_name]}")
     return place
+
+
+def _ending(wire: Wire, kind: str) -> Place:
+    """Return what becomes of a stream that ends with another event."""
+    try:
+        read_stream(wire, [*wire.stream[:-1], {wire.event_name: kind, **wire.endings[kind]}])
+    except InterlinguaError as error:
+        return _refusal(error, kind)
+    return Place("typed", "ends the message")
+
+
+def _piece(wire: Wire, made: Event, kind: str, member: str) -> Place:
+    """Return what becomes of a piece of an item when the stream breaks off after it, else where it comes again."""
+    item = {"type": kind, "id": "item_1", "call_id": "call_1", "name": "look_up", "status": "in_progress"}
+    started = [
+        *wire.stream[: wire.event_at],
+        {wire.event_name: "response.output_item.added", "output_index": 1, "item": item},
+    ]
+    event = {**made, "item_id": "item_1", "output_index": 1}
+    event |= {name: 0 for name in made if name.endswith("_index") and name != "output_index"}
+    contents = {name: value for name, value in event.items() if not _is_position(name)}
+    try:
+        place = judge(read_cut(wire, started), read_cut(wire, [*started, event]), contents)
+    except InterlinguaError as error:
+        return _refusal(error, kind)
+    if place.state != "unplaced":
+        return Place(place.state, f"{place.note}; also where the stream breaks off")
+    if not leaves(contents):
+        return Place("signal", "holds no content")
+    again = member in members(wire.blocks[kind])
+    return Place("repeated", f"comes again as {kind}.{member} in the whole item") if again else place
+
+
+def read_cut(wire: Wire, events: Sequence[Event]) -> Message:
+    """Return the message of a stream that breaks off."""
+    try:
+        return read_stream(wire, events)
+    except StreamInterruptedError as error:
+        if error.partial is None:
+            raise
+        return error.partial

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
@@ -13,6 +14,7 @@ from interlingua._http.client import Client
 from interlingua._plugins.registry import Registry
 from interlingua.errors import InterlinguaError
 from interlingua.plugins import WireRequest
+from interlingua.transport import HttpRequest, TimeLimits, connection_failed
 from interlingua.types import (
     AudioBlock,
     ContentBlock,
@@ -62,7 +64,9 @@ OPTIONS: tuple[tuple[str, Mapping[str, Any]], ...] = (
 )
 
 
-def build(wire: Wire, messages: Sequence[Message] | str, model: str = "", *, stream: bool = False, **more: Any) -> WireRequest:
+def build(
+    wire: Wire, messages: Sequence[Message] | str, model: str = "", *, stream: bool = False, **more: Any
+) -> WireRequest:
     """Return the request of one model."""
     return _client(f"{wire.key}:{model or wire.models[0]}").build_request(messages, stream=stream, api=wire.api, **more)
 
@@ -120,9 +124,29 @@ def _path(wire: Wire) -> str:
 
 def _by_header(wire: Wire, header: str, maker: Maker) -> Place:
     value = str(maker.make(str))
-    sent = build(wire, "q", headers={header: value}).headers
-    arrived = any(name.lower() == header and value in text for name, text in sent.items())
+    server = _Server()
+    with (
+        Client(f"{wire.key}:{wire.models[0]}", registry=_REGISTRY, api_key="none", transport=server, retry=0) as client,
+        suppress(InterlinguaError),
+    ):
+        client.send("q", headers={header: value})
+    arrived = any(value in text for name, text in server.headers.items() if name.lower() == header)
     return Place("passes", f"headers: {header}") if arrived else Place("unplaced", f"the header {header} is not sent")
+
+
+class _Server:
+    """A transport in memory that keeps the headers of a request and refuses it."""
+
+    def __init__(self) -> None:
+        self.headers: Mapping[str, str] = {}
+
+    def open(self, request: HttpRequest, _limits: TimeLimits) -> Any:
+        """Keep the headers."""
+        self.headers = request.headers
+        raise connection_failed(ConnectionRefusedError("no server"), request.url)
+
+    def close(self) -> None:
+        """Close nothing."""
 
 
 def _by_options(wire: Wire, name: str, value: Any) -> Place:
@@ -139,7 +163,9 @@ def _by_options(wire: Wire, name: str, value: Any) -> Place:
             found = body.get(outer)
             if (found.get(inner) if inner and isinstance(found, dict) else found) == value:
                 return Place("passes", "provider_options")
-            if found is not None and (leaves(value) and all(str(leaf) in json.dumps(found) for leaf in leaves(value))):
+            if found is not None and (
+                leaves(value) and all(str(leaf) in json.dumps(found) for leaf in leaves(value).values())
+            ):
                 return Place("passes", "provider_options, merged")
     return Place("refused" if why and (inner or outer) in why else "unplaced", why[:90] or "not in the body")
 
@@ -154,7 +180,9 @@ def tools(wire: Wire) -> Iterator[tuple[str, Place]]:
             continue
         made = wire.block(maker, kind, hint)
         body = json.loads(build(wire, "q", provider_options={"tools": [made]}).body)
-        place = Place("passes", "provider_options: tools") if made in body.get("tools", ()) else Place("unplaced", "lost")
+        place = (
+            Place("passes", "provider_options: tools") if made in body.get("tools", ()) else Place("unplaced", "lost")
+        )
         yield kind, place
 
 
@@ -183,7 +211,7 @@ def _as_opaque(wire: Wire, kind: str, made: dict[str, Any]) -> Place:
         except InterlinguaError as error:
             why = why or f"{type(error).__name__}: {error}"
             continue
-        if all(str(leaf) in sent for leaf in leaves(made)) and f'"{kind}"' in sent:
+        if all(str(leaf) in sent for leaf in leaves(made).values()) and f'"{kind}"' in sent:
             return Place("passes", f"OpaqueBlock {where}")
     return Place("refused", why[:90]) if why else Place("unplaced", "not in the body, without an error")
 

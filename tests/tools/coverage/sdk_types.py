@@ -180,6 +180,8 @@ class Maker:
         for name, one in chosen.items():
             text = _TEXTS.get(name) if bare(one) is str else None
             made[name] = text + self._text() if text else self.make(one, full=False, depth=depth + 1)
+            if name == "type" and bare(one) is str:
+                made[name] = "function"  # of calls, where a type says only "text"
         return {**made, tag[0]: tag[1]} if tag else made
 
     def _shape(self, shape: Shape, full: bool, depth: int) -> Any:
@@ -207,7 +209,7 @@ class Maker:
         if hint is int:
             return next(self._numbers)
         if hint is float:
-            return next(self._numbers) + 0.5
+            return float(next(self._numbers))
         if hint in (dict, Any, object) or get_origin(hint) is dict:
             return {self._text(): self._text()}
         return [self._text()] if hint is list else self._text()
@@ -216,11 +218,12 @@ class Maker:
         return f"zq{next(self._numbers)}"
 
 
-def leaves(value: Any) -> list[Any]:
-    """Return the texts and numbers of a value that occur nowhere else."""
+def leaves(value: Any, path: str = "") -> dict[str, Any]:
+    """Return the texts and numbers of a value that occur nowhere else, by their path."""
     if isinstance(value, Mapping):
-        return [leaf for one in value.values() for leaf in leaves(one)]
+        return {at: leaf for name, one in value.items() for at, leaf in leaves(one, f"{path}.{name}").items()}
     if isinstance(value, list):
-        return [leaf for one in value for leaf in leaves(one)]
+        return {at: leaf for place, one in enumerate(value) for at, leaf in leaves(one, f"{path}[{place}]").items()}
     made = (isinstance(value, str) and "zq7" in value) or (type(value) in (int, float) and value > 70000)
-    return [value] if made else []
+    whole = int(value) if made and type(value) is float else value
+    return {path.lstrip("."): whole} if made else {}

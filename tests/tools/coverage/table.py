@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 from tests.tools.coverage import anthropic_openai, chat_apis, google_others, readings, requests
 from tests.tools.coverage.places import Place
 from tests.tools.coverage.wire import Wire
 
-TABLE = Path(__file__).with_name("table.json")
 APIS: tuple[Callable[[], Wire], ...] = (
     anthropic_openai.messages_api, anthropic_openai.responses_api, chat_apis.openai_chat,
     google_others.generate_api, google_others.interactions_api, chat_apis.mistral_chat, google_others.cohere_api,
@@ -41,15 +39,20 @@ def _fields(wire: Wire) -> Iterator[tuple[str, Place]]:
 
 
 def _chunk_fields(wire: Wire) -> Iterator[tuple[str, Place]]:
-    at, parts = wire.chunk
-    for part in parts:
-        def read(event: Any) -> Any:
+    for at, parts in wire.chunks:
+
+        def read(event: Any, at: int = at) -> Any:
             events = list(wire.stream)
             events[at] = event
             return readings.read_stream(wire, events)
 
-        for name, place in readings.members_of(wire, part, wire.stream[at], read, wire.parameters):
-            yield f"{part.label}.{name}".lstrip("."), place
+        def read_cut(event: Any, at: int = at) -> Any:
+            return readings.read_cut(wire, [*wire.stream[:at], event])
+
+        cut = read_cut if len(wire.stream) > 1 else None
+        for part in parts:
+            for name, place in readings.members_of(wire, part, wire.stream[at], read, wire.parameters, cut):
+                yield f"{part.label}.{name}".lstrip("."), place
 
 
 def made() -> dict[str, Any]:
@@ -65,17 +68,6 @@ def made() -> dict[str, Any]:
             for wire in apis
         },
     }
-
-
-def unplaced(table: dict[str, Any]) -> list[str]:
-    """Return the words that are lost, a line each."""
-    return [
-        f"{api}: {title}: {name}: {why}"
-        for api, found in table["apis"].items()
-        for title, rows in found["groups"].items()
-        for name, (state, why) in rows.items()
-        if state == "unplaced"
-    ]
 
 
 def main() -> None:

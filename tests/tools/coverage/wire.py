@@ -50,10 +50,12 @@ class Wire:
         content: where an answer holds them.
         keyed: an object's kind is the name of its only member, not the word in `type`.
         stream: the events of a streamed answer.
-        chunk: the event whose members are varied, and its objects.
+        chunks: the events whose members are varied, by their place in the stream, and their objects.
         stream_block: the events of one block, from its place and the block; None if only deltas carry blocks.
         events: kinds of events, put before the last of the stream; `event_name` names the member of the kind.
         deltas: kinds of changes to a block, each with the events around it.
+        pieces: events that hold a piece of an item: the kind of the item, and where the whole item has it again.
+        endings: kinds of last events, each with what it holds in place of the last of the stream.
         echoed: whether a whole answer repeats parameters of the request.
     """
 
@@ -72,12 +74,14 @@ class Wire:
     content: tuple[str | int, ...] = ()
     keyed: bool = False
     stream: Sequence[Event] = ()
-    chunk: tuple[int, Sequence[Part]] = (0, ())
+    chunks: Sequence[tuple[int, Sequence[Part]]] = ()
     stream_block: Callable[[Event], Sequence[Event]] | None = None
     events: Hints = attrs.field(factory=dict)
     event_name: str = "type"
     event_at: int = -1
     deltas: Mapping[str, tuple[Any, Callable[[Any], Sequence[Event]]]] = attrs.field(factory=dict)
+    pieces: Mapping[str, tuple[str, str]] = attrs.field(factory=dict)
+    endings: Mapping[str, Event] = attrs.field(factory=dict)
     framing: Literal["sse", "ndjson", "aws"] = "sse"
     echoed: bool = False
 

@@ -34,7 +34,7 @@ _STOPS = {
     "model_context_window_exceeded": StopReason.CONTEXT_WINDOW,
 }
 _CALL_FIELDS = ("type", "id", "name", "input")
-_TRACED = ("id", "model", "stop_sequence", "stop_details", "container", "context_management", "input_transformations")
+_READ = ("type", "role", "content", "stop_reason", "usage")
 
 
 def from_wire_response(response: WireResponse, context: RequestContext) -> Message:
@@ -234,8 +234,8 @@ def dropped_blocks(message: Mapping[str, Any]) -> tuple[Loss, ...] | None:
 
 
 def trace_of(message: Mapping[str, Any], usage: Mapping[str, Any]) -> dict[str, Any]:
-    """Return facts about an answer that have no canonical field."""
-    kept = {name: message[name] for name in _TRACED if message.get(name) is not None}
+    """Return facts about an answer that have no canonical field, those that this version does not know included."""
+    kept = {name: value for name, value in message.items() if name not in _READ and value is not None}
     return kept | {"usage": dict(usage)}
 
 

@@ -37,7 +37,7 @@ _STOPS = {
 }
 _STOPS |= dict.fromkeys(_FAILURES, StopReason.ERROR)
 _FORMATS = {"png": "image/png", "jpeg": "image/jpeg", "gif": "image/gif", "webp": "image/webp"}
-_TRACED = ("additionalModelResponseFields", "metrics", "trace", "performanceConfig", "serviceTier", "usage")
+_READ = ("output", "stopReason", "p")  # the last is padding of events
 SERVER_CALL = "server_tool_use"
 
 
@@ -81,8 +81,8 @@ def from_wire_response(response: WireResponse, context: RequestContext) -> Messa
 
 
 def trace_of(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return facts about an answer that have no canonical field."""
-    return {name: body[name] for name in _TRACED if body.get(name) is not None}
+    """Return facts about an answer that have no canonical field, those that this version does not know included."""
+    return {name: value for name, value in body.items() if name not in _READ and value is not None}
 
 
 def from_wire_stop(raw: Any) -> StopReason:
@@ -207,6 +207,6 @@ def _image(raw: Mapping[str, Any]) -> ContentBlock | None:
     source = raw.get("source")
     data = source.get("bytes") if isinstance(source, Mapping) else None
     media_type = _FORMATS.get(str(raw.get("format")))
-    if not isinstance(data, str) or media_type is None:
+    if not isinstance(data, str) or media_type is None or not raw.keys() <= {"format", "source"}:
         return None
     return ImageBlock(source=MediaSource(kind="base64", data=data), media_type=media_type)

@@ -198,6 +198,7 @@ class ConverseStreamReader:
             source = value.get("source")
             if isinstance(source, Mapping) and isinstance(source.get("bytes"), str):
                 opened.pieces.append(source["bytes"])
+                opened.raw |= {name: one for name, one in value.items() if name != "source"}
             else:
                 opened.raw |= value
         elif kind:  # of a newer kind: kept as it came

@@ -39,7 +39,7 @@ CHOICE_FIELDS = frozenset(("index", "finish_reason", "message", "delta", "logpro
 MESSAGE_FIELDS = frozenset(
     (
         "role", "content", "refusal", "tool_calls", "function_call", "images", "audio", "reasoning_details",
-        "annotations", "executed_tools", "name", "padding", "token_id", *REASONING_FIELDS,
+        "annotations", "executed_tools", "padding", "token_id", *REASONING_FIELDS,
     )
 )  # fmt: skip
 # a later non-empty value replaces these; other strings are pieces to be joined
@@ -236,6 +236,12 @@ class Extras:
         """Keep the members of the first choice other than its message."""
         if isinstance(choice.get("logprobs"), dict):
             merge_object(self._logprobs, choice["logprobs"])
+        elif isinstance(choice.get("logprobs"), (int, float)):  # of the only token of a chunk
+            token = (choice.get("delta") or {}).get("token_id")
+            self.trace.setdefault("token_logprobs", []).append([token, choice["logprobs"]])
+        text, message = choice.get("text"), choice.get("message")
+        if isinstance(text, str) and text and isinstance(message, dict) and message.get("content") != text:
+            self.trace["text"] = text
         for key, value in choice.items():
             if key not in CHOICE_FIELDS and value is not None:
                 self.trace[key] = value
@@ -290,6 +296,8 @@ class Extras:
             return []
         if audio_id:
             self.replay["audio"] = audio_id
+        if more := {name: value for name, value in self._audio.items() if name not in ("data", "transcript", "id")}:
+            self.trace["audio"] = more
         block = AudioBlock(
             source=MediaSource(kind="base64", data=str(data or "")),
             media_type="",  # the request chose the format; the answer does not repeat it

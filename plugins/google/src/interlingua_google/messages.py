@@ -46,6 +46,7 @@ Media: TypeAlias = ImageBlock | AudioBlock | VideoBlock | DocumentBlock
 MEDIA = (ImageBlock, AudioBlock, VideoBlock, DocumentBlock)
 _KINDS: dict[str, type[Any]] = {"image": ImageBlock, "audio": AudioBlock, "video": VideoBlock}
 _DATA = ("inlineData", "fileData")
+_READ_OF_DATA = ("mimeType", "data", "fileUri")
 _IN_RESULTS = ("image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain")
 _RESULTS = ("output", "error", "result", "content", "return_value")  # names that callers use for the only member
 _FIRST_USER = b'{"text":"(The conversation begins with the assistant.)"}'
@@ -332,7 +333,7 @@ def _media(block: Media, index: int, rows: list[BlockLoss], message: Message, mo
     kept: Mapping[str, Any] = replay_state(message).get("media") or {}
     extras = kept.get(media_key(block)) if kept else None
     made = to_wire_media(block)
-    return made | extras if extras and _is_same_model(message.metadata, model) else made
+    return with_extras(made, extras) if extras and _is_same_model(message.metadata, model) else made
 
 
 def to_wire_media(block: Media) -> dict[str, Any]:
@@ -360,7 +361,20 @@ def from_wire_media(part: dict[str, Any]) -> Media | None:
 
 def media_extras(part: dict[str, Any]) -> dict[str, Any]:
     """Return the further members of a media part, such as its signature, to send them back."""
-    return {name: value for name, value in part.items() if name not in _DATA}
+    more = {name: value for name, value in part.items() if name not in _DATA}
+    for name in _DATA:
+        inner = part.get(name)
+        if isinstance(inner, Mapping) and (
+            rest := {key: one for key, one in inner.items() if key not in _READ_OF_DATA}
+        ):
+            more[name] = rest
+    return more
+
+
+def with_extras(part: dict[str, Any], extras: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a media part with the members that `media_extras` found."""
+    inner = {name: {**part[name], **extras[name]} for name in _DATA if name in part and name in extras}
+    return {**part, **{name: value for name, value in extras.items() if name not in _DATA}, **inner}
 
 
 def media_key(block: Media) -> str:

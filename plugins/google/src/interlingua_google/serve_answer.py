@@ -31,7 +31,7 @@ from interlingua.types import (
     read_tool_input,
 )
 from interlingua_google.errors import error_envelope, to_wire_error
-from interlingua_google.messages import MEDIA, OTHER_CANDIDATE, media_key, to_wire_media
+from interlingua_google.messages import MEDIA, OTHER_CANDIDATE, media_key, to_wire_media, with_extras
 from interlingua_google.stream import TRACED_OF_ANSWER
 from interlingua_serving import AnswerState, ServeContext, dumps_line
 
@@ -162,7 +162,7 @@ class AnswerParts:
             args: Any = block.input if block.parse_error is None else {"invalid_json": block.raw_input}
             return {"functionCall": {**({"id": call_id} if call_id else {}), "name": block.name, "args": args}}
         if isinstance(block, MEDIA):
-            return {**to_wire_media(block), **self._media.get(media_key(block), {})}
+            return with_extras(to_wire_media(block), self._media.get(media_key(block), {}))
         if own and isinstance(block, OpaqueBlock) and isinstance(block.data, Mapping):
             if block.kind != OTHER_CANDIDATE:
                 return dict(block.data)

@@ -41,6 +41,7 @@ _STOPS = {
 }
 # `response` and `thinking` are at the top level in the older generate API, which some clients still use
 _READ = frozenset(("message", "response", "thinking", "done", "error"))
+_READ_OF_MESSAGE = frozenset(("role", "content", "thinking", "tool_calls", "images"))
 
 
 async def stream_response(source: AsyncIterator[WireChunk], context: RequestContext) -> AsyncIterator[StreamEvent]:
@@ -105,6 +106,9 @@ class OllamaAnswerReader:
         message = line.get("message")
         if isinstance(message, dict):
             self._message(message, "content", out)
+            for key, value in message.items():
+                if key not in _READ_OF_MESSAGE and value is not None:
+                    self._keep(key, value)
         else:
             self._message(line, "response", out)
         usage = _usage(line)

@@ -25,9 +25,13 @@ _STOPS = {
 }
 _CALLING = ("completed", "requires_action", None)
 _POLL_SECONDS = 2.0  # between two requests for an answer that takes minutes
-_TRACED = (
-    *("id", "model", "agent", "status", "created", "updated", "service_tier", "previous_interaction_id", "usage"),
-    *("environment_id", "continuation_token", "errors"),
+# read elsewhere, or the request's own values, which the service repeats
+_READ_OR_REPEATED = frozenset(
+    (
+        *("object", "steps", "input", "agent_config", "cached_content", "environment", "generation_config", "labels"),
+        *("response_format", "response_mime_type", "response_modalities", "safety_settings", "system_instruction"),
+        *("tools", "webhook_config", "background", "store", "stream"),
+    )
 )
 _BILLED = {"google_search": "web_search"}  # its name in the price list; others keep theirs
 _COUNT_OF = {"by_modality": ("modality", "tokens"), "grounding_tool_count": ("type", "count")}
@@ -89,8 +93,10 @@ def replay_of(body: Mapping[str, Any], rows: list[dict[str, Any]], context: Requ
 
 
 def from_wire_trace(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return facts about an interaction that have no canonical field."""
-    return {name: body[name] for name in _TRACED if body.get(name) not in (None, "")}
+    """Return facts about an interaction that have no canonical field, also those that this version does not know."""
+    return {
+        name: value for name, value in body.items() if name not in _READ_OR_REPEATED and value not in (None, "", [], {})
+    }
 
 
 def from_wire_stop(status: Any, *, calls: bool) -> tuple[StopReason, str | None]:

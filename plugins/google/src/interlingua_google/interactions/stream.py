@@ -49,6 +49,7 @@ from interlingua_google.interactions.steps import (
     summary_text,
 )
 
+_OF_EVENTS = ("event_type", "event_id", "interaction_id", "index")
 SPAN = 1024
 """Blocks that a step may have: the index of a block is the place of its step times this, plus its own."""
 
@@ -135,7 +136,7 @@ class InteractionReader:
         yield RawUpdate(replay=replay_of(self._facts, [], self._context), trace=from_wire_trace(self._facts))
 
     def _status(self, event: dict[str, Any]) -> Iterator[StreamEvent]:
-        facts: dict[str, Any] = {name: event[name] for name in ("status", "continuation_token") if name in event}
+        facts: dict[str, Any] = {name: value for name, value in event.items() if name not in _OF_EVENTS}
         self._facts.update(facts)
         yield RawUpdate(trace=facts)
 
@@ -181,8 +182,8 @@ class InteractionReader:
             raise MalformedResponseError("a step begins with a new index", path="/index")
         step = self._steps[index] = _Step(index * SPAN, dict(given))
         kind = given.get("type")
-        if kind == INPUT:
-            del self._steps[index]
+        if kind == INPUT and len(self._steps) == 1:
+            del self._steps[index]  # a repetition of what was asked, as `steps_in` leaves it out
         elif kind == CALL:
             issued: Any = given.get("id")
             step.call = ToolUseStart(
@@ -228,6 +229,10 @@ class InteractionReader:
     def _stop(self, event: dict[str, Any]) -> Iterator[StreamEvent]:
         index: Any = event.get("index")
         step = self._steps.get(index)
+        if event.get("step_usage"):
+            self._facts.setdefault("step_usage", {})[str(index)] = event["step_usage"]
+        if event.get("usage"):
+            self._facts["usage"] = event["usage"]  # so far
         if step is not None and not step.done:
             yield from self._end(step, whole=True)
             rows = [shell_of(step.whole) for _, step in sorted(self._steps.items()) if step.done]

@@ -22,19 +22,14 @@ _BILLED_USES = {  # web searches apart; their names in the price list (WIRE.md, 
     "shell_call": "shell",
 }
 _ERROR_MEMBERS = ("detail", "errors", "message", "msg")  # how gateways say an error
-_TRACED = (
-    "id",
-    "model",
-    "created_at",
-    "status",
-    "incomplete_details",
-    "service_tier",
-    "usage",
-    "tool_usage",
-    "input_transformations",
-    "prompt_cache_diagnostics",
-    "previous_response_id",
-    "moderation",
+# read elsewhere, or the request's own values, which the service repeats
+_READ_OR_REPEATED = frozenset(
+    (
+        *("object", "output", "output_text", "error", "input", "instructions", "max_output_tokens", "max_tool_calls"),
+        *("metadata", "parallel_tool_calls", "prompt", "prompt_cache_key", "prompt_cache_options"),
+        *("prompt_cache_retention", "reasoning", "safety_identifier", "store", "temperature", "text", "tool_choice"),
+        *("tools", "top_logprobs", "top_p", "truncation", "user"),
+    )
 )
 
 
@@ -149,8 +144,10 @@ def _count(raw: Any, name: str) -> int | None:
 
 
 def from_wire_trace(response: Mapping[str, Any]) -> dict[str, Any]:
-    """Return facts about a response that have no canonical field."""
-    return {name: response[name] for name in _TRACED if response.get(name) is not None}
+    """Return facts about a response that have no canonical field, those that this version does not know included."""
+    return {
+        name: value for name, value in response.items() if name not in _READ_OR_REPEATED and value not in (None, [], {})
+    }
 
 
 def find_failure(body: Any) -> Any:

@@ -219,6 +219,7 @@ class ResponsesReader(ResponsesBlocks):
             elif slot.kept is not None:
                 slot.kept = {"item": item_shell(item), "sum": slot.kept["sum"]}  # its keys may be in another order
         yield from self.flush()
+        yield from self._end_audio()
         items = output or [slot.done for slot in self._slots.present() if slot.done is not None]
         if items:
             yield RawUpdate(replay=self._replay())
@@ -237,6 +238,7 @@ class ResponsesReader(ResponsesBlocks):
     def close(self) -> Iterator[StreamEvent]:
         """End the stream; an earlier answer's terminal event does not complete an answer that was cut off."""
         yield from self.flush()
+        yield from self._end_audio()
         if self._earlier and not self._ended:
             yield ErrorEvent(
                 error=StreamInterruptedError("the last of several answers ended before its terminal event")
@@ -280,4 +282,9 @@ _HANDLERS: dict[str, Callable[[ResponsesReader, dict[str, Any]], Iterator[Stream
     "response.shell_call_command.added": ResponsesReader._command,
     "response.shell_call_command.delta": ResponsesReader._command,
     "response.apply_patch_call_operation_diff.delta": ResponsesReader._diff,
+    "response.code_interpreter_call_code.delta": ResponsesReader._more_of_item,
+    "response.mcp_call_arguments.delta": ResponsesReader._more_of_item,
+    "response.shell_call_output_content.delta": ResponsesReader._outputs,
+    "response.audio.delta": ResponsesReader._more_audio,
+    "response.audio.transcript.delta": ResponsesReader._more_audio,
 }

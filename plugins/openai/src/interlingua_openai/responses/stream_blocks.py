@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import json
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -10,10 +12,12 @@ import attrs
 
 from interlingua.plugins import RequestContext
 from interlingua.types import (
+    AudioBlock,
     BlockEnd,
     BlockStart,
     ContentBlock,
     ImageBlock,
+    MediaSource,
     OpaqueBlock,
     RedactedThinkingBlock,
     StreamEvent,
@@ -40,6 +44,11 @@ from interlingua_openai.responses.items import (
 )
 
 SPAN = 1 << 16  # block indexes per item
+_AUDIO = "response.audio.delta"
+_PIECES = {  # event -> the item's member that it is a piece of
+    "response.code_interpreter_call_code.delta": "code",
+    "response.mcp_call_arguments.delta": "arguments",
+}
 
 
 @attrs.define(eq=False)
@@ -173,6 +182,8 @@ class ResponsesBlocks:
         self.inputs: dict[int, int] = {}
         self._thoughts: dict[int, int] = {}
         self._others: set[int] = set()
+        self._audio: list[str] = []
+        self._transcript: list[str] = []
 
     def _taken(self, index: int, mine: Any) -> bool:
         """Return whether a block is known to have another kind than that of the table `mine`."""
@@ -339,6 +350,40 @@ class ResponsesBlocks:
             slot.item = {**slot.item, "operation": {**operation, "diff": diff}}
         return iter(())
 
+    def _more_of_item(self, event: dict[str, Any]) -> Iterator[StreamEvent]:
+        """Note more of an item that the service runs itself; the complete item has all of it again."""
+        slot, name = self._slots.of(event), _PIECES[event["type"]]
+        if slot is not None and slot.done is None:
+            slot.item = {**slot.item, name: (slot.item.get(name) or "") + _delta_text(event)}
+        return iter(())
+
+    def _outputs(self, event: dict[str, Any]) -> Iterator[StreamEvent]:
+        """Note more of what a command wrote; the complete item has all of it again."""
+        slot, delta, at = self._slots.of(event, "shell_call_output"), event.get("delta"), event.get("command_index")
+        if slot is not None and slot.kind == "shell_call_output" and isinstance(delta, dict) and type(at) is int:
+            outputs = [*(slot.item.get("output") or ())]
+            outputs += [{}] * (min(at, SPAN) + 1 - len(outputs))
+            joined = {
+                name: (outputs[at].get(name) or "") + text for name, text in delta.items() if isinstance(text, str)
+            }
+            outputs[at] = {**outputs[at], **joined}
+            slot.item = {**slot.item, "output": outputs}
+        return iter(())
+
+    def _more_audio(self, event: dict[str, Any]) -> Iterator[StreamEvent]:
+        """Note more of the answer's speech or of its transcript, which no item holds."""
+        pieces = self._audio if event["type"] == _AUDIO else self._transcript
+        pieces.append(_delta_text(event))
+        return iter(())
+
+    def _end_audio(self) -> Iterator[StreamEvent]:
+        """Send the speech as a block after all items; its format is not stated."""
+        if self._audio or self._transcript:
+            source = MediaSource(kind="base64", data=_joined_base64(self._audio))
+            block = AudioBlock(source=source, media_type="", transcript="".join(self._transcript) or None)
+            self._audio, self._transcript = [], []
+            yield BlockEnd(index=SPAN * SPAN, block=block)
+
     def _partial_image(self, event: dict[str, Any]) -> Iterator[StreamEvent]:
         """Show a picture as far as it is made; each is whole and replaces the previous one."""
         slot, data = self._slots.of(event, PICTURE), event.get("partial_image_b64")
@@ -378,6 +423,14 @@ def _part_index(event: dict[str, Any]) -> int:
     """Return the part that an event belongs to; 0 if the event has no valid index."""
     index = event.get("content_index")
     return index if type(index) is int and 0 <= index < SPAN else 0
+
+
+def _joined_base64(pieces: list[str]) -> str:
+    """Return the base64 of bytes whose pieces are each encoded alone."""
+    try:
+        return base64.b64encode(b"".join(base64.b64decode(piece, validate=True) for piece in pieces)).decode()
+    except binascii.Error:
+        return "".join(pieces)
 
 
 def _delta_text(event: dict[str, Any]) -> str:
