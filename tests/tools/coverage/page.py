@@ -29,7 +29,7 @@ After a block, *goes back* says that the next request to the same model has all 
 ledger says why not. The values are made up from the types: a signature or a picture that a service would refuse
 is left out here as it would be there.
 """
-_ORDER = [state for state in MEANINGS if state != "unplaced"]
+_ORDER: list[str] = [state for state in MEANINGS if state != "unplaced"]
 
 
 def page(table: dict[str, Any]) -> str:
@@ -64,5 +64,5 @@ def _lines(rows: dict[str, list[str]]) -> Iterator[str]:
     grouped: dict[tuple[str, str], list[str]] = {}
     for name, (state, note) in rows.items():
         grouped.setdefault((state, note), []).append(f"`{name}`")
-    for (state, note), names in sorted(grouped.items(), key=lambda one: ([*MEANINGS].index(one[0][0]), one[0][1])):
+    for (state, note), names in sorted(grouped.items(), key=lambda one: (_ORDER.index(one[0][0]), one[0][1])):
         yield f"- **{state}**{f', {note}' if note else ''}: {', '.join(names)}"
