@@ -1,4 +1,4 @@
-"""The coverage page is the table's, the table is that of the SDKs it names, and the probes see what is lost."""
+"""The coverage page shows the table, the table comes from the SDKs that it names, and the probes notice losses."""
 
 from __future__ import annotations
 

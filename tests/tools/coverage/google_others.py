@@ -199,7 +199,7 @@ def cohere_api() -> Wire:
     events = kinds(cohere_types.V2ChatStreamResponse)
     answer: Event = {
         "id": "c1", "finish_reason": "COMPLETE", "message": message,
-        "usage": {"billed_units": counts, "tokens": counts},
+        "usage": {"billed_units": counts, "tokens": dict(counts)},
     }  # fmt: skip
     more = {"function": {"arguments": "{}"}}
     call = {"id": "t1", "type": "function", "function": {"name": "look_up", "arguments": ""}}

@@ -1,4 +1,4 @@
-"""What may become of a word of an API."""
+"""The states of an API's words, and their meanings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MEANINGS: dict[State, str] = {
 
 
 class Place(NamedTuple):
-    """What becomes of a word.
+    """The state of a word.
 
     Attributes:
         state: one of `MEANINGS`.

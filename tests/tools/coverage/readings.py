@@ -118,7 +118,7 @@ def members_of(
         base: the answer or events that the member is put into.
         read: reads them.
         requested: parameters of a request, which an answer may repeat.
-        read_cut: reads a stream that breaks off after the event; later events may replace what it says.
+        read_cut: reads a stream that breaks off after the event; later events may replace its values.
     """
     maker = Maker()
     for name, hint in part.hints.items():

@@ -219,7 +219,7 @@ class Maker:
 
 
 def leaves(value: Any, path: str = "") -> dict[str, Any]:
-    """Return the texts and numbers of a value that occur nowhere else, by their path."""
+    """Return the strings and numbers of a value that occur nowhere else, by their path."""
     if isinstance(value, Mapping):
         return {at: leaf for name, one in value.items() for at, leaf in leaves(one, f"{path}.{name}").items()}
     if isinstance(value, list):

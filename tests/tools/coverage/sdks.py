@@ -1,4 +1,4 @@
-"""The SDKs whose types are read: installed by pip, without what they depend on, in a folder of their own.
+"""The SDKs whose types are read: installed by pip in `.cache`, without their dependencies.
 
 The versions of the table are in `.cache/sdks`; the newest ones, whose words the table may lack, beside it.
 """
@@ -25,7 +25,7 @@ _IMPORTED_BY_THEM = ("detect-agent",)  # what the tests' environment lacks
 
 
 def install(folder: Path, versions: dict[str, str]) -> None:
-    """Install the SDKs, at these versions or, where none is given, the newest.
+    """Install the SDKs, at these versions; the newest if `versions` lacks one.
 
     Raises:
         CalledProcessError: pip failed.

@@ -1,4 +1,4 @@
-"""What the probes need to know of one API: its SDK's types by part, and an answer and a stream to vary."""
+"""The facts about one API that the probes need: types of its SDK by part, and an answer and a stream to vary."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ Event = dict[str, Any]
 
 @attrs.frozen
 class Part:
-    """An object within an answer or an event whose members are looked at.
+    """An object within an answer or an event whose members are checked.
 
     Attributes:
-        label: how its members are named on the page, before their own name.
+        label: comes before its members' names on the page.
         path: where the object is.
         hints: its members.
     """
@@ -40,7 +40,7 @@ class Wire:
         key: the provider.
         api: the provider's name of the API.
         models: names of models; a parameter counts for the first that takes it.
-        parameters: of a request, dotted where they are members of an object.
+        parameters: of a request, with a dot if they are members of an object.
         headers: where the SDK sends a parameter that is no member of the body: its header.
         sent: kinds of what messages of a request may hold.
         tools: kinds of tools.
@@ -52,10 +52,10 @@ class Wire:
         stream: the events of a streamed answer.
         chunks: the events whose members are varied, by their place in the stream, and their objects.
         stream_block: the events of one block, from its place and the block; None if only deltas carry blocks.
-        events: kinds of events, put before the last of the stream; `event_name` names the member of the kind.
+        events: kinds of events, added before the last of the stream; `event_name` is the member with the kind.
         deltas: kinds of changes to a block, each with the events around it.
         pieces: events that hold a piece of an item: the kind of the item, and where the whole item has it again.
-        endings: kinds of last events, each with what it holds in place of the last of the stream.
+        endings: kinds of last events, each with its members, instead of the last of the stream.
         echoed: whether a whole answer repeats parameters of the request.
     """
 
@@ -122,7 +122,7 @@ def flat(hints: Hints, *objects: str) -> dict[str, Any]:
 
 
 def sse(events: Sequence[Event], name: str) -> bytes:
-    """Return events as a text stream."""
+    """Return events as server-sent events."""
     lines = (
         (f"event: {event[name]}\n" if isinstance(event.get(name), str) else "") + f"data: {json.dumps(event)}\n\n"
         for event in events
