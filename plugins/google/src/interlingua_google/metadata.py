@@ -101,7 +101,7 @@ def from_wire_ending(
     """Yield the terminal event, or no event if the answer has no finish reason.
 
     A failure is a typed error, but a refusal with content and a failure with calls are stop reasons: Gemini 3 ends an
-    answer whose call it rejects with UNEXPECTED_TOOL_CALL, and goes on when it gets the call's result.
+    answer whose call it rejects with UNEXPECTED_TOOL_CALL, and continues when it gets the call's result.
 
     Args:
         last: `finishReason` and `finishMessage` of the answer, {} while it has none.

@@ -49,7 +49,7 @@ def send_command(context: CommandContext, session: str, text: tuple[str, ...], m
                  place: str | None, as_json: bool) -> None:  # fmt: skip
     """Ask a question in a session and print the answer.
 
-    Text piped in stands before TEXT, or in place of a - in it. Ctrl-C stops the answer and keeps what came. A session
+    Text piped in precedes TEXT, or in place of a - in it. Ctrl-C stops the answer and keeps what came. A session
     that is not there is made; without --model the one it was begun with answers, or the one it was switched to. With
     --json the stored answer is printed, also one that was stopped or broke off.
     """

@@ -53,7 +53,7 @@ def record_json(record: SessionRecord) -> dict[str, Any]:
 @click.command("show")
 @click.argument("session", shell_complete=complete_sessions)
 @click.option("--limit", type=click.IntRange(1), help="Only so many of the newest messages.")
-@click.option("--whole", is_flag=True, help="Print texts with their lines, none cut off.")
+@click.option("--whole", is_flag=True, help="Print whole texts with their lines.")
 @store_option
 @json_option
 @plugin_option
