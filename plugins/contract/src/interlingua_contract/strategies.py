@@ -51,7 +51,7 @@ PLAIN = base64.b64encode(b"plain").decode()
 
 
 def _drawn_text(size: int) -> st.SearchStrategy[str]:
-    """Texts without a mark: Hypothesis also draws words of this package's code, where marks stand."""
+    """Texts without a mark: Hypothesis also draws words of this package's code, and marks are among them."""
     return st.text(max_size=size).map(lambda text: text.replace("mk", "km"))
 
 
