@@ -10,6 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from markdown_it import MarkdownIt
 
 from interlingua import (
     Message,
@@ -98,6 +99,24 @@ def test_a_picture_is_shown_and_one_at_an_address_is_named_but_not_fetched() -> 
     at_address = _markdown(user([image_block("https://example.org/a.png")]))
     assert "](https" not in at_address
     assert "example.org" in at_address
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("the largest <moon>.", "the largest &lt;moon>."),
+        ("`a<b>` and ``c`<d>`` and <e>", "`a<b>` and ``c`<d>`` and &lt;e>"),
+        ("```html\n<b>\n```\n<i>", "```html\n<b>\n```\n&lt;i>"),
+        ("~~~\n<b>", "~~~\n<b>"),  # not closed yet
+        ("    <b>\n<i>", "    <b>\n&lt;i>"),
+        ("a ` b <i>", "a ` b &lt;i>"),
+        ("![x](https://example.org/?secret)", r"\![x](https://example.org/?secret)"),
+    ],
+)
+def test_a_models_text_has_no_tags_and_no_pictures_to_fetch(text: str, shown: str) -> None:
+    assert _markdown(assistant(text)).endswith(shown)
+    rendered = MarkdownIt("commonmark").render(_markdown(assistant(text)))
+    assert not re.search("<(moon|e|i|img)", rendered)
 
 
 def test_a_media_type_cannot_close_the_markdown_of_a_picture() -> None:

@@ -7,17 +7,20 @@ from __future__ import annotations
 
 import html
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
+from markdown_it import MarkdownIt
 
 nbformat = pytest.importorskip("nbformat", reason="needs nbclient and ipykernel: pip install nbclient ipykernel")
 nbclient = pytest.importorskip("nbclient", reason="needs nbclient and ipykernel: pip install nbclient ipykernel")
 pytest.importorskip("ipykernel", reason="needs nbclient and ipykernel: pip install nbclient ipykernel")
 
+ANSI = re.compile(r"\x1b\[[0-9;]*m")
 PNG = (
     "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c489"
     "0000000d49444154789c6360f8cf500f0003860180d10b6f2d0000000049454e44ae426082"
@@ -66,15 +69,15 @@ def outputs() -> dict[str, list[Any]]:
 
 
 def write_page(outputs: dict[str, list[Any]], folder: Path) -> None:
-    """Write the outputs as a page, Markdown as its text, and the page as a picture."""
+    """Write the outputs as a page, and the page as a picture."""
     parts = ["<meta charset=utf-8><style>body{font:14px sans-serif}pre{white-space:pre-wrap}</style>"]
     for name, each in outputs.items():
         parts.append(f"<h3>{name}</h3><pre style='color:#777'>{html.escape(CELLS[name])[:300]}</pre>")
         for output in each:
             data = output.get("data", {})
-            shown = data.get("text/markdown") or data.get("text/plain") or output.get("text")
-            shown = shown or "\n".join(output.get("traceback", ()))
-            parts.append(data.get("text/html") or f"<pre>{html.escape(shown)}</pre>")
+            text = data.get("text/plain") or output.get("text") or "\n".join(output.get("traceback", ()))
+            shown = MarkdownIt("commonmark").render(data["text/markdown"]) if "text/markdown" in data else ""
+            parts.append(data.get("text/html") or shown or f"<pre>{html.escape(ANSI.sub('', text))}</pre>")
     page = folder / "notebook.html"
     page.write_text("\n".join(parts), encoding="utf-8")
     if chromium := shutil.which("chromium"):

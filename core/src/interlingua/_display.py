@@ -10,6 +10,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from html import escape
 from typing import Any
 from uuid import uuid4
@@ -22,6 +23,9 @@ _LARGEST_IMAGE = 4_000_000  # characters of base64 that an image in a notebook's
 _PAUSE = 0.1  # seconds between two updates of a notebook's output
 _CELL = "text-align: left; vertical-align: top; overflow-wrap: anywhere; min-width: 5em"
 _USUAL_ENDS = (None, "end_turn", "tool_use")
+# outside code, tags are shown as text and pictures are links: a notebook would hide the ones and fetch the others
+_TAGS = re.compile(r"(?sm)((`{3,}|~~~).*?(?:\2|\Z)|(`{1,2})(?!`)[^\n]*?\3|^(?: {4}|\t)[^\n]*)|<|!(?=\[)")
+_escape_tags = partial(_TAGS.sub, lambda found: found[1] or ("&lt;" if found[0] == "<" else "\\!"))
 
 
 def short_repr(value: Any) -> str:
@@ -67,9 +71,8 @@ def _cut(text: str, length: int = 0) -> str:
 
 
 def _short_source(source: Any) -> str:
-    if source.kind != "base64":
-        return _cut(repr(source.data))
-    return f"<{len(source.data) * 3 // 4 - source.data[-2:].count('='):,} bytes>"
+    size = len(source.data) * 3 // 4 - source.data[-2:].count("=")
+    return f"<{size:,} bytes>" if source.kind == "base64" else _cut(repr(source.data))
 
 
 def _short_block(block: Any) -> str:
@@ -81,9 +84,8 @@ def _short_block(block: Any) -> str:
         said = " ".join(filter(None, map(_short_block, block.content)))
         return f"{'error' if block.is_error else 'result'} of {block.tool_name or block.tool_use_id}: {said}"
     source = getattr(block, "source", None)
-    return (
-        f"{block.type} {block.media_type or 'of unknown type'} {_short_source(source)}" if source else str(block.type)
-    )
+    kind = getattr(block, "media_type", None) or "of unknown type"
+    return f"{block.type} {kind} {_short_source(source)}" if source else str(block.type)
 
 
 def _facts(message: Any) -> list[str]:
@@ -122,9 +124,9 @@ def _message_markdown(message: Any) -> str:
 
 def _block_markdown(block: Any) -> str:
     if block.type == "text":
-        return str(block.text)
+        return _escape_tags(block.text)
     if block.type == "thinking":
-        return "\n".join(f"> {line}" for line in _cut(block.text).splitlines())
+        return "\n".join(f"> {line}" for line in _escape_tags(_cut(block.text)).splitlines())
     if block.type == "tool_use":
         return _fenced(f"{block.name}({block.input_json})")
     if block.type == "tool_result":
@@ -186,7 +188,7 @@ class LiveOutput:
             sys.stdout.write(text)
             sys.stdout.flush()
         elif time.monotonic() - self._at >= _PAUSE:
-            self._update(self._text)
+            self._update(_escape_tags(self._text))
 
     def end(self, messages: Iterable[Any]) -> None:
         """Show the messages in full; in a terminal, which has their text already, end the line."""
