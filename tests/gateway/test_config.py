@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -92,6 +93,23 @@ def test_a_running_gateway_reads_the_configuration_again(tmp_path: Path) -> None
             until(lambda: names() == ["quick"])
         process.terminate()
         process.wait(20)
+
+
+@pytest.mark.parametrize(("level", "logged"), [(None, True), ("warning", False)])
+def test_the_command_logs_what_did_not_answer(tmp_path: Path, level: str | None, logged: bool) -> None:
+    environ = {**os.environ, "HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path)}
+    environ.pop("INTERLINGUA_LOG", None)
+    environ |= {} if level is None else {"INTERLINGUA_LOG": level}
+    command = [sys.executable, "-m", "interlingua", "gateway", "--port", "0"]
+    with subprocess.Popen(command, env=environ, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        url = next(line for line in process.stderr if "serving on" in line).split()[2].rstrip(";")
+        asked = {"model": "nobody:x", "messages": [{"role": "user", "content": "Hi"}]}
+        assert httpx.post(f"{url}/v1/chat/completions", json=asked).status_code == 404
+        process.terminate()
+        said = process.stderr.read()
+
+    assert bool(re.search(r"^\d{4}-\d\d-\d\d .* INFO no model 'nobody:x'", said, re.MULTILINE)) is logged, said
 
 
 def test_a_port_in_use_is_said_before_anything_is_served(tmp_path: Path) -> None:

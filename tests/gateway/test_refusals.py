@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +100,7 @@ def test_errors_of_a_service_show_no_address(
         text = f"{said}; base {upstream.url}/v1"
         send_bytes(handler, 400, "application/json", json.dumps({"error": {"message": text}}).encode())
 
+    caplog.set_level(logging.INFO, "interlingua")
     upstream.answers = [answer]
     with gateway(upstream) as url:
         found = httpx.post(f"{url}/v1/messages", json={**APIS[0].body, "stream": False}).json()["error"]["message"]

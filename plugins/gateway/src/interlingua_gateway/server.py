@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import os
 import signal
 import socket
 from collections.abc import Callable
@@ -39,7 +41,7 @@ def open_listener(host: str, port: int) -> socket.socket:
 
 
 def serve(app: Any, listener: socket.socket, *, drain: float, reload: Callable[[], None] | None = None) -> None:
-    """Serve until SIGINT or SIGTERM.
+    """Serve until SIGINT or SIGTERM, and write the gateway's log to stderr.
 
     Args:
         app: an ASGI application.
@@ -47,6 +49,7 @@ def serve(app: Any, listener: socket.socket, *, drain: float, reload: Callable[[
         drain: seconds that open answers have to finish at the end.
         reload: is called on SIGHUP, where the system has it.
     """
+    _show_log()
     signal.signal(signal.SIGTERM, lambda *_: None)  # uvicorn stops cleanly, then raises it again: exit 143
     if reload is not None and hasattr(signal, "SIGHUP"):
         signal.signal(signal.SIGHUP, lambda *_: reload())
@@ -55,6 +58,18 @@ def serve(app: Any, listener: socket.socket, *, drain: float, reload: Callable[[
         timeout_graceful_shutdown=round(drain),
     )  # fmt: skip
     uvicorn.Server(config).run(sockets=[listener])
+
+
+def _show_log() -> None:
+    """Write the gateway's log to stderr from INFO on, unless INTERLINGUA_LOG or a program of its own configures it."""
+    log = logging.getLogger("interlingua.gateway")
+    if os.environ.get("INTERLINGUA_LOG") or log.handlers or logging.getLogger().handlers:
+        return
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    log.propagate = False  # the command line prints warnings itself
 
 
 class LimitedHttpProtocol(HttpToolsProtocol):
