@@ -61,7 +61,7 @@ def serve(app: Any, listener: socket.socket, *, drain: float, reload: Callable[[
 
 
 def _show_log() -> None:
-    """Write the gateway's log to stderr from INFO on, unless INTERLINGUA_LOG or a program of its own configures it."""
+    """Write the gateway's log to stderr from INFO on, unless INTERLINGUA_LOG or a program configures the log."""
     log = logging.getLogger("interlingua.gateway")
     if os.environ.get("INTERLINGUA_LOG") or log.handlers or logging.getLogger().handlers:
         return
