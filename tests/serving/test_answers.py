@@ -16,8 +16,18 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
 from interlingua.errors import ServerError
-from interlingua.plugins import EMPTY, WireRequest
-from interlingua.types import ErrorEvent, Message, Origin, StopReason, StreamEvent, read_tool_input
+from interlingua.plugins import EMPTY, RequestContext, WireRequest
+from interlingua.types import (
+    ErrorEvent,
+    Message,
+    Origin,
+    StopReason,
+    StreamEvent,
+    TextBlock,
+    ThinkingBlock,
+    assistant,
+    read_tool_input,
+)
 from interlingua_contract.served import whole_answers
 from interlingua_contract.strategies import conversations
 from interlingua_serving import ServeContext, answer_events, find_serving_plugin
@@ -177,6 +187,18 @@ def test_drawn_answers_are_read_by_the_sdk(api: Api, history: list[Message]) -> 
         assert origin is not None
         _check_whole(api, message, origin)
         _check_stream(api, message, origin, [list(answer_events(message))])
+
+
+@pytest.mark.parametrize("signed", [0, 1, 2])
+@pytest.mark.parametrize("api", APIS, ids=lambda api: f"{api.api}-{api.key}")
+def test_a_signature_comes_back_to_its_own_of_equal_texts(api: Api, signed: int) -> None:
+    texts = [TextBlock(text="Same.", signature="s" if at == signed else None) for at in range(3)]
+    origin = Origin("elsewhere", "chat", "m-1")
+    made = RequestContext(origin=origin, message_id=assistant("").id)
+    message = made.message([ThinkingBlock(text="Hm."), *texts], stop_reason=StopReason.END_TURN)
+
+    _check_whole(api, message, origin)
+    _check_stream(api, message, origin, [list(answer_events(message))])
 
 
 @pytest.mark.parametrize("size", [1, 7, 64])

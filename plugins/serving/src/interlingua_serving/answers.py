@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
@@ -135,10 +136,15 @@ class AnswerState:
         """
         if not (always or self._new or self._new_replay):
             return None
-        blocks = [entry for index, entry in self._blocks.items() if whole or index in self._new]
+        blocks = []
+        before: Counter[str] = Counter()  # blocks with text, by their type
+        for index, entry in self._blocks.items():
+            if whole or index in self._new:
+                blocks.append(entry if whole else {**entry, "at": before[entry["type"]]})
+            before[entry["type"]] += bool(entry["length"])
         state = {"origin": self._origin, "replay": self._replay, "blocks": blocks, "whole": whole}
         self._new, self._new_replay = {}, False
-        return state if whole else {**state, "replay": dict(self._replay), "blocks": [dict(each) for each in blocks]}
+        return state if whole else {**state, "replay": dict(self._replay)}
 
 
 def restore_answer(message: Message, items: Sequence[ContentBlock | State]) -> Message:
@@ -222,8 +228,8 @@ def _in_order(items: Sequence[ContentBlock | State], calls: Mapping[str, State])
             entries = item["blocks"]
             out += [_with_state(None, entry) for entry in entries if entry["type"] in _WHOLE]
             for entry in entries:
-                at = _find_text(out, entry, entry["length"]) if entry["type"] == "text" else None
-                if at is not None:
+                written = entry["type"] == "text" and not _is_ahead(out, entry)
+                if written and (at := _find_text(out, entry, entry["length"])) is not None:
                     out[at] = _with_state(out[at], entry)  # a stream writes the state after its text
                 elif entry["type"] in ("text", "thinking"):
                     waiting.append(entry)
@@ -238,6 +244,12 @@ def _in_order(items: Sequence[ContentBlock | State], calls: Mapping[str, State])
         if (at := _find_text(out, entry)) is not None:
             out[at] = _with_state(out[at], entry)
     return out
+
+
+def _is_ahead(blocks: Sequence[ContentBlock], entry: State) -> bool:
+    """Return whether a text comes after these blocks; False for the states of releases that did not count texts."""
+    texts = sum(block.type == entry["type"] and bool(getattr(block, "text", "")) for block in blocks)
+    return bool(entry.get("at", -1) >= texts)
 
 
 def _find_text(blocks: Sequence[ContentBlock], entry: State, length: int | None = None) -> int | None:
