@@ -247,7 +247,7 @@ def _in_order(items: Sequence[ContentBlock | State], calls: Mapping[str, State])
 
 
 def _is_ahead(blocks: Sequence[ContentBlock], entry: State) -> bool:
-    """Return whether a text block comes after these blocks; False if its state is of a release that did not count them."""
+    """Return whether a text block comes after these blocks; False if its state has no count of them."""
     texts = sum(block.type == entry["type"] and bool(getattr(block, "text", "")) for block in blocks)
     return bool(entry.get("at", -1) >= texts)
 
