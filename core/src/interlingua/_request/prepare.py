@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -54,11 +54,11 @@ _OF_AGENTS = ("confirm", "instructions", "max_turns", "budget_usd", "compactor",
 _HINTS |= {name: f"it belongs to agents: Agent(…, {name}=…)" for name in _OF_AGENTS}
 
 
-def check_options(given: Iterable[str]) -> None:
+def check_options(given: Iterable[str], names: Set[str] = _NAMES) -> None:
     """Raise a CallerError about the first option that does not exist, with a hint."""
     for name in given:
-        if name not in _NAMES:
-            raise CallerError(f"unknown option {name!r}: {_HINTS.get(name) or nearest(name, sorted(_NAMES))}")
+        if name not in names:
+            raise CallerError(f"unknown option {name!r}: {_HINTS.get(name) or nearest(name, sorted(names))}")
 
 
 def read_options(
@@ -69,7 +69,7 @@ def read_options(
     Raises:
         CallerError: no option has that name, or a value has the wrong type.
     """
-    check_options(given)
+    check_options(given, _NAMES - {"model", "user_id", "team_id", "tools", "routing"})  # what else a call takes
     given = {"api": settings.get("api"), **{name: value for name, value in given.items() if value is not None}}
     if headers:
         given["headers"] = {**headers, **given.get("headers", {})}
