@@ -11,12 +11,13 @@ import pytest
 
 from interlingua._response.decode import StreamDecoder
 from interlingua._response.framing import framer
+from interlingua.errors import StreamInterruptedError
 from interlingua.plugins import RequestContext, WireResponse
 from interlingua.types.blocks import OpaqueBlock, ToolUseBlock
 from interlingua.types.factories import user
 from interlingua.types.messages import Message, MessageStatus, StopReason
 from interlingua_cli.lint import lint_request
-from tests.plugins.openai.wire import PROVIDER, body_of, context, events_of, request, response, said, sse
+from tests.plugins.openai.wire import PROVIDER, body_of, context, events_of, request, response, said, sse, streamed
 
 MODEL = "grok-4.6"
 SEARCHED = {
@@ -128,3 +129,39 @@ def test_an_answer_that_a_stream_brought_from_the_background_is_complete() -> No
 
     assert decoder.message().metadata.status is MessageStatus.COMPLETE
     assert decoder.message().text == "Done."
+
+
+def _broken_off(*events: dict[str, Any]) -> OpaqueBlock:
+    """Return the only block of a stream that breaks off after these events."""
+    with pytest.raises(StreamInterruptedError) as caught:
+        streamed(events)
+    [block] = caught.value.partial.content
+    assert isinstance(block, OpaqueBlock)
+    return block
+
+
+@pytest.mark.parametrize(
+    ("kind", "member", "event"),
+    [
+        ("code_interpreter_call", "code", "response.code_interpreter_call_code.delta"),
+        ("mcp_call", "arguments", "response.mcp_call_arguments.delta"),
+    ],
+)
+def test_a_broken_stream_keeps_the_pieces_of_a_call_of_the_service(kind: str, member: str, event: str) -> None:
+    added = {"type": "response.output_item.added", "output_index": 0, "item": {"type": kind, "id": "i", member: ""}}
+    piece = {"type": event, "output_index": 0, "item_id": "i", "delta": "a1 "}
+    block = _broken_off(added, *[piece] * 3000)
+
+    assert block.data[member] == "a1 " * 3000
+
+
+@pytest.mark.parametrize(("at", "place"), [(0, 0), (2, 2), (-1, 0), (10**9, 1000)])
+def test_a_broken_stream_keeps_what_commands_wrote(at: int, place: int) -> None:
+    item = {"type": "shell_call_output", "id": "i", "call_id": "c", "output": []}
+    added = {"type": "response.output_item.added", "output_index": 0, "item": item}
+    piece = {"type": "response.shell_call_output_content.delta", "output_index": 0, "item_id": "i", "command_index": at}
+    first, second = piece | {"delta": {"stdout": "one "}}, piece | {"delta": {"stdout": "two", "stderr": "oh"}}
+    outputs = _broken_off(added, first, second).data["output"]
+
+    assert outputs[place] == {"stdout": "one two", "stderr": "oh"}
+    assert not any(outputs[:place])

@@ -107,7 +107,7 @@ def requests_for(subject: Subject, aim: Aim) -> Iterator[Asked]:
     for name, options in OPTIONS.items():
         needed = tools if options.keys() & {"tool_choice", "parallel_tool_calls"} else ()
         yield Asked(f"option: {name}", histories["said"][-1:], needed, options)
-    yield Asked("everything and options", histories["everything"], tools, {**OPTIONS["zeros"], "stop": ("End9",)})
+    yield Asked("documents and options", histories["documents"], (), {**OPTIONS["zeros"], "stop": ("End9",)})
 
 
 def write(subject: Subject, aim: Aim, asked: Asked) -> WireRequest:

@@ -256,7 +256,7 @@ class ResponsesReader(ResponsesBlocks):
             elif slot.start is not None:
                 yield from self._break_call(slot)
             elif not slot.ended:
-                yield from self._end_block(slot, 0, from_wire_item(slot.item, self._context)[0])
+                yield from self._end_block(slot, 0, from_wire_item(slot.received, self._context)[0])
 
 
 _HANDLERS: dict[str, Callable[[ResponsesReader, dict[str, Any]], Iterator[StreamEvent]]] = {

@@ -44,6 +44,7 @@ from interlingua_openai.responses.items import (
 )
 
 SPAN = 1 << 16  # block indexes per item
+_COMMANDS = 1000  # commands of a shell call whose outputs are told apart
 _AUDIO = "response.audio.delta"
 _PIECES = {  # event -> the item's member that it is a piece of
     "response.code_interpreter_call_code.delta": "code",
@@ -65,6 +66,8 @@ class ItemState:
         thought: the part of a reasoning item that received text last.
         citations: citations by part, for a stream that ends too early.
         ended: the block that ended each part.
+        pieces: more of the item's members, which `received` joins.
+        outputs: the same of a shell's output, by command.
     """
 
     place: int
@@ -76,6 +79,20 @@ class ItemState:
     thought: tuple[str, int] | None = None
     citations: dict[int, list[Any]] = attrs.field(factory=dict)
     ended: dict[int, ContentBlock] = attrs.field(factory=dict)
+    pieces: dict[str, list[str]] = attrs.field(factory=dict)
+    outputs: dict[int, dict[str, list[str]]] = attrs.field(factory=dict)
+
+    @property
+    def received(self) -> dict[str, Any]:
+        """The item as far as it has been received."""
+        more: dict[str, Any] = {name: _joined(self.item.get(name), pieces) for name, pieces in self.pieces.items()}
+        if self.outputs:
+            more["output"] = found = [one for one in self.item.get("output") or () if isinstance(one, dict)]
+            found += [{} for _ in range(max(self.outputs) + 1 - len(found))]
+            for at, members in self.outputs.items():
+                joined = {name: _joined(found[at].get(name), pieces) for name, pieces in members.items()}
+                found[at] = {**found[at], **joined}
+        return {**self.item, **more}
 
     @property
     def base(self) -> int:
@@ -352,22 +369,18 @@ class ResponsesBlocks:
 
     def _more_of_item(self, event: dict[str, Any]) -> Iterator[StreamEvent]:
         """Note more of an item that the service runs itself; the complete item has all of it again."""
-        slot, name = self._slots.of(event), _PIECES[event["type"]]
+        slot = self._slots.of(event)
         if slot is not None and slot.done is None:
-            slot.item = {**slot.item, name: (slot.item.get(name) or "") + _delta_text(event)}
+            slot.pieces.setdefault(_PIECES[event["type"]], []).append(_delta_text(event))
         return iter(())
 
     def _outputs(self, event: dict[str, Any]) -> Iterator[StreamEvent]:
         """Note more of what a command wrote; the complete item has all of it again."""
         slot, delta, at = self._slots.of(event, "shell_call_output"), event.get("delta"), event.get("command_index")
         if slot is not None and slot.kind == "shell_call_output" and isinstance(delta, dict) and type(at) is int:
-            outputs = [*(slot.item.get("output") or ())]
-            outputs += [{}] * (min(at, SPAN) + 1 - len(outputs))
-            joined = {
-                name: (outputs[at].get(name) or "") + text for name, text in delta.items() if isinstance(text, str)
-            }
-            outputs[at] = {**outputs[at], **joined}
-            slot.item = {**slot.item, "output": outputs}
+            for name, text in delta.items():
+                if isinstance(text, str):
+                    slot.outputs.setdefault(min(max(at, 0), _COMMANDS), {}).setdefault(name, []).append(text)
         return iter(())
 
     def _more_audio(self, event: dict[str, Any]) -> Iterator[StreamEvent]:
@@ -382,7 +395,7 @@ class ResponsesBlocks:
             source = MediaSource(kind="base64", data=_joined_base64(self._audio))
             block = AudioBlock(source=source, media_type="", transcript="".join(self._transcript) or None)
             self._audio, self._transcript = [], []
-            yield BlockEnd(index=SPAN * SPAN, block=block)
+            yield BlockEnd(index=SPAN * SPAN + self._slots.offset, block=block)
 
     def _partial_image(self, event: dict[str, Any]) -> Iterator[StreamEvent]:
         """Show a picture as far as it is made; each is whole and replaces the previous one."""
@@ -423,6 +436,10 @@ def _part_index(event: dict[str, Any]) -> int:
     """Return the part that an event belongs to; 0 if the event has no valid index."""
     index = event.get("content_index")
     return index if type(index) is int and 0 <= index < SPAN else 0
+
+
+def _joined(begun: Any, pieces: list[str]) -> str:
+    return (begun if isinstance(begun, str) else "") + "".join(pieces)
 
 
 def _joined_base64(pieces: list[str]) -> str:
