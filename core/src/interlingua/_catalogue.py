@@ -119,7 +119,7 @@ class ModelInfo:
     Attributes:
         id: the provider's own id, without the provider key.
         aliases: other names of the same model.
-        maker: key of the maker's own provider, for a model that this provider hosts; a bare name means the maker's.
+        maker: key of the maker's own provider, if this provider only hosts the model; a bare name means the maker's.
         api: the API that this model must be called with, or None for the provider's default.
         max_context_tokens: context window in tokens, or None if unknown.
         max_output_tokens: maximum number of tokens of one answer, or None if unknown.

@@ -23,7 +23,7 @@ _LARGEST_IMAGE = 4_000_000  # characters of base64 that an image in a notebook's
 _PAUSE = 0.1  # seconds between two updates of a notebook's output
 _CELL = "text-align: left; vertical-align: top; overflow-wrap: anywhere; min-width: 5em"
 _USUAL_ENDS = (None, "end_turn", "tool_use")
-# outside code, tags are shown as text and pictures are links: a notebook would hide the ones and fetch the others
+# outside code, HTML tags are escaped and images become links: a notebook would hide the tags and fetch the images
 _TAGS = re.compile(r"(?sm)((`{3,}|~~~).*?(?:\2|\Z)|(`{1,2})(?!`)[^\n]*?\3|^(?: {4}|\t)[^\n]*)|<|!(?=\[)")
 _escape_tags = partial(_TAGS.sub, lambda found: found[1] or ("&lt;" if found[0] == "<" else "\\!"))
 

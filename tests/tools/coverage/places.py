@@ -6,8 +6,8 @@ from typing import Literal, NamedTuple
 
 State = Literal["typed", "passes", "kept", "refused", "repeated", "constant", "signal", "unplaced"]
 MEANINGS: dict[State, str] = {
-    "typed": "has a canonical name, which stands beside it",
-    "passes": "reaches the service by the way that stands beside it",
+    "typed": "has a canonical name, which follows it",
+    "passes": "reaches the service by the way that follows it",
     "kept": "is stored with the message as it came",
     "refused": "is a named error or a row before anything is lost",
     "repeated": "says again what the request or another event says, and is not stored twice",

@@ -206,7 +206,7 @@ class RequestOptions:
         effort: how hard to think.
         thinking: True or False to switch reasoning on or off, if the model allows it.
         thinking_budget: maximum reasoning tokens, if the model takes a budget; 0 switches thinking off everywhere.
-        thinking_as_text: send the reasoning of other models as text. Off by default, because models imitate it.
+        thinking_as_text: send the reasoning of other models in text blocks. Off by default, because models imitate it.
         downscale_images: shrink images that are too large for the target (needs Pillow, the extra `images`); off by
             default: an image that is too large is a CapabilityError.
         allow_loss: send a note instead of a block that the user has just added and the model cannot take; off by

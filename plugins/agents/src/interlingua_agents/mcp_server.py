@@ -100,7 +100,7 @@ class McpServer:
         side_effects: side effects by the server's tool names, overriding the server's statements.
         elicit: answers questions that the server asks during a call; without it a call with a question fails. A plain
             function is called in a thread.
-        pin: a file with the tools as they were approved. The first start writes it; a later one fails if a tool has
+        pin: a file with the approved tools. The first start writes it; a later one fails if a tool has
             been added or removed, or its description, schema or hints have changed.
 
     Raises:

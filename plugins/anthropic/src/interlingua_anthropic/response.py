@@ -124,7 +124,7 @@ def issued_id(raw: Mapping[str, Any]) -> str | None:
 
 
 def citations_of(raw: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return a text block's citations, each the service's own object, unchanged."""
+    """Return the citations of a TextBlock, each the service's own object, unchanged."""
     found = raw.get("citations")
     if not found:
         return []
