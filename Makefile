@@ -1,7 +1,8 @@
 # Every target works from a bare machine with git, make and Python >= 3.11, as `python3` or as PYTHON=/path/to/it.
 # The first run makes .venv; later runs see a fresh stamp and start at once. `make help` lists the targets.
 PYTHON ?= python3
-WORKERS ?= --numprocesses=auto --dist=loadscope# pytest-xdist: a process for each CPU; WORKERS= for one process alone
+# pytest-xdist: a process for each CPU, files in the order of tests/conftest.py; WORKERS= for one process alone
+WORKERS ?= --numprocesses=auto --dist=loadscope --no-loadscope-reorder
 VENV := .venv
 BIN := $(VENV)/bin
 BYTECODE := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(CURDIR)/$(VENV)/pycache# child processes need not compile again

@@ -29,6 +29,27 @@ settings.register_profile(
 )
 settings.load_profile("suite")
 
+# The files that take a minute or more in full, the longest first: begun last, one of them would keep one worker alone.
+LONG = (
+    "tests/contract/matrix/test_pages.py",
+    "tests/sessions/session/test_surviving.py",
+    "tests/transcripts/test_resumed.py",
+    "tests/serving/test_answers.py",
+    "tests/gateway/test_kills.py",
+    "tests/bulk/test_kill.py",
+    "tests/gateway/test_isolation.py",
+    "tests/serving/test_other_answers.py",
+    "tests/gateway/test_agents.py",
+    "tests/oracle/test_openai.py",
+    "tests/contract/matrix/test_serving.py",
+    "tests/sessions/store/test_two_processes.py",
+    "tests/serving/test_chunks.py",
+    "tests/transcripts/test_live.py",
+    "tests/contract/test_shelf.py",
+    "tests/contract/test_providers.py",
+    "tests/bulk/test_live.py",
+    "tests/contract/test_third_party.py",
+)
 JUDGING = ["tests/repo/test_cassettes.py", "tests/repo/test_hooks.py"]  # the files that hold tests marked whole_run
 
 
@@ -105,10 +126,12 @@ def _is_whole(config: pytest.Config) -> bool:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Put the tests that judge the run at its end; leave them out when only some tests were asked for.
+    """Put long files first, and the tests that judge the run last; leave those out when only some tests were asked for.
 
-    In a run on several processes no worker runs them: the first process does, when all have finished.
+    In a run on several processes no worker runs those: the first process does, when all have finished.
     """
+    places = {name: at for at, name in enumerate(LONG)}
+    items.sort(key=lambda item: places.get(item.nodeid.partition("::")[0], len(LONG)))
     last = [item for item in items if item.get_closest_marker("whole_run")]
     here = _is_whole(config) and not hasattr(config, "workerinput")
     items[:] = [item for item in items if item not in last] + (last if here else [])

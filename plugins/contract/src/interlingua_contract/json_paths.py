@@ -22,12 +22,23 @@ MARK = re.compile(r"mk[a-z]\d+q")
 
 def leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
     """Yield every scalar with its path, in document order."""
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else None
-    if items is None:
-        yield path, value
-        return
-    for key, item in items:
-        yield from leaves(item, (*path, key))
+    waiting = [(path, value)]
+    while waiting:
+        path, value = waiting.pop()
+        items = _items(path, value)
+        if items is None:
+            yield path, value
+        else:
+            waiting += items
+
+
+def _items(path: Path, value: Any) -> list[tuple[Path, Any]] | None:
+    """Return what an object or a list holds, each with its path, the last one first; None for a scalar."""
+    if isinstance(value, dict):
+        return [((*path, key), item) for key, item in reversed(value.items())]
+    if isinstance(value, list):
+        return [((*path, at), value[at]) for at in range(len(value) - 1, -1, -1)]
+    return None
 
 
 def texts(value: Any) -> list[str]:
@@ -59,10 +70,13 @@ def strings(value: Any) -> Iterator[tuple[Path, str]]:
 
 def nodes(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
     """Yield every container with its path, the outermost first."""
-    if isinstance(value, (dict, list)):
-        yield path, value
-        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from nodes(item, (*path, key))
+    waiting = [(path, value)]
+    while waiting:
+        path, value = waiting.pop()
+        items = _items(path, value)
+        if items is not None:
+            yield path, value
+            waiting += items
 
 
 def find_growing_array(short: Any, long: Any) -> Path | None:
@@ -92,16 +106,26 @@ def leads_somewhere(value: Any, path: Path) -> bool:
 
 
 def with_value(value: Any, path: Path, new: Any) -> Any:
-    """Return a copy with another value at a path."""
-    changed = copy.deepcopy(value)
+    """Return a copy with another value at a path; what is beside the path is shared."""
+    changed = _copy_along(value, path)
     value_at(changed, path[:-1])[path[-1]] = new
     return changed
 
 
 def without(value: Any, path: Path) -> Any:
-    """Return a copy without the value at a path."""
-    changed = copy.deepcopy(value)
+    """Return a copy without the value at a path; what is beside the path is shared."""
+    changed = _copy_along(value, path)
     del value_at(changed, path[:-1])[path[-1]]
+    return changed
+
+
+def _copy_along(value: Any, path: Path) -> Any:
+    """Copy each object and list that the path leads through."""
+    changed = copy.copy(value)
+    here = changed
+    for key in path[:-1]:
+        here[key] = copy.copy(here[key])
+        here = here[key]
     return changed
 
 

@@ -164,7 +164,7 @@ def lacks_match(pattern: re.Pattern[str], hit: Hit) -> Iterator[Fault]:
 @verb("among", parse_path)
 def among(others: Path, hits: Sequence[Hit], request: RequestFacts) -> Iterator[Fault]:
     """The value is one of the values at this path."""
-    values = [hit.value for hit in others.select(request.body)]
+    values = [hit.value for hit in request.select(others)]
     for hit in hits:
         if hit.value not in values:
             yield Fault(hit.path, f"it is {shorten(hit.value)}")
@@ -173,7 +173,7 @@ def among(others: Path, hits: Sequence[Hit], request: RequestFacts) -> Iterator[
 @verb("less_than", parse_path)
 def less_than(other: Path, hits: Sequence[Hit], request: RequestFacts) -> Iterator[Fault]:
     """The number is smaller than the number at this path, if there is one."""
-    limits = [hit for hit in other.select(request.body) if is_number(hit.value)]
+    limits = [hit for hit in request.select(other) if is_number(hit.value)]
     for hit in hits:
         for limit in limits:
             if is_number(hit.value) and hit.value >= limit.value:

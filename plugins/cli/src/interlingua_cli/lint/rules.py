@@ -30,12 +30,12 @@ class Path:
     """A parsed path."""
 
     text: str
-    steps: tuple[Step, ...]
+    steps: Mapping[str, Step]  # each with the part of the text that ends with it
 
     def select(self, value: Any, start: str = "") -> Iterator[Hit]:
         """Yield the values at the path; missing fields are skipped."""
         hits: Iterator[Hit] = iter((Hit(start, value),))
-        for step in self.steps:
+        for step in self.steps.values():
             hits = chain.from_iterable(map(step, hits))
         return hits
 
@@ -63,15 +63,15 @@ def parse_path(text: Any) -> Path:
     """
     if not isinstance(text, str):
         raise ValueError("a path is a string such as messages[*].role")
-    steps: list[Step] = []
+    steps: dict[str, Step] = {}
     at = 0
     while at < len(text):
         part = _PART.match(text, at)
         if part is None or part.end() == at:
             raise ValueError(f"cannot parse the path {text!r} from {text[at:]!r} on")
-        steps.append(_make_step(part, text))
         at = part.end()
-    return Path(text, tuple(steps))
+        steps[text[:at]] = _make_step(part, text)
+    return Path(text, steps)
 
 
 def join_path(path: str, name: str | int) -> str:
@@ -136,11 +136,16 @@ def _step_objects(hit: Hit) -> Iterator[Hit]:
 
 def _step_filter(chosen: re.Match[str]) -> Step:
     key = parse_path(chosen["key"])
+    name = key.text if len(key.steps) == 1 else None
     words = frozenset(chosen["words"].split("|")) if chosen["op"] else None
     wanted = not chosen["not"] and chosen["op"] != "!="
 
     def keep(value: Any) -> bool:
-        here = {_spell(hit.value) for hit in key.select(value) if hit.value is not None}
+        if name is not None:  # most filters
+            found = [value.get(name)] if isinstance(value, dict) else []
+        else:
+            found = [hit.value for hit in key.select(value)]
+        here = {_spell(one) for one in found if one is not None}
         return bool(here if words is None else here & words) is wanted
 
     def step(hit: Hit) -> Iterator[Hit]:
@@ -174,6 +179,20 @@ class RequestFacts:
     size: int  # size of the body in bytes
     model: str  # name of the model, from the body or the path
     headers: Mapping[str, str]  # names in lower case
+    _selected: dict[str, list[Hit]] = attrs.field(factory=dict, init=False, repr=False, eq=False)
+
+    def select(self, path: Path) -> list[Hit]:
+        """Return the values at a path of the body; rules whose paths begin alike share the beginning."""
+        hits = [Hit("", self.body)]
+        for text, step in path.steps.items():
+            if text not in self._selected:
+                self._selected[text] = list(chain.from_iterable(map(step, hits)))
+            hits = self._selected[text]
+        return hits
+
+    def has(self, path: Path) -> bool:
+        """Tell whether a path leads to anything but null."""
+        return any(hit.value is not None for hit in self.select(path))
 
 
 Check = Callable[[Sequence[Hit], RequestFacts], Iterator[Fault]]
@@ -207,8 +226,8 @@ class LintCondition:
         return (
             (self.model is None or self.model.fullmatch(request.model) is not None)
             and all(pattern.fullmatch(request.headers.get(name, "")) for name, pattern in self.headers.items())
-            and all(path.found(request.body) for path in self.has)
-            and not any(path.found(request.body) for path in self.lacks)
+            and all(map(request.has, self.has))
+            and not any(map(request.has, self.lacks))
         )
 
 
@@ -226,7 +245,7 @@ class LintRule:
     def findings(self, request: RequestFacts) -> Iterator[LintFinding]:
         """Yield the violations of the rule in a request."""
         if self.when.holds(request):
-            hits = [hit for path in self.at for hit in path.select(request.body)]
+            hits = [hit for path in self.at for hit in request.select(path)]
             for fault in self.check(hits, request):
                 yield LintFinding(
                     rule=self.id, path=fault.path, message=f"{self.says} Here {fault.found}.", citation=self.citation
