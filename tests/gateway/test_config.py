@@ -38,6 +38,7 @@ GOOD = 'auth = "none"\n\n[[routes]]\nmatch = "fast"\nto = ["anthropic:claude-hai
         ('match = "fast"', 'match = "fast"\nfirst_byte = -1', 5, "routes[0].first_byte must be > 0"),
         ('match = "fast"', 'match = "fast"\nmax_tokens = 0', 5, "routes[0].max_tokens must be > 0"),
         ('match = "fast"', "", 3, "routes[0].match is missing"),
+        ('match = "fast"', 'match = ""', 4, "routes[0].match must not be empty"),
         ('match = "fast"', 'match = "fast"\nretry = 1', 3, "routes[0] has no setting retry"),
     ],
 )

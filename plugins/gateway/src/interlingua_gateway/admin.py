@@ -1,4 +1,4 @@
-"""The admin API below `/admin/api`, and the page `/admin` that uses it."""
+"""The admin API below `/admin/api`, the page `/admin` that uses it, and the login of its users."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from interlingua.errors import AuthenticationError, CallerError, InterlinguaError, PermissionDeniedError
 from interlingua_gateway.activity import DIMENSIONS, Activity
 from interlingua_gateway.config import reason_of, strict_converter
+from interlingua_gateway.login import LOGIN_PATH
 from interlingua_gateway.report import report_of
 from interlingua_gateway.services import Services
 from interlingua_gateway.store import GatewayStore, Key, Team, ask_store
@@ -105,6 +106,7 @@ def admin_routes(services: Services) -> list[BaseRoute]:
     admin = _Admin(services)
     handlers: dict[tuple[str, str], _Handler] = {
         ("GET", "/me"): admin.me,
+        ("POST", "/logout"): admin.log_out,
         ("GET", "/keys"): admin.list_keys,
         ("POST", "/keys"): admin.add_key,
         ("PATCH", "/keys/{id}"): admin.change_key,
@@ -121,6 +123,11 @@ def admin_routes(services: Services) -> list[BaseRoute]:
     }
     api = [Route(path, admin.guarded(handler), methods=[method]) for (method, path), handler in handlers.items()]
     pages = [Route(f"/admin/{name}", _asset(name, kind), methods=["GET"]) for name, kind in _ASSETS.items()]
+    if (login := services.login) is not None:
+        pages += [
+            Route(LOGIN_PATH, login.begin, methods=["GET"]),
+            Route(f"{LOGIN_PATH}/done", login.finish, methods=["GET"]),
+        ]
     return [Route("/admin", _asset("page.html", "text/html; charset=utf-8")), *pages, Mount("/admin/api", routes=api)]
 
 
@@ -133,7 +140,10 @@ def _asset(name: str, kind: str) -> Callable[[Request], Awaitable[Response]]:
 
 
 class _Admin:
-    """The handlers of the admin API. Each returns plain values; the actor of a change is the id of the admin's key."""
+    """The handlers of the admin API, which return plain values.
+
+    The actor of a change is the id of the admin's key, or the address of somebody who has logged in.
+    """
 
     def __init__(self, services: Services) -> None:
         self._services = services
@@ -144,22 +154,42 @@ class _Admin:
         async def answer(request: Request) -> Response:
             status, body = 200, None
             try:
-                key = await self._services.access.check_admin(request.headers, {})
-                if key is None or self._services.store is None:
+                store = self._services.store
+                if self._services.config.auth != "keys" or store is None:
                     raise PermissionDeniedError('the admin API needs auth = "keys" in the configuration')
-                body = await handler(request, self._services.store, key.id)
+                body = await handler(request, store, await self._actor(request))
+                if isinstance(body, Response):
+                    return body
             except InterlinguaError as error:
                 statuses: dict[type, int] = {AuthenticationError: 401, PermissionDeniedError: 403, _NotFoundError: 404}
                 other = 400 if isinstance(error, CallerError) else 503
                 status, body = statuses.get(type(error), other), {"error": error.message}
+                if status == 401 and self._services.login is not None:
+                    body["login"] = LOGIN_PATH
             text = json.dumps(body, default=str)
             return Response(text, status, {"content-type": "application/json", "cache-control": "no-store"})
 
         return answer
 
+    async def _actor(self, request: Request) -> str:
+        """Return who sends a request: an admin's key, or somebody who has logged in with the browser."""
+        login = self._services.login
+        if login is not None and "authorization" not in request.headers:
+            who = await login.find(request)
+            if who is not None:
+                return who.name
+        key = await self._services.access.check_admin(request.headers, {})
+        return "" if key is None else key.id
+
     async def me(self, _request: Request, store: GatewayStore, actor: str) -> Any:
-        found = next(key for key in await ask_store(store.list_keys) if key.id == actor)
-        return {"id": found.id, "name": found.name}
+        names = {key.id: key.name for key in await ask_store(store.list_keys)}
+        return {"id": actor, "name": names.get(actor, actor)}
+
+    async def log_out(self, request: Request, _store: GatewayStore, _actor: str) -> Any:
+        answer = Response("{}", headers={"content-type": "application/json", "cache-control": "no-store"})
+        if self._services.login is not None:
+            await self._services.login.end(request, answer)
+        return answer
 
     # -- keys ----------------------------------------------------------------------------------------------------
 

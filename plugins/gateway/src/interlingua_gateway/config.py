@@ -21,6 +21,9 @@ MEGABYTE = 1 << 20
 WAYS = ("none", "keys")
 BALANCES = ("order", "weights", "least-busy")
 _WILD = re.compile(r"[*?\[]")
+_ADDRESS = re.compile(
+    r"(https://[A-Za-z0-9.-]+|http://(localhost|127\.0\.0\.1|\[::1\]))(:\d{1,5})?(?P<path>/[^?#\s]*)?", re.ASCII
+)
 
 
 def _filled(_instance: Any, field: attrs.Attribute[Any], value: tuple[str, ...]) -> None:
@@ -34,8 +37,39 @@ def _named_once(_instance: Any, field: attrs.Attribute[Any], value: tuple[Deploy
             raise ValueError(f"'{field.name}[{at}].name' is used twice: {one.name}")
 
 
+def _not_empty(_instance: Any, field: attrs.Attribute[Any], value: str) -> None:
+    if not value:
+        raise ValueError(f"'{field.name}' must not be empty")
+
+
 def _optional_positive() -> Any:
     return validators.optional(validators.gt(0))
+
+
+def _address(_instance: Any, field: attrs.Attribute[Any], value: str) -> None:
+    if not _ADDRESS.fullmatch(value):
+        raise ValueError(f"'{field.name}' must be an https address, or an http address of this machine, not {value!a}")
+
+
+def _origin(_instance: Any, field: attrs.Attribute[Any], value: str) -> None:
+    found = _ADDRESS.fullmatch(value)
+    if not found or found["path"] or value != value.lower():
+        raise ValueError(f"'{field.name}' must be an address without a path, such as https://gateway.example.org")
+
+
+def _someone(instance: AdminLogin, field: attrs.Attribute[Any], value: tuple[str, ...]) -> None:
+    if not all([*value, *instance.groups]) or not (value or instance.groups):
+        raise ValueError(f"'{field.name}' must list an address, or groups a group, and none may be empty")
+
+
+def _openid(_instance: Any, field: attrs.Attribute[Any], value: tuple[str, ...]) -> None:
+    if "openid" not in value:
+        raise ValueError(f"'{field.name}' must have openid")
+
+
+def _with_keys(instance: GatewayConfig, field: attrs.Attribute[Any], value: AdminLogin | None) -> None:
+    if value is not None and instance.auth != "keys":
+        raise ValueError(f"'{field.name}' needs auth = \"keys\"")
 
 
 @attrs.frozen(kw_only=True)
@@ -85,7 +119,7 @@ class ModelRoute:
         cache_seconds: how long an answer is kept for exactly the same request of the same key; 0 keeps none.
     """
 
-    match: str = attrs.field(validator=validators.min_len(1))
+    match: str = attrs.field(validator=_not_empty)
     to: tuple[str, ...] = attrs.field(validator=_filled)
     balance: str = attrs.field(default="order", validator=validators.in_(BALANCES))
     retries: int = attrs.field(default=2, validator=validators.ge(0))
@@ -107,6 +141,34 @@ class ModelRoute:
 
 
 @attrs.frozen(kw_only=True)
+class AdminLogin:
+    """Who may log in to `/admin` with OpenID Connect (extra `oidc`).
+
+    Attributes:
+        issuer: the provider, as its metadata names it: an `https` address, or an `http` address of this machine.
+        client_id: the id with which the gateway is registered there.
+        client_secret_env: the environment variable with the client's secret; empty for a public client.
+        url: the gateway's address in browsers, such as `https://gateway.example.org`; the provider must allow
+            `/admin/login/done` below it as a redirect.
+        emails: the addresses of administrators; only those count that the provider has verified.
+        groups: the groups of administrators.
+        groups_claim: the claim of the ID token that lists groups.
+        scopes: the scopes that are requested.
+        hours: the hours after which a session ends.
+    """
+
+    issuer: str = attrs.field(validator=_address)
+    client_id: str = attrs.field(validator=_not_empty)
+    client_secret_env: str = ""
+    url: str = attrs.field(validator=_origin)
+    emails: tuple[str, ...] = attrs.field(default=(), validator=_someone)
+    groups: tuple[str, ...] = ()
+    groups_claim: str = "groups"
+    scopes: tuple[str, ...] = attrs.field(default=("openid", "email", "profile"), validator=_openid)
+    hours: float = attrs.field(default=8.0, validator=validators.gt(0))
+
+
+@attrs.frozen(kw_only=True)
 class GatewayConfig:
     """All settings.
 
@@ -120,6 +182,7 @@ class GatewayConfig:
         apis: provider keys: if two plugins serve the same path, the first of these has it. If neither is named,
             the gateway does not start.
         auth: `keys` (each request needs a key of this gateway), or `none`, which is allowed on a loopback address only.
+        admin_login: who may log in to `/admin` with OpenID Connect, beside admins with keys; None for nobody.
         hosts: without keys, the names of this machine that requests may have in `Host`, in addition to `localhost` and
             loopback addresses.
         origins: without keys, the origins of web pages that may send requests, such as `http://localhost:3000`.
@@ -145,6 +208,7 @@ class GatewayConfig:
     routes_only: bool = False
     apis: tuple[str, ...] = ()
     auth: str = attrs.field(default="none", validator=validators.in_(WAYS))
+    admin_login: AdminLogin | None = attrs.field(default=None, validator=_with_keys)
     hosts: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
     store: str = ""
@@ -193,7 +257,7 @@ def config_of(data: Mapping[str, Any], name: str = "the configuration", text: st
         DecodeError: a value is invalid; the message says where.
     """
     try:
-        return strict_converter(Deployment, ModelRoute, GatewayConfig).structure(dict(data), GatewayConfig)
+        return strict_converter(Deployment, ModelRoute, AdminLogin, GatewayConfig).structure(dict(data), GatewayConfig)
     except ClassValidationError as error:
         reasons = [_located(reason, text) for reason in transform_error(error, format_exception=reason_of)]
         raise DecodeError(f"{name}: {'; '.join(reasons)}") from error
@@ -249,17 +313,17 @@ def _located(reason: str, text: str) -> str:
 
 def _line_of(text: str, place: str) -> int | None:
     """Return the line of a field in TOML text; None if it is not written as `key = value` in its table."""
-    found = re.fullmatch(r"(?:(\w+)\[(\d+)\])?\.?(\w*)", place)
+    found = re.fullmatch(r"(?:(\w+)(?:\[(\d+)\]|(?=\.)))?\.?(\w*)", place)
     if not text or not found:
         return None
-    wanted, key = (found[1], int(found[2])) if found[1] else None, found[3]
+    wanted, key = (found[1], int(found[2] or 0)) if found[1] else None, found[3]
     counts: Counter[str] = Counter()
     table = head = None
     for number, line in enumerate(text.splitlines(), 1):
-        if begun := re.match(r"\s*\[\[(\w+)\]\]", line):
+        if begun := re.match(r"\s*\[?\[(\w+)\]", line):
             table = (begun[1], counts[begun[1]])
             counts[begun[1]] += 1
-            head = number if table == wanted else head
+            head = number if table == wanted or (wanted is None and key == begun[1]) else head
         if key and table == wanted and re.match(rf"\s*{key}\s*=", line):
             return number
     return head

@@ -102,6 +102,15 @@ SESSIONS = sa.Table(
     sa.Column("session", sa.Text, nullable=False),
     sa.Column("created", sa.Float, nullable=False),
 )  # fmt: skip
+LOGINS = sa.Table(  # sessions of administrators
+    "gateway_logins", _TABLES,
+    sa.Column("hash", sa.Text, primary_key=True),  # of the token that the browser has
+    sa.Column("subject", sa.Text, nullable=False),
+    sa.Column("email", sa.Text, nullable=False),
+    sa.Column("groups", sa.Text, nullable=False),  # JSON
+    sa.Column("created", sa.Float, nullable=False),
+    sa.Column("expires", sa.Float, nullable=False, index=True),
+)  # fmt: skip
 CHANGES = sa.Table(  # the audit log
     "gateway_changes", _TABLES,
     sa.Column("id", sa.Text, primary_key=True),

@@ -47,6 +47,7 @@ def report_of(services: Services) -> dict[str, Any]:
         ],
         "routes": routes,
         "other_names": not config.routes_only,
+        "admin_login": None if (login := config.admin_login) is None else attrs.asdict(login),
         "keys": _key_rows(services),
         "problems": list(dict.fromkeys(problems)),
     }
@@ -88,6 +89,8 @@ def print_report(report: dict[str, Any]) -> None:
             click.echo(f"  {place}{model['model']}{_price_text(model)}")
     if report["other_names"]:
         click.echo("every other name is read as provider:name; routes_only = true refuses it")
+    if login := report["admin_login"]:
+        click.echo(f"administrators, by {login['issuer']}: {', '.join([*login['emails'], *login['groups']])}")
     for key in report["keys"]:
         budget = f", budget {key['budget_usd']} USD" if key["budget_usd"] else ""
         click.echo(f"key {key['id']} ({key['name']}{budget}): {', '.join(key['models']) or 'every model'}")

@@ -28,6 +28,7 @@ from interlingua_gateway.config import Deployment, GatewayConfig, ModelRoute
 from interlingua_gateway.guards import load_guards
 from interlingua_gateway.health import Health
 from interlingua_gateway.kept import KeptAnswers
+from interlingua_gateway.login import LoginService
 from interlingua_gateway.models import RoutedModel, choose_models
 from interlingua_gateway.recall import Recall
 from interlingua_gateway.record import ConversationRecorder
@@ -37,7 +38,7 @@ from interlingua_gateway.store import GatewayStore, ask_store
 from interlingua_serving import ServeContext, find_apis
 
 _SELF_HOSTED = "self-hosted"  # the price of models on machines of one's own
-_FIXED = ("apis", "auth", "store", "seal_keys_env", "seal_key_file", "record", "drain", "guards")
+_FIXED = ("apis", "auth", "admin_login", "store", "seal_keys_env", "seal_key_file", "record", "drain", "guards")
 _BETWEEN = 600.0  # most seconds between two parts of an answer that is passed on
 _EVERY = 10.0  # seconds between two rounds of recurring work
 _STATES_AGE = timedelta(days=30)
@@ -96,6 +97,7 @@ class Services:
         self.recall = Recall(self.store, self._sealer) if self.store else None
         self.cache = AnswerCache(self.store, self._sealer) if self.store else None
         self.kept = KeptAnswers(self.store, self._sealer) if self.store else None
+        self.login = self._open_login(config)
         self.recorder = open_recorder(config, self.store)
 
     def change_config(self, config: GatewayConfig) -> None:
@@ -118,6 +120,15 @@ class Services:
         for at, one in enumerate(config.deployments):
             if one.api_key_env and not self._environ.get(one.api_key_env):
                 raise CallerError(f"deployments[{at}].api_key_env: {one.api_key_env} is not set in the environment")
+
+    def _open_login(self, config: GatewayConfig) -> LoginService | None:
+        login = config.admin_login
+        if login is None or self.store is None:
+            return None
+        secret = self._environ.get(login.client_secret_env, "")
+        if login.client_secret_env and not secret:
+            raise CallerError(f"admin_login.client_secret_env: {login.client_secret_env} is not set in the environment")
+        return LoginService(login, secret, self.store.database, self._sealer)
 
     def _own_seal_key(self) -> bytes:
         """Return the key in the configured file; it is made by the first call."""
@@ -255,6 +266,8 @@ class Services:
                     await ask_store(self.store.drop_states, datetime.now(UTC) - _STATES_AGE)
                     await ask_store(self.store.drop_answers, time.time())
                     await ask_store(Activity(self.store.database).drop_failures, datetime.now(UTC) - _FAILURES_AGE)
+                    if self.login is not None:
+                        await ask_store(self.login.logins.drop_expired)
                     drop_at = time.monotonic() + _DROP_EVERY
             except OverloadedError as error:
                 self.log.info("%s", error.message)

@@ -179,7 +179,7 @@ class GatewayStore:
         key = Key(id=own, name=name, created=datetime.now(UTC), **limits)
         with self.database.begin() as connection:
             connection.execute(KEYS.insert().values(hash=_hash(secret), **_row_of(key)))
-            _note_change(connection, actor, "make key", own, {"name": name, **limits})
+            note_change(connection, actor, "make key", own, {"name": name, **limits})
         return key, _text_of(own, secret)
 
     def change_key(self, own: str, changes: Mapping[str, Any], *, actor: str = "program") -> Key | None:
@@ -198,7 +198,7 @@ class GatewayStore:
             key = attrs.evolve(before, **changes)
             connection.execute(KEYS.update().where(KEYS.c.id == own).values(_row_of(key)))
             changed = {name: value for name, value in changes.items() if getattr(before, name) != value}
-            _note_change(connection, actor, "change key", own, changed)
+            note_change(connection, actor, "change key", own, changed)
         return key
 
     def rotate_key(self, own: str, *, actor: str = "program") -> str | None:
@@ -207,7 +207,7 @@ class GatewayStore:
         with self.database.begin() as connection:
             if connection.execute(KEYS.update().where(KEYS.c.id == own).values(hash=_hash(secret))).rowcount != 1:
                 return None
-            _note_change(connection, actor, "rotate key", own, {})
+            note_change(connection, actor, "rotate key", own, {})
         return _text_of(own, secret)
 
     def list_keys(self) -> list[Key]:
@@ -234,7 +234,7 @@ class GatewayStore:
         with self.database.begin() as connection:
             done = connection.execute(KEYS.update().where(KEYS.c.id == own).values(revoked=time.time()))
             if done.rowcount == 1:
-                _note_change(connection, actor, "revoke key", own, {})
+                note_change(connection, actor, "revoke key", own, {})
             return done.rowcount == 1
 
     # -- teams ---------------------------------------------------------------------------------------------------
@@ -248,7 +248,7 @@ class GatewayStore:
         statement = statement.on_conflict_do_update(index_elements=["name"], set_=budget).returning(*TEAMS.c)
         with self.database.begin() as connection:
             team = _team_of(connection.execute(statement).mappings().one())
-            _note_change(connection, actor, "set team", name, budget)
+            note_change(connection, actor, "set team", name, budget)
         return team
 
     def list_teams(self) -> list[Team]:
@@ -262,7 +262,7 @@ class GatewayStore:
             if connection.execute(TEAMS.delete().where(TEAMS.c.name == name)).rowcount != 1:
                 return False
             connection.execute(KEYS.update().where(KEYS.c.team == name).values(team=""))
-            _note_change(connection, actor, "remove team", name, {})
+            note_change(connection, actor, "remove team", name, {})
         return True
 
     # -- use -----------------------------------------------------------------------------------------------------
@@ -512,8 +512,16 @@ def _balance(connection: Any, owner: str, row: Any, name: str) -> Balance:
     return Balance(owner=owner, budget=row.budget_usd, spent=sums[0], reserved=sums[1])
 
 
-def _note_change(connection: Any, actor: str, action: str, subject: str, details: Mapping[str, Any]) -> None:
-    """Add a row to the audit log, in the transaction of the change."""
+def note_change(connection: Any, actor: str, action: str, subject: str, details: Mapping[str, Any]) -> None:
+    """Add a row to the audit log, in the transaction of the change.
+
+    Args:
+        connection: the transaction.
+        actor: the one who makes the change.
+        action: what is done.
+        subject: the id of what is changed.
+        details: the new values.
+    """
     row = {"actor": actor, "action": action, "subject": subject, "details": json.dumps(details, default=str)}
     connection.execute(CHANGES.insert().values(id=new_ulid(), time=time.time(), **row))
 

@@ -4,17 +4,21 @@
 const find = (id) => document.getElementById(id);
 const STORED = "interlingua-gateway-key";
 let secret = sessionStorage.getItem(STORED) || "";
+let entered = false;
 let timer = 0;
 
 class Refused extends Error {}
 
 async function ask(method, path, body) {
-  const headers = { authorization: `Bearer ${secret}` };
+  const headers = secret ? { authorization: `Bearer ${secret}` } : {}; // without a key, a cookie may be of a login
   if (body !== undefined) headers["content-type"] = "application/json";
   const options = { method, headers, body: body === undefined ? undefined : JSON.stringify(body), cache: "no-store" };
   const answer = await fetch(`/admin/api${path}`, options);
   const value = await answer.json();
-  if (answer.status === 401) throw new Refused(value.error);
+  if (answer.status === 401) {
+    find("provider").hidden = !value.login;
+    throw new Refused(value.error);
+  }
   if (!answer.ok) throw new Error(value.error);
   return value;
 }
@@ -254,14 +258,16 @@ async function render() {
     else link.removeAttribute("aria-current");
   }
   await guard(views[now]);
-  if (now === "requests" && secret) timer = setTimeout(render, 2000);
+  if (now === "requests" && entered) timer = setTimeout(render, 2000);
 }
 
-async function enter() {
+async function enter(quiet = false) {
+  const given = secret;
   try {
     const admin = await ask("GET", "/me");
-    sessionStorage.setItem(STORED, secret);
-    find("admin").textContent = `${admin.name} (${admin.id})`;
+    if (secret) sessionStorage.setItem(STORED, secret);
+    entered = true;
+    find("admin").textContent = admin.id === admin.name ? admin.name : `${admin.name} (${admin.id})`;
     find("login").hidden = true;
     find("console").hidden = find("who").hidden = false;
     find("login-form").reset();
@@ -269,12 +275,13 @@ async function enter() {
     await render();
     find(`${section()}-title`).focus();
   } catch (error) {
-    leave(error.message);
+    if (given === secret) leave(quiet ? "" : error.message); // unless a key was typed meanwhile
   }
 }
 
 function leave(reason = "") {
   secret = "";
+  entered = false;
   clearTimeout(timer);
   sessionStorage.removeItem(STORED);
   for (const dialog of document.querySelectorAll("dialog[open]")) dialog.close();
@@ -290,7 +297,10 @@ find("login-form").addEventListener("submit", (event) => {
   secret = find("secret").value.trim();
   enter();
 });
-find("leave").addEventListener("click", () => leave());
+find("leave").addEventListener("click", () => guard(async () => {
+  if (!secret) await ask("POST", "/logout");
+  leave();
+}));
 find("add-key").addEventListener("click", () => guard(() => editKey(null)));
 find("add-team").addEventListener("click", () => guard(() => editTeam(null)));
 find("by").addEventListener("change", render);
@@ -304,9 +314,9 @@ for (const close of document.querySelectorAll("[data-close]")) {
   close.addEventListener("click", () => close.closest("dialog").close());
 }
 window.addEventListener("hashchange", async () => {
-  if (!secret) return;
+  if (!entered) return;
   await render();
   find(`${section()}-title`).focus();
 });
-if (secret) enter();
-else find("secret").focus();
+find("secret").focus();
+enter(!secret);
