@@ -37,7 +37,7 @@ class SigningKey:
 
 
 class Provider:
-    """The provider: sends browsers back with a code at once, and gives a token for it.
+    """The provider: sends browsers back with a code at once, and returns a token for it.
 
     Attributes:
         keys: the keys that it publishes; the first one signs.

@@ -142,7 +142,7 @@ def _asset(name: str, kind: str) -> Callable[[Request], Awaitable[Response]]:
 class _Admin:
     """The handlers of the admin API, which return plain values.
 
-    The actor of a change is the id of the admin's key, or the address of somebody who has logged in.
+    The actor of a change is the id of the admin's key, or the address of an administrator who has logged in.
     """
 
     def __init__(self, services: Services) -> None:
@@ -172,7 +172,7 @@ class _Admin:
         return answer
 
     async def _actor(self, request: Request) -> str:
-        """Return who sends a request: an admin's key, or somebody who has logged in with the browser."""
+        """Return who sends a request: an admin's key, or the administrator who has logged in with the browser."""
         login = self._services.login
         if login is not None and "authorization" not in request.headers:
             who = await login.find(request)

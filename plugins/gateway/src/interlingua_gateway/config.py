@@ -142,10 +142,10 @@ class ModelRoute:
 
 @attrs.frozen(kw_only=True)
 class AdminLogin:
-    """Who may log in to `/admin` with OpenID Connect (extra `oidc`).
+    """Logins to `/admin` with OpenID Connect (extra `oidc`).
 
     Attributes:
-        issuer: the provider, as its metadata names it: an `https` address, or an `http` address of this machine.
+        issuer: the issuer in the metadata of the provider: an `https` address, or an `http` address of this machine.
         client_id: the id with which the gateway is registered there.
         client_secret_env: the environment variable with the client's secret; empty for a public client.
         url: the gateway's address in browsers, such as `https://gateway.example.org`; the provider must allow
@@ -182,7 +182,7 @@ class GatewayConfig:
         apis: provider keys: if two plugins serve the same path, the first of these has it. If neither is named,
             the gateway does not start.
         auth: `keys` (each request needs a key of this gateway), or `none`, which is allowed on a loopback address only.
-        admin_login: who may log in to `/admin` with OpenID Connect, beside admins with keys; None for nobody.
+        admin_login: logins to `/admin` with OpenID Connect, in addition to keys of admins; None allows keys only.
         hosts: without keys, the names of this machine that requests may have in `Host`, in addition to `localhost` and
             loopback addresses.
         origins: without keys, the origins of web pages that may send requests, such as `http://localhost:3000`.

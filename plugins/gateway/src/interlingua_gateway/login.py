@@ -113,7 +113,7 @@ class LoginService:
         self._config, self._sealer = config, sealer
         self.logins = Logins(database)
         secure = config.url.startswith("https:")
-        prefix = "__Host-" if secure else ""  # no other host can set such a cookie
+        prefix = "__Host-" if secure else ""  # no other host can set a cookie with this prefix
         self._flow, self._session = f"{prefix}interlingua-login", f"{prefix}interlingua-admin"
         self._cookie: dict[str, Any] = {"secure": secure, "httponly": True, "path": "/"}
         client = {"scope": " ".join(config.scopes), "code_challenge_method": "S256", "timeout": 10.0}
@@ -149,11 +149,11 @@ class LoginService:
         try:
             claims = await self._read_token(request)
         except Exception as error:  # as above; its text may quote what the browser sent
-            _log.warning("a login was refused: %.300r", error)
+            _log.info("a login was refused: %.300r", error)
             return self._without_flow(_refusal(401, "the login failed; the gateway's log has the reason"))
         who = _administrator_of(claims, self._config.groups_claim)
         if not self.is_allowed(who):
-            _log.warning("%.200a logged in, but admin_login does not list the address or a group", who.name)
+            _log.info("%.200a logged in, but admin_login does not list the address or a group", who.name)
             return self._without_flow(_refusal(403, "you are no administrator of this gateway"))
         seconds = self._config.hours * 3600
         try:
@@ -165,7 +165,7 @@ class LoginService:
         return answer
 
     async def find(self, request: Request) -> Administrator | None:
-        """Return who is logged in with the browser of a request; None if nobody is.
+        """Return who is logged in with the browser of a request; None without a session.
 
         Raises:
             PermissionDeniedError: the request would change something, and is not of a page of this gateway.
@@ -189,7 +189,7 @@ class LoginService:
         answer.delete_cookie(self._session, samesite="strict", **self._cookie)
 
     def is_allowed(self, who: Administrator) -> bool:
-        """Return True if the configuration lists a verified address or a group of somebody."""
+        """Return True if the configuration lists a verified address or a group of a person."""
         emails = {email.lower() for email in self._config.emails}
         return who.email.lower() in emails or not set(self._config.groups).isdisjoint(who.groups)
 
