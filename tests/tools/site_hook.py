@@ -39,6 +39,7 @@ PACKAGES = [
     "interlingua_otel",
     "interlingua_pycurl",
     "interlingua_uploads",
+    "interlingua_decisions",
     "interlingua_contract",
 ]
 FENCE = re.compile(r"^(```.*?^```\s*?$)", re.MULTILINE | re.DOTALL)

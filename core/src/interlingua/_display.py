@@ -66,8 +66,7 @@ _repr_by_class = {"Message": _repr_of_message, "MediaSource": _repr_of_source}  
 
 
 def _cut(text: str, length: int = 0) -> str:
-    length = max(length, len(text))
-    return text if len(text) <= _LONGEST + 40 else f"{text[:_LONGEST]}… ({length:,} characters)"
+    return text if len(text) <= _LONGEST + 40 else f"{text[:_LONGEST]}… ({max(length, len(text)):,} characters)"
 
 
 def _short_source(source: Any) -> str:

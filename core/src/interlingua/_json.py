@@ -219,9 +219,7 @@ def thaw(value: Any) -> Any:
     """Return a plain, changeable copy of a JSON value."""
     if isinstance(value, Mapping):
         return {key: thaw(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [thaw(item) for item in value]
-    return value
+    return [thaw(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 def freeze_object(value: Mapping[str, Any] | None) -> FrozenDict:

@@ -7,7 +7,7 @@ entry point in the group `interlingua.outputs`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import attrs
@@ -33,6 +33,13 @@ class OutputFormat(ABC, Generic[_T]):
     @abstractmethod
     def plan(self, tools: Sequence[ToolDefinition], options: RequestOptions, can: ModelCapabilities) -> OutputPlan[_T]:
         """Return how one request asks for the answer."""
+
+    async def ask(self, begin: Callable[[], Awaitable[Any]], complete: Callable[..., Any]) -> Answer[_T] | None:
+        """Return the answer of a service with an API for this kind of answer; None if the model is asked in words.
+
+        `begin` makes the exchange of the conversation, and `complete` sends it, as the client sends its requests.
+        """
+        return None
 
 
 class OutputPlan(ABC, Generic[_T]):

@@ -70,9 +70,7 @@ class Timeout:
         Raises:
             CallerError: it is neither a Timeout nor a positive number.
         """
-        if value is None:
-            return cls()
-        return value if isinstance(value, Timeout) else cls(total=value)
+        return value if isinstance(value, Timeout) else cls() if value is None else cls(total=value)
 
 
 class TimeLimits:

@@ -132,7 +132,72 @@ def _file_read_as(inner: Any, kind: str, **_: Any) -> Any:
     return {**found, "id": f"{found['id']}-1"} if kind == "upload" else found
 
 
+def _decided(change: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
+    """Change each answer that was read of a decision."""
+
+    def from_wire_auxiliary(inner: Any, kind: str, **_: Any) -> Any:
+        found = inner()
+        if kind != "decide":
+            return found
+        return {**found, "answers": [{**answer, **change(answer)} for answer in found["answers"]]}
+
+    return {"from_wire_auxiliary": from_wire_auxiliary}
+
+
+def _of_questions(change: Callable[[list[dict[str, Any]]], Any]) -> dict[str, Any]:
+    return _asked("decide", lambda body: {**body, "questions": change(body["questions"])})
+
+
+def _names_rotated(questions: list[dict[str, Any]]) -> Any:
+    names = [question["name"] for question in questions]
+    rotated = [*names[1:], names[0]]
+    return [{**question, "name": name} for question, name in zip(questions, rotated, strict=True)]
+
+
+def _without_meanings(question: dict[str, Any]) -> dict[str, Any]:
+    plain = {**question, "instructions": question["instructions"].partition("\n")[0]}
+    if "choices" in plain:
+        plain["choices"] = [{"value": each["value"]} for each in plain["choices"]]
+    return plain
+
+
+def _from_the_highest(question: dict[str, Any]) -> dict[str, Any]:
+    return {**question, "levels": question["levels"][::-1]} if "levels" in question else question
+
+
+def _last_only(name: str) -> dict[str, Any]:
+    return _asked("decide", lambda body: {**body, name: body[name][-1:]})
+
+
+def _as_yes(answer: dict[str, Any]) -> dict[str, Any]:
+    return {"kind": "yes_no", "yes": 0.5} if answer["kind"] == "refused" else {}
+
+
+def _decision(name: str, replaced: dict[str, Any], key: str = "openai") -> Mutant:
+    return Mutant(name, "C109", replaced, key=key)
+
+
+DECISIONS = (
+    _decision("questions with the ids of their neighbours", _of_questions(_names_rotated)),
+    _decision("levels of a scale from the highest", _of_questions(lambda all_: list(map(_from_the_highest, all_)))),
+    _decision("what answers mean left out", _of_questions(lambda all_: list(map(_without_meanings, all_)))),
+    _decision("a decision about the last message alone", _last_only("input")),
+    _decision("a decision of another model", _asked("decide", lambda body: {**body, "model": "other"})),
+    _decision("yes read as no", _decided(lambda one: {"yes": 1 - one["yes"]} if "yes" in one else {})),
+    _decision(
+        "the levels' probabilities reversed",
+        _decided(lambda one: {"probabilities": one["probabilities"][::-1]} if one["kind"] == "scale" else {}),
+    ),
+    _decision("a refused question decided", _decided(_as_yes)),
+    _decision("decisions without the service's confidence", _decided(lambda _: {"confidence": None})),
+    _decision("decisions under another name", _decided(lambda _: {"id": "another"})),
+    _decision("contents of the last message alone", _last_only("input"), key="google"),
+    _decision(
+        "a state of the last message alone", _asked("decide", lambda body: {**body, "state": "mkt3q"}), key="openrouter"
+    ),
+)
 ASIDE = (
+    *DECISIONS,
     Mutant("a file without its zero bytes", "C108", _in_form(b"\x00", b"")),
     Mutant("a file of an unknown kind", "C108", _in_form(b"application/pdf", b"application/octet-stream")),
     Mutant("line ends in the name of a file", "C108", _in_form(b"%0D%0A", b"\r\n")),

@@ -124,6 +124,9 @@ class BaseClient(Generic[_TransportT]):
     ) -> Message | Answer[Any]:
         if output is None:
             return (await self._complete(await self._begin(messages, options)))[0]
+        begin = partial(self._begin, messages, options)
+        if isinstance(output, OutputFormat) and (own := await output.ask(begin, self._complete)) is not None:
+            return own
         exchange = await self._begin(messages, options, output)
         plan = attempts = None
         while True:
@@ -202,8 +205,7 @@ class BaseClient(Generic[_TransportT]):
 
     async def _count_tokens(self, messages: MessagesInput, options: RequestKwargs) -> int:
         request = (await Exchange(self._shared, messages, options).build(self._io)).request
-        found: int = await self._auxiliary(request.provider.key, "count_tokens", {"request": request.wire})
-        return found
+        return int(await self._auxiliary(request.provider.key, "count_tokens", {"request": request.wire}))
 
 
 class Client(BaseClient[Transport]):
@@ -310,6 +312,12 @@ class Client(BaseClient[Transport]):
         """
         return run_without_waiting(self._map(requests, concurrency, progress, output, output_retries, options))
 
+    def decide(
+        self, messages: MessagesInput, questions: OutputFormat[_S], **options: Unpack[RequestKwargs]
+    ) -> Answer[_S]:
+        """Ask `Questions` of the extra `decisions` about a conversation; options and errors as for `send`."""
+        return self.send(messages, output=questions, **options)
+
     def start(self, messages: MessagesInput, **options: Unpack[RequestKwargs]) -> Message:
         """Send a conversation to a service that answers later, and return without waiting for the answer.
 
@@ -387,8 +395,7 @@ class Client(BaseClient[Transport]):
             CapabilityError: the provider offers no such list.
             ProviderError: the service answered with a failure.
         """
-        found: list[str] = self.auxiliary(provider, "models")
-        return found
+        return list(self.auxiliary(provider, "models"))
 
     def auxiliary(self, provider: str | None, kind: str, **arguments: Any) -> Any:
         """Ask a service for something that only it offers, such as the reported cost of an answer.
@@ -490,6 +497,12 @@ class AsyncClient(BaseClient[AsyncTransport]):
         """Send many requests, several at once, and return their answers in the same order, as `Client.map` does."""
         return await self._map(requests, concurrency, progress, output, output_retries, options)
 
+    async def decide(
+        self, messages: MessagesInput, questions: OutputFormat[_S], **options: Unpack[RequestKwargs]
+    ) -> Answer[_S]:
+        """Ask `Questions` of the extra `decisions` about a conversation, as `Client.decide` does."""
+        return await self.send(messages, output=questions, **options)
+
     async def start(self, messages: MessagesInput, **options: Unpack[RequestKwargs]) -> Message:
         """Send a conversation without waiting for the answer, as `Client.start` does."""
         return await self._start(messages, options)
@@ -538,8 +551,7 @@ class AsyncClient(BaseClient[AsyncTransport]):
 
     async def list_models(self, provider: str | None = None) -> list[str]:
         """Ask the service which models it has, as `Client.list_models` does."""
-        found: list[str] = await self.auxiliary(provider, "models")
-        return found
+        return list(await self.auxiliary(provider, "models"))
 
     async def auxiliary(self, provider: str | None, kind: str, **arguments: Any) -> Any:
         """Ask a service for something that only it offers, as `Client.auxiliary` does."""

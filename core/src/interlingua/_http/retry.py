@@ -55,5 +55,4 @@ class Retry:
             return None
         if error.retry_after:
             return error.retry_after if error.retry_after <= self.max_delay else None
-        own = min(self.initial_delay * 2.0 ** (attempt - 1), self.max_delay)
-        return own * (1 - self.jitter * random())
+        return min(self.initial_delay * 2.0 ** (attempt - 1), self.max_delay) * (1 - self.jitter * random())

@@ -268,8 +268,7 @@ class ClientState:
         given = {name: value for name, value in options.items() if name not in _ARGUMENTS}
         settings = self.request_settings(resolved.provider, given.get("api"))
         read = read_options(given, settings, self.headers, model=resolved.id.name, stream=stream)
-        tools = options.get("tools", ())
-        return format_.plan(tools, read, resolved.provider.capabilities(read.model, read))
+        return format_.plan(options.get("tools", ()), read, resolved.provider.capabilities(read.model, read))
 
 
 def _model_names(model: Any) -> tuple[str, ...]:

@@ -227,13 +227,11 @@ class MessageStream(BaseStream):
         run_without_waiting(self._close())
 
     def __iter__(self) -> Iterator[StreamEvent]:
-        events: Iterator[StreamEvent] = self._opened(self._events)
-        return events
+        return iter(self._opened(self._events))
 
     def batches(self) -> Iterator[list[StreamEvent]]:
         """Iterate over lists of events, one for each read of the answer, instead of iterating over the stream."""
-        batches: Iterator[list[StreamEvent]] = self._opened(self._batches)
-        return batches
+        return iter(self._opened(self._batches))
 
     @property
     def text_stream(self) -> Iterator[str]:
@@ -297,13 +295,11 @@ class AsyncMessageStream(BaseStream):
         await self._close()
 
     def __aiter__(self) -> AsyncIterator[StreamEvent]:
-        events: AsyncIterator[StreamEvent] = self._opened(self._events)
-        return events
+        return aiter(self._opened(self._events))
 
     def batches(self) -> AsyncIterator[list[StreamEvent]]:
         """Iterate over lists of events, one for each read of the answer, instead of `async for` over the stream."""
-        batches: AsyncIterator[list[StreamEvent]] = self._opened(self._batches)
-        return batches
+        return aiter(self._opened(self._batches))
 
     @property
     def text_stream(self) -> AsyncIterator[str]:

@@ -93,9 +93,7 @@ def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> floa
     """Return `retry-after-ms` or `retry-after` (seconds or an HTTP date) in seconds; None if absent or unreadable."""
     for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
         with suppress(KeyError, ValueError):
-            if isfinite(seconds := float(headers[name]) / unit):
-                return max(seconds, 0.0)
-            return None
+            return max(seconds, 0.0) if isfinite(seconds := float(headers[name]) / unit) else None
     try:
         date = parsedate_to_datetime(headers.get("retry-after", ""))
     except ValueError:

@@ -103,8 +103,7 @@ class Preset:
         Raises:
             PluginError: a field is unknown, missing or of the wrong type.
         """
-        names = {field.name for field in attrs.fields(Preset) if field.init} - {"key"}
-        table.check_names({*names, *also})
+        table.check_names({field.name for field in attrs.fields(Preset) if field.init} - {"key"} | {*also})
         base_url = table.fields.get("base_url")
         if not isinstance(base_url, str):
             raise table.error("base_url", "is missing" if base_url is None else f"must be a str; got {base_url!r}")

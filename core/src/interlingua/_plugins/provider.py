@@ -174,8 +174,7 @@ class Provider:
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions
     ) -> int:
         """Estimate the input tokens of projected messages."""
-        found: int = self.call_hook("estimate_input_tokens", messages=messages, tools=tools, options=options)
-        return found
+        return int(self.call_hook("estimate_input_tokens", messages=messages, tools=tools, options=options))
 
     def log_losses(self, losses: Sequence[Loss], session_id: str, logged: set[tuple[str, ...]]) -> None:
         """Log losses: lost content as a WARNING, another form as DEBUG (format.md, Projection and losses).

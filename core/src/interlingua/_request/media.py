@@ -40,9 +40,7 @@ def media_refusal(block: Any, target: ProjectionTarget, *, in_result: bool = Fal
     accepted: tuple[str, ...] = getattr(target.capabilities, accepted_name)
     if block.media_type and accepted and block.media_type not in accepted:
         return f"this target takes no {block.media_type}"
-    if block.source.kind == "file_ref":
-        return "a file_ref must be resolved to data before sending"
-    return None
+    return "a file_ref must be resolved to data before sending" if block.source.kind == "file_ref" else None
 
 
 class Fetched(NamedTuple):

@@ -258,9 +258,7 @@ def _explain(error: Exception) -> Exception:
         return FieldError(error.message, f"{path}.input_schema{error.path}")
     if isinstance(error, CallerError):  # the only other field that checks itself is a tool's name
         return FieldError(error.message, f"{path}.name")
-    if isinstance(error, RecursionError):
-        return FieldError("nested too deeply")
-    return error
+    return FieldError("nested too deeply") if isinstance(error, RecursionError) else error
 
 
 def _take_unknown_fields(data: dict[Any, Any], cls: type) -> dict[str, dict[Any, Any]]:

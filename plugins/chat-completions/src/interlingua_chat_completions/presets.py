@@ -34,7 +34,7 @@ from interlingua_chat_completions.provider import (
 )
 
 _PROFILE = frozenset(("models", "dialect", "capabilities"))
-_OWN = ("dialect", "profiles", "rules")  # what this format adds to every preset's fields
+_OWN = ("dialect", "profiles", "rules", "system_one")  # what this format adds to every preset's fields
 _DIALECT = {field.name for field in attrs.fields(Dialect)}
 _HERE = Path(__file__).parent
 
@@ -62,11 +62,13 @@ class ChatPreset(Preset):
         profile: the service's default quirks and capabilities.
         profiles: profiles of models that differ, merged over `profile`; the first whose patterns match a model applies.
         rules: names of the format's rule files that apply to the service (`provider.wire_rules`).
+        system_one: the service may answer decisions (`decisions`); otherwise the model is asked in a conversation.
     """
 
     profile: PresetProfile
     profiles: tuple[PresetProfile, ...] = ()
     rules: tuple[str, ...] = (FORMAT_RULES, PAIRING_RULES)
+    system_one: bool = False
 
     def profile_of(self, model: str) -> PresetProfile:
         """Return the profile of a model, by the name that requests use."""
@@ -109,6 +111,7 @@ def read_preset(key: str, fields: Mapping[str, Any], models: str | None = None) 
     table = PresetTable(key, {"rules": [FORMAT_RULES, PAIRING_RULES], **fields})
     profile = _profile(table)
     more = {"profile": profile, "profiles": _profiles(table, profile), "rules": _rules(table)}
+    more["system_one"] = table.read("system_one", bool, False)
     return ChatPreset.read(table, models, _OWN, **more)
 
 
@@ -190,13 +193,21 @@ class CompatibleProvider(ChatProvider):
 
     @hookimpl
     def auxiliary_request(self, kind: str, arguments: Mapping[str, Any]) -> WireRequest | None:
-        """Build the request that lists the service's models."""
-        return list_models_request(kind)
+        """Build the request that lists the service's models, or asks for decisions (`decide`)."""
+        if kind != "decide" or not self.preset.system_one:
+            return list_models_request(kind)
+        from interlingua_chat_completions.decisions import decision_request  # noqa: PLC0415  few requests decide
+
+        return decision_request(arguments["request"], arguments["questions"])
 
     @hookimpl
     def from_wire_auxiliary(self, kind: str, response: WireResponse) -> Any:
-        """Read the list of models."""
-        return from_wire_model_list(kind, response)
+        """Read the list of models, or decisions."""
+        if kind != "decide":
+            return from_wire_model_list(kind, response)
+        from interlingua_chat_completions.decisions import read_decisions  # noqa: PLC0415  few requests decide
+
+        return read_decisions(response)
 
     @hookimpl
     def wire_rules(self) -> Sequence[str]:

@@ -121,6 +121,11 @@ def generation_of(name: str) -> int | None:
     return int(found[1]) if found else None
 
 
+def is_decider(model: str) -> bool:
+    """Return whether a model answers questions of fixed kinds only."""
+    return model.removeprefix("models/").startswith("gemini-decision")
+
+
 def api_of(model: str, wanted: str | None) -> str:
     """Return the API: the requested API, else that of the model, else generateContent.
 
@@ -130,7 +135,7 @@ def api_of(model: str, wanted: str | None) -> str:
     known = model_of(model)
     needed = known.api if known is not None else None
     if wanted is None:
-        return needed or API
+        return needed or (INTERACTIONS if is_decider(model) else API)
     if wanted not in APIS or (needed is not None and wanted != needed):
         available = needed or ", ".join(APIS)
         raise CapabilityError(f"no API {wanted!r} for {model}; available: {available}", path="options.api")

@@ -201,6 +201,10 @@ def auxiliary_request(kind: str, arguments: Mapping[str, Any]) -> WireRequest | 
         from interlingua_google.batches import batch_request
 
         return batch_request(kind, arguments)
+    if kind == "decide":
+        from interlingua_google.decisions import decision_request
+
+        return decision_request(arguments["request"], arguments["questions"])
     if kind in FILES:
         from interlingua_google.files import file_request
 
@@ -214,6 +218,10 @@ def from_wire_auxiliary(kind: str, response: WireResponse) -> Any:
         from interlingua_google.batches import read_batch
 
         return read_batch(kind, response)
+    if kind == "decide":
+        from interlingua_google.decisions import read_decisions
+
+        return read_decisions(response)
     if kind in FILES:
         from interlingua_google.files import read_file
 

@@ -149,7 +149,7 @@ class _OpenAI:
 
     @hookimpl
     def auxiliary_request(self, kind: str, arguments: Mapping[str, Any]) -> WireRequest | None:
-        """Build the request for `models` (no arguments) or `count_tokens` (`request`; only for Responses)."""
+        """Build the request for `models` (no arguments), `count_tokens` (`request`; only for Responses) or `decide`."""
         from interlingua.plugins import WireRequest, dumps, loads
 
         if kind == "models":
@@ -163,6 +163,10 @@ class _OpenAI:
             from interlingua_openai.batches import batch_request
 
             return batch_request(kind, arguments)
+        if kind == "decide" and self.key == _KEY:
+            from interlingua_openai.decisions import decision_request
+
+            return decision_request(arguments["request"], arguments["questions"])
         if kind in ("upload", "delete_file") and self.key == _KEY:
             from interlingua_openai.files import file_request
 
@@ -178,6 +182,10 @@ class _OpenAI:
             from interlingua_openai.batches import read_batch
 
             return read_batch(kind, response)
+        if kind == "decide":
+            from interlingua_openai.decisions import read_decisions
+
+            return read_decisions(response)
         if kind in ("upload", "delete_file"):
             from interlingua_chat_completions.provider import read_file
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from importlib.resources import files
 from typing import Any
@@ -34,6 +35,8 @@ from interlingua_openrouter.costs import charge_of, dollars, generation_id
 from interlingua_openrouter.dialect import DIALECT, capabilities_for, dialect_of, facts_of_claude, is_claude, models
 
 _BASE_URL = "https://openrouter.ai/api/v1"
+_DECIDERS = re.compile(r"~?typesafe/|cloudflare/clef|google/gemini-decision")
+_WITH_DECISIONS = ("provider", "session_id", "trace", "user")  # fields of a request for decisions
 _HEADERS = {
     "referer": "http-referer",
     "title": "x-openrouter-title",
@@ -63,6 +66,16 @@ def _fit_options(messages: Sequence[Message], options: RequestOptions) -> tuple[
         return options, losses
     losses.append(option_loss(asked[0], "dropped", reason))
     return attrs.evolve(options, thinking=None, thinking_budget=None, effort=None), losses
+
+
+def decision_request(request: WireRequest, questions: Sequence[Mapping[str, Any]]) -> WireRequest | None:
+    """Return the request for decisions; None for a model that holds conversations (WIRE.md, Decisions)."""
+    if not _DECIDERS.match(loads(request.body)["model"]):
+        return None
+    from interlingua_chat_completions import decisions  # noqa: PLC0415  few requests decide
+
+    kinds = ("yes_no", "choice", "scale", "locate")
+    return decisions.decision_request(request, questions, kinds=kinds, images=True, extras=_WITH_DECISIONS)
 
 
 class _OpenRouter(ChatProvider):
@@ -145,10 +158,12 @@ class _OpenRouter(ChatProvider):
 
     @hookimpl
     def auxiliary_request(self, kind: str, arguments: Mapping[str, Any]) -> WireRequest | None:
-        """Build the request for `models`, or for `generation_cost` (`id` of the generation, or `message`).
+        """Build the request for `models`, `decide`, or `generation_cost` (`id` of the generation, or `message`).
 
         None if there is no id.
         """
+        if kind == "decide":
+            return decision_request(arguments["request"], arguments["questions"])
         if kind != "generation_cost":
             return list_models_request(kind)
         answer = arguments.get("message")
@@ -160,6 +175,10 @@ class _OpenRouter(ChatProvider):
     @hookimpl
     def from_wire_auxiliary(self, kind: str, response: WireResponse) -> Any:
         """Return a list of model ids for `models`; for `generation_cost` US dollars as a Decimal, or None."""
+        if kind == "decide":
+            from interlingua_chat_completions.decisions import read_decisions  # noqa: PLC0415  few requests decide
+
+            return read_decisions(response)
         if kind == "generation_cost":
             return dollars(loads(response.body)["data"].get("total_cost"))
         return from_wire_model_list(kind, response)
