@@ -35,6 +35,7 @@ mutants: $(VENV)/.dev ## Print the kill matrix: broken adapters, the rules that 
 lint: $(VENV)/.dev ## ruff, mypy --strict, the import contracts and the limits of prose
 	$(BIN)/ruff check .
 	$(BIN)/mypy core/src $(wildcard plugins/*/src)
+	$(BIN)/mypy --platform win32 --no-warn-unreachable --cache-dir .mypy_cache/win32 core/src $(wildcard plugins/*/src)
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python tests/tools/prose.py
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from interlingua.errors import AuthenticationError, RateLimitError, ServerError
+from interlingua.errors import AuthenticationError, InterlinguaError, RateLimitError, ServerError
 from interlingua.types import StopReason
 from tests.contract.broken.machine import Mutant, in_body, in_data, in_message
 
@@ -153,6 +153,51 @@ _trimmed = _texts(str.strip)
 _visible = _texts(lambda text: text.replace("\u200b", "").replace("\ufeff", ""))
 
 
+def _without_new_types(message: Any) -> Any:
+    """Forget the type of parts of a summary that are no text, in what is kept to send the answer back."""
+    raw = json.loads(json.dumps(message.metadata.provider_raw, default=dict))
+    for one in objects(raw):
+        for part in one.get("summary") or ():
+            if part.get("type") != "summary_text":
+                part.pop("type", None)
+    return attrs.evolve(message, metadata=attrs.evolve(message.metadata, provider_raw=raw))
+
+
+def _without_what_was_kept(inner: Any, **_: Any) -> Any:
+    """Keep the text of an answer that failed, and nothing to continue it with."""
+    try:
+        return inner()
+    except InterlinguaError as error:
+        if error.partial is not None:
+            metadata = attrs.evolve(error.partial.metadata, provider_raw=None, usage=None)
+            error.partial = attrs.evolve(error.partial, metadata=metadata)
+        raise
+
+
+class _Repeating:
+    """A writer that repeats the reasoning in the event that ends a failed stream."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+        self.content_type, self.losses = inner.content_type, inner.losses
+
+    def feed(self, events: Any) -> bytes:
+        return self._changed(self._inner.feed(events))
+
+    def end(self) -> bytes:
+        return self._changed(self._inner.end())
+
+    def _changed(self, data: bytes) -> bytes:
+        before, event, rest = data.partition(b"event: response.failed\ndata: ")
+        if not event:
+            return data
+        body, end, after = rest.partition(b"\n\n")
+        failed = json.loads(body)
+        items = failed["response"]["output"]
+        failed["response"]["output"] = [item for item in items if item["type"] == "reasoning"] + items
+        return before + event + json.dumps(failed).encode() + end + after
+
+
 def _without_wait(inner: Any, response: Any, **_: Any) -> Any:
     error = inner()
     if len(response.body) > len("{}"):
@@ -243,4 +288,9 @@ DETAILS = (
         _dropped("required", lambda one: one.get("required") == [])))),
     Mutant("tools of a history are not defined again", "C94", in_body(
         _set("tools", lambda tools: tools[:1]))),
+    Mutant("responses: types of new parts forgotten", "C95", in_message(_without_new_types), "openai", "responses"),
+    Mutant("chat: the usage of an answer that failed left out", "C95", {
+        "from_wire_response": _without_what_was_kept}, "openai", "chat"),
+    Mutant("served: a stream that fails repeats its reasoning", "C99", {
+        "stream_to_wire": lambda inner, **_: _Repeating(inner())}, "openai", "responses"),
 )  # fmt: skip

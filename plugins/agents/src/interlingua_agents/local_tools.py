@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -68,7 +69,7 @@ def _tool(function: Any, definition: ToolDefinition | None, effects: SideEffects
 def _run_command(command: str, folder: Path, seconds: float, most: int) -> dict[str, Any]:
     process = subprocess.Popen(  # noqa: S602  the tool's purpose
         command, shell=True, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        text=True, errors="replace", start_new_session=os.name == "posix",
+        text=True, errors="replace", start_new_session=sys.platform != "win32",
     )  # fmt: skip
     try:
         out, err = process.communicate(timeout=seconds)
@@ -82,7 +83,7 @@ def _run_command(command: str, folder: Path, seconds: float, most: int) -> dict[
 
 def _kill(process: subprocess.Popen[str]) -> None:
     """End a command with what it started."""
-    if os.name != "posix":
+    if sys.platform == "win32":
         process.kill()
         return
     with suppress(ProcessLookupError):

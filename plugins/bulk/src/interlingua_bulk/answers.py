@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -138,7 +139,8 @@ class AnswerFile:
 
     def read(self, leader: Leader) -> Any:
         """Return the JSON object of a line that other rows share."""
-        return orjson.loads(os.pread(self._fd, leader.length, leader.offset))
+        os.lseek(self._fd, leader.offset, os.SEEK_SET)  # lines are appended wherever this leaves the position
+        return orjson.loads(os.read(self._fd, leader.length))
 
     async def close(self) -> None:
         """Write the remaining lines, and unlock the file for other processes."""
@@ -277,7 +279,9 @@ def replace_file(path: Path, data: bytes) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Sync a folder's entries to disk."""
+    """Sync a folder's entries to disk; Windows cannot open a folder for that."""
+    if sys.platform == "win32":
+        return
     fd = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(fd)
@@ -336,10 +340,10 @@ def compact_answers(path: Path) -> int:
 
 def _lock(fd: int, path: Path) -> None:
     """Keep other processes from writing the same file; the lock ends with the process."""
-    try:
-        import fcntl  # noqa: PLC0415  POSIX only
-    except ImportError:
-        return
+    if sys.platform == "win32":
+        return  # a lock there would keep everybody from reading the file
+    import fcntl  # noqa: PLC0415  not on Windows
+
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

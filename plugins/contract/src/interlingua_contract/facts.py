@@ -312,6 +312,12 @@ def stop_fact(subject: Subject, exchange: RecordedExchange, word: str) -> str:
     return str(found.message.metadata.stop_reason)
 
 
+def read_with_other_words(subject: Subject, exchange: RecordedExchange) -> Iterator[ReadResult | None]:
+    """Read an answer of `word_exchanges` with each known word for its end in turn."""
+    word = _word_of(subject, exchange)
+    return (replaced_word(subject, exchange, word, new) for new in _WORDS)
+
+
 def replaced_word(subject: Subject, exchange: RecordedExchange, word: str, new: str) -> ReadResult | None:
     """Read an answer with its stop reason replaced; None if the word is not in it."""
     changes = 0

@@ -29,10 +29,11 @@ _CALLS: dict[Any, str] = {
     os.urandom: "randomness (os.urandom)",
     os.getpid: "the process (os.getpid)",
     os.getcwd: "the working directory (os.getcwd)",
-    os.uname: "the machine (os.uname)",
     socket.gethostname: "the machine (socket.gethostname)",
     open: "files (open)",
 }
+if sys.platform != "win32":
+    _CALLS[os.uname] = "the machine (os.uname)"
 
 _METHODS = {
     "now": (datetime, "the clock (datetime.now)"),

@@ -45,7 +45,7 @@ def run_workers(count: int, listener: socket.socket, start: Callable[[socket.soc
     Raises:
         CallerError: this system cannot fork, or a worker does not start.
     """
-    if not hasattr(os, "fork"):
+    if sys.platform == "win32":
         raise CallerError("workers need a system that can fork: start several gateways instead")
     running: dict[int, float] = {}
     stopping = False
@@ -85,6 +85,8 @@ def run_workers(count: int, listener: socket.socket, start: Callable[[socket.soc
 
 
 def _fork(listener: socket.socket, start: Callable[[socket.socket], None]) -> int:
+    if sys.platform == "win32":
+        raise NotImplementedError  # the caller looked
     process = os.fork()
     if process:
         return process

@@ -29,6 +29,7 @@ from interlingua_contract.approved.shown import (
     write,
 )
 from interlingua_contract.approved.values import digest, plain
+from interlingua_contract.facts import read_with_other_words, word_exchanges
 from interlingua_contract.follow_ups import find_follow_up, read_chains
 from interlingua_contract.hook_calls import incomplete_answers
 from interlingua_contract.json_paths import nodes, value_at, with_value
@@ -79,6 +80,8 @@ def observe_answers(subject: Subject) -> Iterator[Shown]:
             yield show(f"{name_of(exchange)}, broken", "", _broken, subject, exchange, model=model, depth=2)
         if exchange.good:
             yield show(f"{name_of(exchange)}, less", "", _reduced, subject, exchange, model=model)
+    for exchange in word_exchanges(subject):
+        yield show(f"{name_of(exchange)}, other ends", "", _ended_otherwise, subject, exchange)
 
 
 def _broken(subject: Subject, exchange: RecordedExchange) -> Any:
@@ -149,12 +152,19 @@ def _with_one(body: Any) -> list[Any]:
 
 def _content(subject: Subject, exchange: RecordedExchange, body: Any) -> Any:
     read = read_whole(subject, exchange, json.dumps(body).encode())
-    return plain({"content": read.message and read.message.content, "error": read.error or read.escaped})
+    found = plain({"content": read.message and read.message.content, "error": read.error or read.escaped})
+    return {**found, "metadata": digest(plain(read.message and read.message.metadata))}
 
 
 def _reduced(subject: Subject, exchange: RecordedExchange) -> Any:
     """Return one digest of an answer's readings, each without another member."""
     return digest([result_of(one.make) for one in incomplete_answers(subject, exchange)])
+
+
+def _ended_otherwise(subject: Subject, exchange: RecordedExchange) -> Any:
+    """Return one digest of an answer's readings, each with another word for its end."""
+    found = read_with_other_words(subject, exchange)
+    return digest([plain({"message": read.message, "error": read.error or read.escaped}) for read in found if read])
 
 
 def _with_items(value: Any) -> Any:

@@ -127,6 +127,7 @@ def observe_served_errors(subject: Subject) -> Iterator[Shown]:
             for failed in (OverloadedError("Contract words7"), ServerError("Contract words8"), None):
                 scene = f"stream cut at {at} with {type(failed).__name__}"
                 yield show(scene, api, _cut, subject, api, message, at, failed)
+        yield show("streams that fail before their end", api, _fail_late, subject, api)
         for name, value in (("models", ["Model_1", "model-2", "m3"]), ("count_tokens", 4321)):
             yield show(name, api, serving.to_wire_auxiliary, name, value, serve_context(subject, api))
 
@@ -136,6 +137,13 @@ def _cut(subject: Subject, api: str, message: Message, at: int, error: Interling
     writer = subject.serving.stream_to_wire(_sealing(subject, api, message))
     given = [*answer_events(message)[:at], *([ErrorEvent(error=error)] if error is not None else [])]
     return [plain(each) for each in (writer.feed(given) + writer.end()).split(b"\n\n")[-3:]]
+
+
+def _fail_late(subject: Subject, api: str) -> dict[str, str]:
+    """Return, for each fixed answer, the end of a stream that fails when the answer is there."""
+    error = ServerError("Contract words9")
+    answers = fixed_answers(FOREIGN)
+    return {name: digest(result_of(_cut, subject, api, each, -1, error)) for name, each in answers.items()}
 
 
 def _kinds() -> list[Any]:

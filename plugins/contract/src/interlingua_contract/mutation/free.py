@@ -28,6 +28,8 @@ class Free:
         if mutant.hook != self.hook or (self.operations and mutant.operation not in self.operations):
             return False
         steps, found = self.place.strip("/").split("/"), mutant.place
+        if found[:2] == _KEPT and steps[0] != "error":  # the message that an error keeps is a message like others
+            found = found[2:]
         if steps[-1] == "...":
             steps, found = steps[:-1], found[: len(steps) - 1]
         return len(steps) == len(found) and all(
@@ -35,6 +37,7 @@ class Free:
         )
 
 
+_KEPT = ("error", "partial")
 _FILLED_IN = "Core fills it in from the answer that the error was read from."
 _OWN_ID = "The serving plugin takes a new id from core for each message that it reads."
 _TRACE = "Details that help to understand an answer: they may be trimmed, and no code reads them."
