@@ -358,3 +358,46 @@ def test_a_block_that_names_no_type_is_written_as_it_is(name: str, provider: str
     call = ToolUseBlock(id="tu_1", name="look")
     said = [interlingua.user([block]), interlingua.assistant([call]), interlingua.tool_result("tu_1", [block])]
     assert b'"strange"' in write_transcript(transcript_of(said, name, "s1"))
+
+
+def _branched(system: str) -> bytes:
+    """Return a session of which the second question was asked anew: one branch ends before, one after it in the file."""
+    talk = [
+        ("a", None, "user", "Hi"),
+        ("b", "a", "assistant", "Hello"),
+        ("c", "b", "user", "old"),
+        ("d", "b", "user", "new"),
+    ]
+    if system == "claude-code":
+        entries: list[Any] = [
+            {"type": role, "uuid": own, "parentUuid": above, "sessionId": "s", "version": "2.1.0",
+             "timestamp": "2026-01-01T00:00:00Z", "message": {"role": role, "content": text}}
+            for own, above, role, text in talk
+        ]  # fmt: skip
+    else:
+        entries = [{"type": "session", "version": 3, "id": "s", "timestamp": "2026-01-01T00:00:00Z", "cwd": "/"}]
+        entries += [
+            {"type": "message", "id": own * 8, "parentId": above and above * 8, "timestamp": "2026-01-01T00:00:00Z",
+             "message": {"role": role, "content": [{"type": "text", "text": text}]}}
+            for own, above, role, text in talk
+        ]  # fmt: skip
+    return lines(*entries)
+
+
+@pytest.mark.parametrize("system", ["claude-code", "pi", "openclaw"])
+@pytest.mark.parametrize("kept", [1, 2, 3])
+def test_a_session_cut_before_another_branch_ends_where_it_was_cut(system: str, kept: int) -> None:
+    read = read_transcript(_branched(system), system)
+    assert [message.text for message in read.messages] == ["Hi", "Hello", "new"]
+    written = write_transcript(attrs.evolve(read, messages=read.messages[:kept]))
+    assert read_transcript(written, system).messages == read.messages[:kept]
+    assert (b"old" in written) is (kept == 3)
+
+
+def test_a_lost_parent_hides_nothing_that_the_last_prompt_is_above() -> None:
+    """Of a message's lines between others, one may be lost; the line before it is then the parent, for the leaf too."""
+    data = _branched("claude-code").replace(b'"parentUuid":"b","sessionId":"s","version":"2.1.0"', b'"parentUuid":"x"')
+    prompt = orjson.dumps({"type": "last-prompt", "leafUuid": "a", "sessionId": "s"}) + b"\n"
+    first, rest = data.split(b"\n", 1)
+    read = read_transcript(first + b"\n" + prompt + rest)
+    assert [message.text for message in read.messages] == ["Hi", "Hello", "old", "new"]

@@ -75,12 +75,14 @@ def _changed_entries(transcript: Transcript, before: Transcript, system: Session
     answers = _answers_to(transcript, before, known) if system.results_in_calls else {}
     changes = _find_changes(transcript, before, system, answers)
     changes |= system.change_repeats(before.entries, before.groups, changes)
+    known.update(message.id for found in answers.values() for message in found)
+    added = [at for at, own in enumerate(index_messages(transcript.messages).ids) if own not in known]
+    if not added and system.links is not None:
+        changes |= dict.fromkeys(_later_branches(before, changes))
     above = {} if system.links is None else _parents(before.entries, changes, *system.links)
     indexes = array("Q", [at for at in range(len(before.entries)) if changes.get(at, b"") is not None])
     kept = _KeptEntries(before.entries, changes, above, system.links or ("", ""), indexes)
     yield from kept
-    known.update(message.id for found in answers.values() for message in found)
-    added = [at for at, own in enumerate(index_messages(transcript.messages).ids) if own not in known]
     if added:
         conversation = attrs.evolve(
             new_conversation(transcript, [transcript.messages[at] for at in added], system),
@@ -213,6 +215,14 @@ def _parents(entries: Sequence[bytes], changes: Mapping[int, bytes | None], own:
             found = above.get(str(found), found)
         nearest[name] = None if str(found) in above else found
     return nearest
+
+
+def _later_branches(before: Transcript, changes: Mapping[int, bytes | None]) -> Iterator[int]:
+    """Yield the entries of other branches that would be the end of a file whose last messages are left out."""
+    kept = [any(changes.get(at, b"") is not None for at in group.entries) for group in before.groups]
+    if kept and any(kept) and not kept[-1]:
+        last = max(at for group, is_kept in zip(before.groups, kept, strict=True) if is_kept for at in group.entries)
+        yield from (at for at in before.branches if at > last)
 
 
 def _branch(before: Transcript, changes: Mapping[int, bytes | None], indexes: Sequence[int]) -> Sequence[int]:

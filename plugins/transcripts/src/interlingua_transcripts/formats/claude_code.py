@@ -234,7 +234,7 @@ class _Chain:
             if step == leaf:
                 return last
             seen.add(step)
-            step = self._at.get(str(_parent(self._entries[step])))
+            step = self._above(step)
         return leaf
 
     def _path(self, notes: list[Note]) -> set[int]:
@@ -243,16 +243,21 @@ class _Chain:
         step: int | None = self._leaf()
         while step is not None and step not in seen:
             seen.add(step)
-            entry = self._entries[step]
-            parent = _parent(entry)
-            above = self._at.get(str(parent)) if parent else None
-            if above is None and (parent or (parent is None and "parentUuid" not in entry)):  # lost; an old file's line
-                before = bisect_left(self.lines, step)
-                above = self.lines[before - 1] if before else None
-                if parent:
-                    notes.append(Note(step, f"its parent {parent} is not in the file; the line before it is taken"))
-            step = above
+            parent = _parent(self._entries[step])
+            if parent and str(parent) not in self._at:
+                notes.append(Note(step, f"its parent {parent} is not in the file; the line before it is taken"))
+            step = self._above(step)
         return seen
+
+    def _above(self, at: int) -> int | None:
+        """Return the line that a line follows: its parent; if that is lost or, in old files, not named, the one before."""
+        entry = self._entries[at]
+        parent = _parent(entry)
+        above = self._at.get(str(parent)) if parent else None
+        if above is None and (parent or (parent is None and "parentUuid" not in entry)):
+            before = bisect_left(self.lines, at)
+            above = self.lines[before - 1] if before else None
+        return above
 
     def _relatives(self, found: set[int], left: set[int]) -> set[int]:
         """Return which lines are of the messages found, or hold the results of their calls, until there are no more."""
