@@ -167,6 +167,36 @@ def sharegpt(conversations: list[Any]) -> list[Item]:
     return found
 
 
+def zed(rows: list[Any]) -> list[Item]:
+    """Take the members of each message that are named by what they are; before, a role and lists beside each other."""
+    found = []
+    for raw in [message for row in rows for message in row["data"]["messages"]]:
+        if raw == "Resume":
+            found.append(Item("user", "text", "Continue where you left off"))
+        elif "role" in raw:
+            found += [Item(raw["role"], "text", raw["context"])] if raw.get("context") else []
+            found += [Item(raw["role"], part["type"], part["text"]) for part in raw["segments"]]
+            found += [call(one["name"], one["input"]) for one in raw.get("tool_uses", [])]
+            found += [Item("tool", "result", one["content"]) for one in raw.get("tool_results", [])]
+        elif "User" in raw:
+            for part in raw["User"]["content"]:
+                mention = part.get("Mention")
+                found.append(
+                    Item("user", "within", mention["content"]) if mention else Item("user", "text", part["Text"])
+                )
+        else:
+            for part in raw["Agent"]["content"]:
+                for kind, value in part.items():
+                    if kind == "ToolUse":
+                        found.append(call(value["name"], value["input"]["value"]))
+                    else:
+                        text = value if kind == "Text" else value["text"]
+                        found.append(Item("assistant", kind.lower(), text))
+            for result in raw["Agent"]["tool_results"].values():
+                found.append(Item("tool", "result", "\n".join([one["Text"] for one in result["content"]])))
+    return found
+
+
 READERS: Mapping[str, Callable[[bytes], list[Item]]] = {
     "aider": aider,
     "amp": lambda data: _turns(json.loads(data)["messages"]),
@@ -183,4 +213,5 @@ READERS: Mapping[str, Callable[[bytes], list[Item]]] = {
     "qwen-code": qwen,
     "sharegpt": lambda data: sharegpt(_values(data)),
     "sharegpt-list": lambda data: sharegpt(json.loads(data)),
+    "zed": lambda data: zed(_values(data)),
 }

@@ -223,6 +223,45 @@ _CURSOR = (
     {"role": "assistant", "message": {"content": [{"type": "text", "text": SAID}]}},
 )
 
+# Zed's rows as the reader makes lines of them: a thread of today's form, and one of the form before
+_ZED_CALL = {"id": "toolu_1", "name": "read_file", "raw_input": '{"path": "moons of planets.txt"}',
+             "input": {"type": "json", "value": ARGUMENTS}, "is_input_complete": True,
+             "thought_signature": None}  # fmt: skip
+_ZED_RESULT = {"tool_use_id": "toolu_1", "tool_name": "read_file", "is_error": False, "output": None}
+_ZED = {
+    "title": "Moons",
+    "version": "0.3.0",
+    "updated_at": f"{_AT}9Z",
+    "model": {"provider": "anthropic", "model": "claude-x"},
+    "request_token_usage": {"u1": {"input_tokens": 40, "output_tokens": 9, "cache_read_input_tokens": 8}},
+    "messages": [
+        {"User": {"id": "u1", "content": [
+            {"Text": ASKED},
+            {"Mention": {"uri": {"File": {"abs_path": "/srv/moons/a.txt"}}, "content": "Five moons, as text"}}]}},
+        {"Agent": {"content": [{"Thinking": {"text": THOUGHT, "signature": "c2ln"}}, {"ToolUse": _ZED_CALL}],
+                   "tool_results": {"toolu_1": {**_ZED_RESULT, "content": [{"Text": OUTPUT}]}}}},
+        "Resume",
+        {"Agent": {"content": [{"Text": SAID}], "tool_results": {}}},
+    ],
+}  # fmt: skip
+_ZED_EARLIER = {
+    "summary": "Moons",
+    "version": "0.2.0",
+    "updated_at": f"{_AT}9Z",
+    "messages": [
+        {"id": 0, "role": "user", "segments": [{"type": "text", "text": ASKED}], "context": "A note about Titan."},
+        {"id": 1, "role": "assistant", "segments": [{"type": "thinking", "text": THOUGHT, "signature": "c2ln"}],
+         "tool_uses": [{"id": "toolu_2", "name": "read_file", "input": ARGUMENTS}],
+         "tool_results": [{"tool_use_id": "toolu_2", "is_error": False, "content": OUTPUT, "output": None}]},
+        {"id": 2, "role": "assistant", "segments": [{"type": "text", "text": SAID}]},
+    ],
+}  # fmt: skip
+ZED_ROWS: Sequence[Mapping[str, Any]] = [
+    {"id": f"{_ID}{number}", "summary": "Moons", "updated_at": f"{_AT}9Z", "folder_paths": "/srv/moons\n/srv/other",
+     "created_at": f"{_AT}0Z", "data": data}
+    for number, data in enumerate([_ZED, _ZED_EARLIER])
+]  # fmt: skip
+
 # name of the format, or with a word about the file -> the file
 SAMPLES: Mapping[str, bytes] = {
     "aider": _AIDER,
@@ -245,4 +284,5 @@ SAMPLES: Mapping[str, bytes] = {
     "qwen-code": _lines(*_QWEN),
     "sharegpt": _lines(_SHAREGPT, _HERMES),
     "sharegpt-list": _document([_HERMES]),
+    "zed": _lines(*ZED_ROWS),
 }  # fmt: skip

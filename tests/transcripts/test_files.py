@@ -361,7 +361,7 @@ def test_a_block_that_names_no_type_is_written_as_it_is(name: str, provider: str
 
 
 def _branched(system: str) -> bytes:
-    """Return a session of which the second question was asked anew: one branch ends before, one after it in the file."""
+    """Return a session whose second question was asked anew: a branch that was left, before the one that is kept."""
     talk = [
         ("a", None, "user", "Hi"),
         ("b", "a", "assistant", "Hello"),
@@ -401,3 +401,11 @@ def test_a_lost_parent_hides_nothing_that_the_last_prompt_is_above() -> None:
     first, rest = data.split(b"\n", 1)
     read = read_transcript(first + b"\n" + prompt + rest)
     assert [message.text for message in read.messages] == ["Hi", "Hello", "old", "new"]
+
+
+def test_ids_rise_where_an_entry_makes_many_messages() -> None:
+    talk = [{"role": ("user", "assistant")[at % 2], "content": f"text {at}"} for at in range(600)]
+    read = read_transcript(lines({"messages": talk}, {"messages": talk[:3]}, {"messages": talk[:300]}), "chat-ft")
+    ids = [message.id for message in read.messages]
+    assert ids == sorted(set(ids))
+    assert read_transcript(lines({"messages": talk}, {"messages": talk[:3]}), "chat-ft").messages == read.messages[:603]

@@ -24,7 +24,7 @@ from interlingua_transcripts.transcript import MessageGroup, Note, ReadPlan, Tra
 
 ODD = (ArithmeticError, AttributeError, CallerError, LookupError, TypeError, ValueError)  # what odd values lead to
 _REPAIRS = 50  # entries that may be left aside before a plan is given up
-MAIN_FILES = ("session.json",)  # of sessions that are folders
+MAIN_FILES = ("session.json", "threads.db")  # of sessions that are folders, or databases
 _HEAD = 40  # lines that tell a system
 HEAD_BYTES = 4 << 20  # no more of the file is read for them
 _BEGINNING = 4_096  # bytes of a file of text that tell its system
@@ -105,6 +105,8 @@ def unknown_file(head: bytes, path: str | Path | None) -> TranscriptError:
     for letters, command in _PACKED.items():
         if head.startswith(letters):
             return TranscriptError(f"the file is compressed; unpack it first (`{command}`)", path=path)
+    if head.startswith(b"SQLite format 3"):
+        return TranscriptError("the file is a database; of these, only Zed's `threads.db` is read", path=path)
     if head.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
         return TranscriptError("the file is UTF-16; save it as UTF-8", path=path)
     names = ", ".join(installed_formats())

@@ -49,13 +49,21 @@ class ImportedIds:
         self._stamp = 0
         self._time = "0" * 10
         self._place = 0
+        self._entry = 0
+        self._is_crowded = False
         self._end = ""
         self._calls: dict[str, str] = {}
 
     def begin(self, key: str, place: int) -> None:
         """Begin a group: its key, and the index of its first entry."""
         digest = _digest(self._of_groups, key)
-        self._place = (place & 0xFFFFFF) << 16 | digest >> 40
+        begin = (place & 0xFFFFFF) << 16
+        if self._place >> 16 != self._entry:  # an entry made more messages than fit before the next one's
+            self._is_crowded = True
+        if self._is_crowded and begin < self._place:
+            begin = (self._place | 0xFF) + 1
+        self._entry = begin >> 16
+        self._place = begin | digest >> 40
         self._end = _letters(digest & _PART)
 
     def message(self, at: datetime) -> str:

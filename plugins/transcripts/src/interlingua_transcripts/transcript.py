@@ -53,6 +53,14 @@ class MessageGroup(NamedTuple):
     facts: Any = None
 
 
+class SessionFacts(NamedTuple):
+    """Facts about one of a file's conversations: the system's id of it, its title, its folder."""
+
+    session_id: str
+    title: str | None = None
+    cwd: str | None = None
+
+
 @attrs.define
 class ReadPlan:
     """The structure of a file's entries, found before any message is created; it holds indexes and ids only.
@@ -67,6 +75,7 @@ class ReadPlan:
         title: what the session is called.
         cwd: the folder it was held in.
         notes: what was repaired, guessed or not understood.
+        sessions: of a file that holds several conversations, the facts about each group's; empty without any.
     """
 
     session_id: str
@@ -77,6 +86,7 @@ class ReadPlan:
     title: str | None = None
     cwd: str | None = None
     notes: list[Note] = attrs.field(factory=list)
+    sessions: Sequence[SessionFacts] = ()
 
     def seen(self, found: Mapping[int, Sequence[_Value]]) -> list[_Value]:
         """Return what belongs to the context, in its order.

@@ -36,10 +36,10 @@ _TOGETHER = 2_000  # passages that are indexed in a transaction
 
 
 class _File(NamedTuple):
-    """A session file, and a number that changes when it is written."""
+    """A session file, and a number that changes when it is written; the path is a string, which is looked up faster."""
 
     system: SessionFormat
-    path: Path
+    path: str
     changed: float
     stamp: int
 
@@ -111,14 +111,13 @@ def _as_json(one: FoundPassage, query: str) -> dict[str, Any]:
 def _update(index: TextIndex, environ: Mapping[str, str]) -> None:
     """Bring the index up to date; an interruption keeps what is indexed."""
     found = found_files(installed_formats().values(), environ)
-    files = {
-        path: _File(system, path, status.st_mtime, status.st_mtime_ns ^ status.st_size)
-        for system, status, path in found
-    }
+    files = [
+        _File(system, str(path), status.st_mtime, status.st_mtime_ns ^ status.st_size) for system, status, path in found
+    ]
     unread = 0
     try:
         with indexing() as progress:
-            unread = update_files(index, files.values(), progress)
+            unread = update_files(index, files, progress)
     except KeyboardInterrupt:
         click.echo("interrupted: only what is indexed is searched; the next search continues", err=True)
     if unread:
@@ -131,19 +130,20 @@ def update_files(index: TextIndex, files: Iterable[_File], progress: Progress | 
     Returns:
         How many files could not be read.
     """
-    files = sorted(files, key=lambda one: one.changed)
+    by_path = {one.path: one for one in files}
     known = index.stamps()
-    gone = known.keys() - {str(one.path) for one in files}
+    gone = known.keys() - by_path.keys()
     if gone:
         index.forget(gone, index.changes())
-    stale = [one for one in files if known.get(str(one.path)) != one.stamp]
+    stale = [one for path, one in by_path.items() if known.get(path) != one.stamp]
+    stale.sort(key=lambda one: one.changed)
     unread = 0
     seen = index.changes()
     waiting: list[Revision] = []
     for number, one in enumerate(stale):
         if progress is not None:
             progress(number, len(stale))
-        revision, is_read = _read(index, one, known=str(one.path) in known)
+        revision, is_read = _read(index, one, known=one.path in known)
         unread += not is_read
         waiting.append(revision)
         if sum(len(each.passages) for each in waiting) >= _TOGETHER:
@@ -163,7 +163,7 @@ def _store(index: TextIndex, revisions: Sequence[Revision], seen: int) -> int:
 
 def _read(index: TextIndex, file: _File, *, known: bool) -> tuple[Revision, bool]:
     """Return the passages of a file that are not indexed yet, and whether it could be read."""
-    old = index.sums(str(file.path)) if known else {}
+    old = index.sums(file.path) if known else {}
     about: dict[str, Any] = {"system": file.system.name}
     passages: dict[tuple[str, int], Passage] = {}
     is_read = True
@@ -179,4 +179,4 @@ def _read(index: TextIndex, file: _File, *, known: bool) -> tuple[Revision, bool
     kept = {place for place, one in passages.items() if place in old and old[place][1] == check_sum(one.text)}
     removed = [number for place, (number, _) in old.items() if place not in kept]
     fresh = [one for place, one in passages.items() if place not in kept]
-    return Revision(str(file.path), file.stamp, about, fresh, removed), is_read
+    return Revision(file.path, file.stamp, about, fresh, removed), is_read

@@ -48,7 +48,7 @@ from interlingua_transcripts.lazy import LazyMessages
 from interlingua_transcripts.opened import OpenTranscript
 from interlingua_transcripts.secrets import SecretSearch
 from interlingua_transcripts.system import session_format
-from interlingua_transcripts.transcript import Transcript, TranscriptError
+from interlingua_transcripts.transcript import SessionFacts, Transcript, TranscriptError
 from interlingua_transcripts.writing import transcript_of, write_pieces
 
 ENTRY = "transcript"  # custom type of the entry that says where a stored session came from
@@ -113,12 +113,17 @@ def _import(
     plan = session.plan
     own = session_id or plan.session_id or f"{session.system.name}-{stem_of(path)}"
     names = []
-    for name, messages, updated_at in _conversations(session, own, as_context=as_context):
+    known: SessionExistsError | None = None
+    for facts, messages, updated_at in _conversations(session, own, as_context=as_context):
+        name = facts.session_id
         try:
-            record = store.import_lines(_lines(session, name, path, messages, updated_at))
+            record = store.import_lines(_lines(session, facts, path, messages, updated_at))
         except SessionExistsError as error:
             how = f"`interlingua transcript resume {name} --model PROVIDER:NAME` continues it"
-            raise SessionExistsError(f"session {name} is in the store already; {how}, --id imports a copy") from error
+            known = SessionExistsError(f"session {name} is in the store already; {how}, --id imports a copy")
+            if not plan.sessions:
+                raise known from error
+            continue  # a database gets further sessions
         names.append(name)
         if name == own and not as_context and plan.context is not None:
             seen = len(plan.seen({number: range(count) for number, count in enumerate(session.counts)}))
@@ -126,25 +131,29 @@ def _import(
             click.echo(f"{name}: after a compaction its model would see {count}: --context imports these", err=True)
         yield record.id
     if not names:
-        raise TranscriptError("no message was found in it", path=str(path))
+        raise known or TranscriptError("no message was found in it", path=str(path))
 
 
 def _conversations(
     session: OpenTranscript, own: str, *, as_context: bool
-) -> Iterator[tuple[str, Iterable[Message], datetime]]:
-    """Yield the name, the messages and the end of a file's session, or of each of its conversations."""
+) -> Iterator[tuple[SessionFacts, Iterable[Message], datetime]]:
+    """Yield the facts, the messages and the end of a file's session, or of each of its conversations."""
+    plan = session.plan
+    facts = SessionFacts(own, plan.title, plan.cwd)
     if session.system.several:
-        for number, messages in enumerate(filter(None, session.groups()), 1):
-            yield f"{own}-{number}", messages, messages[-1].created_at
+        named = plan.sessions or [facts._replace(session_id=f"{own}-{at + 1}") for at in range(len(plan.groups))]
+        for of_group, messages in zip(named, session.groups(), strict=True):
+            if messages:
+                yield of_group, messages, messages[-1].created_at
     elif as_context:
         if seen := session.context():
-            yield own, seen, seen[-1].created_at
+            yield facts, seen, seen[-1].created_at
     elif (updated_at := session.updated_at()) is not None:
-        yield own, session.with_entries(), updated_at
+        yield facts, session.with_entries(), updated_at
 
 
 def _lines(
-    session: OpenTranscript, name: str, path: Path, messages: Iterable[Message], updated_at: datetime
+    session: OpenTranscript, facts: SessionFacts, path: Path, messages: Iterable[Message], updated_at: datetime
 ) -> Iterator[str]:
     """Yield a session as lines of the store's own export."""
     plan = session.plan
@@ -153,11 +162,11 @@ def _lines(
         if first is None:
             first = message
             times = {"created_at": first.created_at, "updated_at": updated_at}
-            yield _line("session", format=1, id=name, workspace_path=plan.cwd or "", **times)
+            yield _line("session", format=1, id=facts.session_id, workspace_path=facts.cwd or "", **times)
         yield dumps_message(message)
     if first is not None:
         data = {"system": session.system.name, "version": plan.version, "session": plan.session_id, "file": path.name}
-        about = {"id": first.id, "kind": EntryKind.CUSTOM.value, "custom_type": ENTRY, "text": plan.title or ""}
+        about = {"id": first.id, "kind": EntryKind.CUSTOM.value, "custom_type": ENTRY, "text": facts.title or ""}
         yield _line("session_entry", **about, data=data, after=None, created_at=first.created_at)
 
 
@@ -289,6 +298,7 @@ def _resume_in(
     with ExitStack() as stack:
         if path.is_file():
             opened = stack.enter_context(opened_session(path, system, redact=redact))
+            _check_alone(opened, source)
             transcript, search = opened.transcript(), None
         else:
             store = stack.enter_context(store_at(store_place))
@@ -322,6 +332,17 @@ def _resume_in(
         click.echo(" && ".join([f"cd {quote(cwd)}", *commands]))
 
 
+def _check_alone(session: OpenTranscript, source: str) -> None:
+    """Refuse a file of several sessions that have ids.
+
+    Raises:
+        click.UsageError: it is one.
+    """
+    if len(session.plan.sessions) > 1:
+        count = len(session.plan.sessions)
+        raise click.UsageError(f"{source} holds {count:,} sessions: `transcript import` it, and resume one by its id")
+
+
 def _report_losses(losses: Sequence[Loss], model: str, *, strict: bool, as_json: bool) -> None:
     """Say what a model does not get of a session.
 
@@ -352,6 +373,7 @@ def _stored_name(store: Store, source: str, system: str | None, *, as_context: b
         except SessionNotFoundError as error:
             raise click.UsageError(f"there is no file and no stored session {source!r}") from error
     with opened_session(path, system, redact=redact) as session:
+        _check_alone(session, source)
         try:
             return store.session(session.plan.session_id or f"{session.system.name}-{stem_of(path)}").id
         except SessionNotFoundError:

@@ -250,7 +250,7 @@ class _Chain:
         return seen
 
     def _above(self, at: int) -> int | None:
-        """Return the line that a line follows: its parent; if that is lost or, in old files, not named, the one before."""
+        """Return the line above: the parent; if it is lost or, in old files, not named, the line before in the file."""
         entry = self._entries[at]
         parent = _parent(entry)
         above = self._at.get(str(parent)) if parent else None
