@@ -54,7 +54,8 @@ class Zed(SessionFormat):
     writable = False
     several = True
     beside: ClassVar[Sequence[str]] = (
-        "summary", "folder_paths", "data.title", "data.summary", "data.detailed_summary", "data.initial_project_snapshot",
+        "summary", "folder_paths", "data.title", "data.summary", "data.detailed_summary",
+        "data.initial_project_snapshot",
         "data.subagent_context", "data.draft_prompt", "data.imported", "data.thinking_enabled",
         "data.messages.Agent.content.ToolUse.raw_input", "data.messages.Agent.content.ToolUse.is_input_complete",
     )  # fmt: skip
