@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from interlingua.types import Message, ThinkingBlock
+from tests.transcripts.agent_samples import Facts
 from tests.transcripts.second_readers import Item, call, chat
 
 
@@ -215,3 +217,16 @@ READERS: Mapping[str, Callable[[bytes], list[Item]]] = {
     "sharegpt-list": lambda data: sharegpt(json.loads(data)),
     "zed": lambda data: zed(_values(data)),
 }
+
+
+def facts_of(messages: Iterable[Message]) -> Facts:
+    """Return the facts of canonical messages."""
+    every = list(messages)
+    thoughts = [block for message in every for block in message.content if isinstance(block, ThinkingBlock)]
+    counted = [message.metadata.usage for message in every if message.metadata.usage is not None]
+    return Facts(
+        signed=sum(thought.signature == "c2ln" for thought in thoughts),
+        model=next((message.metadata.model for message in every if message.metadata.model), None),
+        tokens=(counted[0].input_tokens, counted[0].output_tokens, counted[0].cached_input_tokens) if counted else None,
+        failed=sum(result.is_error for message in every for result in message.tool_results),
+    )

@@ -6,7 +6,7 @@ The conversation is the same as far as a format holds it: a question, thinking, 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -286,3 +286,37 @@ SAMPLES: Mapping[str, bytes] = {
     "sharegpt-list": _document([_HERMES]),
     "zed": _lines(*ZED_ROWS),
 }  # fmt: skip
+
+
+class Facts(NamedTuple):
+    """What a sample says beside its conversation.
+
+    Attributes:
+        signed: how many thoughts have the signature `c2ln`.
+        model: of the answers, as a message has it.
+        tokens: counted of one answer: input, output, cached input, as the services' own words mean them.
+        failed: how many results are marked as failed.
+    """
+
+    signed: int = 0
+    model: str | None = None
+    tokens: tuple[int | None, int | None, int | None] | None = None
+    failed: int = 0
+
+
+# name of a sample -> its facts, where it says any
+FACTS: Mapping[str, Facts] = {
+    "amp": Facts(1, "unknown:claude-x", (40, 9, None)),
+    "chat-list, of Messages": Facts(1),
+    "chat-ft, of Messages": Facts(1),
+    "cline": Facts(1, "anthropic:claude-x", (40, 9, 8)),
+    "cline, Roo Code": Facts(1),
+    "continue": Facts(1),
+    "copilot": Facts(0, "copilot:gpt-5-mini", (None, 12, None)),
+    "factory-droid": Facts(1),
+    "goose": Facts(1, "anthropic:claude-x"),
+    "goose-lines": Facts(1),
+    "kimi": Facts(1),
+    "qwen-code": Facts(0, "unknown:qwen3-coder", (40, 9, None)),
+    "zed": Facts(2, "anthropic:claude-x", (48, 9, 8)),  # 40 and the 8 cached
+}

@@ -1,7 +1,8 @@
 """Broken readers and writers, one fault each: does the suite find it? `python -m tests.transcripts.mutants` prints.
 
 A mutant is found when a law of `check_format` does not hold, or a second reader reads another conversation. The files
-are the small history, the documents' examples, and a tree with a branch and a compaction.
+are the small history, the documents' examples, and a tree with a branch and a compaction; of formats that are
+only read, whose readers alone are broken, the samples of `agent_samples` with their facts.
 """
 
 from __future__ import annotations
@@ -24,8 +25,18 @@ from interlingua.types import (
     ToolResultBlock,
     ToolUseBlock,
 )
-from interlingua_transcripts import Conversation, MessageGroup, ReadPlan, SessionFormat, Written, read_transcript
+from interlingua_transcripts import (
+    Conversation,
+    MessageGroup,
+    ReadPlan,
+    SessionFormat,
+    Written,
+    read_transcript,
+    session_format,
+)
 from interlingua_transcripts.contract import check_format
+from tests.transcripts import agent_readers
+from tests.transcripts.agent_samples import FACTS, SAMPLES, Facts
 from tests.transcripts.histories import own_file, writable_systems
 from tests.transcripts.second_readers import READERS
 from tests.transcripts.test_documents import FILES
@@ -192,6 +203,8 @@ def mutants() -> Iterator[tuple[str, str]]:
     yield from (("entries", name) for name in ENTRIES)
 
 
+_FACTS: Mapping[bytes, Facts] = {data: FACTS.get(name, Facts()) for name, data in SAMPLES.items()}
+
 SAME: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("entries", "writes two entries the wrong way round"): ("wolo",),  # Wolo orders messages by their time
     ("read", "drops the model"): ("wolo",),  # its files name none; what the reader adds, test_statements tries
@@ -230,10 +243,18 @@ def broken(system: SessionFormat, step: str, name: str) -> Iterator[None]:
         yield
 
 
+def read_systems() -> list[SessionFormat]:
+    """Return the systems whose files are only read."""
+    names = dict.fromkeys(name.partition(",")[0] for name in SAMPLES)
+    return [system for system in map(session_format, names) if not system.writable]
+
+
 @cache
 def files_of(name: str) -> list[bytes]:
     """Return the files that a system is tried with."""
-    system = next(one for one in writable_systems() if one.name == name)
+    system = session_format(name)
+    if not system.writable:
+        return [data for title, data in SAMPLES.items() if title.partition(",")[0] == name]
     found = [own_file(system), *[data for title, data in FILES.items() if title.partition(",")[0] == name]]
     return [*found, FILE, _COMPACTED] if name == "pi" else found
 
@@ -242,9 +263,13 @@ def fault(system: SessionFormat, files: Sequence[bytes]) -> str:
     """Return what the suite finds wrong; "" for nothing."""
     try:
         for data in files:
-            found = compare(READERS[system.name](data), list(items_of(read_transcript(data, system).messages)))
+            reader = (READERS if system.writable else agent_readers.READERS)[system.name]
+            found = compare(reader(data), list(items_of(read_transcript(data, system).messages)))
             if found.count:
                 return f"second reader: {len(found.missing)} missing, {len(found.doubled)} doubled, order {found.order}"
+            facts = agent_readers.facts_of(read_transcript(data, system).messages)
+            if not system.writable and facts != _FACTS[data]:
+                return f"other facts: {facts}"
         check_format(system, files)
     except Exception as error:  # a broken writer may fail anywhere
         return f"{type(error).__name__}: {str(error).splitlines()[0][:90]}"
@@ -274,7 +299,7 @@ def has_effect(system: SessionFormat, step: str, name: str, files: Sequence[byte
 
 def tried(step: str, name: str) -> Iterator[tuple[str, str | None]]:
     """Yield each system with what found the mutant; "" where nothing did, None where it changes nothing."""
-    for system in writable_systems():
+    for system in [*writable_systems(), *(read_systems() if step in ("read", "plan") else ())]:
         files = files_of(system.name)
         if not has_effect(system, step, name, files):
             yield system.name, None

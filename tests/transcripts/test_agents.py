@@ -7,8 +7,8 @@ import pytest
 
 from interlingua_transcripts import detect_format, read_transcript, session_format
 from interlingua_transcripts.contract import check_format
-from tests.transcripts.agent_readers import READERS
-from tests.transcripts.agent_samples import ASKED, OUTPUT, SAID, SAMPLES
+from tests.transcripts.agent_readers import READERS, facts_of
+from tests.transcripts.agent_samples import ASKED, FACTS, OUTPUT, SAID, SAMPLES, Facts
 from tests.transcripts.test_second_readers import compare, items_of
 
 
@@ -36,6 +36,11 @@ def test_calls_and_results_are_calls_and_results(name: str) -> None:
     assert calls
     assert [call.id for call in calls] == [result.tool_use_id for result in results]
     assert all(result.content[0].text == OUTPUT for result in results)
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_signatures_models_tokens_and_failures_are_read(name: str) -> None:
+    assert facts_of(read_transcript(SAMPLES[name]).messages) == FACTS.get(name, Facts())
 
 
 def test_only_what_the_agent_sees_is_the_context() -> None:

@@ -9,7 +9,7 @@ from tests.transcripts import mutants
 from tests.transcripts.histories import writable_systems
 
 
-@pytest.mark.parametrize("system", writable_systems(), ids=lambda system: system.name)
+@pytest.mark.parametrize("system", [*writable_systems(), *mutants.read_systems()], ids=lambda system: system.name)
 def test_no_fault_is_found_in_the_systems_as_they_are(system: SessionFormat) -> None:
     assert mutants.fault(system, mutants.files_of(system.name)) == ""
 
