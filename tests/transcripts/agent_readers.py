@@ -170,7 +170,7 @@ def sharegpt(conversations: list[Any]) -> list[Item]:
 
 
 def zed(rows: list[Any]) -> list[Item]:
-    """Take the members of each message that are named by what they are; before, a role and lists beside each other."""
+    """Take the members of each message, whose names are the kinds; before, a role and lists beside each other."""
     found = []
     for raw in [message for row in rows for message in row["data"]["messages"]]:
         if raw == "Resume":

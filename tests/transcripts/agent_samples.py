@@ -289,7 +289,7 @@ SAMPLES: Mapping[str, bytes] = {
 
 
 class Facts(NamedTuple):
-    """What a sample says beside its conversation.
+    """Facts of a sample beside its conversation.
 
     Attributes:
         signed: how many thoughts have the signature `c2ln`.
@@ -304,7 +304,7 @@ class Facts(NamedTuple):
     failed: int = 0
 
 
-# name of a sample -> its facts, where it says any
+# name of a sample -> its facts
 FACTS: Mapping[str, Facts] = {
     "amp": Facts(1, "unknown:claude-x", (40, 9, None)),
     "chat-list, of Messages": Facts(1),

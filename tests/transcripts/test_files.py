@@ -361,7 +361,7 @@ def test_a_block_that_names_no_type_is_written_as_it_is(name: str, provider: str
 
 
 def _branched(system: str) -> bytes:
-    """Return a session whose second question was asked anew: a branch that was left, before the one that is kept."""
+    """Return a session whose second question was asked anew: the branch that was left is first in the file."""
     talk = [
         ("a", None, "user", "Hi"),
         ("b", "a", "assistant", "Hello"),

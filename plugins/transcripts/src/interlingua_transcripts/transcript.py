@@ -53,7 +53,7 @@ class MessageGroup(NamedTuple):
     facts: Any = None
 
 
-class SessionFacts(NamedTuple):
+class HeldSession(NamedTuple):
     """Facts about one of a file's conversations: the system's id of it, its title, its folder."""
 
     session_id: str
@@ -86,7 +86,7 @@ class ReadPlan:
     title: str | None = None
     cwd: str | None = None
     notes: list[Note] = attrs.field(factory=list)
-    sessions: Sequence[SessionFacts] = ()
+    sessions: Sequence[HeldSession] = ()
 
     def seen(self, found: Mapping[int, Sequence[_Value]]) -> list[_Value]:
         """Return what belongs to the context, in its order.

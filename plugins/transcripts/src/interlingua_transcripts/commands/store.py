@@ -48,7 +48,7 @@ from interlingua_transcripts.lazy import LazyMessages
 from interlingua_transcripts.opened import OpenTranscript
 from interlingua_transcripts.secrets import SecretSearch
 from interlingua_transcripts.system import session_format
-from interlingua_transcripts.transcript import SessionFacts, Transcript, TranscriptError
+from interlingua_transcripts.transcript import HeldSession, Transcript, TranscriptError
 from interlingua_transcripts.writing import transcript_of, write_pieces
 
 ENTRY = "transcript"  # custom type of the entry that says where a stored session came from
@@ -136,10 +136,10 @@ def _import(
 
 def _conversations(
     session: OpenTranscript, own: str, *, as_context: bool
-) -> Iterator[tuple[SessionFacts, Iterable[Message], datetime]]:
+) -> Iterator[tuple[HeldSession, Iterable[Message], datetime]]:
     """Yield the facts, the messages and the end of a file's session, or of each of its conversations."""
     plan = session.plan
-    facts = SessionFacts(own, plan.title, plan.cwd)
+    facts = HeldSession(own, plan.title, plan.cwd)
     if session.system.several:
         named = plan.sessions or [facts._replace(session_id=f"{own}-{at + 1}") for at in range(len(plan.groups))]
         for of_group, messages in zip(named, session.groups(), strict=True):
@@ -153,7 +153,7 @@ def _conversations(
 
 
 def _lines(
-    session: OpenTranscript, facts: SessionFacts, path: Path, messages: Iterable[Message], updated_at: datetime
+    session: OpenTranscript, facts: HeldSession, path: Path, messages: Iterable[Message], updated_at: datetime
 ) -> Iterator[str]:
     """Yield a session as lines of the store's own export."""
     plan = session.plan

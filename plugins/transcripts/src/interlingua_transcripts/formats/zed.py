@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import datetime
+from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -29,7 +30,7 @@ from interlingua.types import (
 )
 from interlingua_transcripts.imported import ImportedIds, count_of, time_of
 from interlingua_transcripts.system import SessionFormat
-from interlingua_transcripts.transcript import MessageGroup, Note, ReadPlan, SessionFacts, TranscriptError
+from interlingua_transcripts.transcript import HeldSession, MessageGroup, Note, ReadPlan, TranscriptError
 
 _LARGEST = 1 << 30  # bytes that one thread may unpack to
 _RESUMED = "Continue where you left off"  # what the program sends for this
@@ -139,10 +140,7 @@ def _unpacked(data: bytes, path: Path) -> bytes:
         ValueError: it is damaged, or longer than a thread may be.
     """
     try:
-        if sys.version_info >= (3, 14):
-            from compression import zstd  # noqa: PLC0415  most sessions need none
-        else:
-            from backports import zstd  # noqa: PLC0415  as above
+        zstd: Any = import_module("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
     except ImportError as error:
         needed = "Python 3.14, or pip install 'interlingua-transcripts[zed]'"
         raise TranscriptError(f"its threads are compressed by Zstandard, which needs {needed}", path=path) from error
@@ -164,10 +162,10 @@ def _is_thread(value: Any) -> bool:
     )
 
 
-def _facts(row: Mapping[str, Any]) -> SessionFacts:
+def _facts(row: Mapping[str, Any]) -> HeldSession:
     folders = row.get("folder_paths")
     folder = folders.split("\n")[0] if isinstance(folders, str) else None
-    return SessionFacts(str(row["id"]), str(row.get("summary") or "") or None, folder or None)
+    return HeldSession(str(row["id"]), str(row.get("summary") or "") or None, folder or None)
 
 
 # -- a thread ---------------------------------------------------------------------------------------------------------
