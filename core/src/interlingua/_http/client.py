@@ -9,7 +9,7 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Self, TypeVar, Unpack, overload
 
 from interlingua._catalogue import ModelInfo
-from interlingua._http.exchange import AuxiliaryExchange, Exchange, PassedExchange
+from interlingua._http.exchange import LONG, AuxiliaryExchange, Exchange, PassedExchange
 from interlingua._http.io import run_without_waiting
 from interlingua._http.retry import Retry
 from interlingua._http.state import ClientState, FetchPolicy, MessagesInput
@@ -141,8 +141,9 @@ class BaseClient(Generic[_TransportT]):
 
     async def _begin(self, messages: MessagesInput, options: RequestKwargs, output: Any = None) -> Exchange:
         model = options.get("model")
-        if output is not None or not isinstance(model, (str, NoneType)) or model not in self._shared.resolved:
-            # a provider, or a package for typed answers, must be imported first
+        known = isinstance(model, (str, NoneType)) and model in self._shared.resolved
+        if output is not None or not known or (isinstance(messages, (list, tuple)) and len(messages) >= LONG):
+            # a provider, or a package for typed answers, must be imported first; or many messages are checked
             return await self._io.load(partial(Exchange, self._shared, messages, options, output=output))
         return Exchange(self._shared, messages, options, output=output)
 

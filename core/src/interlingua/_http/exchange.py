@@ -41,7 +41,8 @@ if TYPE_CHECKING:
 _log = logging.getLogger("interlingua")
 _T = TypeVar("_T")
 _BYTES_PER_TOKEN = 4  # to estimate the tokens of a request
-_LONG = 500  # messages; writing that many takes some 10 ms, which other tasks of an event loop would wait
+# messages, or characters; writing that many takes some 10 ms, or 1 ms, which other tasks of an event loop would wait
+LONG, _LARGE = 500, 250_000
 
 
 class Exchange(SignedExchange):
@@ -500,9 +501,19 @@ class Exchange(SignedExchange):
 
         The first one imports modules and reads a catalogue.
         """
-        if self._kind in self._state.answered and len(self.request.messages) < _LONG:
+        messages = self.request.messages
+        if self._kind in self._state.answered and len(messages) < LONG and _size_of(messages) < _LARGE:
             return function(*arguments)
         return await io.load(function, *arguments)
+
+
+def _size_of(parts: Sequence[Any]) -> int:
+    """Return the number of characters of text and media in messages or blocks, without arguments of calls."""
+    size = 0
+    for part in parts:
+        inner, source = getattr(part, "content", ()), getattr(part, "source", None)
+        size += _size_of(inner) if inner else sum(map(len, (getattr(part, "text", ""), getattr(source, "data", ""))))
+    return size
 
 
 class AuxiliaryExchange(SignedExchange):

@@ -46,9 +46,12 @@ class AnswerCache:
     async def find(self, tenant: str, name: str) -> Message | None:
         """Return the answer to a request of a tenant; None without one, or if the database does not respond."""
         try:
-            seal = await ask_store(self._store.find_answer, tenant, name, time.time())
+            return await ask_store(self._find, tenant, name)
         except InterlinguaError:
             return None
+
+    def _find(self, tenant: str, name: str) -> Message | None:
+        seal = self._store.find_answer(tenant, name, time.time())
         state = self._sealer.unseal(seal, tenant) if seal else None
         return loads_message(state["message"]) if state else None
 
@@ -57,11 +60,13 @@ class AnswerCache:
         ended_well = answer.metadata.stop_reason not in (StopReason.ERROR, StopReason.REFUSAL)
         if answer.metadata.status is not MessageStatus.COMPLETE or not ended_well or not answer.content:
             return
-        text = dumps_message(answer)
-        if len(text) > _LARGEST:
-            return
-        seal = self._sealer.seal({"message": text}, tenant)
         try:
-            await ask_store(self._store.keep_answer, tenant, name, seal, time.time() + seconds)
+            await ask_store(self._keep, tenant, name, answer, seconds)
         except InterlinguaError as error:
             _log.error("an answer was not kept: %s", error)
+
+    def _keep(self, tenant: str, name: str, answer: Message, seconds: float) -> None:
+        text = dumps_message(answer)
+        if len(text) <= _LARGEST:
+            seal = self._sealer.seal({"message": text}, tenant)
+            self._store.keep_answer(tenant, name, seal, time.time() + seconds)

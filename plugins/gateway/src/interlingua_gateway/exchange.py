@@ -8,6 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
 from contextlib import nullcontext, suppress
 from decimal import Decimal
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from urllib.parse import parse_qsl, urlencode
 
@@ -33,7 +34,7 @@ from interlingua.types import (
 )
 from interlingua_gateway.access import NOBODY, Admission
 from interlingua_gateway.activity import Activity
-from interlingua_gateway.body import BodyTooLargeError, read_body
+from interlingua_gateway.body import BodyTooLargeError, count_roles, read_body
 from interlingua_gateway.errors import UpstreamKeyError, error_for_caller, hide_addresses
 from interlingua_gateway.guards import Caller
 from interlingua_gateway.kept import AnswerNotFoundError
@@ -65,7 +66,6 @@ Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
-_LARGE = 64 * 1024  # bytes of a body from which on its request is handled in a thread
 _FINISH = 60.0  # most seconds for an answer whose caller has left, until what it costs is known
 _UNKNOWN_OUTPUT = 32_000  # tokens that are reserved for an answer of a model without a known limit
 _LEAST_OUTPUT = 1_024  # fewest tokens to which an answer is limited if the budget has no more left
@@ -121,7 +121,7 @@ class _Request:
         self._key: Key | None = None
         self._admission: Admission | None = None
         self._asked: UpstreamRequest | None = None
-        self._is_large = False
+        self._size = 0  # bytes of the body
         self._wire: WireRequest | None = None  # with the conversation that it continues
         self._has_left = False  # the caller, before a whole answer
         self._is_settled = False
@@ -159,7 +159,7 @@ class _Request:
             return
         self._context = context = services.context(context, NOBODY if key is None else key.id)
         body = await read_body(self._receive, headers, services.config.body_limit)
-        self._is_large = len(body) > _LARGE
+        self._size = len(body)
         path = self._scope["path"]
         if plain := urlencode([(name, value) for name, value in query if name not in services.key_parameters]):
             path += f"?{plain}"
@@ -174,7 +174,8 @@ class _Request:
         self._context = attrs.evolve(context, model=asked, echo=inbound.echo)
         self._admission = await services.access.admit(key, self._choice, self._plugin.key)
         if services.recall is not None:
-            inbound = await services.recall.restore(self._admission.tenant, inbound)
+            gaps = await self._work(services.recall.find_gaps, inbound)
+            inbound = await services.recall.restore(self._admission.tenant, inbound, gaps)
         if services.guards:
             inbound = await services.guards.check_request(inbound, self._caller())
         self._inbound = inbound
@@ -259,15 +260,15 @@ class _Request:
             return inbound
         if inbound.continues is not None:
             found = await kept.find(key.id, self._api.name, inbound.continues)
-            wire = self._plugin.continue_request(wire, found.request, found.answer, context)
-            self._is_large = len(wire.body) > _LARGE
+            self._size += len(found.request)
+            wire = await self._work(self._plugin.continue_request, wire, found.request, found.answer, context)
             inbound = attrs.evolve(await self._work(self._read, wire, context), echo=inbound.echo)
         self._wire = wire if inbound.stored else None
         return inbound
 
     def _read(self, wire: WireRequest, context: ServeContext) -> InboundRequest:
         config = self._services.config
-        if wire.body.count(b'"role"') > config.message_limit:  # inside a string it would be \"role\"
+        if count_roles(wire.body) > config.message_limit:
             raise BodyTooLargeError(f"a request may have {config.message_limit} messages here")
         try:
             inbound = self._plugin.from_wire_request(wire, context)
@@ -280,10 +281,7 @@ class _Request:
         return inbound
 
     async def _work(self, function: Callable[..., _T], *arguments: Any) -> _T:
-        """Call a function whose time grows with the request; in a thread if the request is large."""
-        if not self._is_large:
-            return function(*arguments)
-        return await asyncio.get_running_loop().run_in_executor(self._services.large_requests, function, *arguments)
+        return await self._services.work(self._size, function, *arguments)
 
     async def fail(self, error: InterlinguaError, cause: BaseException | None = None) -> None:
         """Write an error, unless an answer has started: a stream reports its own end."""
@@ -462,7 +460,8 @@ class _Request:
     # -- streamed ------------------------------------------------------------------------------------------------
 
     async def _stream(self, client: AsyncClient, target: UpstreamRequest) -> None:
-        async with client.stream(target.messages, model=target.name, tools=target.tools, **target.given) as stream:
+        ask = partial(client.stream, target.messages, model=target.name, tools=target.tools, **target.given)
+        async with await self._work(ask) as stream:
             context = attrs.evolve(self._context, origin=target.origin)
             writer = self._plugin.stream_to_wire(context)
             losses = [*target.losses, *stream.request.losses]

@@ -54,12 +54,14 @@ class KeptAnswers:
         if len(request.body) + len(answer) > _LARGEST:
             _log.warning("answer %s was not kept: it is too large with its request", name)
             return
-        state = {"request": bytes(request.body).decode(), "answer": answer.decode()}
-        seal = self._sealer.seal(state, tenant)
         try:
-            await ask_store(self._store.keep_answer, tenant, _place(api, name), seal, time.time() + _AGE)
+            await ask_store(self._keep, tenant, _place(api, name), request.body, answer)
         except InterlinguaError as error:
             _log.error("answer %s was not kept: %s", name, error)
+
+    def _keep(self, tenant: str, place: str, request: bytes, answer: bytes) -> None:
+        seal = self._sealer.seal({"request": bytes(request).decode(), "answer": answer.decode()}, tenant)
+        self._store.keep_answer(tenant, place, seal, time.time() + _AGE)
 
     async def find(self, tenant: str, api: str, name: str) -> KeptAnswer:
         """Return the answer with an id.
@@ -69,11 +71,15 @@ class KeptAnswers:
             OverloadedError: the database does not respond.
         """
         place = _place(api, name)
-        seal = await ask_store(self._store.find_answer, tenant, place, time.time()) if place else None
-        state: Any = self._sealer.unseal(seal, tenant) if seal else None
-        if not state:
+        found = await ask_store(self._find, tenant, place) if place else None
+        if found is None:
             raise AnswerNotFoundError(f"no answer {name[:80]!a} is kept for this key")
-        return KeptAnswer(state["request"].encode(), state["answer"].encode())
+        return found
+
+    def _find(self, tenant: str, place: str) -> KeptAnswer | None:
+        seal = self._store.find_answer(tenant, place, time.time())
+        state: Any = self._sealer.unseal(seal, tenant) if seal else None
+        return KeptAnswer(state["request"].encode(), state["answer"].encode()) if state else None
 
     async def respond(
         self, plugin: ServingPlugin, kind: str, tenant: str, name: str, context: ServeContext

@@ -5,13 +5,14 @@ Bodies are copied unchanged, both ways; only the key is replaced.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from fnmatch import fnmatchcase
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+
+import orjson
 
 from interlingua import cost_of
 from interlingua.errors import (
@@ -85,7 +86,7 @@ class PassedPath:
         if key is None or not any(fnmatchcase(path, pattern) for pattern in key.passes):
             raise PermissionDeniedError(f"this key may not use {path}; its pass-through paths can allow it")
         body = await read_body(receive, headers, services.config.body_limit)
-        model, info = self._model(body, headers, key)
+        model, info = await services.work(len(body), self._model, body, headers, key)
         admission = await services.access.admit(key, None, self.plugin.key)
         admission.target = f"{self.plugin.key}:{model or path}"
         outcome: BaseException | None = None
@@ -111,8 +112,8 @@ class PassedPath:
         name = ""
         if headers.get("content-type", "").partition(";")[0].strip() == "application/json" and body:
             try:
-                found = json.loads(body)
-            except (ValueError, RecursionError):
+                found = orjson.loads(body)
+            except ValueError:
                 raise CallerError("the body must be JSON") from None
             given = found.get("model") if isinstance(found, dict) else None
             name = given if isinstance(given, str) else ""
@@ -159,12 +160,12 @@ class PassedPath:
         await send({"type": "http.response.body", "body": b"", "more_body": False})
         if answer.status >= 400:
             return Use()
-        return self._used(bytes(kept), info) if len(kept) <= _READ else None
+        return await self._services.work(len(kept), self._used, kept, info) if len(kept) <= _READ else None
 
-    def _used(self, body: bytes, info: ModelInfo | None) -> Use | None:
+    def _used(self, body: bytearray, info: ModelInfo | None) -> Use | None:
         try:
-            found = json.loads(body)
-        except (ValueError, RecursionError):
+            found = orjson.loads(body)
+        except ValueError:
             return None
         counts = [_number_at(found, places) for places in (self.api.input_tokens, self.api.output_tokens)]
         if counts[0] is None and counts[1] is None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -62,22 +62,20 @@ class Recall:
         """
         if not asked.messages or answer.metadata.status is not MessageStatus.COMPLETE or not _has_state(answer):
             return
+        try:
+            await ask_store(self._keep, tenant, asked, answer)
+        except InterlinguaError as error:
+            _log.error("the state of an answer was not stored: %s", error)
+
+    def _keep(self, tenant: str, asked: InboundRequest, answer: Message) -> None:
         *_, handles = _handles([*asked.messages, answer])
         plain = Message(id=_NO_ID, created_at=_NO_TIME, role=answer.role, content=answer.content)
         digest = hashlib.sha256(dumps_message(plain).encode()).hexdigest()[:40]
         seal = self._sealer.seal({"message": dumps_message(answer)}, tenant)
-        try:
-            await ask_store(self._store.keep_state, tenant, handles, seal, digest)
-        except InterlinguaError as error:
-            _log.error("the state of an answer was not stored: %s", error)
+        self._store.keep_state(tenant, handles, seal, digest)
 
-    async def restore(self, tenant: str, request: InboundRequest) -> InboundRequest:
-        """Return a request with its answers as the models made them, as far as they are stored.
-
-        Args:
-            tenant: the caller.
-            request: the request as the caller sent it.
-        """
+    def find_gaps(self, request: InboundRequest) -> dict[int, str]:
+        """Return the answers in a request whose state the caller may not have sent back, with their handles."""
         messages = request.messages
         # an answer of another API's service has come out of a seal, but some callers drop the thinking beside it
         own = (request.provider, request.options.api)
@@ -88,13 +86,24 @@ class Recall:
             sealed = (messages[at].metadata.origin or own)[:2] != own
             if not sealed or (len(handles) > 1 and not any(map(_is_state, messages[at].content))):
                 answers[at] = handles[0]
-        if not answers:
-            return request
-        found = await ask_store(self._store.find_states, tenant, list(answers.values()))
-        restored = list(messages)
-        for at, handle in answers.items():
+        return answers
+
+    async def restore(self, tenant: str, request: InboundRequest, gaps: Mapping[int, str]) -> InboundRequest:
+        """Return a request with its answers as the models made them, as far as they are stored.
+
+        Args:
+            tenant: the caller.
+            request: the request as the caller sent it.
+            gaps: what `find_gaps` returned for it.
+        """
+        return await ask_store(self._restore, tenant, request, gaps) if gaps else request
+
+    def _restore(self, tenant: str, request: InboundRequest, gaps: Mapping[int, str]) -> InboundRequest:
+        found = self._store.find_states(tenant, list(gaps.values()))
+        restored = list(request.messages)
+        for at, handle in gaps.items():
             state = self._sealer.unseal(found[handle], tenant) if handle in found else None
-            if state and (answer := _put_back(messages[at], loads_message(state["message"]))) is not None:
+            if state and (answer := _put_back(restored[at], loads_message(state["message"]))) is not None:
                 restored[at] = answer
         return attrs.evolve(request, messages=tuple(restored)) if found else request
 

@@ -7,13 +7,13 @@ import logging
 import os
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import attrs
 
@@ -44,6 +44,8 @@ _EVERY = 10.0  # seconds between two rounds of recurring work
 _STATES_AGE = timedelta(days=30)
 _FAILURES_AGE = timedelta(days=7)
 _DROP_EVERY = 3600.0  # seconds between two searches for old states
+_LARGE = 64 * 1024  # bytes of a body from which on its request is handled in a thread
+_T = TypeVar("_T")
 _SECRETS = {"authorization", "x-api-key", "api-key", "cookie", "proxy-authorization"}
 
 
@@ -78,7 +80,7 @@ class Services:
         self.log = logging.getLogger("interlingua.gateway")
         self._settings = settings or {}
         self._clients: dict[tuple[Any, ...], AsyncClient] = {}
-        self.large_requests = ThreadPoolExecutor(1, "large-request")  # one at a time: small ones are handled beside it
+        self._large_requests = ThreadPoolExecutor(1, "large-request")  # one at a time: small ones are handled beside it
         self.apis = find_apis(self.registry, config.apis)
         key_headers = tuple(dict.fromkeys(name for _, api in self.apis for name in api.key_headers))
         self.key_parameters = tuple(dict.fromkeys(name for _, api in self.apis for name in api.key_parameters))
@@ -255,6 +257,12 @@ class Services:
         except InterlinguaError:  # it needs more than a key, such as an address
             return False
 
+    async def work(self, size: int, function: Callable[..., _T], *arguments: Any) -> _T:
+        """Call a function whose time grows with a request; in a thread if the request has many bytes."""
+        if size <= _LARGE:
+            return function(*arguments)
+        return await asyncio.get_running_loop().run_in_executor(self._large_requests, function, *arguments)
+
     async def keep_up(self) -> None:
         """Do the work that recurs while the gateway runs; never returns."""
         drop_at = 0.0
@@ -279,7 +287,7 @@ class Services:
         """Close all connections."""
         for client in self._clients.values():
             await client.close()
-        self.large_requests.shutdown(wait=False, cancel_futures=True)
+        self._large_requests.shutdown(wait=False, cancel_futures=True)
         if self.spending is not None:
             with suppress(OverloadedError):
                 await self.spending.write_waiting()
