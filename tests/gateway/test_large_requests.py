@@ -1,4 +1,4 @@
-"""A large request does not hold up others, and one that is too large is refused in the caller's own form."""
+"""A large request does not hold up others; requests above a limit are refused in the caller's own form."""
 
 from __future__ import annotations
 
