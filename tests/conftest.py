@@ -29,7 +29,7 @@ settings.register_profile(
 )
 settings.load_profile("suite")
 
-# The files that take a minute or more in full, the longest first: begun last, one of them would keep one worker alone.
+# The files that take a minute or more in full, the longest first: one that starts last runs alone.
 LONG = (
     "tests/contract/matrix/test_pages.py",
     "tests/sessions/session/test_surviving.py",

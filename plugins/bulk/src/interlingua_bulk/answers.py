@@ -341,7 +341,7 @@ def compact_answers(path: Path) -> int:
 def _lock(fd: int, path: Path) -> None:
     """Keep other processes from writing the same file; the lock ends with the process."""
     if sys.platform == "win32":
-        return  # a lock there would keep everybody from reading the file
+        return  # a lock there also stops reads of the file
     import fcntl  # noqa: PLC0415  not on Windows
 
     try:
