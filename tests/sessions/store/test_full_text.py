@@ -17,6 +17,7 @@ from interlingua.types.blocks import ThinkingBlock, ToolUseBlock
 from interlingua.types.factories import assistant, tool_result, user
 from interlingua.types.messages import MessageMetadata, MessageStatus, Role
 from interlingua_sessions import SessionNotFoundError, Store, StoreError, open_store
+from interlingua_sessions.store import text_index
 from interlingua_sessions.store.schema import migrations
 from interlingua_sessions.store.text_index import words_of
 
@@ -50,7 +51,11 @@ def test_all_words_of_messages_calls_and_results_are_found(store: Store) -> None
     assert said(store, "provider_id") == []  # a key of the stored JSON
 
 
-def test_results_are_the_newest_and_of_one_session_if_asked(store: Store) -> None:
+@pytest.mark.parametrize("common", [10, 10_000])  # how PostgreSQL finds the newest depends on the number of matches
+def test_results_are_the_newest_and_of_one_session_if_asked(
+    store: Store, common: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(text_index, "_COMMON_COUNT", common)
     for name in ("a", "b"):
         store.create_session(name)
         store.extend([user(f"apple {number} of {name}", session_id=name) for number in range(30)])

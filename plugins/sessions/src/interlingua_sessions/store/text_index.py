@@ -24,6 +24,7 @@ LONGEST = 200_000  # letters of a passage: PostgreSQL holds no more than 1 MB of
 _LONGEST_WORD = 64
 _PREFIX = 3  # letters of a word that is also found as the beginning of longer words
 _WIDTH = 160  # letters of the line that is shown
+_COMMON_COUNT = 10_000  # passages with the words: of so many, the newest are found soon
 
 # Scripts without spaces between words: each letter is a word, and a word that is searched is a phrase.
 _WIDE = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
@@ -360,6 +361,8 @@ class TextIndex:
         """
         columns = "d.key, d.about, p.message_id, p.position, p.role, p.model, p.created_at, p.body"
         order = "w.rowid" if self._kind == "sqlite" else "p.id"
+        if self._kind == "postgresql" and self.count(phrases, _COMMON_COUNT) < _COMMON_COUNT:
+            order = "p.id + 0"  # else PostgreSQL goes through all passages in this order, and tests each
         sql, given = self.select(columns, phrases, where, values)
         top = "" if limit is None else f" LIMIT {int(limit)}"
         return [
