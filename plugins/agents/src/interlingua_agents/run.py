@@ -16,6 +16,7 @@ from interlingua.errors import RejectedAnswerError
 from interlingua.output import OutputPlan
 from interlingua.plugins import InstrumentedWork, run_without_waiting
 from interlingua.types import (
+    ChangeBlock,
     Message,
     MessageStatus,
     Role,
@@ -350,6 +351,8 @@ class AgentRun:
         if self._output is not None:
             self._output.begin()
         tools = self._settings.toolbox.definitions if plan is None else plan.tools
+        if added := self._added_later():
+            tools = tuple([tool for tool in tools if tool not in added])
         options: dict[str, Any] = {} if plan is None else dict(plan.options)
         turns = len(self.answers)
         is_last = turns and turns + 1 == self._settings.max_turns
@@ -362,6 +365,17 @@ class AgentRun:
             if is_last:
                 options["tool_choice"] = "none"
         return tools, options
+
+    def _added_later(self) -> list[ToolDefinition]:
+        """Return the tools that a change within the conversation adds: they are declared there, not in front."""
+        changes = [
+            block
+            for message in self._conversation.messages
+            if message.role is Role.SYSTEM
+            for block in message.content
+            if isinstance(block, ChangeBlock)
+        ]
+        return [tool for change in changes for tool in change.tools_added]
 
     def _rejected_answer(self, error: InterlinguaError) -> Message:
         """Return the partial answer of an error if it counts as an attempt at a typed answer; otherwise keep it.
