@@ -58,8 +58,8 @@ class CallingService(CheckedService):
             call = {"type": "function_call", "id": f"fc_{number}", "call_id": f"call_{number}", "name": self.tool}
             made["output"] = [{**call, "arguments": '{"x":"it"}', "status": "completed"}]
             return
-        call = {"type": "tool_use", "id": f"toolu_{number}", "name": self.tool, "input": {"x": "it"}}
-        made["content"], made["stop_reason"] = [made["content"][0], call], "tool_use"
+        used: dict[str, Any] = {"type": "tool_use", "id": f"toolu_{number}", "name": self.tool, "input": {"x": "it"}}
+        made["content"], made["stop_reason"] = [made["content"][0], used], "tool_use"
 
 
 def _gemini(request: HttpRequest) -> MemoryReply:
