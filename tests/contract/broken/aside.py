@@ -196,8 +196,70 @@ DECISIONS = (
         "a state of the last message alone", _asked("decide", lambda body: {**body, "state": "mkt3q"}), key="openrouter"
     ),
 )
+
+
+def _of_changes(kind: str, change: Callable[[dict[str, Any]], Any]) -> Any:
+    """Change each item or block of a type; None leaves it out."""
+
+    def changed(value: Any) -> Any:
+        if isinstance(value, list):
+            made = [
+                change(item) if isinstance(item, dict) and item.get("type") == kind else changed(item) for item in value
+            ]
+            return [item for item in made if item is not None]
+        return {name: changed(item) for name, item in value.items()} if isinstance(value, dict) else value
+
+    def in_place(body: dict[str, Any]) -> None:
+        body.update(changed(dict(body)))
+
+    return in_body(in_place)
+
+
+def _moved_in_front(body: dict[str, Any]) -> None:
+    """Declare what a change adds in front of the conversation."""
+    found = [item for item in body["input"] if item.get("type") == "additional_tools"]
+    body["input"] = [item for item in body["input"] if item not in found]
+    body["tools"] = [*body.get("tools", ()), *(tool for item in found for tool in item["tools"])]
+
+
+def _at_the_end(body: dict[str, Any]) -> None:
+    body["input"].sort(key=lambda item: item.get("type") == "additional_tools")
+
+
+def _effort_in_front(body: dict[str, Any]) -> None:
+    found = [item for item in body["input"] if item.get("type") == "configuration_update"]
+    body["input"] = [item for item in body["input"] if item not in found]
+    if found:
+        body["reasoning"] = {**body.get("reasoning", {}), **found[-1]["reasoning"]}
+
+
+def _without_schema(block: dict[str, Any]) -> dict[str, Any]:
+    definition = {**block["tool"]["definition"], "input_schema": {"type": "object"}}
+    return {**block, "tool": {**block["tool"], "definition": definition}}
+
+
+def _changed(name: str, replaced: Any, key: str = "openai") -> Mutant:
+    return Mutant(name, "C110", replaced, key=key, api="responses" if key == "openai" else "")
+
+
+CHANGES = (
+    _changed("responses: added tools declared in front", in_body(_moved_in_front)),
+    _changed("responses: added tools at the end of the conversation", in_body(_at_the_end)),
+    _changed("responses: added tools left out", _of_changes("additional_tools", lambda _: None)),
+    _changed("responses: a changed effort in front", in_body(_effort_in_front)),
+    _changed("responses: removed tools allowed", in_body(lambda body: body.pop("tool_choice", None))),
+    _changed("tools added without their schemas", _of_changes("tool_addition", _without_schema), "anthropic"),
+    _changed("added tools left out", _of_changes("tool_addition", lambda _: None), "anthropic"),
+    _changed("removed tools left in", _of_changes("tool_removal", lambda _: None), "anthropic"),
+    _changed(
+        "a changed effort left out",
+        in_body(lambda body: [message.pop("output_config", None) for message in body["messages"]]),
+        "anthropic",
+    ),
+)
 ASIDE = (
     *DECISIONS,
+    *CHANGES,
     Mutant("a file without its zero bytes", "C108", _in_form(b"\x00", b"")),
     Mutant("a file of an unknown kind", "C108", _in_form(b"application/pdf", b"application/octet-stream")),
     Mutant("line ends in the name of a file", "C108", _in_form(b"%0D%0A", b"\r\n")),

@@ -9,6 +9,7 @@ from interlingua_contract.rules import (
     arrival,
     auxiliary,
     cassettes,
+    changes,
     content,
     decisions,
     declared,
@@ -38,7 +39,7 @@ __all__ = ["ALL"]
 _MODULES = (  # imported because each registers its rules
     requests, processes, prefix, tool_calls, ordering, content, losses, replay_state, options, stream_parity,
     lossless_response, faults, declared, answer_metadata, errors, evidence, cassettes, installation, serving, facts,
-    served_requests, auxiliary, decisions, independence, approved, arrival, follow_ups,
+    served_requests, auxiliary, changes, decisions, independence, approved, arrival, follow_ups,
 )  # fmt: skip
 
 ALL: tuple[ContractRule, ...] = tuple(RULES[number] for number in sorted(RULES, key=lambda number: int(number[1:])))
