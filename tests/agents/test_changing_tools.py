@@ -104,7 +104,7 @@ def test_an_agent_whose_tools_change_keeps_the_prefix_and_the_thinking(key: str,
 
 
 def test_the_service_refuses_a_front_that_changes() -> None:
-    """The instrument: without the change in the history, the list in front is another, and the service says so."""
+    """The instrument: without the change in the history, the list in front is another, and the service refuses it."""
     service = CallingService("anthropic")
     service.tool = "read_file"
     transport = MemoryTransport(service.reply)

@@ -1,4 +1,4 @@
-"""What a service does to the context by itself, from recorded exchanges: editing, compaction, containers.
+"""Context editing, compaction and containers of services, from recorded exchanges.
 
 Each is an option of one service (docs/how-to/let-a-service-keep-the-context.md): it reaches the service unchanged, and
 what the answer holds of it goes back to the same model.

@@ -97,6 +97,19 @@ def _only_calls(body: dict[str, Any]) -> None:
     body["input"] = [item for item in body["input"] if item.get("type") != "reasoning"]
 
 
+def _no_client_calls(body: dict[str, Any]) -> None:
+    kinds = ("apply_patch_call", "shell_call", "computer_call")
+    body["input"] = [item for item in body["input"] if item.get("type") not in kinds]
+
+
+def _no_pictures(body: dict[str, Any]) -> None:
+    body["input"] = [item for item in body["input"] if item.get("type") != "image_generation_call"]
+
+
+def _no_environment(item: dict[str, Any]) -> None:
+    item.pop("environment", None)
+
+
 def _calls_after_results(body: dict[str, Any]) -> None:
     body["input"].sort(key=lambda item: item.get("type") == "function_call")
 
@@ -240,6 +253,12 @@ OTHER_WIRES = (
     responses("responses: encrypted reasoning not read", "C28", without("encrypted_content")),
     responses("responses: replay state of streams lost", "C16", in_events(_no_raw)),
     responses("responses: errors passed over", "C34", in_chunks(_no_error_events)),
+    responses("responses: the operation of a patch not read", "C95", without("operation")),
+    responses("responses: the actions at a computer not read", "C95", without("actions")),
+    responses("responses: generated pictures not read", "C95", without("result")),
+    responses("responses: calls of the caller not sent back", "C94", in_body(_no_client_calls)),
+    responses("responses: generated pictures not sent back", "C94", in_body(_no_pictures)),
+    responses("responses: where a shell runs not sent back", "C94", _each("input", _no_environment)),
     google("google: signatures not sent back", "C16", _each("contents", _unsigned)),
     google("google: a signature on the next part", "C16", _each("contents", _moved_signature)),
     google("google: the model's words as the user's", "C53", _each("contents", _model_is_user)),

@@ -1,4 +1,4 @@
-"""A rule on changes of tools and effort within a conversation: what a service has cached stays as it was."""
+"""A rule on changes of tools and effort within a conversation: what a service has cached stays unchanged."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _CHOICE = ("tool_choice",)  # what may be called is no part of what services cac
 
 @rule(
     "C110",
-    "A change of tools or effort within a conversation leaves what is before it as it was, and says what has changed.",
+    "A change of tools or effort within a conversation is sent, and nothing before it changes.",
     source="format.md, Projection and losses (stable prefixes); `ModelCapabilities.supports_tool_changes`",
-    fix="""Write the tools that a `ChangeBlock` adds, whole, where it stands in the conversation, and removed ones by
+    fix="""Write the tools that a `ChangeBlock` adds, whole, at its place in the conversation, and removed ones by
     name there or in the choice of tools. The list of tools in front, and each element before the change, stay the same
-    bytes. Without such a thing in the API, leave `supports_tool_changes` and `supports_effort_changes` False: core then
+    bytes. If the API has no changes, leave `supports_tool_changes` and `supports_effort_changes` False: core then
     changes the list in front.""",
 )
 def changes_keep_what_is_before_them(subject: Subject) -> Iterator[RuleFinding]:
@@ -71,7 +71,7 @@ def _check_changes(subject: Subject, aim: Aim, path: Path) -> Iterator[RuleFindi
             yield RuleFinding(f"{missing[0]!r} is not in the request behind the change", where)
         later, _, _ = _parts(subject, aim, [*before, changed, *after, assistant("mkt6q"), user("mkt7q")], path)
         if json.dumps(later[: len(elements)]) != json.dumps(elements):
-            yield RuleFinding("the change is written otherwise when the conversation goes on", where)
+            yield RuleFinding("the change is written otherwise in a longer conversation", where)
 
 
 def _parts(subject: Subject, aim: Aim, history: list[Message], path: Path) -> tuple[list[Any], str, str]:
