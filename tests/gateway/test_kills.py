@@ -72,7 +72,7 @@ class Gateways:
 
 
 @contextmanager
-def _gateways(place: str, upstream: Upstream, folder: Path) -> Iterator[Gateways]:
+def running_gateways(place: str, upstream: Upstream, folder: Path) -> Iterator[Gateways]:
     made = Gateways(place, upstream, folder)
     try:
         made.start_all()
@@ -121,7 +121,7 @@ def test_a_thousand_callers_and_twenty_killed_gateways_stay_within_the_budget(
     with schema(address() or "") as place:
         store = GatewayStore(place)
         key, secret = store.add_key("Ann", budget_usd=PAID * COST)
-        with _gateways(place, upstream, tmp_path) as gateways:
+        with running_gateways(place, upstream, tmp_path) as gateways:
             asyncio.run(run(gateways, secret))
             _wait_until_settled(store, key)
         abandoned = store.settle_abandoned(time.time() + 1)
