@@ -118,3 +118,15 @@ def test_an_index_of_another_version_is_made_again(tmp_path: Path) -> None:
     index.create()
     assert index.exists()
     database.close()
+
+
+def test_a_damaged_index_is_named(run: Run, sessions: Path, home: Path) -> None:
+    write(sessions / "s.jsonl", entry(0, "one pear"), changed=1)
+    index = home / "cache" / "interlingua" / "transcripts.db"
+    index.parent.mkdir(parents=True)
+    index.write_bytes(b"no database at all" * 100)
+    failed = run("transcript", "search", "pear")
+    assert failed.exit_code == 1
+    assert f"{index}: the index is damaged; delete it" in failed.stderr
+    index.unlink()
+    assert "one pear" in run("transcript", "search", "pear").stdout

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ from interlingua import InterlinguaError
 from interlingua_cli.context import CommandContext, plugin_option
 from interlingua_cli.output import json_option, print_json
 from interlingua_sessions.commands.search import indexing, print_found
+from interlingua_sessions.store.schema import StoreError
 from interlingua_sessions.store.search import Progress
 from interlingua_sessions.store.sqlite import SqliteDatabase
 from interlingua_sessions.store.statements import stamp_of, time_of
@@ -62,15 +64,18 @@ def search_command(context: CommandContext, text: str, system: str | None, limit
     phrases = phrases_of(text)
     if not phrases:
         raise click.UsageError(f"there is no word to search for in {text!r}")
-    database = SqliteDatabase(_index_file(context.environ))
+    path = _index_file(context.environ)
     try:
-        index = TextIndex(database, keep_text=True)
-        index.create()
-        _update(index, context.environ)
-        where, values = ("", []) if system is None else (" AND d.about LIKE ?", [f'%"system":"{system}"%'])
-        found = index.search(phrases, limit=limit, where=where, values=values)
-    finally:
-        database.close()
+        with closing(SqliteDatabase(path)) as database:
+            index = TextIndex(database, keep_text=True)
+            index.create()
+            _update(index, context.environ)
+            where, values = ("", []) if system is None else (" AND d.about LIKE ?", [f'%"system":"{system}"%'])
+            found = index.search(phrases, limit=limit, where=where, values=values)
+    except StoreError as error:
+        if not any(word in str(error) for word in ("not a database", "malformed")):
+            raise
+        raise StoreError(f"{path}: the index is damaged; delete it, and the next search makes another") from error
     if as_json:
         print_json([_as_json(one, text) for one in found])
         return
