@@ -497,23 +497,18 @@ class Exchange(SignedExchange):
         return True
 
     async def _load(self, io: IO, function: Callable[..., _T], *arguments: Any) -> _T:
-        """Call a function in a thread if it takes long: for long conversations, and for the first request of a kind.
-
-        The first one imports modules and reads a catalogue.
-        """
+        """Call a function in a thread if it takes long: for much content, and for the imports of the first of a kind."""
         messages = self.request.messages
-        if self._kind in self._state.answered and len(messages) < LONG and _size_of(messages) < _LARGE:
+        if self._kind in self._state.answered and len(messages) < LONG and sum(map(_size_of, messages)) < _LARGE:
             return function(*arguments)
         return await io.load(function, *arguments)
 
 
-def _size_of(parts: Sequence[Any]) -> int:
-    """Return the number of characters of text and media in messages or blocks, without arguments of calls."""
-    size = 0
-    for part in parts:
-        inner, source = getattr(part, "content", ()), getattr(part, "source", None)
-        size += _size_of(inner) if inner else sum(map(len, (getattr(part, "text", ""), getattr(source, "data", ""))))
-    return size
+def _size_of(part: Any) -> int:
+    """Return the number of characters of text and media in a message or block, without arguments of calls."""
+    if content := getattr(part, "content", ()):
+        return sum(map(_size_of, content))
+    return len(getattr(part, "text", "")) + len(getattr(getattr(part, "source", None), "data", ""))
 
 
 class AuxiliaryExchange(SignedExchange):

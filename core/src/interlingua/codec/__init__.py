@@ -118,8 +118,7 @@ def read_jsonl(lines: Iterable[str | bytes]) -> Iterator[Message]:
 
 def encode_tool(tool: ToolDefinition) -> dict[str, Any]:
     """Return the stored form of a tool definition."""
-    data: dict[str, Any] = _load("writing").write_value(tool)
-    return data
+    return dict(_load("writing").write_value(tool))
 
 
 def decode_tool(data: Any) -> ToolDefinition:

@@ -176,10 +176,11 @@ class _Maker:
             id=made, name=name, provider_id=issued, **({"input": _ARGUMENTS[number % len(_ARGUMENTS)]} | facts)
         )
 
-    def result(self, call: ToolUseBlock, *content: ContentBlock, failed: bool = False) -> Message:
-        block = ToolResultBlock(
-            tool_use_id=call.id, content=content or (self.text(),), is_error=failed, tool_name=call.name
-        )
+    def result(
+        self, call: ToolUseBlock, *content: ContentBlock, failed: bool = False, cache: CacheHint | None = None
+    ) -> Message:
+        given = content or (self.text(),)
+        block = ToolResultBlock(tool_use_id=call.id, content=given, is_error=failed, tool_name=call.name, cache=cache)
         return self.message(Role.TOOL, block, metadata=MessageMetadata(parent_tool_use_id=call.id))
 
     def source(self, head: bytes = b"") -> MediaSource:
@@ -355,7 +356,7 @@ def _cached(make: _Maker) -> list[Message]:
         make.answer(make.text(cache=_SHORT), call),
         make.result(call, make.text(), make.text(cache=_SHORT)),
         make.answer(make.text(), other),
-        make.result(other, make.text(cache=CacheHint())),
+        make.result(other, cache=CacheHint()),
         make.user(),
     ]
 
@@ -401,7 +402,7 @@ def _cached_results(make: _Maker) -> list[Message]:
         make.answer(first, second, third),
         make.result(first, make.text(cache=_HOUR), make.picture(cache=_HOUR)),
         make.result(second, make.text(), make.document(cache=_SHORT), failed=True),
-        make.result(third, make.picture(cache=CacheHint())),
+        make.result(third, make.picture(), make.text(), cache=_SHORT),
     ]
 
 

@@ -41,7 +41,7 @@ def observe_served_requests(subject: Subject) -> Iterator[Shown]:
         api = subject.api_of(exchange)
         if exchange.good and api in served and isinstance(exchange.request, dict):
             request = WireRequest(path=exchange.uri, body=json.dumps(exchange.request).encode(), api=str(api))
-            yield show(name_of(exchange), "", _read, subject, request, model=subject.model_of(exchange), depth=2)
+            yield show(name_of(exchange), "", _read, subject, request, model=subject.model_of(exchange), depth=1)
 
 
 def _read(subject: Subject, request: WireRequest) -> Any:
