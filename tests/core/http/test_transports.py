@@ -201,8 +201,8 @@ def certificates(tmp_path: Path) -> Path:
     key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
     (tmp_path / "names").write_text("subjectAltName=DNS:localhost\nbasicConstraints=CA:FALSE\n")
     try:
-        usage = ("-addext", "keyUsage=critical,keyCertSign")  # demanded from Python 3.13 on
-        openssl("req", "-x509", *key, *usage, "-days", "2", "-subj", "/CN=own", "-keyout", "root.key", "-out", "root.pem")
+        own = ("-days", "2", "-subj", "/CN=own", "-addext", "keyUsage=critical,keyCertSign")  # Python 3.13 demands it
+        openssl("req", "-x509", *key, *own, "-keyout", "root.key", "-out", "root.pem")
     except FileNotFoundError:
         pytest.skip("openssl is not installed")
     openssl("req", *key, "-subj", "/CN=localhost", "-keyout", "leaf.key", "-out", "leaf.csr")

@@ -497,7 +497,7 @@ class Exchange(SignedExchange):
         return True
 
     async def _load(self, io: IO, function: Callable[..., _T], *arguments: Any) -> _T:
-        """Call a function in a thread if it takes long: for much content, and for the imports of the first of a kind."""
+        """Call a function in a thread if it takes long: for much content, and for the first one of a kind."""
         messages = self.request.messages
         if self._kind in self._state.answered and len(messages) < LONG and sum(map(_size_of, messages)) < _LARGE:
             return function(*arguments)
