@@ -498,17 +498,17 @@ class Exchange(SignedExchange):
 
     async def _load(self, io: IO, function: Callable[..., _T], *arguments: Any) -> _T:
         """Call a function in a thread if it takes long: for much content, and for the first one of a kind."""
-        messages = self.request.messages
-        if self._kind in self._state.answered and len(messages) < LONG and sum(map(_size_of, messages)) < _LARGE:
-            return function(*arguments)
+        parts: list[Any] = [*self.request.messages]
+        if self._kind in self._state.answered and len(parts) < LONG:
+            size = 0  # characters of text and media
+            for part in parts:
+                if content := getattr(part, "content", ()):
+                    parts += content
+                else:
+                    size += len(getattr(part, "text", "")) + len(getattr(getattr(part, "source", None), "data", ""))
+            if size < _LARGE:
+                return function(*arguments)
         return await io.load(function, *arguments)
-
-
-def _size_of(part: Any) -> int:
-    """Return the number of characters of text and media in a message or block, without arguments of calls."""
-    if content := getattr(part, "content", ()):
-        return sum(map(_size_of, content))
-    return len(getattr(part, "text", "")) + len(getattr(getattr(part, "source", None), "data", ""))
 
 
 class AuxiliaryExchange(SignedExchange):

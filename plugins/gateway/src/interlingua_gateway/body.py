@@ -10,7 +10,6 @@ from typing import Any, TypeAlias
 from interlingua.errors import CallerError
 
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
-_PART = 1 << 20  # bytes that are searched at once
 _BODY_PAUSE = 60.0  # most seconds between two parts of a body
 
 
@@ -46,9 +45,3 @@ async def read_body(receive: Receive, headers: Mapping[str, str], limit: int) ->
             raise BodyTooLargeError(f"the body has more than {limit} bytes, the limit of this gateway")
         if not event.get("more_body"):
             return body.getvalue()
-
-
-def count_roles(body: bytes) -> int:
-    """Return how often a body has a member `role`; it is searched in parts, between which other threads run."""
-    name = b'"role"'  # inside a string it would be \"role\"
-    return sum(body.count(name, at, at + _PART + len(name) - 1) for at in range(0, len(body), _PART))

@@ -34,7 +34,7 @@ from interlingua.types import (
 )
 from interlingua_gateway.access import NOBODY, Admission
 from interlingua_gateway.activity import Activity
-from interlingua_gateway.body import BodyTooLargeError, count_roles, read_body
+from interlingua_gateway.body import BodyTooLargeError, read_body
 from interlingua_gateway.errors import UpstreamKeyError, error_for_caller, hide_addresses
 from interlingua_gateway.guards import Caller
 from interlingua_gateway.kept import AnswerNotFoundError
@@ -121,7 +121,7 @@ class _Request:
         self._key: Key | None = None
         self._admission: Admission | None = None
         self._asked: UpstreamRequest | None = None
-        self._size = 0  # bytes of the body
+        self._work: Callable[..., Awaitable[Any]] = partial(endpoint.services.work, 0)  # of a body of no bytes
         self._wire: WireRequest | None = None  # with the conversation that it continues
         self._has_left = False  # the caller, before a whole answer
         self._is_settled = False
@@ -159,7 +159,7 @@ class _Request:
             return
         self._context = context = services.context(context, NOBODY if key is None else key.id)
         body = await read_body(self._receive, headers, services.config.body_limit)
-        self._size = len(body)
+        self._work = partial(services.work, len(body))
         path = self._scope["path"]
         if plain := urlencode([(name, value) for name, value in query if name not in services.key_parameters]):
             path += f"?{plain}"
@@ -254,13 +254,13 @@ class _Request:
 
     async def _read_whole(self, wire: WireRequest, context: ServeContext) -> InboundRequest:
         """Read a request, with the conversation that it continues if its key keeps answers."""
-        inbound = await self._work(self._read, wire, context)
+        inbound: InboundRequest = await self._work(self._read, wire, context)
         kept, key = self._services.kept, self._key
         if kept is None or key is None or not key.keep_answers:
             return inbound
         if inbound.continues is not None:
             found = await kept.find(key.id, self._api.name, inbound.continues)
-            self._size += len(found.request)
+            self._work = partial(self._services.work, len(wire.body) + len(found.request))
             wire = await self._work(self._plugin.continue_request, wire, found.request, found.answer, context)
             inbound = attrs.evolve(await self._work(self._read, wire, context), echo=inbound.echo)
         self._wire = wire if inbound.stored else None
@@ -268,7 +268,7 @@ class _Request:
 
     def _read(self, wire: WireRequest, context: ServeContext) -> InboundRequest:
         config = self._services.config
-        if count_roles(wire.body) > config.message_limit:
+        if wire.body.count(b'"role"') > config.message_limit:  # inside a string it would be \"role\"
             raise BodyTooLargeError(f"a request may have {config.message_limit} messages here")
         try:
             inbound = self._plugin.from_wire_request(wire, context)
@@ -279,9 +279,6 @@ class _Request:
         if len(inbound.tools) > config.tool_limit:
             raise BodyTooLargeError(f"a request may have {config.tool_limit} tools here")
         return inbound
-
-    async def _work(self, function: Callable[..., _T], *arguments: Any) -> _T:
-        return await self._services.work(self._size, function, *arguments)
 
     async def fail(self, error: InterlinguaError, cause: BaseException | None = None) -> None:
         """Write an error, unless an answer has started: a stream reports its own end."""
@@ -596,4 +593,6 @@ class _Request:
 
 def _header_value(text: str) -> bytes:
     """Return a header's value without characters that could end it."""
-    return "".join([char if char.isprintable() else " " for char in text]).encode("latin-1", "replace")
+    if not text.isprintable():
+        text = "".join([char if char.isprintable() else " " for char in text])
+    return text.encode("latin-1", "replace")
