@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from interlingua.types import ToolUseBlock
 from interlingua_contract.matrix.accounting import Body
 from interlingua_contract.matrix.crossing import split_elements
 
@@ -69,3 +70,20 @@ def test_what_only_the_user_says_is_told_from_what_stands_in_an_answer() -> None
 
     assert all(Body(one).is_only_of_user("DATA") for one in of_user)
     assert not any(Body(one).is_only_of_user("DATA") for one in of_model)
+
+
+@pytest.mark.parametrize(
+    ("item", "whole"),
+    [
+        (b'{"id":"c1","type":"shell_call","action":{"commands":["ls"],"limit":7}}', True),
+        (b'{"id":"c1","type":"shell_call","action":{"commands":["ls"]}}', False),
+        (b'{"id":"c1","type":"shell_call","action":{"commands":["ls -a"],"limit":7}}', False),
+        (b'{"id":"c2","type":"shell_call","action":{"commands":["ls"],"limit":7}}', False),
+        (b'{"id":"c1","type":"other_call","action":{"commands":["ls"],"limit":7}}', False),
+        (b'{"id":"c1","name":"shell","input":{"commands":["ls"],"n":7}}', False),
+    ],
+)
+def test_a_call_of_a_services_own_tool_has_its_id_name_and_every_argument(item: bytes, whole: bool) -> None:
+    call = ToolUseBlock(id="c1", name="shell", input={"commands": ["ls"], "limit": 7})
+
+    assert Body(b'{"input":[%b]}' % item).has_own_call("c1", call) is whole

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from functools import cached_property, partial
-from itertools import groupby
+from itertools import chain, groupby
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -180,6 +180,19 @@ class Body:
             return self.has_text(text)
         return dumps(value) in self._objects
 
+    def has_own_call(self, wire_id: str, call: ToolUseBlock) -> bool:
+        """Tell whether the object with a call's id has each argument, and its tool's name only as part of a word.
+
+        That is the form of a tool of the service itself, such as the type `shell_call`.
+        """
+        for _, node in json_paths.nodes(self.tree):
+            if isinstance(node, dict) and wire_id and wire_id in node.values():
+                inside = {dumps(value) for _, value in chain(json_paths.nodes(node), json_paths.leaves(node))}
+                words = {text for _, text in json_paths.strings(node)}
+                own = call.name not in words and any(call.name in word for word in words)
+                return own and all(dumps(value) in inside for value in thaw(call.input).values())
+        return False
+
     def has_content(self, value: Any) -> bool:
         """Tell whether every string of a JSON value is there."""
         return all(self.has_text(leaf) for _, leaf in json_paths.strings(thaw(value)) if len(leaf) > _SHORT)
@@ -305,7 +318,10 @@ def _is_carried(
 ) -> bool:
     kind, value, place = leaf.kind, leaf.value, leaf.place
     if kind == "call":
-        return body.has_object(value) and names.get(leaf.block.name, leaf.block.name) in body.texts
+        if body.has_object(value) and names.get(leaf.block.name, leaf.block.name) in body.texts:
+            return True
+        own = leaf.block.raw_input is None
+        return own and body.has_own_call(wire_ids.get((place.message, place.block), ""), leaf.block)
     if kind == "form":
         return not body.wraps(value)
     if kind in ("citations", "content"):
