@@ -190,6 +190,9 @@ def read_response(response: dict[str, Any]) -> Reading:
             calls.append(("shell", json.dumps(item["action"])))
         elif item["type"] == "local_shell_call":
             calls.append(("local_shell", json.dumps({"type": item["action"]["type"], **item["action"]})))
+        elif item["type"] == "computer_call":
+            asked = {name: item[name] for name in ("action", "actions", "pending_safety_checks") if name in item}
+            calls.append(("computer", json.dumps(asked)))
         elif item["type"] == "mcp_approval_request":  # the caller approves it
             asked = {name: item[name] for name in ("arguments", "name", "server_label")}
             calls.append(("mcp_approval", json.dumps(asked)))

@@ -47,7 +47,7 @@ def _response_facts(response: dict[str, Any]) -> Any:
     items = response["output"]
     parts = [part for item in items if item["type"] == "message" for part in item["content"]]
     thoughts = [part for item in items if item["type"] == "reasoning" for part in item.get("summary") or ()]
-    calls = [(item["name"], read_tool_input(item["arguments"])[0]) for item in items if item["type"] == "function_call"]
+    calls = [(name, read_tool_input(text)[0]) for name, text in openai_sdk.read_response(response).calls]
     said = "".join(part.get("text", part.get("refusal")) or "" for part in parts)
     return said, "".join(part["text"] for part in thoughts), calls
 
