@@ -500,7 +500,7 @@ class Exchange(SignedExchange):
         """Call a function in a thread if it takes long: for much content, and for the first one of a kind."""
         parts: list[Any] = [*self.request.messages]
         if self._kind in self._state.answered and len(parts) < LONG:
-            size = 0  # characters of text and media
+            size = 0  # characters, of media too
             for part in parts:
                 if content := getattr(part, "content", ()):
                     parts += content

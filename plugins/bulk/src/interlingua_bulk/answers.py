@@ -188,7 +188,7 @@ class AnswerFile:
     def _check(self, source: BulkInput, asked: dict[str, Any], *, force: bool) -> None:
         """Compare with the run that began this file, or store this run's arguments."""
         known = {"path": str(source.path.resolve()), "rows": source.rows, "sha256": source.sha256}
-        asked = orjson.loads(orjson.dumps(asked, default=str))  # as it is read again
+        asked = orjson.loads(orjson.dumps(asked, default=str))  # equal to what is read again
         facts = {"format": FORMAT, "input": known, "asked": asked}
         before = read_facts(self.path)
         if before is None:

@@ -106,7 +106,7 @@ def read_preset(key: str, fields: Mapping[str, Any], models: str | None = None) 
         models: content of that file.
 
     Raises:
-        PluginError: a field is unknown, missing or of the wrong type; the message names the preset and the field.
+        PluginError: a field is unknown, missing or of the wrong type; the message has the preset and the field.
     """
     table = PresetTable(key, {"rules": [FORMAT_RULES, PAIRING_RULES], **fields})
     profile = _profile(table)
@@ -219,7 +219,7 @@ def provider_from_preset(key: str, table: Mapping[str, Any]) -> CompatibleProvid
     """Make a provider from a user's table (entry point of the format).
 
     Raises:
-        PluginError: a field is unknown, missing or of the wrong type; the message names the preset and the field.
+        PluginError: a field is unknown, missing or of the wrong type; the message has the preset and the field.
     """
     return CompatibleProvider(read_preset(key, table))
 
