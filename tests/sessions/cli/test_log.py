@@ -55,7 +55,7 @@ def test_continue_goes_on_with_the_last_conversation_and_its_model(run: Run, ser
 
     assert (result.exit_code, result.stdout) == (0, "Hello\n"), result.output
     ((name, kept),) = conversations(place).items()
-    assert f"(goes on with {name}, here:other)" in result.stderr
+    assert f"(continues {name}, here:other)" in result.stderr
     assert texts(kept) == ["be brief", "one", "Hello", "two", "Hello"]
     assert server.requests[-1]["model"] == "other"
     assert [one["content"] for one in server.requests[-1]["messages"]] == ["be brief", "one", "Hello", "two"]
@@ -168,7 +168,7 @@ def test_a_chat_is_kept_and_goes_on(run: Run, server: LocalServer, place: Path) 
     assert (first.exit_code, second.exit_code) == (0, 0), first.output + second.output
     ((name, kept),) = conversations(place).items()
     assert texts(kept) == ["one", "Hello", "two", "Hello"]
-    assert f"(goes on with {name}, here:echo)" in second.stderr
+    assert f"(continues {name}, here:echo)" in second.stderr
     assert len(Path("talk.jsonl").read_text("utf-8").splitlines()) == 4
 
 

@@ -62,7 +62,10 @@ def _format_lost_cache(lost: dict[str, Any]) -> str:
     """Say what of the cost is the lost cache's."""
     if not lost["tokens"]:  # nothing is swapped, or nothing was cached
         return ""
-    counted = f"{'' if lost['source'] == 'usage' else 'about '}{lost['tokens']:,} tokens that {lost['from']} had cached"
+    if lost["source"] == "usage":
+        counted = f"{lost['tokens']:,} tokens that {lost['from']} had cached"
+    else:  # the answer does not say what was cached
+        counted = f"about {lost['tokens']:,} tokens that {lost['from']} may have cached"
     if lost["cost_usd"] is None:
         return f"; what reading {counted} anew costs is unknown: {lost['cost_note']}"
     return f", of it ${lost['cost_usd']:f} for reading {counted} anew"

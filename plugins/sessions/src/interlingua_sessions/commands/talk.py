@@ -222,7 +222,7 @@ class StoredConversations:
                 return
             if not self._may_begin:
                 store.session(conversation)  # a wrong id creates nothing
-                click.echo(f"(goes on with {conversation}, {context.registry.resolve(model)})", err=True)
+                click.echo(f"(continues {conversation}, {context.registry.resolve(model)})", err=True)
             session = session_in(context, store, conversation, client, system=instructions)
             for_once = model if is_named and not self._may_begin else None
             if is_named and self._may_begin and session.active_model != str(context.registry.resolve(model)):
