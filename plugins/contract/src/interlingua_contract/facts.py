@@ -225,6 +225,7 @@ def _count_names(subject: Subject, exchange: RecordedExchange) -> list[str]:
 
 
 _MOST_TIMES = 3
+_MOST_PLACES = 64
 
 
 def dotted(path: Path) -> str:
@@ -282,6 +283,24 @@ def _read_changed(subject: Subject, exchange: RecordedExchange, change: Any) -> 
     if exchange.streamed:
         return read_stream(subject, exchange, Frames(subject, exchange).changed(changed))
     return read_whole(subject, exchange, json.dumps(changed(json.loads(exchange.body))).encode())
+
+
+def read_with_odd_strings(subject: Subject, exchange: RecordedExchange) -> Iterator[ReadResult]:
+    """Read an answer with spaces, a line end and a combining letter beside the string at each place in turn."""
+    places: dict[str, None] = {}
+
+    def look(path: Path, leaf: Any) -> Any:
+        if isinstance(leaf, str):
+            places[dotted(path)] = None
+        return leaf
+
+    _read_changed(subject, exchange, look)
+    for place in list(places)[:_MOST_PLACES]:
+        yield _read_changed(subject, exchange, lambda path, leaf, p=place: _odd(path, leaf, p))
+
+
+def _odd(path: Path, leaf: Any, place: str) -> Any:
+    return f" {leaf}\r\ne\u0301\t " if isinstance(leaf, str) and dotted(path) == place else leaf
 
 
 def word_exchanges(subject: Subject) -> Iterator[RecordedExchange]:

@@ -202,6 +202,15 @@ def _split_frames(made: Any, body: bytes) -> Iterator[bytes]:
         yield body[start:]
 
 
+def is_decision(exchange: RecordedExchange) -> bool:
+    """Return True if an exchange is an answered request for decisions."""
+    try:
+        body = json.loads(exchange.request_body)
+    except ValueError:
+        return False
+    return isinstance(body, dict) and "questions" in body and exchange.status < 300
+
+
 def recorded_streams(subject: Subject) -> list[RecordedExchange]:
     """Return every recorded stream.
 

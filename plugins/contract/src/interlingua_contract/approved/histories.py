@@ -12,6 +12,7 @@ import attrs
 from interlingua.types import (
     AudioBlock,
     CacheHint,
+    ChangeBlock,
     ContentBlock,
     DocumentBlock,
     ImageBlock,
@@ -406,6 +407,33 @@ def _cached_results(make: _Maker) -> list[Message]:
     ]
 
 
+def _changing(make: _Maker) -> list[Message]:
+    """Return tools added, replaced and removed between turns."""
+    more = attrs.evolve(READ, name="added_7", description=" Added later.\r\n")
+    other = attrs.evolve(SEARCH, name=READ.name, description="Read otherwise.")
+    call = make.call("added_7")
+    return [
+        make.system(),
+        make.user(),
+        make.answer(make.text()),
+        make.system(ChangeBlock(tools_added=(more, attrs.evolve(more, name="added_8")))),
+        make.user(),
+        make.answer(make.text(), call),
+        make.result(call),
+        make.system(ChangeBlock(tools_removed=("added_7", SEARCH.name))),
+        make.user(),
+        make.answer(make.text()),
+        make.system(ChangeBlock(tools_added=(other,), tools_removed=("added_8",))),
+        make.user(),
+    ]
+
+
+def _trying(make: _Maker) -> list[Message]:
+    """Return changes of effort between turns."""
+    low, high = (make.system(ChangeBlock(effort=effort)) for effort in ("low", "high"))
+    return [make.user(), make.answer(make.text()), low, make.user(), make.answer(make.text()), high, make.user()]
+
+
 def _long(make: _Maker) -> list[Message]:
     """Return more of everything: long strings, nine calls at once, a deep argument, many turns."""
     names = [READ.name if at in (0, 3, 4, 6, 8) else SEARCH.name for at in range(9)]
@@ -443,6 +471,7 @@ _WRITERS = {
 def fixed_histories(origin: Origin) -> dict[str, list[Message]]:
     """Return the conversations by name; answers are of this origin where no other is named."""
     made = {name: write(_Maker(origin)) for name, write in _WRITERS.items()}
+    made |= {"changes": _changing(_Maker(origin)), "changes of effort": _trying(_Maker(origin))}
     made["reasoning of another"] = _thought(_Maker(origin), FOREIGN)
     make = _Maker(origin)
     made["everything"] = [message for write in _WRITERS.values() if write is not _long for message in write(make)]

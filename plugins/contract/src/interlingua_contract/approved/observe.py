@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+import attrs
+
 from interlingua.errors import CallerError, CapabilityError
 from interlingua.plugins import Connection, ConnectionSettings, HttpRequest, RequestContext, WireRequest, WireResponse
 from interlingua.types import AudioBlock, DocumentBlock, ImageBlock, MediaSource, RequestOptions, StreamEvent
@@ -29,11 +31,20 @@ from interlingua_contract.approved.shown import (
     write,
 )
 from interlingua_contract.approved.values import digest, plain
-from interlingua_contract.facts import read_with_other_words, word_exchanges
+from interlingua_contract.facts import read_with_odd_strings, read_with_other_words, word_exchanges
 from interlingua_contract.follow_ups import find_follow_up, read_chains
 from interlingua_contract.hook_calls import incomplete_answers
 from interlingua_contract.json_paths import nodes, value_at, with_value
-from interlingua_contract.recordings import Frames, aim_for, read_answer, read_stream, read_whole, replay_history
+from interlingua_contract.recordings import (
+    Frames,
+    ReadResult,
+    aim_for,
+    is_decision,
+    read_answer,
+    read_stream,
+    read_whole,
+    replay_history,
+)
 from interlingua_contract.scenes import own_origin
 from interlingua_contract.subject import Aim, Subject
 
@@ -50,9 +61,18 @@ _MADE_UP: Mapping[str, Mapping[str, Any]] = {
 }
 """Answers with the names that services use, for kinds that are small."""
 
+_QUESTIONS: tuple[Mapping[str, Any], ...] = (
+    {"id": "Yes_7", "kind": "yes_no", "text": " Is it 7? ", "yes": "It is e\u0301", "no": "It is not"},
+    {"id": "Bare_8", "kind": "yes_no", "text": "8?", "yes": None, "no": None},
+    {"id": "Kind_9", "kind": "choice", "text": "Which?\r\n", "options": {"One_1": " First ", "two": None, "Two": "2"}},
+    {"id": "How_10", "kind": "scale", "text": "How far?", "levels": ["Low_1", "middle", "Middle", "high "]},
+)
 _ARGUMENTS = ("input", "arguments", "args")
 _MEMBER = {"contract_new_field": {"a": [1]}}
 _MOST_OBJECTS = 24
+_DEPTHS: Mapping[str, int] = {"everything": 2, "long": 3, "changes": 3, "changes of effort": 3}
+"""Steps that are kept of the requests of large scenes; smaller scenes show the same parts whole."""
+
 _UNKNOWN = {"type": "contract_new_kind", "Payload": "Pay7", "w": 1.0}
 
 
@@ -60,7 +80,7 @@ def observe_requests(subject: Subject) -> Iterator[Shown]:
     """Yield the requests for fixed conversations, and for recorded answers sent back."""
     for aim in subject.aims:
         for asked in requests_for(subject, aim):
-            depth = 3 if asked.scene in ("everything", "long") else 99
+            depth = _DEPTHS.get(asked.scene, 99)
             yield show(asked.scene, aim.name, write, subject, aim, asked, model=aim.model, depth=depth)
     for exchange, message in read_messages(subject):
         near = aim_for(subject, exchange)
@@ -79,7 +99,7 @@ def observe_answers(subject: Subject) -> Iterator[Shown]:
         if exchange.good and exchange.streamed:
             yield show(f"{name_of(exchange)}, broken", "", _broken, subject, exchange, model=model, depth=2)
         if exchange.good:
-            yield show(f"{name_of(exchange)}, less", "", _reduced, subject, exchange, model=model)
+            yield show(f"{name_of(exchange)}, altered", "", _altered, subject, exchange, model=model)
     for exchange in word_exchanges(subject):
         yield show(f"{name_of(exchange)}, other ends", "", _ended_otherwise, subject, exchange)
 
@@ -156,15 +176,20 @@ def _content(subject: Subject, exchange: RecordedExchange, body: Any) -> Any:
     return {**found, "metadata": digest(plain(read.message and read.message.metadata))}
 
 
-def _reduced(subject: Subject, exchange: RecordedExchange) -> Any:
-    """Return one digest of an answer's readings, each without another member."""
-    return digest([result_of(one.make) for one in incomplete_answers(subject, exchange)])
+def _altered(subject: Subject, exchange: RecordedExchange) -> Any:
+    """Return one digest of an answer's readings, each without another member or with another odd string."""
+    less = [result_of(one.make) for one in incomplete_answers(subject, exchange)]
+    return digest([less, *map(_read_as_json, read_with_odd_strings(subject, exchange))])
+
+
+def _read_as_json(read: ReadResult) -> Any:
+    return plain({"message": read.message, "error": read.error or read.escaped})
 
 
 def _ended_otherwise(subject: Subject, exchange: RecordedExchange) -> Any:
     """Return one digest of an answer's readings, each with another word for its end."""
     found = read_with_other_words(subject, exchange)
-    return digest([plain({"message": read.message, "error": read.error or read.escaped}) for read in found if read])
+    return digest([_read_as_json(read) for read in found if read])
 
 
 def _with_items(value: Any) -> Any:
@@ -410,14 +435,34 @@ def _auxiliary_answers(subject: Subject) -> Iterator[Shown]:
         except CallerError:  # C46 reports it, once
             continue
         for exchange in exchanges:
+            answer = WireResponse(status=exchange.status, headers=exchange.headers, body=exchange.body)
+            if is_decision(exchange):
+                name = f"decide of {name_of(exchange)}"
+                yield show(name, "", subject.provider.from_wire_auxiliary, "decide", answer)
+                yield show(f"{name}, asked", "", _decide, subject, json.loads(exchange.request_body)["model"])
             if exchange.method == "POST" and subject.api_of(exchange) is not None:
                 continue
-            answer = WireResponse(status=exchange.status, headers=exchange.headers, body=exchange.body)
             for kind in (*_KINDS, *(_FILE_KINDS if subject.connection.upload_above is not None else ())):
                 yield show(f"{kind} of {name_of(exchange)}", "", subject.provider.from_wire_auxiliary, kind, answer)
     for kind, body in _MADE_UP.items():
         answer = WireResponse(status=200, headers={}, body=json.dumps(body).encode())
         yield show(f"{kind} made up", "", subject.provider.from_wire_auxiliary, kind, answer)
+
+
+def _decide(subject: Subject, model: str) -> dict[str, Any]:
+    """Return the requests for decisions of a model, by API."""
+    found = {}
+    for aim in {aim.api: aim for aim in reversed(subject.aims)}.values():
+        meant = attrs.evolve(aim, model=model.removeprefix("models/"))
+        for name in ("said", "pictures"):
+            asked = Asked(name, fixed_histories(own_origin(subject, meant))[name])
+            found[f"{aim.api} {name}"] = result_of(_write_decision, subject, meant, asked)
+    return found
+
+
+def _write_decision(subject: Subject, aim: Aim, asked: Asked) -> WireRequest:
+    given = {"request": write(subject, aim, asked), "questions": list(_QUESTIONS)}
+    return subject.provider.auxiliary_request("decide", given)
 
 
 def _ask(subject: Subject, scene: str, aim: Aim, kind: str, given: Mapping[str, Any]) -> Shown:

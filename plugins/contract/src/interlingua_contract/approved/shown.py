@@ -29,7 +29,7 @@ _LARGE = 5000
 _NAME = 4
 """Letters of a model's name that occurs nowhere by accident."""
 
-_WITH_TOOLS = ("calls", "long", "media in results", "reasoning", "cached", "cached results", "everything")
+_WITH_TOOLS = ("calls", "long", "media in results", "reasoning", "cached", "cached results", "everything", "changes")
 
 
 class Shown(NamedTuple):

@@ -16,6 +16,7 @@ from interlingua.types import assistant, user
 from interlingua_cli.cassettes import RecordedExchange
 from interlingua_contract.follow_ups import read_exchanges
 from interlingua_contract.json_paths import leaves, texts, words_beside
+from interlingua_contract.recordings import is_decision
 from interlingua_contract.rule import NotApplicable, RuleFinding, rule
 from interlingua_contract.subject import Aim, Subject
 
@@ -50,14 +51,11 @@ def decisions_are_about_their_questions(subject: Subject) -> Iterator[RuleFindin
 
 def _decider(subject: Subject, exchange: RecordedExchange) -> Aim | None:
     """Return what an exchange is a decision of; None if it is no decision."""
-    try:
-        body = json.loads(exchange.request_body)
-    except ValueError:
+    if not is_decision(exchange):
         return None
-    if not isinstance(body, dict) or "questions" not in body or exchange.status >= 300:
-        return None
+    model = str(json.loads(exchange.request_body).get("model"))
     for aim in {aim.api: aim for aim in reversed(subject.aims)}.values():
-        meant = attrs.evolve(aim, model=str(body.get("model")).removeprefix("models/"))
+        meant = attrs.evolve(aim, model=model.removeprefix("models/"))
         try:
             path = urlsplit(_ask(subject, meant).path).path
         except CapabilityError:
