@@ -124,6 +124,51 @@ class TestMoonshot(PresetContract):
     cassettes = CASSETTES / "moonshot"
 
 
+class TestPerplexity(PresetContract):
+    provider = "perplexity"
+    cassettes = CASSETTES / "perplexity"
+
+
+class TestNvidia(PresetContract):
+    provider = "nvidia"
+    cassettes = CASSETTES / "nvidia"
+
+
+class TestHuggingface(PresetContract):
+    provider = "huggingface"
+    cassettes = CASSETTES / "huggingface"
+
+
+class TestQwen(PresetContract):
+    provider = "qwen"
+    cassettes = CASSETTES / "qwen"
+
+
+class TestMeta(PresetContract):
+    provider = "meta"
+    cassettes = CASSETTES / "meta"
+
+
+class TestBaseten(PresetContract):
+    provider = "baseten"
+    cassettes = CASSETTES / "baseten"
+
+
+class TestSambanova(PresetContract):
+    provider = "sambanova"
+    cassettes = CASSETTES / "sambanova"
+
+
+class TestNebius(PresetContract):
+    provider = "nebius"
+    cassettes = CASSETTES / "nebius"
+
+
+class TestNovita(PresetContract):
+    provider = "novita"
+    cassettes = CASSETTES / "novita"
+
+
 class TestXaiResponses(ProviderContract):
     provider = "xai-responses"
     cassettes = CASSETTES / "xai-responses"
@@ -132,6 +177,11 @@ class TestXaiResponses(ProviderContract):
 class TestDeepseekMessages(ProviderContract):
     provider = "deepseek-messages"
     cassettes = CASSETTES / "deepseek-messages"
+
+
+class TestMinimaxMessages(ProviderContract):
+    provider = "minimax-messages"
+    cassettes = CASSETTES / "minimax-messages"
 
 
 class TestLmstudio(PresetContract):

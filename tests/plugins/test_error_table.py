@@ -30,13 +30,22 @@ HERE = Path(__file__).parent
 REGISTRY = Registry()
 PRESETS = (
     "compatible",
+    "baseten",
     "cerebras",
     "deepseek",
     "fireworks",
     "groq",
+    "huggingface",
     "llamacpp",
     "lmstudio",
+    "meta",
     "moonshot",
+    "nebius",
+    "novita",
+    "nvidia",
+    "perplexity",
+    "qwen",
+    "sambanova",
     "together",
     "vllm",
     "xai",
@@ -45,7 +54,7 @@ PRESETS = (
 TABLES: dict[str, tuple[str, tuple[str, ...]]] = {
     "anthropic": (
         "anthropic",
-        ("anthropic messages", "azure messages", "vertex messages", "deepseek-messages messages"),
+        ("anthropic messages", "azure messages", "vertex messages", "deepseek-messages messages", "minimax-messages messages"),
     ),
     "chat_completions": ("chat", tuple(f"{key} chat" for key in PRESETS)),
     "cohere": ("cohere", ("cohere chat",)),

@@ -1,7 +1,8 @@
 """Refreshes prices and context sizes of every catalogue file from the package genai-prices.
 
 Run as `python -m tests.tools.refresh_models [--check] [name…]`; aliases, facts and capabilities are kept by hand and
-never touched, and models with a separate `pricing_version` come from another source.
+never touched, and models with a separate `pricing_version` come from another source. A file without a
+`source_provider` has no prices, and stays as it is.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ def catalogues(names: list[str]) -> dict[str, Path]:
 
 def refreshed(file: dict[str, Any], today: str) -> tuple[dict[str, Any], list[str]]:
     """Return the file with current prices and sizes, and what changed, a line each."""
+    if "source_provider" not in file:
+        return file, []
     provider = price_source.provider(file["source_provider"])
     models, changes, listed, repriced = [], [], set(), False
     for old in file["models"]:

@@ -20,7 +20,7 @@ PLUGINS = {
     "google": files("interlingua_google") / "models.json",
 }
 ROWS = {"deepseek": "deepseek", "groq": "groq", "xai": "x-ai", "together": "together", "fireworks": "fireworks"}
-ROWS |= {"cerebras": "cerebras", "moonshot": "moonshotai"}
+ROWS |= {"cerebras": "cerebras", "moonshot": "moonshotai", "meta": "meta", "baseten": "baseten", "novita": "novita"}
 SOURCES = list(PLUGINS.items()) + [
     (key, files("interlingua_chat_completions") / "models" / f"{row}.json") for row, key in ROWS.items()
 ]

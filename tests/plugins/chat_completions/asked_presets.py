@@ -52,10 +52,11 @@ class Asked:
 
 JSON = Asked([SKY], options={"response_schema": SCHEMA, "response_name": "answer"})
 LENGTH = Asked([STORY], options={"max_tokens": 5})
+NAMED = Asked([ONE], tool=True, options={"tool_choice": ToolChoice("read_file")})
 FORCED = Asked([ONE], tool=True, options={"tool_choice": "required"})
 CALLS = Asked([BRIEF, COMPARE], tool=True)
 CALL = Asked([COMPARE], tool=True)
-PAIRS = ("thinking", "parallel_calls")
+PAIRS = ("thinking", "parallel_calls", "sources")
 """Scenarios that are there streamed and, under their name with `_whole`, not."""
 
 _SERVICES: dict[str, dict[str, Asked]] = {
@@ -100,6 +101,31 @@ _SERVICES: dict[str, dict[str, Asked]] = {
     "moonshot": {
         "parallel_calls": CALLS, "thinking": Asked([COMPARE]), "thinking_then_call": CALL, "length": LENGTH,
     },
+    "perplexity": {
+        "parallel_calls": CALLS, "forced_tool": FORCED, "structured": JSON, "image": Asked([PICTURES]),
+        "length": LENGTH, "sources": Asked([SKY]),
+    },
+    "nvidia": {
+        "parallel_calls": CALLS, "thinking": Asked([COMPARE]), "forced_tool": FORCED, "structured": JSON,
+        "length": LENGTH,
+    },
+    "huggingface": {
+        "parallel_calls": CALLS, "thinking": Asked([COMPARE]), "forced_tool": FORCED, "structured": JSON,
+        "length": LENGTH,
+    },
+    "qwen": {
+        "parallel_calls": CALLS, "thinking": Asked([COMPARE], options={"thinking": True}), "length": LENGTH,
+    },
+    "meta": {"parallel_calls": CALLS, "structured": JSON, "image": Asked([PICTURE]), "length": LENGTH},
+    "baseten": {
+        "parallel_calls": CALLS, "forced_tool": FORCED, "named_tool": NAMED, "structured": JSON, "length": LENGTH,
+    },
+    "sambanova": {
+        "parallel_calls": CALLS, "thinking": Asked([COMPARE], options={"effort": "low"}), "forced_tool": FORCED,
+        "named_tool": NAMED, "structured": JSON, "image": Asked([PICTURE]), "length": LENGTH,
+    },
+    "nebius": {"parallel_calls": CALLS, "length": LENGTH},
+    "novita": {"parallel_calls": CALLS, "thinking": Asked([COMPARE]), "structured": JSON, "length": LENGTH},
     "lmstudio": {
         "parallel_calls": CALLS, "thinking": Asked([COMPARE]), "structured": JSON, "image": Asked([PICTURE]),
         "length": LENGTH,

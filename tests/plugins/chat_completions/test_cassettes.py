@@ -15,6 +15,7 @@ import pytest
 from interlingua import errors as tree
 from interlingua.errors import OverloadedError, ProviderError, RejectedAnswerError, ServerError
 from interlingua.plugins import WireResponse, build_request
+from interlingua.types.blocks import TextBlock
 from interlingua.types.factories import tool_result
 from interlingua.types.messages import Message
 from interlingua.types.options import RequestOptions
@@ -25,7 +26,10 @@ from tests.support.adapter import READ
 from tests.support.cassettes import FOLDER, RecordedExchange, load_exchanges
 from tests.support.chat_merge import merged
 
-KEYS = ("groq", "deepseek", "xai", "together", "fireworks", "cerebras", "moonshot", "lmstudio", "vllm")
+KEYS = (
+    "groq", "deepseek", "xai", "together", "fireworks", "cerebras", "moonshot", "lmstudio", "vllm",
+    "perplexity", "nvidia", "huggingface", "qwen", "meta", "baseten", "sambanova", "nebius", "novita",
+)  # fmt: skip
 _TYPED = "typed"  # several exchanges each: tests/plugins/typed plays them
 FILES = [(key, path.stem) for key in KEYS for path in sorted((FOLDER / key).glob("*.yaml"))]
 NAMES = [(key, name) for key, name in FILES if not name.startswith(_TYPED)]
@@ -103,6 +107,18 @@ def test_a_prompt_cache_is_told_as_hits_and_misses() -> None:
     assert usage is not None
     assert usage.cached_input_tokens == told["prompt_cache_hit_tokens"] == 384
     assert usage.input_tokens == told["prompt_cache_hit_tokens"] + told["prompt_cache_miss_tokens"]
+
+
+@pytest.mark.parametrize("name", ["sources", "sources_whole"])
+def test_search_results_are_the_citations_of_the_text(name: str) -> None:
+    """Every chunk has all of them; `citations`, which has only their addresses, stays in the trace."""
+    message, found = _read("perplexity", name), _exchange("perplexity", name)
+    body = json.loads(found.body if not found.streamed else found.body.split(b"\n")[0].removeprefix(b"data: "))
+    (text,) = [block for block in message.content if isinstance(block, TextBlock)]
+
+    assert [dict(one) for one in text.citations] == body["search_results"]
+    assert message.metadata.provider_raw["trace"]["citations"] == body["citations"]
+    assert message.metadata.provider_raw["trace"]["usage"]["cost"]["total_cost"] > 0
 
 
 def test_reasoning_that_is_counted_beside_the_output_becomes_part_of_it() -> None:

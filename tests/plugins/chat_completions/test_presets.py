@@ -14,8 +14,8 @@ from interlingua.types.blocks import ToolUseBlock
 from interlingua.types.factories import assistant, tool_result, user
 from tests.plugins.chat_completions.support import preset, provider, request
 
-SHIPPED = ["cerebras", "compatible", "deepseek", "fireworks", "groq", "llamacpp", "lmstudio", "moonshot", "together",
-           "vllm", "xai"]  # fmt: skip
+SHIPPED = ["baseten", "cerebras", "compatible", "deepseek", "fireworks", "groq", "huggingface", "llamacpp", "lmstudio",
+           "meta", "moonshot", "nebius", "novita", "nvidia", "perplexity", "qwen", "sambanova", "together", "vllm", "xai"]  # fmt: skip
 
 
 @pytest.mark.parametrize("key", SHIPPED)
@@ -62,6 +62,26 @@ def test_a_call_turn_without_reasoning_says_so_where_that_is_asked(key: str, sai
     not_thinking, _ = request(history, provider(key), thinking=False)
     assert thinking["messages"][1]["reasoning_content"] == said
     assert "reasoning_content" not in not_thinking["messages"][1]
+
+
+@pytest.mark.parametrize(
+    ("options", "members"),
+    [
+        ({"thinking": True}, {"enable_thinking": True}),
+        ({"thinking": False}, {"enable_thinking": False}),
+        ({"effort": "none"}, {"enable_thinking": False}),
+        ({"thinking": True, "thinking_budget": 2048}, {"enable_thinking": True, "thinking_budget": 2048}),
+        ({}, {}),
+    ],
+)
+def test_thinking_that_a_flag_switches(options: dict[str, Any], members: dict[str, Any]) -> None:
+    """https://www.alibabacloud.com/help/en/model-studio/deep-thinking."""
+    body, wire = request([user("x")], provider("qwen"), **options)
+    other, _ = request([user("x")], provider("qwen"), model="qwen3-coder-plus", **options)
+
+    assert {name: body[name] for name in ("enable_thinking", "thinking_budget") if name in body} == members
+    assert not wire.losses
+    assert "enable_thinking" not in other
 
 
 @pytest.mark.parametrize(("table", "named"), [

@@ -69,6 +69,16 @@ CAST = {
     "vllm/typed": ("any", "chat"),
     "xai/typed": ("grok-4", "chat"),
     "xai-responses/typed": ("grok-4.5", "responses"),
+    "baseten/typed": ("zai-org/GLM-5.3", "chat"),
+    "huggingface/typed": ("openai/gpt-oss-120b", "chat"),
+    "meta/typed": ("muse-spark-1.3", "chat"),
+    "nebius/typed": ("Qwen/Qwen3-235B-A22B-Instruct-2507", "chat"),
+    "novita/typed": ("zai-org/glm-5.3", "chat"),
+    "nvidia/typed": ("nvidia/nemotron-3-super-120b-a12b", "chat"),
+    "perplexity/typed": ("sonar-pro", "chat"),
+    "qwen/typed": ("qwen3.8-max", "chat"),
+    "sambanova/typed": ("gpt-oss-120b", "chat"),
+    "minimax-messages/typed": ("MiniMax-M2.7", "messages"),
     "zai/typed": ("glm-5", "chat"),
 }
 

@@ -48,6 +48,16 @@ MODES = {
     "xai:grok-4": ("native", "native", "native", "native"),
     "xai:grok-3-mini": ("native", "tool", "native", "native"),
     "xai-responses:grok-4.5": ("native", "native", "native", "native"),
+    "baseten:zai-org/GLM-5.3": ("native", "tool", "native", "native"),
+    "huggingface:openai/gpt-oss-120b": ("native", "tool", "native", "native"),
+    "meta:muse-spark-1.3": ("native", "tool", "native", "native"),
+    "nebius:Qwen/Qwen3-235B-A22B-Instruct-2507": ("tool", "tool", "tool", "tool"),
+    "novita:zai-org/glm-5.3": ("native", "tool", "native", "native"),
+    "nvidia:nvidia/nemotron-3-super-120b-a12b": ("native", "tool", "native", "native"),
+    "perplexity:sonar-pro": ("native", "tool", "native", "native"),
+    "qwen:qwen3.8-max": ("tool", "tool", "tool", "tool"),
+    "sambanova:gpt-oss-120b": ("native", "tool", "native", "native"),
+    "minimax-messages:MiniMax-M2.7": ("tool", "tool", "tool", "tool"),
     "zai:glm-5": ("tool", "tool", "tool", "tool"),
 }
 ASKED = ("auto", "tool", "prompt")
@@ -109,7 +119,8 @@ JSON_MODES: dict[str, dict[str, Any] | None] = {
     "llamacpp": _CHAT_JSON, "lmstudio": None, "mistral": _CHAT_JSON, "moonshot": _CHAT_JSON,
     "ollama": {"format": "json"}, "openai": _RESPONSES_JSON, "openrouter": _CHAT_JSON, "together": None,
     "vertex": _GEMINI_JSON, "vllm": _CHAT_JSON, "xai": _CHAT_JSON,
-    "xai-responses": _RESPONSES_JSON, "zai": _CHAT_JSON,
+    "xai-responses": _RESPONSES_JSON, "zai": _CHAT_JSON, "minimax-messages": None, "perplexity": None,
+    **dict.fromkeys(("nvidia", "huggingface", "qwen", "meta", "baseten", "sambanova", "nebius", "novita"), _CHAT_JSON),
 }  # fmt: skip
 _FORMS = ("response_format", "text", "format", "generationConfig", "output_config", "outputConfig")
 

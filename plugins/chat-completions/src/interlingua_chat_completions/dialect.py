@@ -41,7 +41,8 @@ class Dialect:
         user_length: longest accepted id in characters; a longer id is left out (cut, it might be another user's).
         effort_shape: field `reasoning_effort`, object `reasoning`, or none.
         effort_values: accepted efforts; empty means all. Another becomes the nearest.
-        thinking_shape: how thinking is switched: `thinking: {type}`, the effort `none`, the object `reasoning`, or not.
+        thinking_shape: how thinking is switched: `thinking: {type}`, `enable_thinking` with `thinking_budget` (flag),
+            the effort `none`, the object `reasoning`, or not.
         thinks_by_default: a model with the shape `type` thinks unless it is switched off.
         thinking_members: further members of the object `thinking`, sent unless thinking is switched off.
         reasoning_fields: message and delta fields that hold reasoning text, in order of preference.
@@ -107,7 +108,7 @@ class Dialect:
     user_length: int | None = None
     effort_shape: Literal["field", "object", "none"] = "none"
     effort_values: tuple[str, ...] = ()
-    thinking_shape: Literal["type", "effort", "object", "none"] = "none"
+    thinking_shape: Literal["type", "flag", "effort", "object", "none"] = "none"
     thinks_by_default: bool = True
     thinking_members: FrozenDict = attrs.field(default=EMPTY, converter=freeze_object)
     reasoning_fields: tuple[str, ...] = ("reasoning_content", "reasoning")

@@ -132,6 +132,8 @@ def to_wire_effort(options: RequestOptions, dialect: Dialect, fields: dict[str, 
     if options.thinking and not is_to_stop(options):
         if dialect.thinking_shape == "type":
             fields["thinking"] = {"type": "enabled"}
+        elif dialect.thinking_shape == "flag":
+            fields["enable_thinking"] = True
         elif dialect.thinking_shape == "object":
             reasoning["enabled"] = True
         elif dialect.thinking_shape == "none":
@@ -141,6 +143,8 @@ def to_wire_effort(options: RequestOptions, dialect: Dialect, fields: dict[str, 
     if options.thinking_budget is not None and not is_to_stop(options):
         if dialect.thinking_shape == "object":
             reasoning["max_tokens"] = options.thinking_budget
+        elif dialect.thinking_shape == "flag":
+            fields["thinking_budget"] = options.thinking_budget
         else:
             losses.append(option_loss("thinking_budget", "dropped", "this service takes no reasoning budget"))
     if reasoning:
@@ -158,6 +162,8 @@ def _stop_thinking(
         losses.append(option_loss("thinking_budget", "dropped", "thinking is switched off"))
     if dialect.thinking_shape == "type":
         fields["thinking"] = {"type": "disabled"}
+    elif dialect.thinking_shape == "flag":
+        fields["enable_thinking"] = False
     elif dialect.thinking_shape == "object" and option == "thinking":
         reasoning["enabled"] = False
     elif dialect.thinking_shape == "effort":

@@ -408,6 +408,8 @@ class _BodyOptions:
         for member, read in (
             ("reasoning_effort", self._effort),
             ("thinking", self._thinking),
+            ("enable_thinking", self._thinking_flag),
+            ("thinking_budget", self._thinking_budget),
             ("reasoning", self._reasoning),
             ("response_format", self._response_format),
             ("tool_choice", self._tool_choice),
@@ -435,6 +437,20 @@ class _BodyOptions:
             return False
         self.found["thinking"] = value["type"] == "enabled"
         self._keep("thinking", *(() if self._dialect.thinking_shape == "type" else ("thinking",)))
+        return True
+
+    def _thinking_flag(self, value: Any) -> bool:
+        if not isinstance(value, bool):
+            return False
+        self.found["thinking"] = value
+        self._keep("enable_thinking", *(() if self._dialect.thinking_shape == "flag" else ("thinking",)))
+        return True
+
+    def _thinking_budget(self, value: Any) -> bool:
+        if type(value) is not int:
+            return False
+        self.found["thinking_budget"] = value
+        self._keep("thinking_budget", *(() if self._dialect.thinking_shape == "flag" else ("thinking_budget",)))
         return True
 
     def _reasoning(self, value: Any) -> bool:

@@ -162,6 +162,7 @@ def _has_calls(exchange: RecordedExchange) -> bool:
 def _connections(subject: Subject) -> Iterator[HookCall]:
     """Two users, each with its own key, address and environment."""
     variables = subject.connection.env_vars
+    keys = [name for name in variables if "_KEY" in name] or variables
     request = _written(subject, subject.aims[0], [user("q")])
     for who in ("one", "two"):
         environ = {name: f"contract-{who}-{name.lower().replace('_', '-')}" for name in variables}
@@ -169,7 +170,7 @@ def _connections(subject: Subject) -> Iterator[HookCall]:
             ("key", ConnectionSettings(api_key=f"key-of-{who}")),
             ("address", ConnectionSettings(api_key=f"key-of-{who}", base_url=f"https://{who}.example/v1")),
             ("environment", ConnectionSettings(environ=environ)),
-            ("pair of keys", ConnectionSettings(environ={name: environ[name] for name in variables if "_KEY" in name})),
+            ("pair of keys", ConnectionSettings(environ={name: environ[name] for name in keys})),
         ):
             apart = f"connection by {what}" if subject.connection.has_key is False or what == "address" else ""
             yield HookCall(
