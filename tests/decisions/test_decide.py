@@ -309,6 +309,34 @@ def test_an_answer_that_is_none_is_malformed(broken: Any) -> None:
         client.decide("x", ONE)
 
 
+GOOD_YES: dict[str, dict[str, Any]] = {
+    OPENAI: {"type": "predicate", "name": "urgent", "probability": 0.9},
+    GEMINI: {"type": "noul", "noul": 0.9, "confidence": 0.9},
+    OPENROUTER: {"type": "noul", "noul": 0.9},
+}
+BROKEN: list[Any] = [
+    7, {"type": "choice", "name": "team"}, {"type": "choice", "name": "team", "choice": "bug", "probabilities": "none"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("broken", BROKEN, ids=["number", "empty", "text for numbers"])
+@pytest.mark.parametrize("model", GOOD_YES)
+def test_one_malformed_answer_does_not_lose_the_others(model: str, broken: Any) -> None:
+    both = Questions({"urgent": YesNo("Is it urgent?"), "team": Choice("Which team?", ["bug", "sales"])})
+    listed: Any = [GOOD_YES[model], broken] if model == OPENAI else {"urgent": GOOD_YES[model], "team": broken}
+    with Service({"model": "m", "answers": listed}).client(model) as client:
+        found = client.decide("x", both).value
+
+    assert found["urgent"].value is True
+    assert isinstance(found["team"], Undecided)
+    assert (found["team"].reason, found["team"].raw) == ("malformed", broken)
+    assert found["team"].detail
+
+    listed = [broken] if model == OPENAI else {"team": broken}
+    with Service({"model": "m", "answers": listed}).client(model) as client, pytest.raises(MalformedResponseError):
+        client.decide("x", both)
+
+
 @pytest.mark.parametrize(
     "make",
     [

@@ -54,7 +54,13 @@ PRESETS = (
 TABLES: dict[str, tuple[str, tuple[str, ...]]] = {
     "anthropic": (
         "anthropic",
-        ("anthropic messages", "azure messages", "vertex messages", "deepseek-messages messages", "minimax-messages messages"),
+        (
+            "anthropic messages",
+            "azure messages",
+            "vertex messages",
+            "deepseek-messages messages",
+            "minimax-messages messages",
+        ),
     ),
     "chat_completions": ("chat", tuple(f"{key} chat" for key in PRESETS)),
     "cohere": ("cohere", ("cohere chat",)),

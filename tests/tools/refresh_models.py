@@ -2,7 +2,7 @@
 
 Run as `python -m tests.tools.refresh_models [--check] [name…]`; aliases, facts and capabilities are kept by hand and
 never touched, and models with a separate `pricing_version` come from another source. A file without a
-`source_provider` has no prices, and stays as it is.
+`source_provider` has no prices and is not changed.
 """
 
 from __future__ import annotations

@@ -15,7 +15,8 @@ from interlingua.types.factories import assistant, tool_result, user
 from tests.plugins.chat_completions.support import preset, provider, request
 
 SHIPPED = ["baseten", "cerebras", "compatible", "deepseek", "fireworks", "groq", "huggingface", "llamacpp", "lmstudio",
-           "meta", "moonshot", "nebius", "novita", "nvidia", "perplexity", "qwen", "sambanova", "together", "vllm", "xai"]  # fmt: skip
+           "meta", "moonshot", "nebius", "novita", "nvidia", "perplexity", "qwen", "sambanova", "together", "vllm",
+           "xai"]  # fmt: skip
 
 
 @pytest.mark.parametrize("key", SHIPPED)

@@ -19,7 +19,8 @@ text and number that it brought is found again.
 
 Written by `python -m tests.tools.coverage`, of these SDKs: {sdks}.
 `python -m tests.tools.coverage newest` takes the newest SDKs and prints the words that have no place yet. Only the APIs
-that conversations use are here; [limits of plugins](../plugins/limits.md) has what a plugin cannot express.
+that conversations and decisions use are here; [limits of plugins](../plugins/limits.md) has what a plugin cannot
+express.
 
 | state | meaning |
 |---|---|

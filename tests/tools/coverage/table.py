@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from typing import Any
 
-from tests.tools.coverage import anthropic_openai, chat_apis, google_others, readings, requests
+from tests.tools.coverage import anthropic_openai, chat_apis, decisions, google_others, readings, requests
 from tests.tools.coverage.places import Place
 from tests.tools.coverage.wire import Wire
 
@@ -57,15 +57,16 @@ def _chunk_fields(wire: Wire) -> Iterator[tuple[str, Place]]:
 
 def made() -> dict[str, Any]:
     """Return the table: the SDKs' versions, and each API's words by group."""
-    apis = [make() for make in APIS]
+    found = [(wire.name, wire.sdk, sections(wire)) for wire in (make() for make in APIS)]
+    found += [(api.name, api.sdk, decisions.sections(api)) for api in (make() for make in decisions.APIS)]
     return {
-        "sdks": {name: version(name) for name in sorted({wire.sdk for wire in apis})},
+        "sdks": {name: version(name) for name in sorted({sdk for _, sdk, _ in found})},
         "apis": {
-            wire.name: {
-                "sdk": wire.sdk,
-                "groups": {title: {name: list(place) for name, place in rows} for title, rows in sections(wire)},
+            name: {
+                "sdk": sdk,
+                "groups": {title: {word: list(place) for word, place in rows} for title, rows in groups},
             }
-            for wire in apis
+            for name, sdk, groups in found
         },
     }
 

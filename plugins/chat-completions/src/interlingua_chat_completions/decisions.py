@@ -1,13 +1,15 @@
 """Decisions on the System One wire: typed questions about a state, each answered with probabilities.
 
 Services of this format have it beside conversations (WIRE.md of OpenRouter; the presets' field `system_one`).
+`option_losses` and `read_answers` are for decisions of other wires too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from interlingua.errors import MalformedResponseError
 from interlingua.plugins import Loss, WireRequest, WireResponse, dumps, loads, option_loss
 from interlingua.types import Usage
 from interlingua_chat_completions.dialect import API
@@ -17,7 +19,6 @@ _OF_CONVERSATIONS = frozenset({"model", "messages", "stream", "stream_options"})
 _OPTIONS = {"max_completion_tokens": "max_tokens", "response_format": "response_schema", "user": "user_id"}
 _TOOLS = ("tools", "tool_choice", "parallel_tool_calls")
 _SIDES = ("left", "top", "right", "bottom")
-_NO_PLACE = "a decision has no such option"
 
 
 def decision_request(
@@ -52,13 +53,24 @@ def decision_request(
         "questions": {question["id"]: _question(question) for question in questions},
         **{name: body[name] for name in extras if name in body},
     }
-    losses: list[Loss] = list(request.losses)
+    losses = (*request.losses, *option_losses(body, {*_OF_CONVERSATIONS, *extras}, _OPTIONS))
+    headers = {"content-type": "application/json"}
+    return WireRequest(path=_PATH, headers=headers, body=dumps(made), losses=losses, api=API)
+
+
+def option_losses(body: Mapping[str, Any], taken: Iterable[str], options: Mapping[str, str]) -> list[Loss]:
+    """Return a row for each member of a conversation's request that a decision does not have, and one for all tools.
+
+    Args:
+        body: the request of the conversation.
+        taken: members that the decision has, or that say how a conversation is sent.
+        options: member -> the option that it is, where their names differ.
+    """
+    others = [name for name in body if name not in taken and name not in _TOOLS]
+    losses = [option_loss(options.get(name, name), "dropped", "a decision has no such option") for name in others]
     if any(name in body for name in _TOOLS):
         losses.append(Loss(path="tools", block_type="option", verdict="dropped", reason="a decision calls no tools"))
-    others = [name for name in body if name not in _OF_CONVERSATIONS and name not in (*_TOOLS, *extras)]
-    losses += [option_loss(_OPTIONS.get(name, name), "dropped", _NO_PLACE) for name in others]
-    headers = {"content-type": "application/json"}
-    return WireRequest(path=_PATH, headers=headers, body=dumps(made), losses=tuple(losses), api=API)
+    return losses
 
 
 def _question(question: Mapping[str, Any]) -> dict[str, Any]:
@@ -90,9 +102,33 @@ def _state(messages: Sequence[Mapping[str, Any]]) -> tuple[Any, list[Any]]:
 def read_decisions(response: WireResponse) -> dict[str, Any]:
     """Return the answers, as `decide` promises them (docs/reference/hooks.md)."""
     body = loads(response.body)
-    answers = [{"id": name, **_answer(answer), "raw": answer} for name, answer in body["answers"].items()]
+    answers = read_answers(body["answers"].items(), _answer)
     trace = {name: value for name, value in body.items() if name not in ("answers", "model")}
     return {"answers": answers, "model": body.get("model"), "usage": _usage(body.get("usage")), "trace": trace}
+
+
+def read_answers(
+    answers: Iterable[tuple[str | None, Any]], read: Callable[[Any], Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return answers as `decide` promises them; one that cannot be read is `malformed`, and keeps what came.
+
+    Args:
+        answers: the id of each question, or None, with its answer.
+        read: returns the members of one answer.
+
+    Raises:
+        MalformedResponseError: no answer can be read.
+    """
+    made = []
+    for name, answer in answers:
+        try:
+            fields = read(answer)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            fields = {"kind": "malformed", "detail": f"{type(error).__name__}: {error}"}
+        made.append({"id": name, **fields, "raw": answer})
+    if made and all(one["kind"] == "malformed" for one in made):
+        raise MalformedResponseError(f"no answer can be read: {made[0]['detail']}", path="/answers")
+    return made
 
 
 def _answer(answer: Mapping[str, Any]) -> dict[str, Any]:
@@ -100,9 +136,10 @@ def _answer(answer: Mapping[str, Any]) -> dict[str, Any]:
     if kind == "noul":
         return {"kind": "yes_no", "yes": float(answer["noul"]), "confidence": confidence}
     if kind == "choice":
-        return {"kind": "choice", "option": answer["choice"], "probabilities": shares, "confidence": confidence}
+        named = shares and {option: float(share) for option, share in shares.items()}
+        return {"kind": "choice", "option": answer["choice"], "probabilities": named, "confidence": confidence}
     if kind == "score":
-        levels = shares and [shares[at] for at in sorted(shares, key=int)]
+        levels = shares and [float(shares[at]) for at in sorted(shares, key=int)]
         return {"kind": "scale", "score": float(answer["score"]), "probabilities": levels, "confidence": confidence}
     if kind == "box":
         sides = {name: float(answer["box"][name]) for name in _SIDES}

@@ -130,25 +130,35 @@ def to_wire_effort(options: RequestOptions, dialect: Dialect, fields: dict[str, 
     elif options.effort is not None:
         _add_effort(options.effort, "effort", dialect, fields, reasoning, losses)
     if options.thinking and not is_to_stop(options):
-        if dialect.thinking_shape == "type":
-            fields["thinking"] = {"type": "enabled"}
-        elif dialect.thinking_shape == "flag":
-            fields["enable_thinking"] = True
-        elif dialect.thinking_shape == "object":
-            reasoning["enabled"] = True
-        elif dialect.thinking_shape == "none":
-            losses.append(option_loss("thinking", "dropped", "this service cannot switch reasoning on or off"))
+        _start_thinking(dialect, fields, reasoning, losses)
     if dialect.thinking_members and is_thinking(options, dialect):
         fields["thinking"] = {**fields.get("thinking", {}), **dialect.thinking_members}
     if options.thinking_budget is not None and not is_to_stop(options):
-        if dialect.thinking_shape == "object":
-            reasoning["max_tokens"] = options.thinking_budget
-        elif dialect.thinking_shape == "flag":
-            fields["thinking_budget"] = options.thinking_budget
-        else:
-            losses.append(option_loss("thinking_budget", "dropped", "this service takes no reasoning budget"))
+        _add_budget(options.thinking_budget, dialect, fields, reasoning, losses)
     if reasoning:
         fields["reasoning"] = reasoning
+
+
+def _start_thinking(dialect: Dialect, fields: dict[str, Any], reasoning: dict[str, Any], losses: list[Loss]) -> None:
+    if dialect.thinking_shape == "type":
+        fields["thinking"] = {"type": "enabled"}
+    elif dialect.thinking_shape == "flag":
+        fields["enable_thinking"] = True
+    elif dialect.thinking_shape == "object":
+        reasoning["enabled"] = True
+    elif dialect.thinking_shape == "none":
+        losses.append(option_loss("thinking", "dropped", "this service cannot switch reasoning on or off"))
+
+
+def _add_budget(
+    budget: int, dialect: Dialect, fields: dict[str, Any], reasoning: dict[str, Any], losses: list[Loss]
+) -> None:
+    if dialect.thinking_shape == "object":
+        reasoning["max_tokens"] = budget
+    elif dialect.thinking_shape == "flag":
+        fields["thinking_budget"] = budget
+    else:
+        losses.append(option_loss("thinking_budget", "dropped", "this service takes no reasoning budget"))
 
 
 def _stop_thinking(

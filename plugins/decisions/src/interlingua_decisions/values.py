@@ -93,11 +93,12 @@ class Undecided(_Decided):
     Attributes:
         value: None.
         reason: `refused`: the service does not answer this question; `blocked`: it did not read the conversation;
-            `missing`: its answer has none to this question; `unknown`: of a kind that this version does not know.
-        detail: in the service's words, or "".
+            `missing`: its answer has none to this question; `malformed`: what it says to this question cannot be read
+            (`raw`); `unknown`: of a kind that this version does not know.
+        detail: in the service's words, what is wrong, or "".
     """
 
-    reason: Literal["refused", "blocked", "missing", "unknown"]
+    reason: Literal["refused", "blocked", "missing", "malformed", "unknown"]
     detail: str = ""
 
     @property
@@ -115,6 +116,8 @@ def read_decision(kind: str, answer: Mapping[str, Any]) -> Decision:
     given = answer["kind"]
     if given == "refused":
         return Undecided(reason="refused", **shared)
+    if given == "malformed":
+        return Undecided(reason="malformed", detail=answer["detail"], **shared)
     if given != kind:
         return Undecided(reason="unknown", detail=str(given), **shared)
     if kind == "yes_no":

@@ -8,6 +8,7 @@ from typing import Any
 
 import attrs
 
+from interlingua.errors import MalformedResponseError
 from interlingua.plugins import Loss, WireRequest, WireResponse, dumps, loads, option_loss
 from interlingua.types import CostParts, Usage
 from interlingua_google.interactions.response import from_wire_usage
@@ -101,13 +102,24 @@ def _lost(at: int, kind: str) -> Loss:
 def read_decisions(response: WireResponse) -> dict[str, Any]:
     """Return the answers, as `decide` promises them (docs/reference/hooks.md)."""
     body = loads(response.body)
-    answers = [{"id": name, **_answer(answer), "raw": answer} for name, answer in (body.get("answers") or {}).items()]
+    answers = [{"id": name, **_read(answer), "raw": answer} for name, answer in (body.get("answers") or {}).items()]
+    if answers and all(one["kind"] == "malformed" for one in answers):
+        raise MalformedResponseError(f"no answer can be read: {answers[0]['detail']}", path="/answers")
     feedback = body.get("prompt_feedback") or {}
     blocked = None
     if feedback:
         blocked = ": ".join(filter(None, [feedback.get("block_reason"), feedback.get("block_reason_message")]))
     usage = _priced(from_wire_usage(body))
-    return {"answers": answers, "model": None, "usage": usage, "blocked": blocked, "trace": {}}
+    trace = {name: value for name, value in body.items() if name != "answers"}
+    return {"answers": answers, "model": None, "usage": usage, "blocked": blocked, "trace": trace}
+
+
+def _read(answer: Any) -> dict[str, Any]:
+    """Read one answer; `malformed` if it cannot be read, so that the others are not lost."""
+    try:
+        return _answer(answer)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        return {"kind": "malformed", "detail": f"{type(error).__name__}: {error}"}
 
 
 def _answer(answer: Mapping[str, Any]) -> dict[str, Any]:
@@ -116,9 +128,10 @@ def _answer(answer: Mapping[str, Any]) -> dict[str, Any]:
         return {"kind": "yes_no", "yes": float(answer["noul"]), "confidence": confidence}
     shares = answer.get("probabilities")
     if kind == "choice":
-        return {"kind": "choice", "option": answer["choice"], "probabilities": shares, "confidence": confidence}
+        named = shares and {option: float(share) for option, share in shares.items()}
+        return {"kind": "choice", "option": answer["choice"], "probabilities": named, "confidence": confidence}
     if kind == "score":
-        levels = shares and [shares[at] for at in sorted(shares, key=int)]
+        levels = shares and [float(shares[at]) for at in sorted(shares, key=int)]
         return {"kind": "scale", "score": float(answer["score"]), "probabilities": levels, "confidence": confidence}
     return {"kind": "unknown"}
 

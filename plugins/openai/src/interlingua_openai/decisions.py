@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from interlingua.plugins import Loss, WireRequest, WireResponse, dumps, loads, option_loss
+from interlingua.plugins import Loss, WireRequest, WireResponse, dumps, loads
+from interlingua_chat_completions.decisions import option_losses, read_answers
 from interlingua_openai.catalogue import RESPONSES
 from interlingua_openai.responses.response import from_wire_usage
 
@@ -14,8 +15,6 @@ _MODELS = re.compile(r"gpt-6-luna(-\d{4}-\d{2}-\d{2})?").fullmatch
 _OWN = ("prompt_cache_key", "prompt_cache_options", "safety_identifier")  # fields that both APIs have
 _OF_CONVERSATIONS = frozenset({"model", "input", "instructions", "store", "include", "stream", *_OWN})
 _OPTIONS = {"max_output_tokens": "max_tokens", "reasoning": "effort", "text": "response_schema"}
-_TOOLS = ("tools", "tool_choice", "parallel_tool_calls")
-_NO_PLACE = "a decision has no such option"
 # item -> its fields; every other item, such as reasoning, has no place here
 _ITEMS = {
     "message": ("role", "content", "phase"),
@@ -45,10 +44,7 @@ def decision_request(request: WireRequest, questions: Sequence[Mapping[str, Any]
     items = _input(body, losses)
     made = {"model": body["model"], "input": items, "questions": asked}
     made |= {name: body[name] for name in _OWN if name in body}
-    if any(name in body for name in _TOOLS):
-        losses.append(Loss(path="tools", block_type="option", verdict="dropped", reason="a decision calls no tools"))
-    others = [name for name in body if name not in _OF_CONVERSATIONS and name not in _TOOLS]
-    losses += [option_loss(_OPTIONS.get(name, name), "dropped", _NO_PLACE) for name in others]
+    losses += option_losses(body, _OF_CONVERSATIONS, _OPTIONS)
     headers = {"content-type": "application/json"}
     return WireRequest(path="/decisions", headers=headers, body=dumps(made), losses=tuple(losses), api=RESPONSES)
 
@@ -142,8 +138,10 @@ def _lost(path: str, kind: str) -> Loss:
 def read_decisions(response: WireResponse) -> dict[str, Any]:
     """Return the answers, as `decide` promises them (docs/reference/hooks.md)."""
     body = loads(response.body)
-    answers = [{"id": answer.get("name"), **_answer(answer), "raw": answer} for answer in body["answers"]]
-    return {"answers": answers, "model": body.get("model"), "usage": from_wire_usage(body, ()), "trace": {}}
+    named = ((answer.get("name") if isinstance(answer, Mapping) else None, answer) for answer in body["answers"])
+    trace = {name: value for name, value in body.items() if name not in ("answers", "model")}
+    usage = from_wire_usage(body, ())
+    return {"answers": read_answers(named, _answer), "model": body.get("model"), "usage": usage, "trace": trace}
 
 
 def _answer(answer: Mapping[str, Any]) -> dict[str, Any]:
@@ -151,10 +149,11 @@ def _answer(answer: Mapping[str, Any]) -> dict[str, Any]:
     if kind == "predicate":
         return {"kind": "yes_no", "yes": float(answer["probability"]), "confidence": None}
     if kind == "choice":
-        shares = {_word(each["value"]): each["probability"] for each in answer["probabilities"]}
+        shares = {_word(each["value"]): float(each["probability"]) for each in answer["probabilities"]}
         return {"kind": "choice", "option": _word(answer["choice"]), "probabilities": shares, "confidence": confidence}
     if kind == "score":
-        levels = [each["probability"] for each in sorted(answer["probabilities"], key=lambda each: each["value"])]
+        ordered = sorted(answer["probabilities"], key=lambda each: each["value"])
+        levels = [float(each["probability"]) for each in ordered]
         return {"kind": "scale", "score": float(answer["score"]), "probabilities": levels, "confidence": confidence}
     return {"kind": "refused" if kind == "refusal" else "unknown"}
 
