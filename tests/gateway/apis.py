@@ -1,4 +1,4 @@
-"""The five APIs that a gateway serves: how each is asked, and how each says that a stream ended well or badly."""
+"""The six APIs that a gateway serves: how each is asked, and how each says that a stream ended well or badly."""
 
 from __future__ import annotations
 
@@ -46,6 +46,9 @@ APIS = (
         {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]},
         b"finishReason",
     ),
+    Api(
+        "interactions", "/v1beta/interactions", {"model": "m", "stream": True, "input": "Hi"}, b"interaction.completed"
+    ),
     Api("ollama", "/api/chat", {"model": "m", "messages": _MESSAGES}, b'"done":true'),
 )
 
@@ -70,6 +73,11 @@ def error_message(api: Api, value: Mapping[str, Any]) -> str:
         assert set(value) == {"error"}
         assert isinstance(error["code"], int)
         assert isinstance(error["status"], str)
+        return str(error["message"])
+    if api.name == "interactions":
+        assert set(value) == {"error"} | ({"event_type"} if "event_type" in value else set())
+        assert set(error) == {"message", "code"}
+        assert isinstance(error["code"], str)
         return str(error["message"])
     if api.name == "responses" and "type" in value:  # a stream's end
         error = value if value["type"] == "error" else value["response"]["error"]

@@ -72,6 +72,19 @@ _MORE: dict[str, dict[str, Any]] = {
             {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {"a": 1}}}]},
         ],
     },
+    "interactions": {
+        "model": "m",
+        "system_instruction": "s",
+        "tools": [{"type": "function", **_TOOL}],
+        "generation_config": {"temperature": 1, "thinking_level": "low", "tool_choice": "auto"},
+        "response_format": {"type": "text", "mime_type": "application/json", "schema": {"type": "object"}},
+        "input": [
+            {"type": "user_input", "content": [{"type": "text", "text": "Hi"}]},
+            {"type": "thought", "signature": "c2ln", "summary": [{"type": "text", "text": "t"}]},
+            {"type": "function_call", "id": "c", "name": "f", "arguments": {}},
+            {"type": "function_result", "call_id": "c", "result": {"a": 1}},
+        ],
+    },
     "ollama": {
         "options": {"temperature": 1},
         "tools": [{"type": "function", "function": _TOOL}],

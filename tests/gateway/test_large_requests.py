@@ -83,13 +83,13 @@ class _Watched:
 def _large_body(api: Api, shape: str) -> bytes:
     """Return a body of 30 MB: many messages, or one with a long text."""
     count, text = (8_999, "word " * 660) if shape == "many" else (1, "word " * 6_000_000)
-    answers = {"generate": "model"}.get(api.name, "assistant")
+    answers = {"generate": "model", "interactions": "model"}.get(api.name, "assistant")
     roles = [("user", answers)[at % 2] for at in range(count)]
     if api.name == "generate":
         body: dict[str, Any] = {"contents": [{"role": role, "parts": [{"text": text}]} for role in roles]}
     else:
         messages = [{"role": role, "content": text} for role in roles]
-        body = {**api.body, ("input" if api.name == "responses" else "messages"): messages}
+        body = {**api.body, ("input" if "input" in api.body else "messages"): messages}
     return json.dumps({**body, **({"stream": False} if "stream" in api.body else {})}).encode()
 
 

@@ -84,6 +84,15 @@ def _turns_generate(url: str) -> None:
     _generate(url, [hello, _generate(url, [hello]), again])
 
 
+def _turns_interactions(url: str) -> None:
+    hello, again = [
+        {"type": "user_input", "content": [{"type": "text", "text": each["content"]}]} for each in (HELLO, AGAIN)
+    ]
+    first = httpx.post(f"{url}/v1/interactions", json={"model": "m", "input": [hello]}).json()
+    later = {"model": "m", "stream": True, "input": [hello, *first["steps"], again]}
+    httpx.post(f"{url}/v1/interactions", json=later).raise_for_status()
+
+
 def _turns_ollama(url: str) -> None:
     first = last_value(httpx.post(f"{url}/api/chat", json={"model": "m", "stream": False, "messages": [HELLO]}).content)
     httpx.post(f"{url}/api/chat", json={"model": "m", "messages": [HELLO, first["message"], AGAIN]}).raise_for_status()
@@ -91,7 +100,7 @@ def _turns_ollama(url: str) -> None:
 
 @pytest.mark.parametrize(
     "turns",
-    [_turns_messages, _turns_chat, _turns_responses, _turns_generate, _turns_ollama],
+    [_turns_messages, _turns_chat, _turns_responses, _turns_generate, _turns_interactions, _turns_ollama],
     ids=lambda each: each.__name__,
 )
 def test_a_conversation_that_grows_is_one_session(

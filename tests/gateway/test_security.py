@@ -62,6 +62,8 @@ _FUNCTION = {"name": "look", "parameters": PARAMETERS}
 _CHAT = {"model": "m", "tools": [{"type": "function", "function": _FUNCTION}]}
 _RESPONSES = {"model": "m", "tools": [{"type": "function", **_FUNCTION}], "include": ["reasoning.encrypted_content"]}
 _GENERATE = {"tools": [{"functionDeclarations": [_FUNCTION]}]}
+_INTERACTION = {"model": "m", "tools": [{"type": "function", **_FUNCTION}]}
+_INPUT = {"type": "user_input", "content": [{"type": "text", "text": QUESTION}]}
 _MESSAGES = {"model": "m", "max_tokens": 99, "tools": [{"name": "look", "input_schema": PARAMETERS}]}
 
 
@@ -85,6 +87,12 @@ def _generate_again(answer: Any) -> Mapping[str, Any]:
     return {**_GENERATE, "contents": [said, content, {"role": "user", "parts": [result]}]}
 
 
+def _interactions_again(answer: Any) -> Mapping[str, Any]:
+    [call] = [step for step in answer["steps"] if step["type"] == "function_call"]
+    result = {"type": "function_result", "call_id": call["id"], "result": "3643"}
+    return {**_INTERACTION, "input": [_INPUT, *answer["steps"], result]}
+
+
 def _messages_again(answer: Any) -> Mapping[str, Any]:
     [call] = [block for block in answer["content"] if block["type"] == "tool_use"]
     result = {"type": "tool_result", "tool_use_id": call["id"], "content": "3643"}
@@ -100,6 +108,7 @@ CALLERS = {
         {**_GENERATE, "contents": [{"role": "user", "parts": [{"text": QUESTION}]}]},
         _generate_again,
     ),
+    "interactions": Caller("/v1beta/interactions", {**_INTERACTION, "input": [_INPUT]}, _interactions_again),
     "messages": Caller("/v1/messages", {**_MESSAGES, "messages": [_SAID]}, _messages_again, "call_0123456789abcdef"),
 }
 each_caller = pytest.mark.parametrize("name", CALLERS)

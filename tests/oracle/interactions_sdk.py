@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -14,6 +13,7 @@ from google.genai import types
 from google.genai._gaos.lib.compat_errors import APIStatusError
 
 from interlingua._json import thaw
+from interlingua.types import read_tool_input
 from interlingua.types.blocks import OpaqueBlock, TextBlock
 from interlingua.types.messages import Message
 from tests.oracle.readings import usage_of
@@ -40,9 +40,10 @@ class Reading:
 class Wire:
     """A transport with one answer ready; no byte leaves the process."""
 
-    def __init__(self, body: bytes, status: int = 200, kind: str = "application/json") -> None:
+    def __init__(self, body: bytes, status: int = 200, kind: str = "application/json", size: int = 0) -> None:
         self.sent: Any = None
-        self._answer = httpx.Response(status, headers={"content-type": kind}, content=body)
+        pieces = (body[at : at + size] for at in range(0, len(body), size)) if size else body
+        self._answer = httpx.Response(status, headers={"content-type": kind}, content=pieces)
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
         """Keep the request, and answer it."""
@@ -73,18 +74,27 @@ def client(wire: Wire) -> genai.Client:
 
 def read_whole(body: bytes) -> Reading:
     """Return what the SDK reads in a whole answer."""
+    return _reading(whole(body))
+
+
+def whole(body: bytes) -> dict[str, Any]:
+    """Return an interaction as the SDK read it."""
     made = client(Wire(body)).interactions.create(
         model="asked-for", input="q", store=False, automatic_continuation=False
     )
-    whole = _json(made)
-    return _reading(whole.get("steps") or [], whole.get("usage"))
+    return _json(made)
 
 
 def read_stream(body: bytes) -> Reading:
     """Return what the SDK's events come to."""
+    return _reading(streamed(body))
+
+
+def streamed(body: bytes, size: int = 0) -> dict[str, Any]:
+    """Return the interaction that the SDK's events come to: the last one's facts, and the steps of all."""
     steps: dict[int, dict[str, Any]] = {}
-    usage: Any = None
-    wire = Wire(body, kind="text/event-stream")
+    ended: dict[str, Any] = {}
+    wire = Wire(body, kind="text/event-stream", size=size)
     asked = {"model": "asked-for", "input": "q", "stream": True, "automatic_continuation": False}
     for each in client(wire).interactions.create(**asked):
         event = _json(each)
@@ -94,11 +104,11 @@ def read_stream(body: bytes) -> Reading:
         elif kind == "step.delta":
             _add(steps[event["index"]], event["delta"])
         elif kind == "interaction.completed":
-            usage = event["interaction"].get("usage")
+            ended = event["interaction"]
     for step in steps.values():
         if isinstance(step.get("pieces"), str):
-            step["arguments"] = json.loads(step.pop("pieces"))
-    return _reading([step for _, step in sorted(steps.items())], usage)
+            step["arguments"] = read_tool_input(step.pop("pieces"))[0]
+    return {**ended, "steps": [step for _, step in sorted(steps.items())]}
 
 
 def _add(step: dict[str, Any], delta: dict[str, Any]) -> None:
@@ -111,6 +121,8 @@ def _add(step: dict[str, Any], delta: dict[str, Any]) -> None:
         step["pieces"] = step.get("pieces", "") + delta["arguments"]
     elif kind == "text_annotation_delta":
         step["content"][-1].setdefault("annotations", []).extend(delta["annotations"])
+    elif kind == "text" and step.get("content") and step["content"][-1]["type"] == "text":
+        step["content"][-1]["text"] += delta["text"]
     elif kind in ("text", *MEDIA):
         step.setdefault("content", []).append({"type": kind, **delta})
     else:
@@ -122,11 +134,12 @@ def _json(made: Any) -> dict[str, Any]:
     return found
 
 
-def _reading(steps: list[dict[str, Any]], usage: Mapping[str, int] | None) -> Reading:
+def _reading(interaction: dict[str, Any]) -> Reading:
+    steps: list[dict[str, Any]] = interaction.get("steps") or []
     contents = [item for step in steps if step["type"] == "model_output" for item in step.get("content") or ()]
     thoughts = [step for step in steps if step["type"] == "thought"]
     known = ("model_output", "thought", "function_call", "user_input")
-    count = (usage or {}).get
+    count = (interaction.get("usage") or {}).get
     given = count("total_input_tokens", 0) + count("total_tool_use_tokens", 0)
     made = count("total_output_tokens", 0) + count("total_thought_tokens", 0)
     return Reading(

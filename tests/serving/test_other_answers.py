@@ -1,4 +1,4 @@
-"""Answers of every provider, written in Responses, generateContent and Ollama's chat: as in `test_answers`."""
+"""Answers of every provider, written in Responses, Gemini's APIs and Ollama's chat: as in `test_answers`."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from interlingua.types import ErrorEvent, Message, Origin, Role, StopReason, Str
 from interlingua_contract.served import whole_answers
 from interlingua_contract.strategies import conversations
 from interlingua_serving import ServeContext, answer_events, find_serving_plugin
-from tests.oracle import google_sdk, openai_sdk
-from tests.serving import lint_others
+from tests.oracle import google_sdk, interactions_sdk, openai_sdk
+from tests.serving import lint_interactions, lint_others
 from tests.serving.answers import context, recorded
 from tests.serving.compare import REGISTRY
 from tests.support.counts import FULL, chosen, examples
@@ -61,6 +61,15 @@ def _generate_facts(answer: dict[str, Any]) -> Any:
     return *texts, [(call["name"], call["args"]) for call in calls]
 
 
+def _interaction_facts(interaction: dict[str, Any]) -> Any:
+    steps = interaction["steps"]
+    contents = [item for step in steps if step["type"] == "model_output" for item in step.get("content") or ()]
+    thoughts = [[item["text"] for item in step.get("summary") or ()] for step in steps if step["type"] == "thought"]
+    calls = [(step["name"], step["arguments"]) for step in steps if step["type"] == "function_call"]
+    said = "".join(item["text"] for item in contents if item["type"] == "text")
+    return said, "".join("\n\n".join(summaries) for summaries in thoughts), calls
+
+
 def _ollama_facts(answer: dict[str, Any]) -> Any:
     message = answer["message"]
     calls = [call["function"] for call in message.get("tool_calls") or ()]
@@ -94,12 +103,18 @@ GENERATE = Api(
     lambda answer: {"contents": [{"role": "user", "parts": [{"text": "q"}]}, answer["candidates"][0].get("content")]},
     "/v1beta/models/asked-for:generateContent",
 )  # fmt: skip
+INTERACTIONS = Api(
+    "google", "interactions", interactions_sdk.whole, interactions_sdk.streamed, _interaction_facts,
+    lint_interactions.lint_body, lint_interactions.lint_stream,
+    lambda answer: {"model": "asked-for", "input": [
+        {"type": "user_input", "content": [{"type": "text", "text": "q"}]}, *answer["steps"]]},
+)  # fmt: skip
 OLLAMA = Api(
     "ollama", "chat-native", google_sdk.whole_ollama, google_sdk.streamed_ollama, _ollama_facts,
     lint_others.lint_ollama_body, lint_others.lint_ollama_stream,
     lambda answer: {"model": "asked-for", "messages": [_user("q"), answer["message"]]},
 )  # fmt: skip
-APIS = pytest.mark.parametrize("api", [RESPONSES, GENERATE, OLLAMA], ids=lambda api: api.api)
+APIS = pytest.mark.parametrize("api", [RESPONSES, GENERATE, INTERACTIONS, OLLAMA], ids=lambda api: api.api)
 
 
 @pytest.fixture(autouse=True)
@@ -249,6 +264,8 @@ def _ask(api: Api, body: bytes, status: int) -> None:
     if api is RESPONSES:
         with openai_sdk.client(body, status=status) as sdk:
             sdk.responses.create(**openai_sdk.RESPONSES)
+    elif api is INTERACTIONS:
+        interactions_sdk.client(interactions_sdk.Wire(body, status)).interactions.create(model="m", input="q")
     elif api is GENERATE:
         google_sdk.gemini(wire).models.generate_content(model="m", contents="q")
     else:

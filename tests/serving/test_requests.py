@@ -20,7 +20,7 @@ import attrs
 import pytest
 
 from interlingua.plugins import Loss
-from tests.serving import chat, generate, messages, ollama, responses
+from tests.serving import chat, generate, interactions, messages, ollama, responses
 from tests.serving.compare import LEDGER, Form, reasons, written_back
 from tests.support import corpus as corpora
 from tests.support.counts import FULL, chosen
@@ -67,6 +67,7 @@ SERVED = {
     "chat": Served(chat.FORMS, chat.OPTIONS),
     "responses": Served(responses.FORMS, responses.OPTIONS),
     "generate": Served(generate.FORMS, generate.OPTIONS),
+    "interactions": Served(interactions.FORMS, interactions.OPTIONS),
     "chat-native": Served(ollama.FORMS, ollama.OPTIONS),
 }
 _GENERATE = re.compile(r"/(?:models/)?(?P<model>[^/:?]+):(stream)?[gG]enerateContent$")
@@ -75,7 +76,9 @@ _GENERATE = re.compile(r"/(?:models/)?(?P<model>[^/:?]+):(stream)?[gG]enerateCon
 def _which(url: str, body: dict[str, Any]) -> tuple[str, str, str] | None:
     """Return the provider whose API a request speaks, the API, and the model; None for requests of other APIs."""
     path, host = url.partition("?")[0], url.split("/")[2] if "://" in url else ""
-    model = body.get("model")
+    model = body.get("model", body.get("agent"))
+    if isinstance(model, str) and path.endswith("/interactions"):
+        return "google", "interactions", model
     if found := _GENERATE.search(path):
         return "google", "generate", found["model"]
     if isinstance(model, str) and path.rstrip("/").endswith("/responses"):
@@ -101,8 +104,8 @@ def _recorded(name: str, url: str, headers: dict[str, str], body: Any) -> Iterat
 def _of_corpus() -> Iterator[Recorded]:
     corpus = corpora.find()
     assert corpus is not None
-    for file in corpus.apis:
-        for entry in corpus.entries(file):
+    for file in (*corpus.apis, "google-interactions"):
+        for entry in corpus.entries(file) if corpus.file(file).exists() else ():
             if 200 <= (entry["status"] or 0) < 300 and chosen(entry["id"], 8):
                 yield from _recorded(entry["id"], entry["url"], entry["request_headers"], entry["request"])
 

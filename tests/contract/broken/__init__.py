@@ -17,11 +17,11 @@ from tests.contract.broken.machine import Mutant
 from tests.contract.broken.memory import MEMORY
 from tests.contract.broken.other_wires import OTHER_WIRES
 from tests.contract.broken.requests import REQUESTS
-from tests.contract.broken.serving import SERVING
+from tests.contract.broken.serving import SERVED_INTERACTIONS, SERVING
 from tests.contract.broken.streams import STREAMS
 from tests.contract.broken.surroundings import SURROUNDINGS
 
 SHELF: tuple[Mutant | BrokenDistribution, ...] = (
-    *REQUESTS, *ANSWERS, *STREAMS, *DECLARATIONS, *OTHER_WIRES, *BINARY, *SERVING, *FACTS, *ASIDE,
+    *REQUESTS, *ANSWERS, *STREAMS, *DECLARATIONS, *OTHER_WIRES, *BINARY, *SERVING, *SERVED_INTERACTIONS, *FACTS, *ASIDE,
     *MEMORY, *SURROUNDINGS, *ARRIVAL, *DETAILS, *LATER, *DISTRIBUTIONS,
 )  # fmt: skip

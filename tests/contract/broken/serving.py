@@ -241,3 +241,107 @@ SERVING = (
     Mutant("a served failure has no delay", "C67", _error(_bare)),
     Mutant("callers are told a plugin's mistakes", "C67", _error(_told)),
 )
+
+
+# ---- Interactions
+
+
+class _Frames:
+    """A writer of server-sent events whose frames are changed; a frame's data may be dropped or doubled."""
+
+    def __init__(self, inner: Any, change: Callable[[dict[str, Any]], Iterable[dict[str, Any]]]) -> None:
+        self._inner, self._change = inner, change
+        self.content_type, self.losses = inner.content_type, inner.losses
+
+    def feed(self, events: Iterable[Any]) -> bytes:
+        return self._changed(self._inner.feed(events))
+
+    def end(self) -> bytes:
+        return self._changed(self._inner.end())
+
+    def _changed(self, data: bytes) -> bytes:
+        out = []
+        for frame in data.split(b"\n\n")[:-1]:
+            name, _, body = frame.partition(b"\ndata: ")
+            if not body.startswith(b"{"):
+                out.append(frame)
+                continue
+            made = self._change(json.loads(body))
+            out += [name + b"\ndata: " + json.dumps(each).encode() for each in made]
+        return b"".join(each + b"\n\n" for each in out)
+
+
+def _frames(change: Callable[[dict[str, Any]], Iterable[dict[str, Any]]]) -> Hooks:
+    return {"stream_to_wire": lambda inner, **_: _Frames(inner(), change)}
+
+
+def _kind_of(event: dict[str, Any]) -> Any:
+    return event.get("delta", {}).get("type")
+
+
+def _summary_of_pieces(event: dict[str, Any]) -> Iterable[dict[str, Any]]:
+    """Write each half of a summary as a separate summary; readers join them with a blank line."""
+    if _kind_of(event) != "thought_summary":
+        return [event]
+    text = event["delta"]["content"]["text"]
+    halves = [half for half in (text[: len(text) // 2], text[len(text) // 2 :]) if half]
+    return [{**event, "delta": {**event["delta"], "content": {"type": "text", "text": half}}} for half in halves]
+
+
+def _without_kind(name: str) -> Callable[[dict[str, Any]], Iterable[dict[str, Any]]]:
+    return lambda event: [] if _kind_of(event) == name else [event]
+
+
+def _one_step(event: dict[str, Any]) -> Iterable[dict[str, Any]]:
+    return [{**event, "index": 0} if event["event_type"] == "step.delta" else event]
+
+
+def _completed(event: dict[str, Any]) -> Iterable[dict[str, Any]]:
+    if event["event_type"] != "interaction.completed":
+        return [event]
+    return [{**event, "interaction": {**event["interaction"], "status": "completed"}}]
+
+
+def _steps(change: Callable[[dict[str, Any]], bool]) -> Hooks:
+    """Keep some steps of every whole answer."""
+
+    def kept(body: dict[str, Any]) -> None:
+        body["steps"] = [step for step in body["steps"] if change(step)]
+
+    return _body(kept)
+
+
+def _served(name: str, rule: str, replaced: Hooks) -> Mutant:
+    return Mutant(f"interactions served: {name}", rule, replaced, "google", "interactions")
+
+
+_COMPLETED = (
+    b'event: interaction.completed\ndata: {"event_type":"interaction.completed","interaction":'
+    b'{"id":"v1_1","status":"completed"}}\n\nevent: done\ndata: [DONE]\n\n'
+)
+
+SERVED_INTERACTIONS = (
+    _served("results are not read", "C60", _messages(lambda m: None if m.role is Role.TOOL else m)),
+    _served("the instruction is not read", "C60", _messages(lambda m: None if m.role is Role.SYSTEM else m)),
+    _served("the state of steps is not read", "C60", _messages(lambda m: _with(m, provider_raw=None))),
+    _served("no counts", "C61", _body(lambda body: body.pop("usage"))),
+    _served("calls are left out", "C61", _steps(lambda step: bool(step["type"] != "function_call"))),
+    _served("thoughts are left out", "C61", _steps(lambda step: bool(step["type"] != "thought"))),
+    _served("a summary for each piece of a thought", "C62", _frames(_summary_of_pieces)),
+    _served("arguments only in the start of a call", "C62", _frames(_without_kind("arguments_delta"))),
+    _served("pieces of every step in the first", "C62", _frames(_one_step)),
+    _served("a cut answer is completed", "C62", _frames(_completed)),
+    _served("an answer that broke off is completed", "C63", _stream(ends=False, after=_COMPLETED)),
+    _served("errors end as if they were finished", "C63", _stream(_finished)),
+    _served("the model that made it", "C64", _everywhere(model=lambda context: context.origin.model)),
+    _served("always the same id", "C64", _everywhere(answer_id="1")),
+    _served("not sealed", "C65", {"to_wire_response": _context(seal=None)}),
+    _served("seals are not read", "C65", {"from_wire_request": _context(unseal=lambda _: lambda _text: None)}),
+    _served(
+        "another's answer is written as this API's own", "C66",
+        _everywhere(origin=lambda context: context.origin._replace(provider=context.provider, api=context.api)),
+    ),
+    _served("every failure is the server's", "C67", _error(lambda error: ServerError(error.message))),
+    _served("stop words are not read", "C86", _options(lambda options: attrs.evolve(options, stop=()))),
+    _served("settings are not read", "C87", _read(lambda read: attrs.evolve(read, extra={}, covered={}))),
+)  # fmt: skip

@@ -258,7 +258,7 @@ class _Request:
         kept, key = self._services.kept, self._key
         if kept is None or key is None or not key.keep_answers:
             return inbound
-        if inbound.continues is not None:
+        if inbound.continues is not None and kept.may_have(inbound.continues):
             found = await kept.find(key.id, self._api.name, inbound.continues)
             self._work = partial(self._services.work, len(wire.body) + len(found.request))
             wire = await self._work(self._plugin.continue_request, wire, found.request, found.answer, context)

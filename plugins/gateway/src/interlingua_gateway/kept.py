@@ -63,6 +63,10 @@ class KeptAnswers:
         seal = self._sealer.seal({"request": bytes(request).decode(), "answer": answer.decode()}, tenant)
         self._store.keep_answer(tenant, place, seal, time.time() + _AGE)
 
+    def may_have(self, name: str) -> bool:
+        """Return whether an id has the form of a gateway's; others name answers that a service keeps."""
+        return _ID.search(name) is not None
+
     async def find(self, tenant: str, api: str, name: str) -> KeptAnswer:
         """Return the answer with an id.
 

@@ -23,6 +23,7 @@ from interlingua.errors import (
     ServerError,
 )
 from interlingua.plugins import WireResponse, dumps, error_class_for_status, error_for_status, loads, retry_after
+from interlingua_google.models import INTERACTIONS
 
 if TYPE_CHECKING:
     from interlingua_serving import ServeContext
@@ -46,6 +47,7 @@ _BY_CODE: dict[str, tuple[type[ProviderError], bool | None]] = {  # words of the
     "invalid_request": (BadRequestError, None),
     "not_implemented": (ServerError, False),
 }
+_INTERACTION_WORDS = {"INVALID_ARGUMENT": "invalid_request", "RESOURCE_EXHAUSTED": "too_many_requests"}
 _KEY_REASONS = ("API_KEY_INVALID", "API_KEY_EXPIRED", "ACCESS_TOKEN_EXPIRED", "CREDENTIALS_MISSING")
 _MONEY_REASONS = ("BILLING_DISABLED",)
 _SPENT = "credits are depleted"  # a 429 like a limit by the minute
@@ -130,12 +132,25 @@ def _retry_delay(details: list[dict[str, Any]]) -> float | None:
 
 
 def to_wire_error(error: InterlinguaError, context: ServeContext) -> WireResponse:
-    """Write an error body with its status."""
+    """Write an error body with its status, in the form of the API."""
     body = error_envelope(error)
+    status = body["error"]["code"]
+    if context.api == INTERACTIONS:
+        status, said = interaction_error(error)
+        body = {"error": said}
     headers = {"content-type": "application/json; charset=UTF-8"}
     if error.retry_after is not None:
         headers["retry-after"] = f"{error.retry_after:.0f}"
-    return WireResponse(status=body["error"]["code"], headers=headers, body=dumps(body))
+    return WireResponse(status=status, headers=headers, body=dumps(body))
+
+
+def interaction_error(error: InterlinguaError) -> tuple[int, dict[str, str]]:
+    """Return the status of a failure and the error object of the Interactions API, whose code is a word."""
+    said = error_envelope(error)["error"]
+    return said["code"], {
+        "message": said["message"],
+        "code": _INTERACTION_WORDS.get(said["status"], said["status"].lower()),
+    }
 
 
 def error_envelope(error: InterlinguaError) -> dict[str, Any]:

@@ -8,8 +8,10 @@ from typing import Any, NamedTuple
 
 from interlingua.errors import CapabilityError
 from interlingua.plugins import (
+    EMPTY,
     BlockLoss,
     Loss,
+    RequestContext,
     dumps,
     encode_each,
     message_loss,
@@ -29,13 +31,14 @@ from interlingua.types import (
     ToolUseBlock,
 )
 from interlingua_google.interactions.replay import arguments_of, fill_step, match_steps, thought_of
-from interlingua_google.interactions.steps import CALL, INPUT, OUTPUT, RESULT
-from interlingua_google.messages import MEDIA, Media, unsupported_fields
+from interlingua_google.interactions.steps import CALL, INPUT, OUTPUT, RESULT, from_wire_result
+from interlingua_google.messages import MEDIA, Media, media_key, unsupported_fields
 from interlingua_google.models import INTERACTIONS
 
 _KEY = "google.interactions"
 _ASSISTANT, _SYSTEM, _TOOL = Role.ASSISTANT, Role.SYSTEM, Role.TOOL  # finding a member is slow before Python 3.12
-_OWN_STEPS = ("_call", "_result")  # endings of the types of a service tool's steps
+OWN_STEPS = ("_call", "_result")
+"""Endings of the types of a service tool's steps."""
 _RESOLUTIONS = {"low": "low", "high": "high", "original": "ultra_high"}
 
 
@@ -79,7 +82,7 @@ def to_wire_steps(message: Message, model: str) -> MessageSteps:
     if role is _TOOL:
         steps = _results(message, rows)
     elif role is _ASSISTANT:
-        steps = _answer(message, model, rows)
+        steps = to_wire_answer(message, model, rows)
     else:
         steps = _input(message, rows)
     return MessageSteps(dumps(steps)[1:-1], tuple(rows))
@@ -90,10 +93,11 @@ def to_wire_steps(message: Message, model: str) -> MessageSteps:
 
 def _input(message: Message, rows: list[BlockLoss]) -> list[Any]:
     parts: list[Any] = []
+    media: Mapping[str, Any] = replay_state(message, INTERACTIONS).get("media") or EMPTY
     for index, block in enumerate(message.content):
         part = _content(block, index, rows)
         if part is not None:
-            parts.append(part)
+            parts.append({**part, **media.get(media_key(block), EMPTY)} if media and isinstance(block, MEDIA) else part)
             continue
         rows.append(BlockLoss(index, block.type, "dropped", f"the user's input on this wire cannot hold {block.type}"))
         if (note := note_for(message, index, rows)) is not None:
@@ -110,11 +114,15 @@ def _content(block: ContentBlock, index: int, rows: list[BlockLoss]) -> Any:
     return block.data if isinstance(block, OpaqueBlock) else None
 
 
-def _media(block: Media, index: int, rows: list[BlockLoss]) -> dict[str, Any]:
+def to_wire_media(block: Media) -> dict[str, Any]:
+    """Return the content of a media block: its data or address, and its type."""
     made: dict[str, Any] = {"type": block.type}
     made["data" if block.source.kind == "base64" else "uri"] = block.source.data
-    if block.media_type:
-        made["mime_type"] = block.media_type
+    return made | {"mime_type": block.media_type} if block.media_type else made
+
+
+def _media(block: Media, index: int, rows: list[BlockLoss]) -> dict[str, Any]:
+    made = to_wire_media(block)
     if isinstance(block, ImageBlock):
         if resolution := _RESOLUTIONS.get(block.detail or ""):
             made["resolution"] = resolution
@@ -142,8 +150,24 @@ def _results(message: Message, rows: list[BlockLoss]) -> list[Any]:
         step["result"] = _result(block, index, rows)
         if block.is_error:
             step["is_error"] = True
-        steps.append(step)
+        step |= _received_result(message, block)
+        steps.append({name: value for name, value in step.items() if value is not None or name == "result"})
     return steps
+
+
+def _received_result(message: Message, block: ToolResultBlock) -> dict[str, Any]:
+    """Return the members of a caller's result that a block cannot hold, None for one that it lacked.
+
+    Its object is among them if the block was not changed.
+    """
+    state = replay_state(message, INTERACTIONS)
+    more: dict[str, Any] = dict(state.get("rest") or EMPTY)
+    origin = message.metadata.origin
+    if "result" in state and origin is not None:
+        given = state["result"]
+        if from_wire_result(given, RequestContext(origin=origin, message_id=message.id)) == block.content:
+            more["result"] = given
+    return more
 
 
 def _result(block: ToolResultBlock, index: int, rows: list[BlockLoss]) -> Any:
@@ -158,7 +182,7 @@ def _result(block: ToolResultBlock, index: int, rows: list[BlockLoss]) -> Any:
 # ---- answers
 
 
-def _answer(message: Message, model: str, rows: list[BlockLoss]) -> list[Any]:
+def to_wire_answer(message: Message, model: str, rows: list[BlockLoss]) -> list[Any]:
     """Return the steps of an answer: as they came if this API made them, else an output for each run of contents."""
     written: dict[int, Any] = {}
     for index, block in enumerate(message.content):
@@ -179,7 +203,7 @@ def _answer(message: Message, model: str, rows: list[BlockLoss]) -> list[Any]:
         elif isinstance(block, ToolUseBlock):
             call = {"type": CALL, "id": block.id, "name": block.name, "arguments": arguments_of(block)}
             steps.append(call | {"signature": block.signature} if block.signature else call)
-        elif isinstance(block, OpaqueBlock) and block.kind.endswith(_OWN_STEPS):
+        elif isinstance(block, OpaqueBlock) and block.kind.endswith(OWN_STEPS):
             steps.append(written[index])
         elif index in written:
             _add_content(steps, block, written[index])

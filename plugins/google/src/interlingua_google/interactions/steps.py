@@ -162,6 +162,15 @@ def from_wire_call(step: Mapping[str, Any], context: RequestContext, minted: str
     )
 
 
+def from_wire_result(result: Any, context: RequestContext) -> tuple[ContentBlock, ...]:
+    """Return the content of a tool's result: a string, contents, or another JSON value as its text."""
+    if result == "":
+        return ()
+    if isinstance(result, (list, tuple)) and all(isinstance(item, Mapping) and "type" in item for item in result):
+        return tuple([from_wire_content(item, context) for item in result])
+    return (TextBlock(text=result if isinstance(result, str) else dumps(result).decode()),)
+
+
 # ---- state of steps that has no canonical place
 
 
@@ -194,8 +203,8 @@ def _content_shell(item: Any) -> Any:
     if item.get("type") == "text" and isinstance(item.get("text"), str):
         if item["text"].strip():  # blank text stays here, for projection drops its block
             kept["text"] = IN_BLOCKS
-        if annotations_of(item):
-            kept["annotations"] = IN_BLOCKS
+            if annotations_of(item):
+                kept["annotations"] = IN_BLOCKS
         return kept
     if from_wire_media(item) is None:
         return IN_BLOCKS
