@@ -152,10 +152,14 @@ def new_content_is_kept(subject: Subject) -> Iterator[RuleFinding]:
 
 
 def _lost_members(block: Any) -> list[str]:
-    """Return the members that an opaque block with the new item lacks or changed; all, if only their order differs."""
-    if block.type != "opaque" or "mkz1q" not in describe(block.data):
+    """Return the members of the new item that a block lacks or changed; all, if only their order differs.
+
+    An opaque block and a citation keep items whole; other blocks may keep their words alone.
+    """
+    items = [block.data] if block.type == "opaque" else getattr(block, "citations", ())
+    kept = next((text for text in (json.dumps(thaw(item)) for item in items) if "mkz1q" in text), "")
+    if not kept:
         return []
-    kept = json.dumps(thaw(block.data))
     lost = [name for name, value in UNKNOWN.items() if json.dumps({name: value})[1:-1] not in kept]
     return lost or ([] if json.dumps(UNKNOWN) in kept else list(UNKNOWN))
 
