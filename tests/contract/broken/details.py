@@ -9,6 +9,7 @@ from typing import Any
 import attrs
 
 from interlingua.errors import AuthenticationError, InterlinguaError, RateLimitError, ServerError
+from interlingua.plugins import thaw
 from interlingua.types import StopReason
 from tests.contract.broken.machine import Mutant, in_body, in_data, in_message
 
@@ -137,6 +138,39 @@ def _without_null(message: Any) -> Any:
         for block in message.content
     ]
     return attrs.evolve(message, content=tuple(content))
+
+
+def _cited(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def changed(message: Any) -> Any:
+        content = [
+            attrs.evolve(block, citations=tuple(change(thaw(one)) for one in block.citations))
+            if block.type == "text"
+            else block
+            for block in message.content
+        ]
+        return attrs.evolve(message, content=tuple(content))
+
+    return changed
+
+
+def _without_empty(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _without_empty(item) for name, item in value.items() if item != []}
+    return [_without_empty(item) for item in value] if isinstance(value, list) else value
+
+
+def _with_line_ends(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _with_line_ends(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_with_line_ends(item) for item in value]
+    return value.replace("\r\n", "\n") if isinstance(value, str) else value
+
+
+def _with_loud_types(one: dict[str, Any]) -> None:
+    if one.get("type") == "additional_tools":
+        for schema in objects([tool["parameters"] for tool in one["tools"]]):
+            _set("type", lambda word: word.upper() if isinstance(word, str) else word)(schema)
 
 
 def _texts(change: Callable[[str], str]) -> Callable[[Any], Any]:
@@ -291,6 +325,10 @@ DETAILS = (
     Mutant("responses: types of new parts forgotten", "C95", in_message(_without_new_types), "openai", "responses"),
     Mutant("chat: the usage of an answer that failed left out", "C95", {
         "from_wire_response": _without_what_was_kept}, "openai", "chat"),
+    Mutant("cohere: lists that are empty left out of citations", "C27", in_message(_cited(_without_empty)), "cohere"),
+    Mutant("cohere: line ends of cited words changed", "C95", in_message(_cited(_with_line_ends)), "cohere"),
+    Mutant("responses: types of added tools in capitals", "C94", in_body(_each(_with_loud_types)),
+           "openai", "responses"),
     Mutant("served: a stream that fails repeats its reasoning", "C99", {
         "stream_to_wire": lambda inner, **_: _Repeating(inner())}, "openai", "responses"),
 )  # fmt: skip
