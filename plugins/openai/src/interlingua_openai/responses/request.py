@@ -242,8 +242,9 @@ def _as_it_came(tool: ToolDefinition) -> dict[str, Any]:
         return {}
     if call_type_of(tool.extra) is not None:  # a tool of the service has no name, description or schema
         return dict(tool.extra)
-    held: dict[str, Any] = {"name": tool.name, "description": tool.description or None, **tool.extra}
-    if tool.extra["type"] == "function":
+    extra: Mapping[str, Any] = tool.extra if "type" in tool.extra else {"type": "function", **tool.extra}
+    held: dict[str, Any] = {"name": tool.name, "description": tool.description or None, **extra}
+    if extra["type"] == "function":
         held = {"parameters": tool.input_schema, **held}
     return {name: value for name, value in held.items() if value is not None}
 
