@@ -439,7 +439,9 @@ def _auxiliary_answers(subject: Subject) -> Iterator[Shown]:
             if is_decision(exchange):
                 name = f"decide of {name_of(exchange)}"
                 yield show(name, "", subject.provider.from_wire_auxiliary, "decide", answer)
-                yield show(f"{name}, asked", "", _decide, subject, json.loads(exchange.request_body)["model"])
+                model = json.loads(exchange.request_body)["model"].removeprefix("models/")
+                for aim in {aim.api: aim for aim in reversed(subject.aims)}.values():
+                    yield show(f"{name}, asked", aim.name, _decide, subject, attrs.evolve(aim, model=model))
             if exchange.method == "POST" and subject.api_of(exchange) is not None:
                 continue
             for kind in (*_KINDS, *(_FILE_KINDS if subject.connection.upload_above is not None else ())):
@@ -449,15 +451,11 @@ def _auxiliary_answers(subject: Subject) -> Iterator[Shown]:
         yield show(f"{kind} made up", "", subject.provider.from_wire_auxiliary, kind, answer)
 
 
-def _decide(subject: Subject, model: str) -> dict[str, Any]:
-    """Return the requests for decisions of a model, by API."""
-    found = {}
-    for aim in {aim.api: aim for aim in reversed(subject.aims)}.values():
-        meant = attrs.evolve(aim, model=model.removeprefix("models/"))
-        for name in ("said", "pictures"):
-            asked = Asked(name, fixed_histories(own_origin(subject, meant))[name])
-            found[f"{aim.api} {name}"] = result_of(_write_decision, subject, meant, asked)
-    return found
+def _decide(subject: Subject, aim: Aim) -> dict[str, Any]:
+    """Return requests for decisions about words and about pictures."""
+    histories = fixed_histories(own_origin(subject, aim))
+    asked = [Asked(name, histories[name]) for name in ("said", "pictures")]
+    return {each.scene: result_of(_write_decision, subject, aim, each) for each in asked}
 
 
 def _write_decision(subject: Subject, aim: Aim, asked: Asked) -> WireRequest:
