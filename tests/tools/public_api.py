@@ -13,8 +13,8 @@ import sys
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
-from typing import Any
+from types import ModuleType, UnionType
+from typing import Any, ForwardRef, Union, get_origin
 
 import attrs
 
@@ -56,7 +56,8 @@ def lines_of(module: ModuleType, where: str, described: dict[int, str]) -> Itera
     for name in names_of(module):
         value, full = getattr(module, name), f"{where}.{name}"
         if not (inspect.isclass(value) or inspect.isfunction(value)):
-            yield f"{full}: {type(value).__name__}"
+            is_union = get_origin(value) in (Union, UnionType)  # their class has another name in each Python
+            yield f"{full}: {'Union' if is_union else type(value).__name__}"
         elif id(value) in described:
             yield f"{full} = {described[id(value)]}"
         else:
@@ -122,6 +123,8 @@ def signature(function: Any) -> str:
 
 
 def _words(annotation: Any) -> str:
+    if isinstance(annotation, ForwardRef):
+        annotation = annotation.__forward_arg__
     shown = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
     return re.sub(r"\binterlingua[\w.]*\.(?=[A-Z])", "", " ".join(shown.split()))
 

@@ -67,7 +67,7 @@ def read_place(place: str) -> bytes:
     if place == STANDARD:
         data = sys.stdin.buffer.read()
     elif _is_address(place):
-        from urllib.error import URLError  # noqa: PLC0415  slow to import; few questions attach a URL
+        from urllib.error import HTTPError, URLError  # noqa: PLC0415  slow to import; few questions attach a URL
         from urllib.request import Request, urlopen  # noqa: PLC0415
 
         request = Request(place, headers={"user-agent": "interlingua"})  # noqa: S310  http and https only
@@ -75,6 +75,8 @@ def read_place(place: str) -> bytes:
             with urlopen(request, timeout=_FETCH_SECONDS) as response:  # noqa: S310
                 data = response.read(_FETCH_LIMIT + 1)
         except (URLError, TimeoutError, ValueError) as error:
+            if isinstance(error, HTTPError):  # it holds the answer
+                error.close()
             raise APIConnectionError(f"cannot fetch {place}: {error}") from error
         if len(data) > _FETCH_LIMIT:
             raise CallerError(f"{place} is larger than {_FETCH_LIMIT:,} bytes")
