@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.serving.lint import ASKED, sse
 
-_ENDED = ("completed", "requires_action", "incomplete")
+_ENDED = ("completed", "requires_action", "incomplete", "requires_continuation")
 _DELTAS = {
     "thought": ("thought_summary", "thought_signature"),
     "function_call": ("arguments_delta", "thought_signature"),
@@ -33,6 +33,8 @@ def _interaction(interaction: dict[str, Any], *, usage: bool) -> Iterator[str]:
         yield "model or object is wrong"
     if interaction.get("status") not in _ENDED:
         yield f"the status {interaction.get('status')} is no end"
+    if interaction.get("status") == "requires_continuation" and not interaction.get("continuation_token"):
+        yield "an answer that can be continued has no token"
     if usage and not isinstance(interaction.get("usage"), dict):
         yield "usage is missing"
 

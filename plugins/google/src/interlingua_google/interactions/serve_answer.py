@@ -363,6 +363,8 @@ class InteractionWriter:
         if isinstance(block, ToolUseBlock):
             self._whole_call(index, block)
             return
+        if not self._own and isinstance(block, (RedactedThinkingBlock, OpaqueBlock)):
+            self._settle()  # or the seal of an open thought would hold it too, and it would be read before the thought
         self._note(event)
         if isinstance(block, TextBlock):
             self._say(index, block.text)
