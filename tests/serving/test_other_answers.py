@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Iterator
+from itertools import permutations
 from typing import Any
 
 import attrs
@@ -14,7 +15,20 @@ from hypothesis import strategies as st
 
 from interlingua.errors import RateLimitError, ServerError
 from interlingua.plugins import EMPTY, WireRequest
-from interlingua.types import ErrorEvent, Message, Origin, Role, StopReason, StreamEvent, read_tool_input
+from interlingua.types import (
+    ErrorEvent,
+    Message,
+    OpaqueBlock,
+    Origin,
+    RedactedThinkingBlock,
+    Role,
+    StopReason,
+    StreamEvent,
+    TextBlock,
+    ThinkingBlock,
+    read_tool_input,
+)
+from interlingua_contract.scenes import assistant_turn
 from interlingua_contract.served import whole_answers
 from interlingua_contract.strategies import conversations
 from interlingua_serving import ServeContext, answer_events, find_serving_plugin
@@ -216,6 +230,20 @@ def test_drawn_answers_are_read_by_the_sdk(api: Api, history: list[Message], siz
         origin = message.metadata.origin
         assert origin is not None
         _check(api, message, origin, [list(answer_events(message))], size)
+
+
+@APIS
+def test_hidden_blocks_come_back_in_their_order(api: Api) -> None:
+    origin = ORIGINS[0]
+    blocks = (
+        ThinkingBlock(text="Shown.", signature="s1"),
+        RedactedThinkingBlock(data="hidden"),
+        OpaqueBlock(provider=origin.provider, kind="search", data={"type": "search"}),
+        TextBlock(text="Said."),
+    )
+    for order in permutations(blocks):
+        made = assistant_turn([*order], origin)
+        _check(api, made, origin, [list(answer_events(made))], 0)
 
 
 @pytest.mark.parametrize("stream", [False, True])

@@ -70,6 +70,7 @@ class AnswerState:
         self._pieces: dict[int, list[str]] = {}
         self._new: dict[int, bool] = {}
         self._new_replay = False
+        self._moved = False  # a state was taken behind shown blocks that its hidden ones came before
 
     def note(self, event: StreamEvent, wire_id: str = "") -> None:
         """Add an event; for a `ToolUseStart`, `wire_id` is the id that the caller receives."""
@@ -134,12 +135,16 @@ class AnswerState:
                 the API joins.
             always: return a state with the origin even if there is no other state.
         """
-        if not (always or self._new or self._new_replay):
+        if not (always or self._new or self._new_replay or (whole and self._moved)):
             return None
         blocks = []
         before: Counter[str] = Counter()  # blocks with text, by their type
+        hidden = False
         for index, entry in self._blocks.items():
-            if whole or index in self._new:
+            is_new = index in self._new
+            self._moved = self._moved or (hidden and entry["type"] not in (*_WHOLE, ThinkingBlock.type))
+            hidden = hidden or (is_new and entry["type"] in _WHOLE)
+            if whole or is_new:
                 blocks.append(entry if whole else {**entry, "at": before[entry["type"]]})
             before[entry["type"]] += bool(entry["length"])
         state = {"origin": self._origin, "replay": self._replay, "blocks": blocks, "whole": whole}
