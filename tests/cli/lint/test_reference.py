@@ -21,7 +21,7 @@ HEAD = """\
 # Wire linters
 
 What each service is known to refuse, as data: rule files that the plugins ship and a small engine in the
-command line's distribution (`interlingua_cli.lint`) reads. A linter looks at a written request without sending it:
+command line's distribution (`interlingua_cli.lint`) reads. A linter reads a written request and sends nothing:
 
 ```python
 from interlingua.plugins import Registry, WireRequest, build_request
@@ -100,7 +100,7 @@ def _measured() -> Iterator[str]:
         "Over the recorded traffic of the development corpus. Accepted requests must pass, but for those listed with "
         "their reasons in `tests/cli/lint/exceptions.toml`; where a recorder wrote over an id, its form is not judged. "
         "Every recorded 400 was labelled by hand before a rule was written (`tests/cli/lint/labels/`); a label is "
-        "structural when the fault can be seen in the body. The recorded 400s are few, and several rules were learnt "
+        "structural when the fault can be seen in the body. The recorded 400s are few, and several rules come "
         "from them (their citation says so): recall here shows that nothing known is missed, not what share of the "
         "unknown would be found. `python -m tests.cli.lint.recall` measures again.",
         118,
