@@ -16,8 +16,24 @@ import uvicorn
 from interlingua.plugins import Registry
 from interlingua_gateway import config_of, create_app
 from interlingua_gateway.server import LimitedHttpProtocol
+from interlingua_gateway.store import GatewayStore
 from tests.support.loopback import loopback, send_bytes
 from tests.support.waiting import until
+
+_stores: list[GatewayStore] = []
+
+
+def new_store(place: str) -> GatewayStore:
+    """Open a gateway's store beside the gateway; it is closed when the test ends, if not before."""
+    _stores.append(GatewayStore(place))
+    return _stores[-1]
+
+
+@pytest.fixture(autouse=True)
+def _close_stores() -> Iterator[None]:
+    yield
+    while _stores:
+        _stores.pop().close()
 
 
 class Upstream:

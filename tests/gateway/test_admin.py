@@ -14,8 +14,8 @@ from click.testing import CliRunner
 
 from interlingua_cli.root import cli
 from interlingua_gateway.activity import Activity
-from interlingua_gateway.store import GatewayStore, Use
-from tests.gateway.conftest import Upstream, gateway, refuse
+from interlingua_gateway.store import Use
+from tests.gateway.conftest import Upstream, gateway, new_store, refuse
 from tests.gateway.test_budgets import BODY, MODEL, ROUTES, Charging
 from tests.support.postgresql import address, schema
 from tests.support.waiting import until
@@ -34,7 +34,7 @@ def _client(url: str, secret: str) -> httpx.Client:
 
 def test_only_admins_are_answered(upstream: Upstream, tmp_path: Path) -> None:
     place = f"sqlite:///{tmp_path}/g.db"
-    store = GatewayStore(place)
+    store = new_store(place)
     _, admin = store.add_key("Olga", admin=True)
     key, plain = store.add_key("Ann")
     with (
@@ -61,7 +61,7 @@ def test_only_admins_are_answered(upstream: Upstream, tmp_path: Path) -> None:
 
 def test_keys_are_made_changed_rotated_revoked_and_each_change_is_noted(upstream: Upstream, tmp_path: Path) -> None:
     place = f"sqlite:///{tmp_path}/g.db"
-    store = GatewayStore(place)
+    store = new_store(place)
     olga, secret = store.add_key("Olga", admin=True)
     upstream.answers = [Charging()]
     with gateway(upstream, **_config(upstream, place)) as url, _client(url, secret) as admin:
@@ -113,7 +113,7 @@ def test_keys_are_made_changed_rotated_revoked_and_each_change_is_noted(upstream
 )  # fmt: skip
 def test_a_wrong_key_is_refused_and_nothing_is_made(upstream: Upstream, tmp_path: Path, body: Any) -> None:
     place = f"sqlite:///{tmp_path}/g.db"
-    store = GatewayStore(place)
+    store = new_store(place)
     _, secret = store.add_key("Olga", admin=True)
     with gateway(upstream, **_config(upstream, place)) as url, _client(url, secret) as admin:
         answer = admin.post("keys", json=body)
@@ -139,7 +139,7 @@ def test_a_team_shares_a_budget_through_two_gateways(upstream: Upstream, tmp_pat
     for place in places:
         service = Charging(seconds=0.01)
         upstream.answers = [service]
-        store = GatewayStore(place)
+        store = new_store(place)
         team = store.set_team("research", Decimal("0.008"))
         secrets = [store.add_key(name, team="research", budget_usd=Decimal("0.006"))[1] for name in ("Ann", "Bob")]
         config = _config(upstream, place)
@@ -165,7 +165,7 @@ def test_a_team_shares_a_budget_through_two_gateways(upstream: Upstream, tmp_pat
 
 def test_a_model_without_a_price_is_refused_for_a_team_with_a_budget(upstream: Upstream, tmp_path: Path) -> None:
     place = f"sqlite:///{tmp_path}/g.db"
-    store = GatewayStore(place)
+    store = new_store(place)
     store.set_team("research", Decimal(1))
     key, secret = store.add_key("Ann", team="research")
     upstream.answers = [Charging()]
@@ -181,7 +181,7 @@ def test_a_model_without_a_price_is_refused_for_a_team_with_a_budget(upstream: U
 
 def test_requests_in_progress_and_failures_are_shown(upstream: Upstream, tmp_path: Path) -> None:
     place = f"sqlite:///{tmp_path}/g.db"
-    store = GatewayStore(place)
+    store = new_store(place)
     _, secret = store.add_key("Olga", admin=True)
     key, asking = store.add_key("Ann")
     upstream.answers = [Charging(seconds=1.0), refuse(500)]
@@ -212,7 +212,7 @@ def test_requests_in_progress_and_failures_are_shown(upstream: Upstream, tmp_pat
 
 
 def test_spending_is_grouped_and_moves_with_no_team(tmp_path: Path) -> None:
-    store = GatewayStore(f"sqlite:///{tmp_path}/g.db")
+    store = new_store(f"sqlite:///{tmp_path}/g.db")
     store.set_team("a")
     store.set_team("b")
     key, _ = store.add_key("Ann", team="a")
@@ -237,7 +237,7 @@ def test_the_command_makes_keys_of_a_team(tmp_path: Path) -> None:
     wrong = runner.invoke(cli, ["gateway", "keys", "add", "Ann", "--team", "research", "--config", str(file)])
     assert wrong.exit_code == 2
     assert "no team" in wrong.output
-    store = GatewayStore(f"sqlite:///{tmp_path}/g.db")
+    store = new_store(f"sqlite:///{tmp_path}/g.db")
     store.set_team("research")
     assert runner.invoke(
         cli, ["gateway", "keys", "add", "Ann", "--team", "research", "--config", str(file)]

@@ -24,8 +24,7 @@ from interlingua_gateway import config_of, create_app
 from interlingua_gateway.activity import Activity
 from interlingua_gateway.config import read_config
 from interlingua_gateway.login import Administrator, Logins
-from interlingua_gateway.store import GatewayStore
-from tests.gateway.conftest import serving
+from tests.gateway.conftest import new_store, serving
 from tests.gateway.login_provider import CLIENT, SECRET, Provider, SigningKey, login_provider
 from tests.gateway.test_budgets import ROUTES
 from tests.support.browser import SKIP_REASON, browser, is_installed
@@ -106,7 +105,7 @@ def test_an_administrator_logs_in_changes_a_key_and_logs_out(provider: Provider,
             assert out.status_code == 200
             assert client.get(f"{url}/admin/api/keys").status_code == 401
             assert httpx.get(f"{url}/admin/api/keys", cookies=cookies).status_code == 401  # ended in the gateway, too
-        store = GatewayStore(place)
+        store = new_store(place)
         rows = [(row["actor"], row["action"]) for row in Activity(store.database).changes()]
         assert rows == [("olga@example.org", action) for action in ("log out", "make key", "log in")]
         store.close()
@@ -278,7 +277,7 @@ def test_a_login_ends_only_in_the_browser_that_began_it(provider: Provider, tmp_
 
 def test_sessions_end_and_forged_cookies_open_nothing(provider: Provider, tmp_path: Path) -> None:
     place = f"sqlite:///{tmp_path}/g.db"
-    store = GatewayStore(place)
+    store = new_store(place)
     logins, olga = Logins(store.database), Administrator(subject="s", email="olga@example.org")
     with _gateway(provider, place) as url:
 

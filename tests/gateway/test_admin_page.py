@@ -9,8 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from interlingua_gateway.store import GatewayStore
-from tests.gateway.conftest import Upstream, gateway
+from tests.gateway.conftest import Upstream, gateway, new_store
 from tests.gateway.test_budgets import MODEL, Charging
 from tests.support.browser import ENTER, ESCAPE, SHIFT, SKIP_REASON, SPACE, TAB, Browser, browser, is_installed
 from tests.support.waiting import until
@@ -35,7 +34,7 @@ def _table(page: Browser, name: str) -> list[list[str]]:
 
 def test_a_key_is_made_used_seen_and_revoked(upstream: Upstream, tmp_path: Path) -> None:
     place = f"sqlite:///{tmp_path}/g.db"
-    store = GatewayStore(place)
+    store = new_store(place)
     admin, secret = store.add_key("Olga", admin=True)
     store.set_team("research")
     upstream.answers = [Charging()]
@@ -113,7 +112,7 @@ def test_a_key_is_made_used_seen_and_revoked(upstream: Upstream, tmp_path: Path)
 
 def test_the_page_works_by_keyboard_and_in_a_narrow_window(upstream: Upstream, tmp_path: Path) -> None:
     place = f"sqlite:///{tmp_path}/g.db"
-    store = GatewayStore(place)
+    store = new_store(place)
     _, secret = store.add_key("Olga", admin=True)
     for name in ("Ann", "Bob of a department with a long name"):
         store.add_key(name, models=("claude-*", "gemini-2.5-flash-preview-09-2025"))

@@ -23,7 +23,7 @@ import pytest
 from interlingua.errors import OverloadedError
 from interlingua_gateway.spending import Spending
 from interlingua_gateway.store import GatewayStore, Use
-from tests.gateway.conftest import Upstream, gateway
+from tests.gateway.conftest import Upstream, gateway, new_store
 from tests.support.loopback import send_bytes
 from tests.support.postgresql import address
 from tests.support.waiting import until
@@ -67,7 +67,7 @@ def test_many_at_once_through_two_gateways_stay_within_the_budget(upstream: Upst
     for place in _places(tmp_path):
         service = Charging(seconds=0.02)
         upstream.answers = [service]
-        store = GatewayStore(place)
+        store = new_store(place)
         key, secret = store.add_key("Ann", budget_usd=Decimal("0.01"))
         ask = ThreadPoolExecutor(24)
         config = _settings(upstream) | {"store": place}
@@ -90,7 +90,7 @@ def test_many_at_once_through_two_gateways_stay_within_the_budget(upstream: Upst
 
 def test_a_model_without_a_price_is_refused_for_a_key_with_a_budget(upstream: Upstream, tmp_path: Path) -> None:
     place = f"sqlite:///{tmp_path}/g.db"
-    store = GatewayStore(place)
+    store = new_store(place)
     _, limited = store.add_key("Ann", budget_usd=Decimal(1))
     _, free = store.add_key("Bob")
     store.close()
@@ -104,7 +104,7 @@ def test_a_model_without_a_price_is_refused_for_a_key_with_a_budget(upstream: Up
 
 def test_an_answer_is_limited_to_what_the_budget_pays_for(upstream: Upstream, tmp_path: Path) -> None:
     place = f"sqlite:///{tmp_path}/g.db"
-    store = GatewayStore(place)
+    store = new_store(place)
     key, secret = store.add_key("Ann", budget_usd=Decimal("0.02"))
     upstream.answers = [Charging()]
     chat = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}  # no limit, as most callers of this API
@@ -123,7 +123,7 @@ def test_an_answer_is_limited_to_what_the_budget_pays_for(upstream: Upstream, tm
 
 def test_callers_who_leave_and_answers_without_usage_are_counted(upstream: Upstream, tmp_path: Path) -> None:
     place = f"sqlite:///{tmp_path}/g.db"
-    store = GatewayStore(place)
+    store = new_store(place)
     key, secret = store.add_key("Ann", budget_usd=Decimal(1))
     service = Charging(seconds=0.4)
     upstream.answers = [service]
@@ -152,7 +152,7 @@ def test_each_attempt_is_reserved_and_counted(upstream: Upstream, tmp_path: Path
         handler.close_connection = True
 
     place = f"sqlite:///{tmp_path}/g.db"
-    store = GatewayStore(place)
+    store = new_store(place)
     key, secret = store.add_key("Ann", budget_usd=Decimal("0.00165"))  # three attempts, not four
     upstream.answers = [cut]
     routes: Any = [{"match": "*", "to": [MODEL], "retries": 5}]
@@ -171,7 +171,7 @@ def test_each_attempt_is_reserved_and_counted(upstream: Upstream, tmp_path: Path
 
 def test_what_a_killed_gateway_had_in_progress_is_counted(upstream: Upstream, tmp_path: Path) -> None:
     place = f"sqlite:///{tmp_path}/g.db"
-    store = GatewayStore(place)
+    store = new_store(place)
     key, secret = store.add_key("Ann", budget_usd=Decimal(1))
     upstream.answers = [Charging(seconds=30)]
     config = tmp_path / "gateway.toml"
@@ -202,7 +202,7 @@ def test_what_a_killed_gateway_had_in_progress_is_counted(upstream: Upstream, tm
 
 
 def test_what_ends_while_the_database_is_away_is_written_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = GatewayStore(f"sqlite:///{tmp_path}/g.db")
+    store = new_store(f"sqlite:///{tmp_path}/g.db")
     key, _ = store.add_key("Ann")
     used = Use(input_tokens=1, output_tokens=2, cost_usd=Decimal("0.25"))
 

@@ -9,9 +9,8 @@ from typing import Any
 import httpx
 import pytest
 
-from interlingua_gateway.store import GatewayStore
 from tests.gateway.apis import APIS, Api
-from tests.gateway.conftest import Upstream, gateway, refuse, say, wait_for_metric
+from tests.gateway.conftest import Upstream, gateway, new_store, refuse, say, wait_for_metric
 
 ROUTE = {"match": "*", "to": ["llamacpp:up-1"], "retries": 0, "cache_seconds": 60.0}
 
@@ -59,7 +58,7 @@ def test_failures_are_not_kept(upstream: Upstream, tmp_path: Path) -> None:
 
 def test_an_answer_belongs_to_its_key_and_costs_it_once(upstream: Upstream, tmp_path: Path) -> None:
     place = f"sqlite:///{tmp_path}/gateway.db"
-    store = GatewayStore(place)
+    store = new_store(place)
     (ann, ann_secret), (bob, bob_secret) = store.add_key("Ann"), store.add_key("Bob")
     asked = [ann_secret, ann_secret, bob_secret]
     with _kept(upstream, tmp_path, auth="keys") as url:
@@ -76,7 +75,7 @@ def test_an_answer_belongs_to_its_key_and_costs_it_once(upstream: Upstream, tmp_
 
 
 def test_an_expired_answer_is_not_found_and_dropped(tmp_path: Path) -> None:
-    store = GatewayStore(f"sqlite:///{tmp_path}/gateway.db")
+    store = new_store(f"sqlite:///{tmp_path}/gateway.db")
     store.keep_answer("ann", "q", "seal", 100.0)
 
     assert store.find_answer("ann", "q", 99.0) == "seal"

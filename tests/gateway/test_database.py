@@ -16,9 +16,8 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from interlingua_gateway.store import GatewayStore
 from tests.gateway.apis import APIS, error_message
-from tests.gateway.conftest import Upstream, gateway
+from tests.gateway.conftest import Upstream, gateway, new_store
 from tests.support.postgresql import SKIP_REASON, address, schema
 
 
@@ -109,7 +108,7 @@ def test_a_database_that_goes_away_gives_nothing_away_until_it_is_back(
 ) -> None:
     monkeypatch.setattr("interlingua_gateway.store._PATIENCE", 2.0)
     url, forwarder = place
-    store = GatewayStore(url)
+    store = new_store(url)
     _, secret = store.add_key("tests", budget_usd=1)
     store.close()
     headers = {"authorization": f"Bearer {secret}"}

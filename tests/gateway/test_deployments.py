@@ -19,8 +19,7 @@ from interlingua.errors import CallerError, DecodeError
 from interlingua.fallback import ModelHealth
 from interlingua_gateway import config_of, create_app, health
 from interlingua_gateway.config import read_config
-from interlingua_gateway.store import GatewayStore
-from tests.gateway.conftest import Upstream, gateway, refuse, say
+from tests.gateway.conftest import Upstream, gateway, new_store, refuse, say
 from tests.support.waiting import until
 
 
@@ -188,7 +187,7 @@ def test_a_deployment_has_its_own_key_which_no_other_service_gets(services: tupl
 
 def test_only_admins_see_the_deployments(services: tuple[Upstream, Upstream], tmp_path: Path) -> None:
     place = f"sqlite:///{tmp_path}/g.db"
-    store = GatewayStore(place)
+    store = new_store(place)
     _, admin = store.add_key("Ann", admin=True)
     _, plain = store.add_key("Bob")
     store.close()

@@ -23,7 +23,7 @@ import sqlalchemy as sa
 
 from interlingua_gateway.store import GatewayStore, Key
 from tests.gateway.apis import APIS, Api, error_message, last_value
-from tests.gateway.conftest import Upstream, chat_chunks, gateway
+from tests.gateway.conftest import Upstream, chat_chunks, gateway, new_store
 from tests.support.postgresql import SKIP_REASON, address, schema
 from tests.support.waiting import until
 
@@ -117,7 +117,7 @@ def test_a_caller_that_leaves_stops_the_service_and_pays_for_what_came(
 ) -> None:
     endless = Endless()
     upstream.answers = [endless]
-    store = GatewayStore(f"sqlite:///{tmp_path}/g.db")
+    store = new_store(f"sqlite:///{tmp_path}/g.db")
     key, given = _key(store, {})
     with gateway(upstream, auth="keys", store=f"sqlite:///{tmp_path}/g.db") as url:
         with httpx.stream("POST", url + api.path, json=api.asking("Say x. " * 10), timeout=60, **given) as answer:
@@ -264,7 +264,7 @@ def test_a_postgresql_database_that_is_gone_gives_nothing_away(upstream: Upstrea
     if not (url := address()):
         pytest.skip(SKIP_REASON)
     with schema(url) as own:
-        store = GatewayStore(own)
+        store = new_store(own)
         _, secret = store.add_key("tests", budget_usd=1)
         store.close()
         with gateway(upstream, auth="keys", store=own) as served:

@@ -13,10 +13,9 @@ import pytest
 from interlingua.errors import CallerError
 from interlingua.types import Message, TextBlock, replace
 from interlingua_gateway import Caller, Guard, GuardError, config_of, create_app
-from interlingua_gateway.store import GatewayStore
 from interlingua_serving import InboundRequest
 from tests.gateway.apis import APIS, Api, error_message, last_value
-from tests.gateway.conftest import Upstream, gateway, say
+from tests.gateway.conftest import Upstream, gateway, new_store, say
 
 HERE = "tests.gateway.test_guards"
 
@@ -106,7 +105,7 @@ def test_a_stream_waits_for_the_check_of_its_answer(api: Api, upstream: Upstream
 
 
 def test_a_refused_answer_is_paid_and_no_other_model_is_asked(upstream: Upstream, tmp_path: Path) -> None:
-    store = GatewayStore(f"sqlite:///{tmp_path}/gateway.db")
+    store = new_store(f"sqlite:///{tmp_path}/gateway.db")
     key, secret = store.add_key("Ann")
     upstream.answers = [say("poison")]
     route = {"match": "*", "to": ["llamacpp:up-1", "llamacpp:up-2"], "retries": 2}

@@ -14,8 +14,7 @@ import pytest
 from google import genai
 from google.genai._gaos.lib.compat_errors import APIStatusError
 
-from interlingua_gateway.store import GatewayStore
-from tests.gateway.conftest import Upstream, chat_chunks, gateway, refuse, say
+from tests.gateway.conftest import Upstream, chat_chunks, gateway, new_store, refuse, say
 from tests.support.loopback import send_bytes
 
 LOOK = {"type": "function", "name": "look", "description": "d", "parameters": {"type": "object", "properties": {}}}
@@ -34,7 +33,7 @@ def _sdk(url: str, key: str = "x", version: str = "v1beta") -> Iterator[Any]:
 def _keeping(upstream: Upstream, tmp_path: Path, **more: Any) -> Iterator[tuple[str, str]]:
     """Serve a gateway that keeps answers; yield its address and a key."""
     place = f"sqlite:///{tmp_path}/gateway.db"
-    secret = GatewayStore(place).add_key("Ann", keep_answers=True)[1]
+    secret = new_store(place).add_key("Ann", keep_answers=True)[1]
     with gateway(upstream, auth="keys", store=place, **more) as url:
         yield url, secret
 

@@ -12,8 +12,7 @@ import attrs
 import httpx
 import pytest
 
-from interlingua_gateway.store import GatewayStore
-from tests.gateway.conftest import Upstream, gateway
+from tests.gateway.conftest import Upstream, gateway, new_store
 from tests.support.counts import FULL
 from tests.support.loopback import send_bytes
 
@@ -83,7 +82,7 @@ def test_every_signature_goes_back_to_its_own_conversation(
     service = Signing(calls=calls)
     upstream.answers = [service]
     place = f"sqlite:///{tmp_path}/g.db"
-    store = GatewayStore(place)
+    store = new_store(place)
     keys = [store.add_key(f"tenant {number}")[1] for number in range(5)]
     store.close()
     chance = random.Random(27)

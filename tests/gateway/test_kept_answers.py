@@ -12,8 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
-from interlingua_gateway.store import GatewayStore
-from tests.gateway.conftest import Upstream, gateway, say
+from tests.gateway.conftest import Upstream, gateway, new_store, say
 from tests.support.loopback import send_bytes
 
 CALL = {"id": "call_7", "type": "function", "function": {"name": "weather", "arguments": '{"place": "Oslo"}'}}
@@ -24,7 +23,7 @@ TOOL = {"type": "function", "name": "weather", "parameters": {"type": "object", 
 def _gateway(upstream: Upstream, tmp_path: Path, *names: str, **key: Any) -> Iterator[tuple[httpx.Client, ...]]:
     """Serve a gateway with a key for each name; yield their clients."""
     place = f"sqlite:///{tmp_path}/gateway.db"
-    secrets = [GatewayStore(place).add_key(name, **({"keep_answers": True} | key))[1] for name in names]
+    secrets = [new_store(place).add_key(name, **({"keep_answers": True} | key))[1] for name in names]
     with gateway(upstream, auth="keys", store=place) as url:
         clients = [httpx.Client(base_url=url, headers={"authorization": f"Bearer {secret}"}) for secret in secrets]
         yield tuple(clients)

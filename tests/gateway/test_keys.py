@@ -18,7 +18,7 @@ from click.testing import CliRunner
 from interlingua.errors import OverloadedError
 from interlingua_cli.root import cli
 from interlingua_gateway.store import GatewayStore
-from tests.gateway.conftest import Upstream, gateway, refuse, wait_for_metric
+from tests.gateway.conftest import Upstream, gateway, new_store, refuse, wait_for_metric
 from tests.support.postgresql import SKIP_REASON, address
 from tests.support.raw_sql import rows
 
@@ -28,7 +28,7 @@ HEADERS = ("x-api-key", "authorization", "x-goog-api-key")
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[GatewayStore]:
-    made = GatewayStore(f"sqlite:///{tmp_path}/g.db")
+    made = new_store(f"sqlite:///{tmp_path}/g.db")
     yield made
     made.close()
 
@@ -123,7 +123,7 @@ def test_a_database_that_is_gone_gives_nothing_away(upstream: Upstream, store: G
 def test_the_store_is_the_same_on_postgresql() -> None:
     if not (url := address()):
         pytest.skip(SKIP_REASON)
-    store = GatewayStore(url)
+    store = new_store(url)
     key, secret = store.add_key("tests", budget_usd=Decimal("2.5"), models=("a-*", "b"))
     try:
         assert store.find_key(secret) == key
@@ -141,12 +141,12 @@ def test_the_store_is_the_same_on_postgresql() -> None:
 
 def test_a_database_of_an_earlier_version_opens(tmp_path: Path) -> None:
     place = f"sqlite:///{tmp_path}/g.db"
-    store = GatewayStore(place)
+    store = new_store(place)
     key, secret = store.add_key("tests")
     store.close()
     for table, column in (("gateway_keys", "admin"), ("gateway_states", "digest")):
         rows(f"{tmp_path}/g.db", f"ALTER TABLE {table} DROP COLUMN {column}")
-    store = GatewayStore(place)
+    store = new_store(place)
     assert store.find_key(secret) == key
     store.keep_state(key.id, ["h"], "s", "d")
     assert store.find_states(key.id, ["h"]) == {"h": "s"}
@@ -155,7 +155,7 @@ def test_a_database_of_an_earlier_version_opens(tmp_path: Path) -> None:
 
 def test_an_unreachable_database_is_a_typed_error() -> None:
     with pytest.raises(OverloadedError, match="does not respond"):
-        GatewayStore("postgresql://nobody@127.0.0.1:1/none?connect_timeout=1")
+        new_store("postgresql://nobody@127.0.0.1:1/none?connect_timeout=1")
 
 
 def test_the_commands_make_list_and_revoke(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ import httpx
 import pytest
 
 from interlingua_gateway.store import GatewayStore
-from tests.gateway.conftest import Upstream
+from tests.gateway.conftest import Upstream, new_store
 from tests.gateway.test_budgets import BODY, MODEL, Charging
 from tests.support.counts import FULL
 from tests.support.counts import SKIP_REASON as ONLY_FULL
@@ -119,7 +119,7 @@ def test_a_thousand_callers_and_twenty_killed_gateways_stay_within_the_budget(
             await asyncio.gather(*callers)
 
     with schema(address() or "") as place:
-        store = GatewayStore(place)
+        store = new_store(place)
         key, secret = store.add_key("Ann", budget_usd=PAID * COST)
         with running_gateways(place, upstream, tmp_path) as gateways:
             asyncio.run(run(gateways, secret))

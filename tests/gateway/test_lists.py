@@ -12,8 +12,7 @@ import openai
 import pytest
 from google import genai
 
-from interlingua_gateway.store import GatewayStore
-from tests.gateway.conftest import Upstream, gateway, say
+from tests.gateway.conftest import Upstream, gateway, new_store, say
 
 NAMED: Any = [{"match": name, "to": ["llamacpp:up-1"], "retries": 0} for name in ("one", "two")]
 QUESTION: Any = [{"role": "user", "content": "Hi"}]
@@ -42,7 +41,7 @@ def test_without_named_routes_the_models_are_those_that_have_a_key(upstream: Ups
 
 
 def test_lists_ask_for_a_key_too(upstream: Upstream, tmp_path: Path) -> None:
-    store = GatewayStore(f"sqlite:///{tmp_path}/g.db")
+    store = new_store(f"sqlite:///{tmp_path}/g.db")
     _, secret = store.add_key("tests")
     store.close()
     with gateway(upstream, routes=NAMED, auth="keys", store=f"sqlite:///{tmp_path}/g.db") as url:
@@ -96,7 +95,7 @@ def test_every_sdk_reads_one_model(upstream: Upstream) -> None:
 
 
 def test_a_key_sees_only_models_that_it_may_use(upstream: Upstream, tmp_path: Path) -> None:
-    store = GatewayStore(f"sqlite:///{tmp_path}/g.db")
+    store = new_store(f"sqlite:///{tmp_path}/g.db")
     _, secret = store.add_key("tests", models=("one",))
     store.close()
     with gateway(upstream, routes=NAMED, auth="keys", store=f"sqlite:///{tmp_path}/g.db") as url:

@@ -9,8 +9,7 @@ import httpx
 import pytest
 
 from interlingua_gateway.seal import read_key_file
-from interlingua_gateway.store import GatewayStore
-from tests.gateway.conftest import Upstream, gateway
+from tests.gateway.conftest import Upstream, gateway, new_store
 
 BODY = {"model": "m", "max_tokens": 5, "messages": [{"role": "user", "content": "Hi"}]}
 
@@ -43,7 +42,7 @@ def test_requests_of_web_pages_are_refused(upstream: Upstream, headers: dict[str
 
 def test_metrics_need_an_admins_key(upstream: Upstream, tmp_path: Path) -> None:
     place = f"sqlite:///{tmp_path}/g.db"
-    store = GatewayStore(place)
+    store = new_store(place)
     secrets = ["", store.add_key("Ann")[1], store.add_key("operator", admin=True)[1]]
     store.close()
     with gateway(upstream, auth="keys", store=place) as url:

@@ -20,9 +20,8 @@ import httpx
 import pytest
 
 from interlingua_gateway import config_of, create_app
-from interlingua_gateway.store import GatewayStore
 from tests.gateway.apis import APIS, Api
-from tests.gateway.conftest import Upstream, say
+from tests.gateway.conftest import Upstream, new_store, say
 from tests.support.loopback import send_bytes
 
 COUNT = int(os.environ.get("INTERLINGUA_FUZZ_COUNT", "150"))
@@ -73,7 +72,7 @@ def test_names_and_headers_are_data(upstream: Upstream, tmp_path: Path, api: Api
     choose, service = random.Random(seed), Service()
     upstream.answers = [service]
     place = f"sqlite:///{tmp_path}/g.db"
-    store = GatewayStore(place)
+    store = new_store(place)
     key, secret = store.add_key("Ann")
     settings = {
         "google": {"base_url": f"{upstream.url}/v1beta", "api_key": "k"},
@@ -111,6 +110,7 @@ def test_names_and_headers_are_data(upstream: Upstream, tmp_path: Path, api: Api
                     answer.status_code in (200, 529) or 400 <= answer.status_code < 500 or (answer.status_code == 503)
                 ), (seed, asked, answer.status_code, answer.text)
                 assert all(value.isascii() and value.isprintable() for value in answer.headers.values()), (seed, asked)
+        await app.state.services.close()
 
     asyncio.run(run())
     print(f"{api.name}: {dict(found)}, asked of services {len(service.heads)}")

@@ -13,8 +13,7 @@ from interlingua.errors import InterlinguaError
 from interlingua.plugins import Registry
 from interlingua_gateway import config_of
 from interlingua_gateway.models import choose_models
-from interlingua_gateway.store import GatewayStore
-from tests.gateway.conftest import Upstream, gateway
+from tests.gateway.conftest import Upstream, gateway, new_store
 from tests.support.loopback import send_bytes
 
 NAMES = [
@@ -74,7 +73,7 @@ def test_a_key_is_checked_by_the_model_that_answers(pattern: str, allowed: list[
 
 def test_a_limited_key_reaches_its_models_only(upstream: Upstream, tmp_path: Path) -> None:
     place = f"sqlite:///{tmp_path}/g.db"
-    store = GatewayStore(place)
+    store = new_store(place)
     _, secret = store.add_key("Ann", models=("gemini-2.5-flash*",))
     store.close()
 

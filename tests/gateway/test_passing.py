@@ -16,8 +16,7 @@ import pytest
 
 from interlingua_gateway.activity import Activity
 from interlingua_gateway.passing import _below
-from interlingua_gateway.store import GatewayStore
-from tests.gateway.conftest import Upstream, gateway
+from tests.gateway.conftest import Upstream, gateway, new_store
 from tests.support.loopback import loopback, send_bytes
 from tests.support.waiting import until
 
@@ -62,7 +61,7 @@ def test_bytes_are_untouched_and_the_key_is_replaced(
 ) -> None:
     made, url = service
     place = f"sqlite:///{tmp_path}/g.db"
-    store = GatewayStore(place)
+    store = new_store(place)
     key, secret = store.add_key("Ann", passes=ALL)
     with gateway(upstream, **_config(url, place)) as address:
         body = b'{ "model" : "text-embedding-3-small",\n"input":"\xc3\xa9" , "x":1e5}'
@@ -112,7 +111,7 @@ def test_bytes_are_untouched_and_the_key_is_replaced(
 def test_a_key_passes_only_what_it_may(upstream: Upstream, service: tuple[Service, str], tmp_path: Path) -> None:
     made, url = service
     place = f"sqlite:///{tmp_path}/g.db"
-    store = GatewayStore(place)
+    store = new_store(place)
     _, none = store.add_key("none")
     _, some = store.add_key("some", passes=("/v1/embeddings",), models=("text-embedding-3-small",))
     _, budget = store.add_key("budget", passes=ALL, budget_usd=Decimal(1))
@@ -141,7 +140,7 @@ def test_a_key_passes_only_what_it_may(upstream: Upstream, service: tuple[Servic
 
 def test_a_service_that_fails_is_an_error_of_the_callers_api(upstream: Upstream, tmp_path: Path) -> None:
     place = f"sqlite:///{tmp_path}/g.db"
-    store = GatewayStore(place)
+    store = new_store(place)
     _, secret = store.add_key("Ann", passes=ALL)
     with gateway(upstream, **_config("http://127.0.0.1:9", place)) as address:
         headers = {"authorization": f"Bearer {secret}"}

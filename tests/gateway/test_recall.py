@@ -203,6 +203,7 @@ def test_an_answer_whose_state_is_being_kept_is_whole_when_the_gateway_stops(
         answering.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await answering
+        await app.state.services.close()
 
     upstream.answers = [think]
     asyncio.run(main())

@@ -20,11 +20,10 @@ from interlingua.plugins import Registry, WireRequest
 from interlingua.types import Message, MessageStatus, Role
 from interlingua_gateway import config_of, create_app
 from interlingua_gateway.record import digests_of
-from interlingua_gateway.store import GatewayStore
 from interlingua_serving import ServeContext, find_serving_plugin
 from interlingua_sessions import SessionRecord, open_store
 from tests.gateway.apis import last_value
-from tests.gateway.conftest import Upstream, chat_chunks, gateway, say, wait_for_metric
+from tests.gateway.conftest import Upstream, chat_chunks, gateway, new_store, say, wait_for_metric
 from tests.gateway.test_faults import Endless
 from tests.gateway.test_recall import think
 from tests.support.loopback import send_bytes
@@ -180,7 +179,7 @@ def test_pictures_are_part_of_what_is_recognised(upstream: Upstream, tmp_path: P
 
 
 def test_tenants_have_sessions_of_their_own(upstream: Upstream, tmp_path: Path) -> None:
-    store = GatewayStore(f"sqlite:///{tmp_path}/g.db")
+    store = new_store(f"sqlite:///{tmp_path}/g.db")
     (ann, first), (bob, second) = store.add_key("Ann"), store.add_key("Bob")
     store.close()
     history = [HELLO, {"role": "assistant", "content": "Hello."}, AGAIN]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 from pathlib import Path
@@ -15,9 +16,8 @@ from click.testing import CliRunner
 from interlingua_cli.context import CommandContext
 from interlingua_cli.root import cli
 from interlingua_gateway import config_of, create_app
-from interlingua_gateway.store import GatewayStore
 from tests.gateway.apis import APIS, Api, error_message
-from tests.gateway.conftest import Upstream, gateway, say, serving
+from tests.gateway.conftest import Upstream, gateway, new_store, say, serving
 from tests.support.loopback import send_bytes
 
 each_api = pytest.mark.parametrize("api", APIS, ids=[api.name for api in APIS])
@@ -38,7 +38,7 @@ def test_a_model_without_a_key_says_which_variable_to_set(api: Api) -> None:
 
 
 def test_tenants_are_told_no_names_of_variables(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    store = GatewayStore(f"sqlite:///{tmp_path}/g.db")
+    store = new_store(f"sqlite:///{tmp_path}/g.db")
     _, secret = store.add_key("tests")
     store.close()
     config = {"routes": CLAUDE, "auth": "keys", "store": f"sqlite:///{tmp_path}/g.db"}
@@ -69,7 +69,10 @@ def test_a_start_warns_of_models_that_will_not_answer(tmp_path: Path, monkeypatc
     file = tmp_path / "gateway.toml"
     to = ["anthropic:a", "llamacpp:b", "nobody:c", "openai:d", "{model}"]
     file.write_text(f'store = "sqlite:///{tmp_path}/g.db"\n[[routes]]\nmatch = "*"\nto = {json.dumps(to)}')
-    monkeypatch.setattr("interlingua_gateway.server.serve", lambda *_arguments, **_options: None)
+    monkeypatch.setattr(
+        "interlingua_gateway.server.serve",
+        lambda app, *_arguments, **_options: asyncio.run(app.state.services.close()),
+    )
     monkeypatch.setenv("OPENAI_API_KEY", "a-key-of-ours")
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     result = CliRunner().invoke(cli, ["gateway", "--port", "0", "--config", str(file)], obj=CommandContext())
@@ -186,7 +189,7 @@ def test_the_apis_own_service_gets_it(upstream: Upstream) -> None:
 @each_api
 def test_nothing_of_the_databases_library_is_in_an_error(api: Api, tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/g.db"
-    store = GatewayStore(url)
+    store = new_store(url)
     _, secret = store.add_key("tests", budget_usd=1)
     store.close()
     engine = sa.create_engine(url)

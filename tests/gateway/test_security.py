@@ -14,8 +14,7 @@ import attrs
 import httpx
 import pytest
 
-from interlingua_gateway.store import GatewayStore
-from tests.gateway.conftest import Upstream, gateway
+from tests.gateway.conftest import Upstream, gateway, new_store
 from tests.gateway.test_recall import PARAMETERS, THOUGHT, think
 from tests.support.loopback import send_bytes
 
@@ -209,7 +208,7 @@ def test_a_seal_of_another_key_is_refused_and_of_an_older_one_opened(upstream: U
 @each_caller
 def test_another_tenants_seal_is_refused(upstream: Upstream, name: str, tmp_path: Path) -> None:
     place = f"sqlite:///{tmp_path}/g.db"
-    store = GatewayStore(place)
+    store = new_store(place)
     ann, bob = store.add_key("Ann")[1], store.add_key("Bob")[1]
     store.close()
     with gateway(upstream, auth="keys", store=place, **_setup(name, upstream)) as url:
@@ -220,7 +219,7 @@ def test_another_tenants_seal_is_refused(upstream: Upstream, name: str, tmp_path
 
 
 def test_secrets_are_compared_in_constant_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = GatewayStore(f"sqlite:///{tmp_path}/g.db")
+    store = new_store(f"sqlite:///{tmp_path}/g.db")
     key, secret = store.add_key("tests")
     compared: list[tuple[int, int]] = []
     real = hmac.compare_digest

@@ -10,8 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from interlingua_gateway.store import GatewayStore
-from tests.gateway.conftest import Upstream
+from tests.gateway.conftest import Upstream, new_store
 from tests.gateway.test_budgets import BODY, Charging
 from tests.gateway.test_kills import COST, running_gateways
 from tests.support.postgresql import SKIP_REASON, address, schema
@@ -38,7 +37,7 @@ def test_requests_a_minute_are_exact_through_two_processes(upstream: Upstream, t
     service = Charging(seconds=0.01)
     upstream.answers = [service]
     with schema(address() or "") as place:
-        store = GatewayStore(place)
+        store = new_store(place)
         _, secret = store.add_key("Ann", requests_per_minute=LIMIT)
         with running_gateways(place, upstream, tmp_path) as gateways:
             found = _ask_at_once(gateways.urls, secret)
@@ -51,7 +50,7 @@ def test_a_budget_is_exact_to_one_request_through_two_processes(upstream: Upstre
     service = Charging(seconds=0.01)
     upstream.answers = [service]
     with schema(address() or "") as place:
-        store = GatewayStore(place)
+        store = new_store(place)
         key, secret = store.add_key("Ann", budget_usd=LIMIT * COST)
         with running_gateways(place, upstream, tmp_path) as gateways:
             for _ in range(20):  # refused while others are in progress, a request may be asked again

@@ -11,8 +11,7 @@ import pytest
 from interlingua.errors import CallerError
 from interlingua_gateway.config import GatewayConfig
 from interlingua_gateway.gateway import create_app
-from interlingua_gateway.store import GatewayStore
-from tests.gateway.conftest import Upstream, gateway, say
+from tests.gateway.conftest import Upstream, gateway, new_store, say
 
 TALK = {"model": "m", "say": "Hi."}
 CHAT = {"model": "m", "messages": [{"role": "user", "content": "Hi."}]}
@@ -70,7 +69,7 @@ def test_its_failures_are_its_own(upstream: Upstream) -> None:
 @pytest.mark.usefixtures("acme")
 def test_its_callers_send_the_gateways_key_in_its_own_header(upstream: Upstream, tmp_path: Path) -> None:
     place = f"sqlite:///{tmp_path}/g.db"
-    store = GatewayStore(place)
+    store = new_store(place)
     _, secret = store.add_key("tests")
     store.close()
     with gateway(upstream, auth="keys", store=place) as url:

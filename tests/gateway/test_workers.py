@@ -16,8 +16,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from interlingua_gateway.store import GatewayStore
-from tests.gateway.conftest import Upstream
+from tests.gateway.conftest import Upstream, new_store
 from tests.gateway.test_budgets import BODY, MODEL, Charging
 from tests.support.waiting import until
 
@@ -48,7 +47,7 @@ def _children(process: subprocess.Popen[str]) -> list[int]:
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="counts processes in /proc")
 def test_workers_share_a_port_a_budget_and_metrics(upstream: Upstream, tmp_path: Path) -> None:
     place = f"sqlite:///{tmp_path}/g.db"
-    store = GatewayStore(place)
+    store = new_store(place)
     key, secret = store.add_key("Ann", budget_usd=Decimal("0.01"), admin=True)
     service = Charging(seconds=0.01)
     upstream.answers = [service]

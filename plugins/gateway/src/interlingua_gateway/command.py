@@ -119,6 +119,7 @@ def check(state: CommandContext, file: Path | None, as_json: bool) -> None:
     config = _read(file)
     app = create_app(config, registry=state.registry, settings=state.settings, environ=state.environ)
     report = report_of(app.state.services)
+    asyncio.run(app.state.services.close())
     if as_json:
         click.echo(json.dumps(report, indent=2))
     else:
@@ -237,4 +238,5 @@ def _store(state: CommandContext, file: Path | None) -> GatewayStore:
     store = open_store(_read(file), state.environ)
     if store is None:
         raise click.UsageError("no store for keys: set store in the configuration, or HOME")
+    click.get_current_context().call_on_close(store.close)
     return store

@@ -35,6 +35,9 @@ from interlingua_gateway.store import ask_store
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
+_LAST_WORK = 2.0
+"""Seconds that recurring work may take to end when the gateway stops."""
+
 
 def create_app(
     config: GatewayConfig | None = None,
@@ -58,11 +61,12 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
-        keeping = asyncio.ensure_future(services.keep_up())
+        stop = asyncio.Event()
+        keeping = asyncio.ensure_future(services.keep_up(stop))
         yield
-        keeping.cancel()
-        with suppress(asyncio.CancelledError):
-            await keeping
+        stop.set()
+        with suppress(TimeoutError):  # a cancelled call continues in its thread, with a connection
+            await asyncio.wait_for(keeping, _LAST_WORK)
         await services.close()
 
     app = Starlette(routes=_routes(services), lifespan=lifespan)

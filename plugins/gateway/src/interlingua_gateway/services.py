@@ -9,7 +9,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -88,19 +88,23 @@ class Services:
         self.store = open_store(config, self._environ)
         if self.store is None and config.auth == "keys":
             raise CallerError("auth = 'keys' needs a store, and without HOME there is no default: set store")
-        self.spending = None
-        if self.store is not None and config.auth == "keys":
-            folder = data_folder(self._environ)
-            self.spending = Spending(self.store, folder / "unwritten" if folder else None)
-        store = self.store if config.auth == "keys" else None
-        self.access = Access(store, key_headers, self.key_parameters, self.spending)
-        self.health = Health(lambda: self.config, self.access.metrics)
-        self._sealer = Sealer(read_keys(self._environ.get(config.seal_keys_env, "")) or [self._own_seal_key()])
-        self.recall = Recall(self.store, self._sealer) if self.store else None
-        self.cache = AnswerCache(self.store, self._sealer) if self.store else None
-        self.kept = KeptAnswers(self.store, self._sealer) if self.store else None
-        self.login = self._open_login(config)
-        self.recorder = open_recorder(config, self.store)
+        with ExitStack() as on_failure:
+            if self.store is not None:
+                on_failure.callback(self.store.close)
+            self.spending = None
+            if self.store is not None and config.auth == "keys":
+                folder = data_folder(self._environ)
+                self.spending = Spending(self.store, folder / "unwritten" if folder else None)
+            store = self.store if config.auth == "keys" else None
+            self.access = Access(store, key_headers, self.key_parameters, self.spending)
+            self.health = Health(lambda: self.config, self.access.metrics)
+            self._sealer = Sealer(read_keys(self._environ.get(config.seal_keys_env, "")) or [self._own_seal_key()])
+            self.recall = Recall(self.store, self._sealer) if self.store else None
+            self.cache = AnswerCache(self.store, self._sealer) if self.store else None
+            self.kept = KeptAnswers(self.store, self._sealer) if self.store else None
+            self.login = self._open_login(config)
+            self.recorder = open_recorder(config, self.store)
+            on_failure.pop_all()
 
     def change_config(self, config: GatewayConfig) -> None:
         """Use another configuration for the requests that follow.
@@ -263,10 +267,10 @@ class Services:
             return function(*arguments)
         return await asyncio.get_running_loop().run_in_executor(self._large_requests, function, *arguments)
 
-    async def keep_up(self) -> None:
-        """Do the work that recurs while the gateway runs; never returns."""
+    async def keep_up(self, stop: asyncio.Event) -> None:
+        """Do the work that recurs while the gateway runs, until `stop` is set."""
         drop_at = 0.0
-        while True:
+        while not stop.is_set():
             try:
                 if self.spending is not None:
                     await self.spending.tend()
@@ -281,7 +285,8 @@ class Services:
                 self.log.info("%s", error.message)
             except Exception:
                 self.log.exception("recurring work failed")
-            await asyncio.sleep(_EVERY)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(stop.wait(), _EVERY)
 
     async def close(self) -> None:
         """Close all connections."""
