@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any, get_args
 
 from interlingua.errors import CallerError
-from interlingua.plugins import Loss, WireRequest, loads
+from interlingua.plugins import WireRequest
 from interlingua.types import (
     CacheHint,
     ContentBlock,
@@ -16,10 +15,6 @@ from interlingua.types import (
     Effort,
     ImageBlock,
     MediaSource,
-    Message,
-    MessageMetadata,
-    OpaqueBlock,
-    Provenance,
     RedactedThinkingBlock,
     RequestOptions,
     Role,
@@ -34,7 +29,7 @@ from interlingua_anthropic.changes import MEMBERS
 from interlingua_anthropic.client_tools import from_wire_client_tool
 from interlingua_anthropic.errors import THREAD_REFUSED
 from interlingua_anthropic.models import API
-from interlingua_serving import InboundRequest, ServeContext, State, restore_answer
+from interlingua_serving import InboundRequest, RequestMessages, ServeContext, State, read_body, require_string
 
 _PLAIN = {"max_tokens": "max_tokens", "temperature": "temperature", "top_p": "top_p", "top_k": "top_k",
           "stop_sequences": "stop"}  # fmt: skip
@@ -44,7 +39,6 @@ _TOOL = ("name", "description", "input_schema", "cache_control")
 _CALL = ("type", "id", "name", "input", "cache_control")
 # Claude Code's first system block: billing data for the service, not a prompt (WIRE.md, Serving)
 _BILLING = "x-anthropic-billing-header:"
-_REFUSED = "a sealed state that may not be used here was left out"
 
 
 def from_wire_request(request: WireRequest, context: ServeContext) -> InboundRequest:
@@ -53,15 +47,12 @@ def from_wire_request(request: WireRequest, context: ServeContext) -> InboundReq
     Raises:
         CallerError: the request is not valid in this API.
     """
-    body = loads(request.body)
-    if not isinstance(body, dict):
-        raise CallerError("the body is not a JSON object")
-    model = _text(body, "model")
+    body = read_body(request.body)
+    model = require_string(body, "model")
     if body.get("thread") is not None:  # `continue` sends the new messages only; callers then send all without it
         text = "message threads are not served here: send the whole conversation, without thread"
         raise CallerError(text, code=THREAD_REFUSED)
-    losses: list[Loss] = []
-    reader = _MessagesReader(context, model, losses)
+    reader = _MessagesReader(context, model)
     private = reader.read_system(body.get("system"))
     turns = body.get("messages")
     if not isinstance(turns, list) or not turns:
@@ -80,14 +71,14 @@ def from_wire_request(request: WireRequest, context: ServeContext) -> InboundReq
     if betas := request.headers.get("anthropic-beta"):
         extra["betas"] = betas
     return InboundRequest(
-        messages=tuple(reader.messages),
+        messages=tuple(reader.out.messages),
         tools=tools,
         options=RequestOptions(model=model, api=context.api, stream=bool(body.get("stream")), **options),
         extra=extra,
         covered=covered,
         private=private,
         provider=context.provider,
-        losses=tuple(losses),
+        losses=tuple(reader.out.losses),
     )
 
 
@@ -141,7 +132,7 @@ def _options(body: Mapping[str, Any], extra: dict[str, Any], covered: dict[str, 
 def _choice(choice: Any, options: dict[str, Any], covered: dict[str, tuple[str, ...]]) -> None:
     if isinstance(choice, dict):
         if choice.get("type") == "tool":
-            options["tool_choice"] = ToolChoice(_text(choice, "name"))
+            options["tool_choice"] = ToolChoice(require_string(choice, "name"))
         elif choice.get("type") in _CHOICES:
             options["tool_choice"] = _CHOICES[choice["type"]]
         if choice.get("disable_parallel_tool_use"):
@@ -172,7 +163,7 @@ def _tools(given: Any) -> tuple[tuple[WireTool, ...], list[Any]]:
                 own.append(tool)
             continue
         made = WireTool(
-            name=_text(tool, "name", f"tools.{at}"),
+            name=require_string(tool, "name", f"tools.{at}"),
             description=tool.get("description") or "",
             input_schema=tool["input_schema"],
             cache=_hint(tool),
@@ -184,20 +175,12 @@ def _tools(given: Any) -> tuple[tuple[WireTool, ...], list[Any]]:
 
 
 class _MessagesReader:
-    """Reads turns into messages, whose ids are their indexes because a request has no ids."""
+    """Reads turns into messages."""
 
-    def __init__(self, context: ServeContext, model: str, losses: list[Loss]) -> None:
-        self.messages: list[Message] = []
-        self._context = context
-        self._losses = losses
+    def __init__(self, context: ServeContext, model: str) -> None:
+        self.out = RequestMessages(context, model)
+        self._unseal = context.unseal
         self._names: dict[str, str] = {}
-        self._time = datetime.fromtimestamp(0, UTC)
-        self._imported = MessageMetadata(
-            model=f"{context.provider}:{model}",
-            provider=context.provider,
-            api=context.api,
-            provenance=Provenance.IMPORTED,
-        )
 
     def read_system(self, system: Any) -> tuple[int, ...]:
         """Read the prompt; return the indexes of messages for this service only."""
@@ -207,10 +190,10 @@ class _MessagesReader:
         private: tuple[int, ...] = ()
         first = blocks[0] if blocks else None
         if isinstance(first, TextBlock) and first.text.startswith(_BILLING):
-            self._add(Role.SYSTEM, [blocks.pop(0)])
+            self.out.add(Role.SYSTEM, [blocks.pop(0)])
             private = (0,)
         if blocks:
-            self._add(Role.SYSTEM, blocks)
+            self.out.add(Role.SYSTEM, blocks)
         return private
 
     def read_turn(self, turn: Mapping[str, Any], path: str) -> None:
@@ -220,30 +203,22 @@ class _MessagesReader:
             self._answer(turn.get("content"), path)
         elif role == "system":
             own = {name: value for name, value in turn.items() if name not in ("role", "content")}
-            members = [OpaqueBlock(provider=self._context.provider, kind=MEMBERS, data=own)] if own else []
-            self._add(Role.SYSTEM, [*self._parts(turn.get("content"), path), *members])
+            members = [self.out.opaque(own, MEMBERS)] if own else []
+            self.out.add(Role.SYSTEM, [*self._parts(turn.get("content"), path), *members])
         elif role == "user":
             said: list[ContentBlock] = []
             for at, part in enumerate(_list(turn.get("content"), path)):
                 if part.get("type") == "tool_result":
                     if said:
-                        self._add(Role.USER, said)
+                        self.out.add(Role.USER, said)
                         said = []
                     self._result(part, f"{path}.content.{at}")
                 else:
                     said.append(self._part(part, f"{path}.content.{at}"))
             if said:
-                self._add(Role.USER, said)
+                self.out.add(Role.USER, said)
         else:
             raise CallerError(f"{path}.role: one of user, assistant and system is required")
-
-    def _add(self, role: Role, content: Sequence[ContentBlock], **facts: Any) -> None:
-        metadata = MessageMetadata(**facts) if facts else MessageMetadata()
-        self.messages.append(self._message(role, content, metadata))
-
-    def _message(self, role: Role, content: Sequence[ContentBlock], metadata: MessageMetadata) -> Message:
-        name = f"m{len(self.messages)}"
-        return Message(id=name, role=role, content=tuple(content), metadata=metadata, created_at=self._time)
 
     def _answer(self, content: Any, path: str) -> None:
         items: list[ContentBlock | State] = []
@@ -254,7 +229,7 @@ class _MessagesReader:
             if kind == "thinking":
                 items += self._thinking(part, where)
             elif kind == "redacted_thinking":
-                items.append(RedactedThinkingBlock(data=_text(part, "data", where)))
+                items.append(RedactedThinkingBlock(data=require_string(part, "data", where, empty=True)))
             elif kind == "tool_use":
                 block = _call(part, where)
                 self._names[block.id] = block.name
@@ -263,37 +238,22 @@ class _MessagesReader:
                     calls[block.id] = more
             else:
                 items.append(self._part(part, where))
-        metadata = self._imported
-        if calls:
-            raw = {"origin": [metadata.provider, metadata.api, self._model], "replay": {"calls": calls}, "trace": {}}
-            metadata = MessageMetadata(
-                model=metadata.model,
-                provider=metadata.provider,
-                api=metadata.api,
-                provenance=metadata.provenance,
-                provider_raw=raw,
-            )
-        self.messages.append(restore_answer(self._message(Role.ASSISTANT, (), metadata), items))
-
-    @property
-    def _model(self) -> str:
-        return str(self._imported.model).partition(":")[2]
+        self.out.add_answer(items, {"calls": calls} if calls else None)
 
     def _thinking(self, part: Mapping[str, Any], path: str) -> list[ContentBlock | State]:
         """Read a thinking block: the service's own, or one with the sealed state of another origin."""
-        text, signature = _text(part, "thinking", path), part.get("signature") or ""
-        state = self._context.unseal(signature) if isinstance(signature, str) and signature else None
+        text, signature = require_string(part, "thinking", path, empty=True), part.get("signature") or ""
+        state = self._unseal(signature) if isinstance(signature, str) and signature else None
         if state is None:
             return [ThinkingBlock(text=text, signature=signature or None)]
         if not state:
-            at = len(self.messages)
-            self._losses.append(Loss(path=f"messages[{at}]", block_type="thinking", verdict="dropped", reason=_REFUSED))
+            self.out.lose_sealed()
             return []
         thought = any(entry["type"] == "thinking" for entry in state["blocks"])
         return [state, ThinkingBlock(text=text)] if text or thought else [state]
 
     def _result(self, part: Mapping[str, Any], path: str) -> None:
-        call = _text(part, "tool_use_id", path)
+        call = require_string(part, "tool_use_id", path)
         content = part.get("content")
         block = ToolResultBlock(
             tool_use_id=call,
@@ -302,7 +262,7 @@ class _MessagesReader:
             tool_name=self._names.get(call),
             cache=_hint(part),
         )
-        self._add(Role.TOOL, [block], parent_tool_use_id=call)
+        self.out.add(Role.TOOL, [block], call=call)
 
     def _parts(self, content: Any, path: str) -> list[ContentBlock]:
         return [self._part(part, f"{path}.{at}") for at, part in enumerate(_list(content, path))]
@@ -310,8 +270,8 @@ class _MessagesReader:
     def _part(self, part: Mapping[str, Any], path: str) -> ContentBlock:
         kind = part.get("type")
         if kind == "text":
-            citations = part.get("citations") or ()
-            return TextBlock(text=_text(part, "text", path), citations=citations, cache=_hint(part))
+            text, citations = require_string(part, "text", path, empty=True), part.get("citations") or ()
+            return TextBlock(text=text, citations=citations, cache=_hint(part))
         source = part.get("source")
         if kind == "image" and isinstance(source, dict) and (found := _source(source)):
             return ImageBlock(source=found, media_type=str(source.get("media_type") or ""), cache=_hint(part))
@@ -325,14 +285,19 @@ class _MessagesReader:
                 cite=bool(isinstance(cited, dict) and cited.get("enabled")),
                 cache=_hint(part),
             )
-        return OpaqueBlock(provider=self._context.provider, kind=_text(part, "type", path), data=part)
+        return self.out.opaque(part, require_string(part, "type", path))
 
 
 def _call(part: Mapping[str, Any], path: str) -> ToolUseBlock:
     given = part.get("input")
     if not isinstance(given, dict):
         raise CallerError(f"{path}.input: an object is required")
-    return ToolUseBlock(id=_text(part, "id", path), name=_text(part, "name", path), input=given, cache=_hint(part))
+    return ToolUseBlock(
+        id=require_string(part, "id", path),
+        name=require_string(part, "name", path),
+        input=given,
+        cache=_hint(part),
+    )
 
 
 def _source(source: Mapping[str, Any]) -> MediaSource | None:
@@ -365,10 +330,3 @@ def _list(content: Any, path: str) -> list[dict[str, Any]]:
     if not all(isinstance(part, dict) for part in parts):
         raise CallerError(f"{path}.content: every block is an object")
     return parts
-
-
-def _text(holder: Mapping[str, Any], name: str, path: str = "") -> str:
-    value = holder.get(name)
-    if not isinstance(value, str):
-        raise CallerError(f"{path}.{name}: a string is required".lstrip("."))
-    return value

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from interlingua.errors import InterlinguaError, ServerError, StreamInterruptedError
-from interlingua.plugins import Loss, dumps
+from interlingua.errors import InterlinguaError
+from interlingua.plugins import dumps
 from interlingua.types import (
     BlockEnd,
     ContentBlock,
-    ErrorEvent,
     MessageComplete,
     RawUpdate,
-    StopReason,
     StreamEvent,
     TextBlock,
     TextDelta,
@@ -23,9 +21,6 @@ from interlingua.types import (
     ToolUseEnd,
     ToolUseInputDelta,
     ToolUseStart,
-    Usage,
-    UsageUpdate,
-    read_tool_input,
 )
 from interlingua_anthropic.errors import error_detail
 from interlingua_anthropic.serve_answer import (
@@ -36,28 +31,25 @@ from interlingua_anthropic.serve_answer import (
     to_wire_thinking_block,
     to_wire_usage,
 )
-from interlingua_serving import ServeContext, dumps_line
+from interlingua_serving import BaseStreamWriter, ServeContext, dumps_line, read_call
 
 _PING = b'event: ping\ndata: {"type": "ping"}\n\n'
 _DELTA = b'event: content_block_delta\ndata: {"type":"content_block_delta","index":%d,"delta":{"type":"%b_delta","%b":'
 
 
-class MessagesWriter:
+class MessagesWriter(BaseStreamWriter):
     """Writes the events of one answer as a stream of this API, one block after the other.
 
     Calls of other origins wait until they are complete: their origin attaches state at the end of a call, and the seal
     must precede the call.
     """
 
-    content_type = "text/event-stream; charset=utf-8"
-
     def __init__(self, context: ServeContext) -> None:
+        super().__init__(context)
         self._blocks = AnswerBlocks(context)
-        self.losses: list[Loss] = self._blocks.losses
+        self.losses = self._blocks.losses
         self._own = context.is_own
-        self._out: list[bytes] = []
-        self._usage = Usage()
-        self._started = self._over = False
+        self._started = False
         self._index = -1  # of the block written last
         self._open: int | None = None  # the canonical index of the block that is open
         self._live: int | None = None  # the same if it is a call, which no other block may interrupt
@@ -74,55 +66,33 @@ class MessagesWriter:
 
     def feed(self, events: Iterable[StreamEvent]) -> bytes:
         """Return the bytes for these events; a ping if all of them have to wait."""
-        for event in events:
-            kind = type(event)
-            if (kind is TextDelta or kind is ThinkingDelta) and event.index == self._open and self._ending is None:  # type: ignore[union-attr]
-                if not self._own:
-                    self._blocks.state.note(event)
-                self._out.append(self._prefix + dumps_line(event.text) + b"}}\n\n")  # type: ignore[union-attr]
-            elif not self._over:
-                self._take(event)
-        if not self._out and self._started and not self._over:
-            return _PING if self._pieces else b""
-        data = b"".join(self._out)
-        self._out.clear()
-        return data
+        data = super().feed(events)
+        return _PING if not data and self._pieces and not self.ended else data
 
-    def end(self) -> bytes:
-        """Return the rest of the stream: an error if no event ended the answer."""
-        if self._over:
-            return b""
-        return self.feed([ErrorEvent(error=StreamInterruptedError("the answer broke off"))])
-
-    def _take(self, event: StreamEvent) -> None:
-        if self._live is not None and getattr(event, "index", self._live) != self._live:
-            self._queue.append(event)
-        elif isinstance(event, (TextDelta, ThinkingDelta)):
-            self._begin(event.index, "text" if isinstance(event, TextDelta) else "thinking")
+    def take(self, event: StreamEvent) -> None:
+        """Call the method for one event, unless the event has to wait."""
+        if isinstance(event, (TextDelta, ThinkingDelta)) and event.index == self._open and self._ending is None:
             self.feed_open(event)
-        elif isinstance(event, ToolUseStart):
-            self._call_start(event)
-        elif isinstance(event, ToolUseInputDelta):
-            self._call_delta(event)
-        elif isinstance(event, ToolUseEnd):
-            self._call_end(event)
-        elif isinstance(event, BlockEnd):
-            self._block_end(event)
-        elif isinstance(event, UsageUpdate):
-            self._usage = self._usage.updated(event.usage)
-        elif isinstance(event, RawUpdate):
-            self._note(event)
-            if self._own and event.trace:
-                self._stop_sequence = event.trace.get("stop_sequence", self._stop_sequence)
-        elif isinstance(event, MessageComplete):
-            self._complete(event)
-        elif isinstance(event, ErrorEvent):
-            self._fail(event.error)
+        elif self._live is not None and getattr(event, "index", self._live) != self._live:
+            self._queue.append(event)
+        else:
+            super().take(event)
+
+    def write_delta(self, event: TextDelta | ThinkingDelta) -> None:
+        """Write a piece of text or thinking."""
+        self._begin(event.index, "text" if isinstance(event, TextDelta) else "thinking")
+        self.feed_open(event)
+
+    def note_raw(self, event: RawUpdate) -> None:
+        """Note state of the origin."""
+        self._note(event)
+        if self._own and event.trace:
+            self._stop_sequence = event.trace.get("stop_sequence", self._stop_sequence)
 
     def feed_open(self, event: TextDelta | ThinkingDelta) -> None:
         """Write a delta of the open block."""
         self._note(event)
-        self._out.append(self._prefix + dumps_line(event.text) + b"}}\n\n")
+        self.out.append(self._prefix + dumps_line(event.text) + b"}}\n\n")
 
     def _note(self, event: StreamEvent, wire_id: str = "") -> None:
         if not self._own:
@@ -173,7 +143,8 @@ class MessagesWriter:
         if (carrier := self._blocks.carrier()) is not None:
             self._write_block(carrier)
 
-    def _block_end(self, event: BlockEnd) -> None:
+    def end_block(self, event: BlockEnd) -> None:
+        """End another block, or write it whole."""
         block = event.block
         self._note(event)
         if isinstance(block, (TextBlock, ThinkingBlock)):
@@ -211,7 +182,8 @@ class MessagesWriter:
 
     # -- calls
 
-    def _call_start(self, event: ToolUseStart) -> None:
+    def start_call(self, event: ToolUseStart) -> None:
+        """Begin a call."""
         wire_id = self._blocks.call_id(event)
         self._called = True
         self._note(event, wire_id)
@@ -224,7 +196,8 @@ class MessagesWriter:
             self._start()
             self._pieces[event.index] = []
 
-    def _call_delta(self, event: ToolUseInputDelta) -> None:
+    def write_arguments(self, event: ToolUseInputDelta) -> None:
+        """Write a piece of a call's arguments, or keep it until the call is whole."""
         self._note(event)
         if event.index == self._live:
             self._moved = True
@@ -232,7 +205,8 @@ class MessagesWriter:
         elif event.index in self._pieces:
             self._pieces[event.index].append(event.partial_json)
 
-    def _call_end(self, event: ToolUseEnd) -> None:
+    def end_call(self, event: ToolUseEnd) -> None:
+        """End a call."""
         start = self._starts.pop(event.index, None)
         if start is None:
             return
@@ -241,12 +215,7 @@ class MessagesWriter:
             self._end_live(event.block)
             return
         raw = "".join(self._pieces.pop(event.index))
-        block = event.block
-        if block is None:
-            value, error = read_tool_input(raw)
-            block = ToolUseBlock(id=start.id, name=start.name, input=value, provider_id=start.provider_id,
-                                 raw_input=raw, parse_error=error)  # fmt: skip
-        self._whole.append(block)
+        self._whole.append(event.block or read_call(start, raw))
 
     def _end_live(self, block: ToolUseBlock | None = None) -> None:
         """End the open call, and write what waited for it."""
@@ -258,19 +227,19 @@ class MessagesWriter:
         self._stop_block()
         waiting, self._queue = self._queue, []
         for event in waiting:
-            self._take(event)
+            self.take(event)
 
     # -- the answer
 
     def _event(self, name: str, **fields: Any) -> None:
-        self._out.append(b"event: %b\ndata: %b\n\n" % (name.encode(), dumps_line({"type": name, **fields})))
+        self.out.append(b"event: %b\ndata: %b\n\n" % (name.encode(), dumps_line({"type": name, **fields})))
 
     def _start(self) -> None:
         if not self._started:
             self._started = True
-            usage = {**to_wire_usage(self._usage), "output_tokens": self._usage.output_tokens or 0}
+            usage = {**to_wire_usage(self.usage), "output_tokens": self.usage.output_tokens or 0}
             message = {
-                **envelope(self._blocks.context),
+                **envelope(self.context),
                 "content": [],
                 "stop_reason": None,
                 "stop_sequence": None,
@@ -278,20 +247,19 @@ class MessagesWriter:
             }
             self._event("message_start", message=message)
 
-    def _complete(self, event: MessageComplete) -> None:
-        if event.stop_reason is StopReason.ERROR:
-            self._fail(ServerError("the model's answer ended with an error"))
-            return
+    def complete(self, event: MessageComplete) -> None:
+        """Write the end of a whole answer."""
         self._start()
         self._end_live()
         self._settle()
         self._blocks.end()
-        stop = to_wire_stop(event.stop_reason, event.stop_reason_raw, self._blocks.context, called=self._called)
+        stop = to_wire_stop(event.stop_reason, event.stop_reason_raw, self.context, called=self._called)
         delta = {"stop_reason": stop, "stop_sequence": self._stop_sequence}
-        self._event("message_delta", delta=delta, usage=to_wire_usage(self._usage))
+        self._event("message_delta", delta=delta, usage=to_wire_usage(self.usage))
         self._event("message_stop")
-        self._over = True
+        self.ended = True
 
-    def _fail(self, error: InterlinguaError) -> None:
+    def fail(self, error: InterlinguaError) -> None:
+        """Write an error, the end of an answer that failed."""
         self._event("error", error=error_detail(error)[1])
-        self._over = True
+        self.ended = True

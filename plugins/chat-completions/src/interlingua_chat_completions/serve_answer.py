@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import attrs
 
-from interlingua.errors import InterlinguaError, ServerError, StreamInterruptedError
+from interlingua.errors import InterlinguaError, ServerError
 from interlingua.plugins import EMPTY, Loss, WireResponse, dumps, replay_state
 from interlingua.types import (
     BlockEnd,
     ContentBlock,
-    ErrorEvent,
     ImageBlock,
     Message,
     MessageComplete,
@@ -30,12 +29,11 @@ from interlingua.types import (
     ToolUseInputDelta,
     ToolUseStart,
     Usage,
-    UsageUpdate,
 )
 from interlingua_chat_completions.content import REFUSAL
 from interlingua_chat_completions.dialect import Dialect
 from interlingua_chat_completions.errors import error_detail, to_wire_error
-from interlingua_serving import AnswerState, ServeContext, State, dumps_line
+from interlingua_serving import AnswerState, BaseStreamWriter, ServeContext, State, dumps_line
 
 _FINISH = {
     StopReason.TOOL_USE: "tool_calls",
@@ -194,87 +192,63 @@ class _Answer:
         return [{"type": "reasoning.encrypted", "id": name, "data": seal, "format": "unknown", "index": 0}]
 
 
-class ChatWriter:
+class ChatWriter(BaseStreamWriter):
     """Writes the events of one answer as chunks."""
 
-    content_type = "text/event-stream; charset=utf-8"
-
     def __init__(self, context: ServeContext, dialect: Dialect) -> None:
-        self._context = context
+        super().__init__(context)
         self._answer = _Answer(context)
-        self.losses: list[Loss] = self._answer.losses
+        self.losses = self._answer.losses
         self._state = None if context.is_own else AnswerState(context.origin, strings=True)
         begun = dumps_line({**self._answer.envelope("chat.completion.chunk"), "choices": []})[:-2]
         self._head = b"data: " + begun + b'{"index":0,"delta":'
         self._tail = b',"logprobs":null,"finish_reason":null}]}\n\n'
         self._empty = b"data: " + begun
-        self._usage = Usage()
         self._reasoning = _reasoning_field(dialect)
         self._text_head = self._head + b'{"content":'
         self._text_tail = b"}" + self._tail
-        self._out: list[bytes] = []
         self._calls: dict[int, tuple[str, bool]] = {}  # id, and whether arguments were written
         self._nameless: dict[int, ToolUseStart] = {}
         self._texts: set[int] = set()
         self._replay: dict[str, Any] = {}
-        self._started = self._over = self._thought = False
+        self._started = self._thought = False
 
-    def feed(self, events: Iterable[StreamEvent]) -> bytes:
-        """Return the chunks for these events."""
-        for event in events:
-            if self._over:
-                break
-            if self._state is not None:
-                wire_id = self._answer.call_id(event) if type(event) is ToolUseStart else ""
-                self._state.note(event, wire_id)
-            if type(event) is TextDelta and self._started and event.index != REFUSAL:
-                self._texts.add(event.index)
-                self._out.append(self._text_head + dumps_line(event.text) + self._text_tail)
-            else:
-                self._take(event)
-        data = b"".join(self._out)
-        self._out.clear()
-        return data
-
-    def end(self) -> bytes:
-        """Return the rest of the stream: an error if no event ended the answer."""
-        if self._over:
-            return b""
-        return self.feed([ErrorEvent(error=StreamInterruptedError("the answer broke off"))])
-
-    def _take(self, event: StreamEvent) -> None:
-        if isinstance(event, TextDelta):
+    def take(self, event: StreamEvent) -> None:
+        """Note the state of an event, and call the method for the event."""
+        if self._state is not None:
+            self._state.note(event, self._answer.call_id(event) if type(event) is ToolUseStart else "")
+        if type(event) is TextDelta and self._started and event.index != REFUSAL:
             self._texts.add(event.index)
+            self.out.append(self._text_head + dumps_line(event.text) + self._text_tail)
+        else:
+            super().take(event)
+
+    def write_delta(self, event: TextDelta | ThinkingDelta) -> None:
+        """Write a piece of text or thinking."""
+        self._texts.add(event.index)
+        if isinstance(event, TextDelta):
             refused = event.index == REFUSAL and self._state is None  # an index of another origin has no meaning here
             self._delta({"refusal" if refused else "content": event.text})
-        elif isinstance(event, ThinkingDelta):
-            self._texts.add(event.index)
+        else:
             self._thought = True
             self._delta({self._reasoning: event.text})
-        elif isinstance(event, ToolUseStart):
-            self._call_start(event)
-        elif isinstance(event, ToolUseInputDelta):
-            self._arguments(event.index, event.partial_json)
-        elif isinstance(event, ToolUseEnd):
-            self._call_end(event)
-        elif isinstance(event, BlockEnd):
-            self._block_end(event)
-        elif isinstance(event, UsageUpdate):
-            self._usage = self._usage.updated(event.usage)
-        elif isinstance(event, RawUpdate):
-            self._replay.update(event.replay or EMPTY)
-        elif isinstance(event, MessageComplete):
-            self._complete(event)
-        elif isinstance(event, ErrorEvent):
-            self._fail(event.error)
+
+    def write_arguments(self, event: ToolUseInputDelta) -> None:
+        """Write a piece of a call's arguments."""
+        self._arguments(event.index, event.partial_json)
+
+    def note_raw(self, event: RawUpdate) -> None:
+        """Note state of the origin."""
+        self._replay.update(event.replay or EMPTY)
 
     def _delta(self, delta: Mapping[str, Any]) -> None:
         if not self._started:
             self._started = True
-            self._out.append(self._head + b'{"role":"assistant","content":""}' + self._tail)
-        self._out.append(self._head + dumps_line(delta) + self._tail)
+            self.out.append(self._head + b'{"role":"assistant","content":""}' + self._tail)
+        self.out.append(self._head + dumps_line(delta) + self._tail)
 
-    def _call_start(self, event: ToolUseStart) -> None:
+    def start_call(self, event: ToolUseStart) -> None:
+        """Begin a call."""
         if not event.name:  # the name arrives at the end
             self._nameless[event.index] = event
             return
@@ -291,14 +265,16 @@ class ChatWriter:
         self._calls[index] = self._calls[index][0], True
         self._delta({"tool_calls": [{"index": at, "function": {"arguments": text}}]})
 
-    def _call_end(self, event: ToolUseEnd) -> None:
+    def end_call(self, event: ToolUseEnd) -> None:
+        """End a call."""
         start = self._nameless.pop(event.index, None)
         if start is not None and event.block is not None:
-            self._call_start(attrs.evolve(start, name=event.block.name or "unnamed"))
+            self.start_call(attrs.evolve(start, name=event.block.name or "unnamed"))
         if event.index in self._calls and not self._calls[event.index][1]:
             self._arguments(event.index, (event.block.input_json if event.block is not None else "") or "{}")
 
-    def _block_end(self, event: BlockEnd) -> None:
+    def end_block(self, event: BlockEnd) -> None:
+        """End another block, or write it whole."""
         block = event.block
         if isinstance(block, (TextBlock, ThinkingBlock)):
             self._thought = self._thought or isinstance(block, ThinkingBlock)
@@ -309,10 +285,8 @@ class ChatWriter:
         elif (image := self._answer.image(block)) is not None:
             self._delta({"images": [image]})
 
-    def _complete(self, event: MessageComplete) -> None:
-        if event.stop_reason is StopReason.ERROR:
-            self._fail(ServerError("the model's answer ended with an error"))
-            return
+    def complete(self, event: MessageComplete) -> None:
+        """Write the end of a whole answer."""
         details: Any = self._replay.get("reasoning_details")
         if self._state is not None:
             state = self._state.take(whole=True, always=self._thought)
@@ -322,12 +296,13 @@ class ChatWriter:
         if not self._started:
             self._delta({})
         finish = _finish(event.stop_reason, called=bool(self._calls))
-        self._out.append(self._head + b'{},"logprobs":null,"finish_reason":' + dumps(finish) + b"}]}\n\n")
-        if self._context.echo.get("include_usage"):
-            self._out.append(self._empty + b'],"usage":' + dumps(to_wire_usage(self._usage)) + b"}\n\n")
-        self._out.append(b"data: [DONE]\n\n")
-        self._over = True
+        self.out.append(self._head + b'{},"logprobs":null,"finish_reason":' + dumps(finish) + b"}]}\n\n")
+        if self.context.echo.get("include_usage"):
+            self.out.append(self._empty + b'],"usage":' + dumps(to_wire_usage(self.usage)) + b"}\n\n")
+        self.out.append(b"data: [DONE]\n\n")
+        self.ended = True
 
-    def _fail(self, error: InterlinguaError) -> None:
-        self._out.append(b"data: " + dumps_line({"error": error_detail(error)[1]}) + b"\n\n")
-        self._over = True
+    def fail(self, error: InterlinguaError) -> None:
+        """Write an error, the end of an answer that failed."""
+        self.out.append(b"data: " + dumps_line({"error": error_detail(error)[1]}) + b"\n\n")
+        self.ended = True

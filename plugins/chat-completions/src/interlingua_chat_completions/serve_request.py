@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable, Mapping
 from typing import Any, get_args
 
 import attrs
 
 from interlingua.errors import CallerError
-from interlingua.plugins import Loss, WireRequest, loads
+from interlingua.plugins import WireRequest
 from interlingua.types import (
     AudioBlock,
     BlockEnd,
@@ -19,10 +18,7 @@ from interlingua.types import (
     Effort,
     ImageBlock,
     MediaSource,
-    Message,
-    MessageMetadata,
     OpaqueBlock,
-    Provenance,
     RequestOptions,
     Role,
     TextBlock,
@@ -36,12 +32,11 @@ from interlingua.types import (
 )
 from interlingua_chat_completions.content import THINKING, ReasoningReader, from_wire_content
 from interlingua_chat_completions.dialect import API, Dialect
-from interlingua_serving import InboundRequest, ServeContext, State, restore_answer
+from interlingua_serving import InboundRequest, RequestMessages, ServeContext, State, read_body
 
 _TOOL = ("type", "function", "cache_control")
 _FUNCTION = ("name", "description", "parameters")
 _NO_INPUT: Mapping[str, Any] = {"type": "object", "properties": {}}
-_REFUSED = "a sealed state that may not be used here was left out"
 _UNREAD = {  # members of messages without a place in a conversation
     "name": "names of participants have no place in a conversation",
     "annotations": "sources of an answer are not sent back",
@@ -81,9 +76,7 @@ def from_wire_request(
     Raises:
         CallerError: the request is not valid in this format.
     """
-    body = loads(request.body)
-    if not isinstance(body, dict):
-        raise CallerError("the body is not a JSON object")
+    body = read_body(request.body)
     model, given = body.get("model"), body.get("messages")
     if not isinstance(model, str) or not model:
         raise CallerError("model: a string is required")
@@ -102,14 +95,14 @@ def from_wire_request(
         extra[dialect.prefill_field] = True
     usage = body.get("stream_options")
     return InboundRequest(
-        messages=tuple(reader.messages),
+        messages=tuple(reader.out.messages),
         tools=tools,
         options=RequestOptions(model=model, api=context.api, stream=bool(body.get("stream")), **options.found),
         extra=extra,
         covered=options.covered,
         json_mode="response_format" if extra.get("response_format") == {"type": "json_object"} else None,
         provider=context.provider,
-        losses=tuple(reader.losses),
+        losses=tuple(reader.out.losses),
         echo={"include_usage": bool(isinstance(usage, dict) and usage.get("include_usage"))},
     )
 
@@ -147,24 +140,15 @@ def _tools(given: Any) -> tuple[tuple[WireTool, ...], list[Any]]:
 
 
 class _ChatMessages:
-    """Reads messages in order; their ids are their indexes because a request has no ids."""
+    """Reads messages in order."""
 
     def __init__(self, context: ServeContext, model: str, dialect: Dialect) -> None:
-        self.messages: list[Message] = []
-        self.losses: list[Loss] = []
+        self.out = RequestMessages(context, model)
         self.prefilled = False
-        self._context = context
+        self._unseal = context.unseal
         self._dialect = dialect
-        self._origin = [context.provider, context.api, model]
         self._names: dict[str, str] = {}
         self._open: list[str] = []  # calls without a result yet
-        self._time = datetime.fromtimestamp(0, UTC)
-        self._imported = MessageMetadata(
-            model=f"{context.provider}:{model}",
-            provider=context.provider,
-            api=context.api,
-            provenance=Provenance.IMPORTED,
-        )
 
     def read(self, message: Any, path: str) -> None:
         """Read one message."""
@@ -173,11 +157,11 @@ class _ChatMessages:
         role = message.get("role")
         for name, reason in _UNREAD.items():
             if message.get(name) and not (name == "name" and role == "tool"):
-                self._lose(reason)
+                self.out.lose("message", reason)
         if role in ("system", "developer"):
-            self._add(Role.SYSTEM, self._parts(message, path))
+            self.out.add(Role.SYSTEM, self._parts(message, path))
         elif role == "user":
-            self._add(Role.USER, self._parts(message, path))
+            self.out.add(Role.USER, self._parts(message, path))
         elif role == "assistant":
             self._answer(message, path)
         elif role in ("tool", "function"):
@@ -185,24 +169,13 @@ class _ChatMessages:
         else:
             raise CallerError(f"{path}.role: one of system, developer, user, assistant and tool is required")
 
-    def _lose(self, reason: str, block_type: str = "message") -> None:
-        at = len(self.messages)
-        self.losses.append(Loss(path=f"messages[{at}]", block_type=block_type, verdict="dropped", reason=reason))
-
-    def _add(self, role: Role, content: Sequence[ContentBlock], **facts: Any) -> None:
-        self.messages.append(self._message(role, content, MessageMetadata(**facts)))
-
-    def _message(self, role: Role, content: Sequence[ContentBlock], metadata: MessageMetadata) -> Message:
-        name = f"m{len(self.messages)}"
-        return Message(id=name, role=role, content=tuple(content), metadata=metadata, created_at=self._time)
-
     def _answer(self, message: Mapping[str, Any], path: str) -> None:
         items: list[ContentBlock | State] = []
         replay: dict[str, Any] = {}
         details = self._details(message.get("reasoning_details"), items)
         if details:
             replay["reasoning_details"] = details
-        reasoning = ReasoningReader(self._dialect.reasoning_fields, self._context.provider)
+        reasoning = ReasoningReader(self._dialect.reasoning_fields, self.out.origin.provider)
         thought = reasoning.read({**message, "reasoning_details": details}, whole=True)
         ends = {event.index: event.block for event in reasoning.end() if isinstance(event, BlockEnd)}
         signed = ends.pop(THINKING, None)
@@ -229,26 +202,22 @@ class _ChatMessages:
             items.append(AudioBlock(source=MediaSource(kind="file_id", data=audio["id"])))
         field = self._dialect.prefill_field
         self.prefilled = field is not None and bool(message.get(field))
-        metadata = self._imported
-        if replay:
-            metadata = attrs.evolve(metadata, provider_raw={"origin": self._origin, "replay": replay, "trace": {}})
-        made = restore_answer(self._message(Role.ASSISTANT, (), metadata), items)
+        made = self.out.add_answer(items, replay)
         if not made.content:
-            made = attrs.evolve(made, content=(TextBlock(text=""),))
-        self.messages.append(made)
+            self.out.messages[-1] = attrs.evolve(made, content=(TextBlock(text=""),))
 
     def _details(self, given: Any, items: list[ContentBlock | State]) -> list[Any]:
         """Remove the sealed states from reasoning details; return the others, which the service needs."""
         others = []
         for detail in given if isinstance(given, list) else ():
             data = detail.get("data") if isinstance(detail, dict) else None
-            state = self._context.unseal(data) if isinstance(data, str) else None
+            state = self._unseal(data) if isinstance(data, str) else None
             if state is None:
                 others.append(detail)
             elif state:
                 items.append(state)
             else:
-                self._lose(_REFUSED, "thinking")
+                self.out.lose_sealed()
         return others
 
     def _answer_parts(self, content: list[Any], path: str, replay: dict[str, Any]) -> list[ContentBlock]:
@@ -274,7 +243,7 @@ class _ChatMessages:
             if not isinstance(inner, dict) or not isinstance(inner.get("name"), str):
                 raise CallerError(f"{path}.tool_calls[{at}]: a function with a name is required")
             call_id = call.get("id")
-            name = call_id if isinstance(call_id, str) and call_id else f"call_{len(self.messages)}_{at}"
+            name = call_id if isinstance(call_id, str) and call_id else f"call_{len(self.out.messages)}_{at}"
             self._names[name] = inner["name"]
             self._open.append(name)
             if inner is custom:
@@ -304,7 +273,7 @@ class _ChatMessages:
         if any(hints):
             bare = [attrs.evolve(part, cache=None) if isinstance(part, TextBlock) else part for part in block.content]
             block = attrs.evolve(block, content=tuple(bare), cache=[hint for hint in hints if hint][-1])
-        self._add(Role.TOOL, [block], parent_tool_use_id=call)
+        self.out.add(Role.TOOL, [block], call=call)
 
     def _parts(self, message: Mapping[str, Any], path: str) -> list[ContentBlock]:
         content = message.get("content")
@@ -358,7 +327,7 @@ class _ChatMessages:
         kind = part.get("type")
         if not isinstance(kind, str):
             raise CallerError(f"{path}.type: a string is required")
-        return OpaqueBlock(provider=self._context.provider, kind=kind, data=part)
+        return self.out.opaque(part, kind)
 
 
 def _media(url: str, dialect: Dialect) -> tuple[MediaSource, str]:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from interlingua.errors import InterlinguaError, ServerError, StreamInterruptedError
+from interlingua.errors import InterlinguaError, ServerError
 from interlingua.plugins import EMPTY, FrozenDict, Loss, WireResponse, dumps
 from interlingua.types import (
     BlockEnd,
     ContentBlock,
-    ErrorEvent,
     Message,
     MessageComplete,
     OpaqueBlock,
@@ -27,13 +26,11 @@ from interlingua.types import (
     ToolUseInputDelta,
     ToolUseStart,
     Usage,
-    UsageUpdate,
-    read_tool_input,
 )
 from interlingua_google.errors import error_envelope, to_wire_error
 from interlingua_google.messages import MEDIA, OTHER_CANDIDATE, media_key, to_wire_media, with_extras
 from interlingua_google.stream import TRACED_OF_ANSWER
-from interlingua_serving import AnswerState, ServeContext, dumps_line
+from interlingua_serving import AnswerState, BaseStreamWriter, ServeContext, dumps_line, read_call
 
 _STOPS = {
     StopReason.MAX_TOKENS: "MAX_TOKENS",
@@ -228,74 +225,51 @@ class AnswerParts:
         self.losses.append(Loss(path="content", block_type=kind, verdict="dropped", reason=reason))
 
 
-class ChunkWriter:
+class ChunkWriter(BaseStreamWriter):
     """Writes the events of one answer as chunks: events of a stream without names, or elements of an array."""
 
     def __init__(self, context: ServeContext) -> None:
+        super().__init__(context)
         self._array = bool(context.echo.get("array"))
         self.content_type = "application/json; charset=UTF-8" if self._array else "text/event-stream"
-        self._context = context
         self._parts = AnswerParts(context)
-        self.losses: list[Loss] = self._parts.losses
+        self.losses = self._parts.losses
         self._starts: dict[int, ToolUseStart] = {}
         self._pieces: dict[int, list[str]] = {}
-        self._usage: Usage | None = None
-        self._out: list[bytes] = []
-        self._begun = self._over = False
+        self._begun = False
 
-    def feed(self, events: Iterable[StreamEvent]) -> bytes:
-        """Return the chunks for these events; the last part waits for the next one."""
-        for event in events:
-            if self._over:
-                break
-            if isinstance(event, (TextDelta, ThinkingDelta)):
-                self._parts.say(event)
-            else:
-                self._take(event)
+    def take(self, event: StreamEvent) -> None:
+        """Write the chunks for one event; the last part waits for the next one."""
+        super().take(event)
         self._flush()
-        data = b"".join(self._out)
-        self._out.clear()
-        return data
 
-    def end(self) -> bytes:
-        """Return the rest of the stream: an error if no event ended the answer."""
-        return b"" if self._over else self.feed([ErrorEvent(error=StreamInterruptedError("the answer broke off"))])
+    def write_delta(self, event: TextDelta | ThinkingDelta) -> None:
+        """Write a piece of text or thinking."""
+        self._parts.say(event)
 
-    def _take(self, event: StreamEvent) -> None:
-        if isinstance(event, ToolUseStart):
-            self._starts[event.index], self._pieces[event.index] = event, []
-        elif isinstance(event, ToolUseInputDelta):
-            self._pieces.setdefault(event.index, []).append(event.partial_json)
-        elif isinstance(event, ToolUseEnd):
-            self._call_end(event)
-        elif isinstance(event, BlockEnd):
-            self._parts.add(event.index, event.block)
-        elif isinstance(event, RawUpdate):
-            self._parts.note_raw(event.replay, event.trace)
-        elif isinstance(event, UsageUpdate):
-            self._usage = self._usage.updated(event.usage) if self._usage else event.usage
-        elif isinstance(event, MessageComplete):
-            self._complete(event)
-        elif isinstance(event, ErrorEvent):
-            self._fail(event.error)
+    def start_call(self, event: ToolUseStart) -> None:
+        """Begin a call, which is written whole."""
+        self._starts[event.index], self._pieces[event.index] = event, []
 
-    def _call_end(self, event: ToolUseEnd) -> None:
+    def write_arguments(self, event: ToolUseInputDelta) -> None:
+        """Keep a piece of a call's arguments."""
+        self._pieces.setdefault(event.index, []).append(event.partial_json)
+
+    def end_block(self, event: BlockEnd) -> None:
+        """End another block, or write it whole."""
+        self._parts.add(event.index, event.block)
+
+    def note_raw(self, event: RawUpdate) -> None:
+        """Note state of the origin."""
+        self._parts.note_raw(event.replay, event.trace)
+
+    def end_call(self, event: ToolUseEnd) -> None:
+        """End a call."""
         start = self._starts.pop(event.index, None)
         if start is None:
             return
         raw = "".join(self._pieces.pop(event.index, ()))
-        block = event.block
-        if block is None:
-            value, error = read_tool_input(raw)
-            block = ToolUseBlock(
-                id=start.id,
-                name=start.name,
-                input=value,
-                provider_id=start.provider_id,
-                raw_input=raw,
-                parse_error=error,
-            )
-        self._parts.add(event.index, block)
+        self._parts.add(event.index, event.block or read_call(start, raw))
 
     def _flush(self) -> None:
         ready = self._parts.ready
@@ -303,36 +277,35 @@ class ChunkWriter:
             self._chunk({"candidates": [{"content": {"parts": [part], "role": "model"}, "index": 0}]})
         ready.clear()
 
-    def _complete(self, event: MessageComplete) -> None:
-        if event.stop_reason is StopReason.ERROR:
-            self._fail(ServerError("the model's answer ended with an error"))
-            return
+    def complete(self, event: MessageComplete) -> None:
+        """Write the end of a whole answer."""
         last = self._parts.take_last()
         self._flush()
         candidate = self._parts.ending(event.stop_reason, event.stop_reason_raw)
         if last:
             candidate = {"content": {"parts": last, "role": "model"}, **candidate}
-        usage = self._parts.usage(self._usage)
+        usage = self._parts.usage(self.usage)
         self._chunk({"candidates": [candidate], **({"usageMetadata": usage} if usage else {})})
         self._close()
 
-    def _fail(self, error: InterlinguaError) -> None:
+    def fail(self, error: InterlinguaError) -> None:
+        """Write an error, the end of an answer that failed."""
         self._parts.release()
         self._flush()
         self._write(dumps_line(error_envelope(error)))
         self._close()
 
     def _chunk(self, body: dict[str, Any]) -> None:
-        self._write(dumps_line({**body, **_names(self._context)}))
+        self._write(dumps_line({**body, **_names(self.context)}))
 
     def _write(self, data: bytes) -> None:
         if self._array:
-            self._out.append((b",\r\n" if self._begun else b"[") + data)
+            self.out.append((b",\r\n" if self._begun else b"[") + data)
         else:
-            self._out.append(b"data: " + data + b"\r\n\r\n")
+            self.out.append(b"data: " + data + b"\r\n\r\n")
         self._begun = True
 
     def _close(self) -> None:
         if self._array:
-            self._out.append(b"]")
-        self._over = True
+            self.out.append(b"]")
+        self.ended = True

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any, get_args
 from urllib.parse import unquote
 
 from interlingua.errors import CallerError
-from interlingua.plugins import Loss, WireRequest, loads
+from interlingua.plugins import WireRequest, loads
 from interlingua.types import (
     ContentBlock,
     Effort,
-    Message,
-    MessageMetadata,
-    OpaqueBlock,
-    Provenance,
     RequestOptions,
     Role,
     TextBlock,
@@ -29,7 +24,14 @@ from interlingua.types import (
 from interlingua_google.messages import from_wire_media, from_wire_result, media_extras, media_key
 from interlingua_google.models import API
 from interlingua_google.stream import MODIFIERS
-from interlingua_serving import InboundRequest, ServeContext, State, restore_answer
+from interlingua_serving import (
+    InboundRequest,
+    RequestMessages,
+    ServeContext,
+    State,
+    require_objects,
+    require_string,
+)
 
 _path = re.compile(r"(?:.*?/)?(?P<model>(?:models|tunedModels)/[^?]+|[^/?]+):(?P<method>\w+)(?P<query>\?.*)?").fullmatch
 _METHODS = ("generateContent", "streamGenerateContent", "countTokens")
@@ -47,7 +49,6 @@ _PLAIN: dict[str, tuple[str, type | tuple[type, ...]]] = {
 }
 _TEXT_ONLY = {"candidateCount": 1, "responseModalities": ["TEXT"], "responseMimeType": "text/plain"}
 _CHOICES = {"AUTO": "auto", "NONE": "none", "ANY": "required", "VALIDATED": "auto"}
-_REFUSED = "a sealed state that may not be used here was left out"
 
 
 def from_wire_request(request: WireRequest, context: ServeContext) -> InboundRequest:
@@ -71,20 +72,19 @@ def from_wire_request(request: WireRequest, context: ServeContext) -> InboundReq
     tools, own = _tools(body.get("tools"))
     if own:
         extra["tools"] = own
-    losses: list[Loss] = []
-    reader = _Contents(context, model, losses)
+    reader = _Contents(context, model)
     reader.read_system(body.get("systemInstruction"))
     reader.read(_objects(body.get("contents"), "contents"))
     stream = found["method"] == "streamGenerateContent"
     return InboundRequest(
-        messages=tuple(reader.messages),
+        messages=tuple(reader.out.messages),
         tools=tools,
         options=RequestOptions(model=model, api=context.api, stream=stream, **options),
         extra=extra,
         covered=covered,
         json_mode=_json_mode(extra, options),
         provider=context.provider,
-        losses=tuple(losses),
+        losses=tuple(reader.out.losses),
         echo={"array": True} if stream and "alt=sse" not in (found["query"] or "") else {},
     )
 
@@ -104,10 +104,7 @@ def camel_case(value: Any) -> Any:
 
 def _objects(value: Any, path: str) -> list[dict[str, Any]]:
     """Return a list of objects; the service accepts one object as a list of one."""
-    listed = [value] if isinstance(value, dict) else [] if value is None else value
-    if not isinstance(listed, list) or not all(isinstance(each, dict) for each in listed):
-        raise CallerError(f"{path}: a list of objects is required")
-    return listed
+    return require_objects([value] if isinstance(value, dict) else value, path)
 
 
 # ---- options and tools
@@ -204,7 +201,7 @@ def _tool(declared: Mapping[str, Any], path: str) -> WireTool:
         given = declared.get("parameters")
         schema = from_wire_schema(given) if isinstance(given, dict) else {"type": "object", "properties": {}}
     return WireTool(
-        name=_text(declared, "name", path),
+        name=require_string(declared, "name", path),
         description=str(declared.get("description") or ""),
         input_schema=schema,
         extra=extra,
@@ -240,31 +237,15 @@ def _inner(value: Any) -> Any:
     return from_wire_schema(value) if isinstance(value, dict) else value
 
 
-def _text(holder: Mapping[str, Any], name: str, path: str) -> str:
-    value = holder.get(name)
-    if not isinstance(value, str) or not value:
-        raise CallerError(f"{path}.{name}: a string is required")
-    return value
-
-
 # ---- contents
 
 
 class _Contents:
-    """Reads contents into messages, whose ids are their indexes because a request has no ids."""
+    """Reads contents into messages."""
 
-    def __init__(self, context: ServeContext, model: str, losses: list[Loss]) -> None:
-        self.messages: list[Message] = []
-        self._context = context
-        self._losses = losses
-        self._facts = {
-            "model": f"{context.provider}:{model}",
-            "provider": context.provider,
-            "api": context.api,
-            "provenance": Provenance.IMPORTED,
-        }
-        self._origin = [context.provider, context.api, model]
-        self._time = datetime.fromtimestamp(0, UTC)
+    def __init__(self, context: ServeContext, model: str) -> None:
+        self.out = RequestMessages(context, model)
+        self._unseal = context.unseal
         self._calls = 0
         self._open: list[tuple[ToolUseBlock, bool]] = []  # calls without result, and whether their id was issued
 
@@ -276,7 +257,7 @@ class _Contents:
         texts = [TextBlock(text=part["text"]) for part in parts if isinstance(part.get("text"), str)]
         role = given.get("role") if isinstance(given, dict) else None
         if texts:
-            self._add(Role.SYSTEM, texts, {"role": role} if isinstance(role, str) and role else None)
+            self.out.add(Role.SYSTEM, texts, {"role": role} if isinstance(role, str) and role else None)
 
     def read(self, contents: Sequence[Mapping[str, Any]]) -> None:
         """Read all contents; adjacent contents of the model are one answer if one of them carries a sealed state."""
@@ -308,7 +289,7 @@ class _Contents:
                 said.append(self._block(part, media))
         self._result(result)
         if said:
-            self._add(Role.USER, said, {"media": media} if media else None)
+            self.out.add(Role.USER, said, {"media": media} if media else None)
 
     def _read_answers(self, answers: Sequence[Sequence[Mapping[str, Any]]], at: int) -> None:
         """Read adjacent contents of the model."""
@@ -316,7 +297,7 @@ class _Contents:
         for parts in answers:
             for part in parts:
                 signature = part.get("thoughtSignature")
-                if isinstance(signature, str) and (state := self._context.unseal(signature)) is not None:
+                if isinstance(signature, str) and (state := self._unseal(signature)) is not None:
                     states[id(part)] = state
         pieces = [[len(part["text"]) for part in parts] for parts in answers if _is_text(parts)]
         joined = len(pieces) == len(answers) > 1  # a stream of text alone, which an SDK kept in pieces
@@ -329,8 +310,7 @@ class _Contents:
             items = list(_join_texts(read) if states or joined else read)
             if items:
                 replay = ({"media": media} if media else {}) | ({"pieces": pieces} if joined else {})
-                message = self._message(Role.ASSISTANT, (), replay or None, imported=True)
-                self.messages.append(restore_answer(message, items))
+                self.out.add_answer(items, replay)
 
     def _items(
         self, parts: Sequence[Mapping[str, Any]], states: Mapping[int, State], media: dict[str, Any], at: int
@@ -342,9 +322,7 @@ class _Contents:
                 if state:
                     yield state
                 else:
-                    path = f"messages[{len(self.messages)}]"
-                    row = Loss(path=path, block_type="thinking", verdict="dropped", reason=_REFUSED)
-                    self._losses.append(row)
+                    self.out.lose_sealed()
                 if part == {"text": ""} or not part:
                     continue
             if isinstance(part.get("functionCall"), dict):
@@ -366,7 +344,7 @@ class _Contents:
                 media[media_key(found)] = extras
             return found
         kind = next((name for name in part if name not in MODIFIERS), "thoughtSignature")
-        return OpaqueBlock(provider=self._context.provider, kind=kind, data=part)
+        return self.out.opaque(part, kind)
 
     def _call(self, part: Mapping[str, Any], at: int, sealed_id: str | None, *, sealed: bool) -> ToolUseBlock:
         """Read a call; the seal has the id if the caller dropped it, or if another origin issued it."""
@@ -380,7 +358,7 @@ class _Contents:
         signature = part.get("thoughtSignature")
         block = ToolUseBlock(
             id=issued if has_id else sealed_id or f"call_{self._calls}",
-            name=_text(call, "name", f"contents[{at}].parts.functionCall"),
+            name=require_string(call, "name", f"contents[{at}].parts.functionCall"),
             input=args,
             provider_id=issued if has_id and not sealed else None,
             signature=signature if isinstance(signature, str) and signature else None,
@@ -405,31 +383,7 @@ class _Contents:
             is_error=is_error,
             tool_name=name if isinstance(name, str) else None,
         )
-        self._add(Role.TOOL, [block], {"parts": parts}, call_id)
-
-    def _add(
-        self,
-        role: Role,
-        content: Sequence[ContentBlock],
-        replay: Mapping[str, Any] | None = None,
-        call: str | None = None,
-    ) -> None:
-        self.messages.append(self._message(role, content, replay, call))
-
-    def _message(
-        self,
-        role: Role,
-        content: Sequence[ContentBlock],
-        replay: Mapping[str, Any] | None,
-        call: str | None = None,
-        *,
-        imported: bool = False,
-    ) -> Message:
-        facts: dict[str, Any] = self._facts if imported or replay else {}
-        raw = {"origin": self._origin, "replay": replay, "trace": {}} if replay else None
-        metadata = MessageMetadata(parent_tool_use_id=call, provider_raw=raw, **facts)
-        name = f"m{len(self.messages)}"
-        return Message(id=name, role=role, content=tuple(content), metadata=metadata, created_at=self._time)
+        self.out.add(Role.TOOL, [block], {"parts": parts}, call=call_id)
 
 
 def _is_text(parts: Sequence[Mapping[str, Any]]) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from interlingua.errors import (
@@ -18,20 +17,17 @@ from interlingua.errors import (
     QuotaExceededError,
     RateLimitError,
     ServerError,
-    StreamInterruptedError,
 )
 from interlingua.plugins import EMPTY, FrozenDict, Loss, WireResponse, dumps
 from interlingua.types import (
     BlockEnd,
     ContentBlock,
-    ErrorEvent,
     ImageBlock,
     Message,
     MessageComplete,
     OpaqueBlock,
     RawUpdate,
     StopReason,
-    StreamEvent,
     TextBlock,
     TextDelta,
     ThinkingBlock,
@@ -41,12 +37,10 @@ from interlingua.types import (
     ToolUseInputDelta,
     ToolUseStart,
     Usage,
-    UsageUpdate,
-    read_tool_input,
 )
 from interlingua_ollama.errors import OVERFLOW
 from interlingua_ollama.messages import FOREIGN_CALL, GENERATE
-from interlingua_serving import AnswerState, ServeContext, ServedModel, dumps_line
+from interlingua_serving import AnswerState, BaseStreamWriter, ServeContext, ServedModel, dumps_line, read_call
 
 _STOPS = {StopReason.MAX_TOKENS: "length", StopReason.CONTEXT_WINDOW: "length"}
 _JSON = {"content-type": "application/json; charset=utf-8"}
@@ -143,14 +137,13 @@ def _piece(of: TextDelta | ThinkingDelta | TextBlock | ThinkingBlock, text: str)
     return message | {"thinking": text} if thought else message
 
 
-class LineWriter:
+class LineWriter(BaseStreamWriter):
     """Writes the events of one answer as lines; a call is sent whole, because a line cannot hold a part of it."""
 
     content_type = "application/x-ndjson"
 
     def __init__(self, context: ServeContext) -> None:
-        self.losses: list[Loss] = []
-        self._context = context
+        super().__init__(context)
         self._began = context.clock()
         self._state = AnswerState(context.origin, strings=False)
         self._messages: list[dict[str, Any]] = []
@@ -158,66 +151,50 @@ class LineWriter:
         self._pieces: dict[int, list[str]] = {}
         self._calls = 0
         self._spoken: set[int] = set()  # blocks whose pieces were written
-        self._usage = Usage()
-        self._out: list[bytes] = []
-        self._over = False
 
-    def feed(self, events: Iterable[StreamEvent]) -> bytes:
-        """Return the lines for these events."""
-        for event in events:
-            if not self._over:
-                self._take(event)
-        data = b"".join(self._out)
-        self._out.clear()
-        return data
+    def write_delta(self, event: TextDelta | ThinkingDelta) -> None:
+        """Write a piece of text or thinking."""
+        self._spoken.add(event.index)
+        if event.text:
+            self._line(_piece(event, event.text))
 
-    def end(self) -> bytes:
-        """Return the rest of the stream: an error if no event ended the answer."""
-        return b"" if self._over else self.feed([ErrorEvent(error=StreamInterruptedError("the answer broke off"))])
+    def start_call(self, event: ToolUseStart) -> None:
+        """Begin a call, which is written whole."""
+        self._starts[event.index], self._pieces[event.index] = event, []
 
-    def _take(self, event: StreamEvent) -> None:
-        if isinstance(event, (TextDelta, ThinkingDelta)):
-            self._spoken.add(event.index)
-            if event.text:
-                self._line(_piece(event, event.text))
-        elif isinstance(event, ToolUseStart):
-            self._starts[event.index], self._pieces[event.index] = event, []
-        elif isinstance(event, ToolUseInputDelta):
-            self._pieces.setdefault(event.index, []).append(event.partial_json)
-        elif isinstance(event, ToolUseEnd):
-            self._call_end(event)
-        elif isinstance(event, BlockEnd):
-            self.add(event.index, event.block)
-        elif isinstance(event, RawUpdate):
-            self.note_replay(event.replay)
-        elif isinstance(event, UsageUpdate):
-            self._usage = self._usage.updated(event.usage)
-        elif isinstance(event, MessageComplete):
-            self._complete(event)
-        elif isinstance(event, ErrorEvent):
-            self._fail(event.error)
+    def write_arguments(self, event: ToolUseInputDelta) -> None:
+        """Keep a piece of a call's arguments."""
+        self._pieces.setdefault(event.index, []).append(event.partial_json)
+
+    def end_block(self, event: BlockEnd) -> None:
+        """End another block, or write it whole."""
+        self.add(event.index, event.block)
+
+    def note_raw(self, event: RawUpdate) -> None:
+        """Note state of the origin."""
+        self.note_replay(event.replay)
 
     def _line(self, message: dict[str, Any]) -> None:
-        self._out.append(dumps_line({**self._head(), **self.said(message), "done": False}) + b"\n")
+        self.out.append(dumps_line({**self._head(), **self.said(message), "done": False}) + b"\n")
 
     def said(self, message: dict[str, Any]) -> dict[str, Any]:
         """Return the members of a line that hold a message: callers of `/api/generate` read text and thinking."""
-        if not self._context.echo.get(GENERATE):
+        if not self.context.echo.get(GENERATE):
             return {"message": message}
         thinking = {"thinking": message["thinking"]} if "thinking" in message else {}
         return {"response": message.get("content", ""), **thinking}
 
     def _head(self) -> dict[str, Any]:
-        return {"model": self._context.model, "created_at": _time(self._context)}
+        return {"model": self.context.model, "created_at": _time(self.context)}
 
     def note_replay(self, replay: dict[str, Any] | FrozenDict | None) -> None:
         """Record the state of another origin as lost."""
-        if replay and not self._context.is_own:
+        if replay and not self.context.is_own:
             self._state.note(RawUpdate(replay=replay))
 
     def add(self, index: int, block: ContentBlock) -> None:
         """Write a whole block; if its text or thinking was written in pieces, only its end."""
-        if not self._context.is_own:
+        if not self.context.is_own:
             self._state.add(index, block, block.id if isinstance(block, ToolUseBlock) else "")
         message: dict[str, Any] = {"role": "assistant", "content": ""}
         if isinstance(block, (TextBlock, ThinkingBlock)):
@@ -226,9 +203,9 @@ class LineWriter:
             message = _piece(block, block.text)
         elif isinstance(block, ToolUseBlock):
             message["tool_calls"] = [self._call(block)]
-        elif self._context.is_own and isinstance(block, ImageBlock) and block.source.kind == "base64":
+        elif self.context.is_own and isinstance(block, ImageBlock) and block.source.kind == "base64":
             message["images"] = [block.source.data]
-        elif self._context.is_own and isinstance(block, OpaqueBlock) and block.kind == FOREIGN_CALL:
+        elif self.context.is_own and isinstance(block, OpaqueBlock) and block.kind == FOREIGN_CALL:
             message["tool_calls"] = [block.data]
         else:
             if not isinstance(block, OpaqueBlock) and block.type != "redacted_thinking":  # those are state
@@ -239,44 +216,32 @@ class LineWriter:
 
     def _call(self, block: ToolUseBlock) -> dict[str, Any]:
         arguments: Any = block.input if block.parse_error is None else {"invalid_arguments": block.raw_input or ""}
-        call_id = (block.provider_id if self._context.is_own else None) or block.id
+        call_id = (block.provider_id if self.context.is_own else None) or block.id
         function = {"index": self._calls, "name": block.name, "arguments": arguments}
         self._calls += 1
         return {"id": call_id, "function": function}
 
-    def _call_end(self, event: ToolUseEnd) -> None:
+    def end_call(self, event: ToolUseEnd) -> None:
+        """End a call."""
         start = self._starts.pop(event.index, None)
         if start is None:
             return
-        block = event.block
-        if block is None:
-            raw = "".join(self._pieces.pop(event.index, ()))
-            value, error = read_tool_input(raw)
-            block = ToolUseBlock(
-                id=start.id,
-                name=start.name,
-                input=value,
-                provider_id=start.provider_id,
-                raw_input=raw,
-                parse_error=error,
-            )
-        self.add(event.index, block)
+        raw = "".join(self._pieces.pop(event.index, ()))
+        self.add(event.index, event.block or read_call(start, raw))
 
-    def _complete(self, event: MessageComplete) -> None:
-        if event.stop_reason is StopReason.ERROR:
-            self._fail(ServerError("the model's answer ended with an error"))
-            return
-        body = self.done(event.stop_reason, event.stop_reason_raw, self._usage)
-        self._out.append(dumps_line(body) + b"\n")
-        self._over = True
+    def complete(self, event: MessageComplete) -> None:
+        """Write the end of a whole answer."""
+        body = self.done(event.stop_reason, event.stop_reason_raw, self.usage)
+        self.out.append(dumps_line(body) + b"\n")
+        self.ended = True
 
     def done(self, reason: StopReason | None, raw: str | None, usage: Usage) -> dict[str, Any]:
         """Return the last line, and record the losses."""
-        if not self._context.is_own and self._state.take() is not None:
+        if not self.context.is_own and self._state.take() is not None:
             self._lose("message", _STATELESS)
         body = {**self._head(), **self.said({"role": "assistant", "content": ""}), "done": True}
-        body["done_reason"] = (raw if self._context.is_own else None) or _STOPS.get(reason or StopReason.OTHER, "stop")
-        body["total_duration"] = int((self._context.clock() - self._began).total_seconds() * 1e9)
+        body["done_reason"] = (raw if self.context.is_own else None) or _STOPS.get(reason or StopReason.OTHER, "stop")
+        body["total_duration"] = int((self.context.clock() - self._began).total_seconds() * 1e9)
         counts = {"prompt_eval_count": usage.input_tokens, "eval_count": usage.output_tokens}
         return body | {name: count for name, count in counts.items() if count}  # this API leaves out zeros
 
@@ -288,9 +253,10 @@ class LineWriter:
                 whole[name] = whole[name] + message[name] if name in whole else message[name]
         return whole
 
-    def _fail(self, error: InterlinguaError) -> None:
-        self._out.append(dumps_line({"error": _sentence(error)}) + b"\n")
-        self._over = True
+    def fail(self, error: InterlinguaError) -> None:
+        """Write an error, the end of an answer that failed."""
+        self.out.append(dumps_line({"error": _sentence(error)}) + b"\n")
+        self.ended = True
 
     def _lose(self, kind: str, reason: str) -> None:
         self.losses.append(Loss(path="content", block_type=kind, verdict="dropped", reason=reason))

@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 from base64 import b64decode
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Mapping
 from typing import Any
 
 import attrs
 
-from interlingua.errors import (
-    CallerError,
-)
-from interlingua.plugins import EMPTY, Loss, WireRequest, loads, option_loss
+from interlingua.errors import CallerError
+from interlingua.plugins import EMPTY, Loss, WireRequest, option_loss
 from interlingua.types import (
     ContentBlock,
     ImageBlock,
     MediaSource,
-    Message,
-    MessageMetadata,
-    Provenance,
     RequestOptions,
     Role,
     TextBlock,
@@ -31,7 +25,7 @@ from interlingua.types import (
 )
 from interlingua_ollama.messages import API, GENERATE, UNSAID
 from interlingua_ollama.request import RUNTIME
-from interlingua_serving import InboundRequest, ServeContext
+from interlingua_serving import InboundRequest, RequestMessages, ServeContext, read_body, require_string
 
 _READ = ("model", "messages", "tools", "stream", "options")
 _PLAIN: dict[str, tuple[str, type | tuple[type, ...]]] = {
@@ -55,19 +49,17 @@ def from_wire_request(request: WireRequest, context: ServeContext) -> InboundReq
     Raises:
         CallerError: the request is not valid in this API.
     """
-    body = loads(request.body)
-    if not isinstance(body, dict):
-        raise CallerError("the body is not a JSON object")
+    body = read_body(request.body)
     path = request.path.partition("?")[0]
     if path == "/api/show":
-        named = _text(body, "model" if "model" in body else "name")
+        named = require_string(body, "model" if "model" in body else "name")
         return InboundRequest(
             messages=(), options=RequestOptions(model=named, api=context.api), provider=context.provider
         )
     lost: tuple[Loss, ...] = ()
     if path == "/api/generate":
         body, lost = _chat_of(body)
-    model = _text(body, "model")
+    model = require_string(body, "model")
     extra = {name: value for name, value in body.items() if name not in _READ}
     covered: dict[str, tuple[str, ...]] = {}
     options = _options(body, extra, covered)
@@ -80,14 +72,14 @@ def from_wire_request(request: WireRequest, context: ServeContext) -> InboundReq
     for at, message in enumerate(_list(body.get("messages"), "messages")):
         reader.read(message, f"messages[{at}]")
     return InboundRequest(
-        messages=tuple(reader.messages),
+        messages=tuple(reader.out.messages),
         tools=tools,
         options=RequestOptions(model=model, api=context.api, stream=body.get("stream") is not False, **options),
         extra=extra,
         covered=covered,
         json_mode="format" if body.get("format") == "json" else None,
         provider=context.provider,
-        losses=(*lost, *reader.losses),
+        losses=(*lost, *reader.out.losses),
         echo={GENERATE: True} if path == "/api/generate" else EMPTY,
     )
 
@@ -95,7 +87,7 @@ def from_wire_request(request: WireRequest, context: ServeContext) -> InboundReq
 def _chat_of(body: dict[str, Any]) -> tuple[dict[str, Any], tuple[Loss, ...]]:
     """Return a request for a completion as a request for a chat, and what a chat cannot express."""
     messages = [{"role": "system", "content": body["system"]}] if body.get("system") else []
-    user = {"role": "user", "content": _text(body, "prompt")}
+    user = {"role": "user", "content": require_string(body, "prompt")}
     messages.append(user | ({"images": body["images"]} if body.get("images") else {}))
     lost = [name for name in _COMPLETION if body.get(name)]
     rest = {name: value for name, value in body.items() if name not in ("prompt", "system", "images", *_COMPLETION)}
@@ -150,7 +142,7 @@ def _tool(given: Any, path: str) -> WireTool:
         inner["parameters"] = schema
     outer = {name: value for name, value in given.items() if name not in ("type", "function")}
     return WireTool(
-        name=_text(function, "name", f"{path}.function"),
+        name=require_string(function, "name", f"{path}.function"),
         description=function.get("description") or "",
         input_schema=schema if isinstance(schema, dict) else {},
         extra={**outer, "function": inner},
@@ -168,13 +160,8 @@ class _OllamaMessages:
     """
 
     def __init__(self, context: ServeContext, model: str, tool: str) -> None:
-        self.messages: list[Message] = []
-        self.losses: list[Loss] = []
+        self.out = RequestMessages(context, model)
         self._tool = tool
-        self._provider = context.provider
-        self._model = model
-        self._origin = [context.provider, API, model]
-        self._time = datetime.fromtimestamp(0, UTC)
         self._calls = 0
         self._open: list[ToolUseBlock] = []
 
@@ -211,7 +198,7 @@ class _OllamaMessages:
         replay = ({"message": more} if more else {}) | ({"calls": shells} if shells else {})
         if not content:
             content.append(TextBlock(text=""))
-        self._add(_ROLES.get(role, Role.ASSISTANT), content, replay)
+        self.out.add(_ROLES.get(role, Role.ASSISTANT), content, replay)
 
     def _call(self, call: Any, shells: dict[str, Any], path: str) -> ToolUseBlock:
         function = call.get("function") if isinstance(call, dict) else None
@@ -226,7 +213,7 @@ class _OllamaMessages:
             "function": {name: value for name, value in function.items() if name not in ("name", "arguments")}
         }
         return ToolUseBlock(
-            id=known, name=_text(function, "name", path), input=function.get("arguments"), provider_id=known
+            id=known, name=require_string(function, "name", path), input=function.get("arguments"), provider_id=known
         )
 
     def _result(self, given: Mapping[str, Any], text: str, more: dict[str, Any]) -> None:
@@ -243,40 +230,26 @@ class _OllamaMessages:
         block = ToolResultBlock(
             tool_use_id=call_id, content=(TextBlock(text=text),), tool_name=name or (found.name if found else None)
         )
-        self._add(Role.TOOL, [block], {"message": more}, call_id)
+        self.out.add(Role.TOOL, [block], {"message": more}, call=call_id)
 
     def _add_call(self, name: str) -> ToolUseBlock | None:
         """Add a call to the answer before a result that has none; some clients send answers without their calls."""
-        at = len(self.messages) - 1
-        while at >= 0 and self.messages[at].role is Role.TOOL:
+        messages = self.out.messages
+        at = len(messages) - 1
+        while at >= 0 and messages[at].role is Role.TOOL:
             at -= 1
-        if at < 0 or self.messages[at].role is not Role.ASSISTANT:
+        if at < 0 or messages[at].role is not Role.ASSISTANT:
             return None
         self._calls += 1
         call = ToolUseBlock(id=f"call_{self._calls}", name=name, input={})
-        answer, metadata = self.messages[at], self.messages[at].metadata
-        raw: Mapping[str, Any] = metadata.provider_raw or {"origin": self._origin, "replay": {}, "trace": {}}
+        answer, metadata = messages[at], messages[at].metadata
+        raw: Mapping[str, Any] = metadata.provider_raw or {"origin": list(self.out.origin), "replay": {}, "trace": {}}
         replay = {**raw["replay"], UNSAID: [*raw["replay"].get(UNSAID, ()), call.id]}
         said = [block for block in answer.content if block != TextBlock(text="")]
         metadata = attrs.evolve(metadata, provider_raw={**raw, "replay": replay})
-        self.messages[at] = attrs.evolve(answer, content=(*said, call), metadata=metadata)
-        path = f"messages[{len(self.messages)}]"
-        self.losses.append(Loss(path=path, block_type="tool_result", verdict="rewritten", reason=_CALL_ADDED))
+        messages[at] = attrs.evolve(answer, content=(*said, call), metadata=metadata)
+        self.out.lose("tool_result", _CALL_ADDED, "rewritten")
         return call
-
-    def _add(
-        self, role: Role, content: Sequence[ContentBlock], replay: Mapping[str, Any], call: str | None = None
-    ) -> None:
-        facts: dict[str, Any] = {}
-        if replay or role is Role.ASSISTANT:
-            facts = {"model": f"{self._provider}:{self._model}", "provider": self._provider, "api": API}
-            facts["provenance"] = Provenance.IMPORTED
-        if replay:
-            facts["provider_raw"] = {"origin": self._origin, "replay": replay, "trace": {}}
-        metadata = MessageMetadata(parent_tool_use_id=call, **facts)
-        name = f"m{len(self.messages)}"
-        message = Message(id=name, role=role, content=tuple(content), metadata=metadata, created_at=self._time)
-        self.messages.append(message)
 
 
 def _media_type(data: str, path: str) -> str:
@@ -290,10 +263,3 @@ def _list(value: Any, path: str) -> list[Any]:
     if value is not None and not isinstance(value, list):
         raise CallerError(f"{path}: a list is required")
     return value or []
-
-
-def _text(holder: Mapping[str, Any], name: str, path: str = "") -> str:
-    value = holder.get(name)
-    if not isinstance(value, str) or not value:
-        raise CallerError(f"{path}.{name}: a string is required".lstrip("."))
-    return value

@@ -1,4 +1,4 @@
-"""The values that serving hooks take and return."""
+"""The values that serving hooks take and return, and the reading of a request into messages."""
 
 from __future__ import annotations
 
@@ -8,18 +8,27 @@ from typing import Any, Literal, Protocol
 
 import attrs
 
-from interlingua.plugins import EMPTY, Loss, message_loss, option_loss
+from interlingua.errors import CallerError
+from interlingua.plugins import EMPTY, Loss, loads, message_loss, option_loss
 from interlingua.types import (
+    ContentBlock,
     Message,
+    MessageMetadata,
     ModelCapabilities,
+    OpaqueBlock,
     Origin,
+    Provenance,
     RequestOptions,
+    Role,
     StreamEvent,
     ToolDefinition,
     new_ulid,
     replace,
 )
-from interlingua_serving.answers import State
+from interlingua_serving.answers import State, restore_answer
+
+_REFUSED = "a sealed state that may not be used here was left out"
+_TIME = datetime.fromtimestamp(0, UTC)  # a request does not say when its messages were made
 
 
 def _utc_now() -> datetime:
@@ -197,6 +206,127 @@ class ServeContext:
     def is_own(self) -> bool:
         """True if this API's own service makes the answer."""
         return self.origin is not None and self.origin[:2] == (self.provider, self.api)
+
+
+def read_body(body: bytes) -> dict[str, Any]:
+    """Return a body as a JSON object.
+
+    Raises:
+        CallerError: the body is no JSON, or another value.
+    """
+    value = loads(body)
+    if not isinstance(value, dict):
+        raise CallerError("the body is not a JSON object")
+    return value
+
+
+def require_string(holder: Mapping[str, Any], name: str, path: str = "", *, empty: bool = False) -> str:
+    """Return a member that must be a string.
+
+    Args:
+        holder: an object of the body.
+        name: the member.
+        path: the place of the object in the body, for the error.
+        empty: True if the string may be empty.
+
+    Raises:
+        CallerError: the member is missing or another value.
+    """
+    value = holder.get(name)
+    if not isinstance(value, str) or not (value or empty):
+        raise CallerError(f"{path}.{name}: a string is required".lstrip("."))
+    return value
+
+
+def require_objects(value: Any, path: str) -> list[dict[str, Any]]:
+    """Return a member that must be a list of objects; an empty list if it is missing.
+
+    Raises:
+        CallerError: it is another value.
+    """
+    listed = [] if value is None else value
+    if not isinstance(listed, list) or not all(isinstance(each, dict) for each in listed):
+        raise CallerError(f"{path}: a list of objects is required")
+    return listed
+
+
+class RequestMessages:
+    """The messages of a request. Their ids are their indexes, because a request has no ids.
+
+    Args:
+        context: the facts of the request.
+        model: the requested model, which made the answers that carry no state of another origin.
+
+    Attributes:
+        messages: the messages so far.
+        losses: the parts that could not be read.
+        origin: the service and model whose API it is.
+    """
+
+    def __init__(self, context: ServeContext, model: str) -> None:
+        self.messages: list[Message] = []
+        self.losses: list[Loss] = []
+        self.origin = Origin(context.provider, context.api, model)
+
+    def add(
+        self,
+        role: Role,
+        content: Sequence[ContentBlock],
+        replay: Mapping[str, Any] | None = None,
+        *,
+        call: str | None = None,
+    ) -> None:
+        """Add a message. An answer without state of another origin counts as an answer of `origin`.
+
+        Args:
+            role: its role.
+            content: its blocks.
+            replay: what only this API expresses.
+            call: the id of the call that it answers.
+        """
+        self.messages.append(self._made(role, content, replay, call))
+
+    def add_answer(self, items: Sequence[ContentBlock | State], replay: Mapping[str, Any] | None = None) -> Message:
+        """Add an answer with the state that its caller kept, and return it.
+
+        Args:
+            items: its blocks, with each unsealed state before the block that carried it.
+            replay: what only this API expresses.
+        """
+        message = restore_answer(self._made(Role.ASSISTANT, (), replay), items)
+        self.messages.append(message)
+        return message
+
+    def opaque(self, part: Mapping[str, Any], kind: str) -> OpaqueBlock:
+        """Return a part that only this API's own service understands."""
+        return OpaqueBlock(provider=self.origin.provider, kind=kind, data=part)
+
+    def lose(self, block_type: str, reason: str, verdict: Literal["rewritten", "dropped"] = "dropped") -> None:
+        """Add a loss of the next message."""
+        path = f"messages[{len(self.messages)}]"
+        self.losses.append(Loss(path=path, block_type=block_type, verdict=verdict, reason=reason))
+
+    def lose_sealed(self) -> None:
+        """Add the loss of a sealed state of the next message that may not be used here."""
+        self.lose("thinking", _REFUSED)
+
+    def _made(
+        self,
+        role: Role,
+        content: Sequence[ContentBlock],
+        replay: Mapping[str, Any] | None,
+        call: str | None = None,
+    ) -> Message:
+        facts: dict[str, Any] = {}
+        if replay or role is Role.ASSISTANT:
+            provider, api, model = self.origin
+            facts = {"model": f"{provider}:{model}", "provider": provider, "api": api}
+            facts["provenance"] = Provenance.IMPORTED
+        if replay:
+            facts["provider_raw"] = {"origin": list(self.origin), "replay": replay, "trace": {}}
+        metadata = MessageMetadata(parent_tool_use_id=call, **facts)
+        name = f"m{len(self.messages)}"
+        return Message(id=name, role=role, content=tuple(content), metadata=metadata, created_at=_TIME)
 
 
 class StreamWriter(Protocol):

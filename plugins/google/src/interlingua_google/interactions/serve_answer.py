@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import attrs
 
-from interlingua.errors import InterlinguaError, ServerError, StreamInterruptedError
+from interlingua.errors import InterlinguaError, ServerError
 from interlingua.plugins import EMPTY, BlockLoss, Loss, WireResponse, dumps
 from interlingua.types import (
     BlockEnd,
-    ErrorEvent,
     Message,
     MessageComplete,
     OpaqueBlock,
@@ -28,7 +27,6 @@ from interlingua.types import (
     ToolUseInputDelta,
     ToolUseStart,
     Usage,
-    UsageUpdate,
     read_tool_input,
     replace,
 )
@@ -37,7 +35,7 @@ from interlingua_google.interactions.messages import OWN_STEPS, to_wire_answer, 
 from interlingua_google.interactions.steps import BETWEEN, CALL, IN_BLOCKS, OUTPUT, THOUGHT
 from interlingua_google.interactions.stream import SPAN
 from interlingua_google.messages import MEDIA, Media
-from interlingua_serving import AnswerState, ServeContext, dumps_line
+from interlingua_serving import AnswerState, BaseStreamWriter, ServeContext, dumps_line
 
 _STATUSES = {
     StopReason.TOOL_USE: "requires_action",
@@ -107,7 +105,7 @@ class _Step:
     start: ToolUseStart | None = None
 
 
-class InteractionWriter:
+class InteractionWriter(BaseStreamWriter):
     """Writes the events of one answer as a stream of this API.
 
     A step of output or of a thought is open until the next one starts, a call until it is complete. The state of
@@ -115,67 +113,41 @@ class InteractionWriter:
     rest.
     """
 
-    content_type = "text/event-stream; charset=utf-8"
-
     def __init__(self, context: ServeContext) -> None:
-        self.losses: list[Loss] = []
-        self._context = context
+        super().__init__(context)
         self._own = context.is_own
         self._id = "" if context.echo.get("store") is False else f"v1_{context.answer_id}"
         self._now = context.clock().strftime("%Y-%m-%dT%H:%M:%SZ")
         self._state = AnswerState(context.origin, strings=False)
-        self._out: list[bytes] = []
-        self._begun = self._over = False
+        self._begun = False
         self._steps: list[dict[str, Any]] = []
         self._open: _Step | None = None  # the open step of output or of a thought
         self._head = b""  # of the next piece of its text
         self._calls: dict[int, _Step] = {}
         self._spoken: dict[int, tuple[_Step, int]] = {}  # blocks whose text was written, with the place of the content
         self._held: tuple[int, Media | OpaqueBlock] | None = None  # an own block until the state of its step is known
-        self._usage: Usage | None = None
         self._trace: dict[str, Any] = {}
 
-    def feed(self, events: Iterable[StreamEvent]) -> bytes:
-        """Return the bytes for these events."""
-        for event in events:
-            if not self._over:
-                self._take(event)
-        data = b"".join(self._out)
-        self._out.clear()
-        return data
+    def take(self, event: StreamEvent) -> None:
+        """Begin the stream with the first event, and call the method for the event."""
+        if not isinstance(event, RawUpdate):
+            self._begin()
+            self._write_held()
+        super().take(event)
 
-    def end(self) -> bytes:
-        """Return the rest of the stream: an error if no event ended the answer."""
-        return b"" if self._over else self.feed([ErrorEvent(error=StreamInterruptedError("the answer broke off"))])
+    def write_delta(self, event: TextDelta | ThinkingDelta) -> None:
+        """Write a piece of text or thinking."""
+        self._note(event)
+        if isinstance(event, TextDelta):
+            self._say(event.index, event.text)
+        else:
+            self._think(event.index, event.text)
 
-    def _take(self, event: StreamEvent) -> None:
-        if isinstance(event, RawUpdate):
-            self._raw(event)
-            return
-        self._begin()
-        self._write_held()
-        if isinstance(event, (TextDelta, ThinkingDelta)):
-            self._note(event)
-            if isinstance(event, TextDelta):
-                self._say(event.index, event.text)
-            else:
-                self._think(event.index, event.text)
-        elif isinstance(event, ToolUseStart):
-            self._call_start(event)
-        elif isinstance(event, ToolUseInputDelta):
-            self._note(event)
-            if (opened := self._calls.get(event.index)) is not None:
-                self._arguments(opened, event.partial_json)
-        elif isinstance(event, ToolUseEnd):
-            self._call_end(event)
-        elif isinstance(event, BlockEnd):
-            self._block_end(event)
-        elif isinstance(event, UsageUpdate):
-            self._usage = self._usage.updated(event.usage) if self._usage else event.usage
-        elif isinstance(event, MessageComplete):
-            self._complete(event)
-        elif isinstance(event, ErrorEvent):
-            self._fail(event.error)
+    def write_arguments(self, event: ToolUseInputDelta) -> None:
+        """Write a piece of a call's arguments."""
+        self._note(event)
+        if (opened := self._calls.get(event.index)) is not None:
+            self._arguments(opened, event.partial_json)
 
     def _note(self, event: StreamEvent, wire_id: str = "") -> None:
         if not self._own:
@@ -187,7 +159,7 @@ class InteractionWriter:
     # -- the interaction
 
     def _event(self, kind: str, **fields: Any) -> None:
-        self._out.append(b"event: %b\ndata: %b\n\n" % (kind.encode(), dumps_line({"event_type": kind, **fields})))
+        self.out.append(b"event: %b\ndata: %b\n\n" % (kind.encode(), dumps_line({"event_type": kind, **fields})))
 
     def _begin(self) -> None:
         if not self._begun:
@@ -196,14 +168,14 @@ class InteractionWriter:
             self._event("interaction.status_update", interaction_id=self._id, status="in_progress")
 
     def _names(self) -> dict[str, Any]:
-        kind = "agent" if self._context.echo.get("agent") else "model"
-        return {"id": self._id, "object": "interaction", kind: self._context.model}
+        kind = "agent" if self.context.echo.get("agent") else "model"
+        return {"id": self._id, "object": "interaction", kind: self.context.model}
 
     def interaction(self, reason: StopReason | None, word: str | None, usage: Usage | None) -> dict[str, Any]:
         """Return the interaction of an ended answer, without its steps."""
         status = word if self._own and word else _STATUSES.get(reason, "completed") if reason else "completed"
         body = {**self._names(), "status": status, "created": self._now, "updated": self._now}
-        if previous := self._context.echo.get("previous_interaction_id"):
+        if previous := self.context.echo.get("previous_interaction_id"):
             body["previous_interaction_id"] = previous
         if counts := to_wire_usage(usage):
             body["usage"] = counts
@@ -211,21 +183,20 @@ class InteractionWriter:
             body |= {name: self._trace[name] for name in _OWN if name in self._trace}
         return body
 
-    def _complete(self, event: MessageComplete) -> None:
-        if event.stop_reason is StopReason.ERROR:
-            self._fail(ServerError("the model's answer ended with an error"))
-            return
+    def complete(self, event: MessageComplete) -> None:
+        """Write the end of a whole answer."""
         self.finish_steps()
         self._event(
-            "interaction.completed", interaction=self.interaction(event.stop_reason, event.stop_reason_raw, self._usage)
+            "interaction.completed", interaction=self.interaction(event.stop_reason, event.stop_reason_raw, self.usage)
         )
-        self._out.append(b"event: done\ndata: [DONE]\n\n")
-        self._over = True
+        self.out.append(b"event: done\ndata: [DONE]\n\n")
+        self.ended = True
 
-    def _fail(self, error: InterlinguaError) -> None:
+    def fail(self, error: InterlinguaError) -> None:
+        """Write an error, the end of an answer that failed."""
         self._begin()
         self._event("error", error=interaction_error(error)[1])
-        self._over = True
+        self.ended = True
 
     def finish_steps(self) -> list[dict[str, Any]]:
         """Close the open steps, seal the remaining state, and return all steps."""
@@ -240,14 +211,15 @@ class InteractionWriter:
         return self._steps
 
     def _sealed(self, state: Mapping[str, Any]) -> str | None:
-        if self._context.seal is not None:
+        if self.context.seal is not None:
             # the SDK reads base64 in the standard alphabet
-            return self._context.seal(state).replace("-", "+").replace("_", "/")
+            return self.context.seal(state).replace("-", "+").replace("_", "/")
         if state["blocks"] or state["replay"]:
             self._lose("thinking", _STATELESS)
         return None
 
-    def _raw(self, event: RawUpdate) -> None:
+    def note_raw(self, event: RawUpdate) -> None:
+        """Note state of the origin."""
         if not self._own:
             self._note(event)
             self._begin()
@@ -309,7 +281,7 @@ class InteractionWriter:
             head = dumps({"event_type": "step.delta", "index": opened.place})[:-1]
             self._head = b'event: step.delta\ndata: %b,"delta":{"type":"text","text":' % head
         opened.pieces.append(text)
-        self._out.append(b"%b%b}}\n\n" % (self._head, dumps_line(text)))
+        self.out.append(b"%b%b}}\n\n" % (self._head, dumps_line(text)))
 
     def _close_text(self, opened: _Step) -> None:
         if opened.said >= 0:
@@ -358,7 +330,8 @@ class InteractionWriter:
 
     # -- ends of blocks
 
-    def _block_end(self, event: BlockEnd) -> None:
+    def end_block(self, event: BlockEnd) -> None:
+        """End another block, or write it whole."""
         block, index = event.block, event.index
         if isinstance(block, ToolUseBlock):
             self._whole_call(index, block)
@@ -425,7 +398,8 @@ class InteractionWriter:
 
     # -- calls
 
-    def _call_start(self, event: ToolUseStart) -> None:
+    def start_call(self, event: ToolUseStart) -> None:
+        """Begin a call."""
         self._settle()
         wire_id = (event.provider_id if self._own else None) or event.id
         self._note(event, wire_id)
@@ -439,15 +413,16 @@ class InteractionWriter:
             opened.pieces.append(text)
             self._delta(opened, "arguments_delta", arguments=text)
 
-    def _call_end(self, event: ToolUseEnd) -> None:
+    def end_call(self, event: ToolUseEnd) -> None:
+        """End a call."""
         opened = self._calls.pop(event.index, None)
         if opened is not None:
             self._note(event)
             self._close_call(opened, event.block)
 
     def _whole_call(self, index: int, block: ToolUseBlock) -> None:
-        self._call_start(ToolUseStart(index=index, id=block.id, name=block.name, provider_id=block.provider_id))
-        self._call_end(ToolUseEnd(index=index, block=block))
+        self.start_call(ToolUseStart(index=index, id=block.id, name=block.name, provider_id=block.provider_id))
+        self.end_call(ToolUseEnd(index=index, block=block))
 
     def _close_call(self, opened: _Step, block: ToolUseBlock | None) -> None:
         if block is not None and not opened.pieces and block.input_json != "{}":

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any, get_args
 
 import attrs
 
 from interlingua.errors import CallerError
-from interlingua.plugins import Loss, RequestContext, WireRequest, dumps, loads
+from interlingua.plugins import RequestContext, WireRequest, dumps, loads
 from interlingua.types import (
     ContentBlock,
     Effort,
     ImageBlock,
-    Message,
-    MessageMetadata,
-    OpaqueBlock,
-    Origin,
-    Provenance,
     RequestOptions,
     Role,
     TextBlock,
@@ -48,7 +42,15 @@ from interlingua_google.interactions.steps import (
 )
 from interlingua_google.messages import media_key
 from interlingua_google.models import INTERACTIONS
-from interlingua_serving import InboundRequest, ServeContext, State, restore_answer
+from interlingua_serving import (
+    InboundRequest,
+    RequestMessages,
+    ServeContext,
+    State,
+    read_body,
+    require_objects,
+    require_string,
+)
 
 _READ = ("model", "input", "system_instruction", "tools", "stream")
 _PLAIN: dict[str, tuple[str, type | tuple[type, ...]]] = {
@@ -65,7 +67,6 @@ _READ_OF_MEDIA = ("type", "data", "uri", "mime_type")
 _READ_OF_RESULT = ("type", "call_id", "name", "result", "is_error")
 _ALIAS = "image/jpg"  # no media type, but the service takes it (recorded)
 _TEXT_TYPES = (None, "text/plain")
-_REFUSED = "a sealed state that may not be used here was left out"
 
 
 def from_wire_request(request: WireRequest, context: ServeContext) -> InboundRequest:
@@ -74,13 +75,11 @@ def from_wire_request(request: WireRequest, context: ServeContext) -> InboundReq
     Raises:
         CallerError: the request is not valid in this API.
     """
-    body = loads(request.body)
-    if not isinstance(body, dict):
-        raise CallerError("the body is not a JSON object")
+    body = read_body(request.body)
     if ("model" in body) == ("agent" in body):
         raise CallerError("either model or agent is required")
     agent = "agent" in body
-    model = _text(body, "agent" if agent else "model").removeprefix("models/")
+    model = require_string(body, "agent" if agent else "model").removeprefix("models/")
     extra = {name: value for name, value in body.items() if name not in _READ}
     extra.setdefault("store", None)  # the service stores an interaction unless it is told not to
     covered: dict[str, tuple[str, ...]] = {"agent": ()} if agent else {}
@@ -90,13 +89,12 @@ def from_wire_request(request: WireRequest, context: ServeContext) -> InboundReq
     tools, own = _tools(body.get("tools"))
     if own:
         extra["tools"] = own
-    losses: list[Loss] = []
-    reader = _Steps(context, model, losses)
+    reader = _Steps(context, model)
     reader.read_system(body.get("system_instruction"))
     reader.read(input_steps(body.get("input")))
     previous = body.get("previous_interaction_id")
     return InboundRequest(
-        messages=tuple(reader.messages),
+        messages=tuple(reader.out.messages),
         tools=tools,
         options=RequestOptions(model=model, api=context.api, stream=body.get("stream") is True, **options),
         extra=extra,
@@ -105,7 +103,7 @@ def from_wire_request(request: WireRequest, context: ServeContext) -> InboundReq
         continues=previous if isinstance(previous, str) else None,
         stored=body.get("store") is not False,
         provider=context.provider,
-        losses=tuple(losses),
+        losses=tuple(reader.out.losses),
         echo={
             **({"agent": True} if agent else {}),
             **{name: body[name] for name in ("store", "previous_interaction_id") if name in body},
@@ -130,7 +128,7 @@ def input_steps(given: Any) -> list[dict[str, Any]]:
         return [{"type": INPUT, "content": [{"type": "text", "text": given}]}]
     steps: list[dict[str, Any]] = []
     contents: list[Any] | None = None  # of the step that adjacent contents become
-    for each in _objects([given] if isinstance(given, dict) else given, "input"):
+    for each in require_objects([given] if isinstance(given, dict) else given, "input"):
         kind = each.get("type")
         if kind == "text" or kind in MEDIA_KINDS:
             if contents is None:
@@ -227,7 +225,7 @@ def _tools(given: Any) -> tuple[tuple[WireTool, ...], list[Any]]:
     """Return the caller's functions and the service's own tools."""
     tools: list[WireTool] = []
     own: list[Any] = []
-    for at, tool in enumerate(_objects(given, "tools")):
+    for at, tool in enumerate(require_objects(given, "tools")):
         if tool.get("type") == "function":
             tools.append(_tool(tool, f"tools[{at}]"))
         else:
@@ -243,7 +241,7 @@ def _tool(tool: Mapping[str, Any], path: str) -> WireTool:
     else:
         schema, extra["parameters"] = {"type": "object", "properties": {}}, None
     return WireTool(
-        name=_text(tool, "name", path),
+        name=require_string(tool, "name", path),
         description=str(tool.get("description") or ""),
         input_schema=schema,
         extra=extra,
@@ -255,15 +253,12 @@ def _tool(tool: Mapping[str, Any], path: str) -> WireTool:
 
 
 class _Steps:
-    """Reads steps into messages: adjacent steps of the model become one answer; ids are indexes."""
+    """Reads steps into messages: adjacent steps of the model become one answer."""
 
-    def __init__(self, context: ServeContext, model: str, losses: list[Loss]) -> None:
-        self.messages: list[Message] = []
-        self._context = context
-        self._losses = losses
-        self._origin = Origin(context.provider, context.api, model)
-        self._reading = RequestContext(origin=self._origin, message_id=context.answer_id, clock=context.clock)
-        self._time = datetime.fromtimestamp(0, UTC)
+    def __init__(self, context: ServeContext, model: str) -> None:
+        self.out = RequestMessages(context, model)
+        self._unseal = context.unseal
+        self._reading = RequestContext(origin=self.out.origin, message_id=context.answer_id, clock=context.clock)
         self._calls: dict[str, str] = {}
         self._answer: list[dict[str, Any]] = []
 
@@ -272,7 +267,7 @@ class _Steps:
         if given is not None and not isinstance(given, str):
             raise CallerError("system_instruction: a string is required")
         if given:
-            self._add(Role.SYSTEM, [TextBlock(text=given)])
+            self.out.add(Role.SYSTEM, [TextBlock(text=given)])
 
     def read(self, steps: Sequence[dict[str, Any]]) -> None:
         """Read all steps."""
@@ -303,14 +298,14 @@ class _Steps:
 
     def _say(self, said: list[ContentBlock], media: dict[str, Any]) -> None:
         if said:
-            self._add(Role.USER, said, {"media": media} if media else None)
+            self.out.add(Role.USER, said, {"media": media} if media else None)
 
     def _block(self, item: dict[str, Any], media: dict[str, Any]) -> ContentBlock:
         if item.get("type") == "text" and isinstance(item.get("text"), str):
             return TextBlock(text=item["text"], citations=annotations_of(item))
         block: Any = from_wire_media(item)
         if block is None:
-            return OpaqueBlock(provider=self._context.provider, kind=str(item.get("type")), data=item)
+            return self.out.opaque(item, str(item.get("type")))
         more = {name: value for name, value in item.items() if name not in _READ_OF_MEDIA}
         if block.media_type == _ALIAS:
             block, more["mime_type"] = attrs.evolve(block, media_type="image/jpeg"), _ALIAS
@@ -336,7 +331,7 @@ class _Steps:
         replay: dict[str, Any] = {"rest": rest} if rest else {}
         if not isinstance(given, str):
             replay["result"] = given
-        self._add(Role.TOOL, [block], replay or None, call_id)
+        self.out.add(Role.TOOL, [block], replay, call=call_id)
 
     # -- the answer's
 
@@ -356,71 +351,28 @@ class _Steps:
                 text = BETWEEN.join(summaries_of(step))
                 content += [state, ThinkingBlock(text=text)] if text else [state]
             else:
-                path = f"messages[{len(self.messages)}]"
-                self._losses.append(Loss(path=path, block_type="thinking", verdict="dropped", reason=_REFUSED))
+                self.out.lose_sealed()
         if not content and not kept:
             return
         if len(kept) < len(steps):  # steps of another origin, whose call ids are in the states
             content = [replace(each, provider_id=None) if isinstance(each, ToolUseBlock) else each for each in content]
-        replay = {"steps": [shell_of(step) for step in kept]}
-        message = restore_answer(self._made(Role.ASSISTANT, (), replay), content)
+        message = self.out.add_answer(content, {"steps": [shell_of(step) for step in kept]})
         self._calls.update({block.id: block.name for block in message.tool_calls})
-        self.messages.append(message)
 
     def _unsealed(self, step: Mapping[str, Any]) -> State | None:
         sealed = signature_of(step) if step.get("type") == THOUGHT else None
-        return self._context.unseal(sealed) if sealed else None
+        return self._unseal(sealed) if sealed else None
 
     def _blocks(self, step: Mapping[str, Any]) -> Iterator[ContentBlock]:
         if step.get("type") != CALL:
             yield from from_wire_step(step, self._reading)
             return
-        _text(step, "name", "input.function_call")
-        yield from_wire_call(step, self._reading, _text(step, "id", "input.function_call"))
-
-    # -- messages
-
-    def _add(
-        self,
-        role: Role,
-        content: Sequence[ContentBlock],
-        replay: Mapping[str, Any] | None = None,
-        call: str | None = None,
-    ) -> None:
-        message = self._made(role, content, replay) if replay else self._plain(role, content)
-        self.messages.append(replace(message, metadata=replace(message.metadata, parent_tool_use_id=call)))
-
-    def _plain(self, role: Role, content: Sequence[ContentBlock]) -> Message:
-        return Message(id=f"m{len(self.messages)}", role=role, content=tuple(content), created_at=self._time)
-
-    def _made(self, role: Role, content: Sequence[ContentBlock], replay: Mapping[str, Any]) -> Message:
-        provider, api, model = self._origin
-        metadata = MessageMetadata(
-            model=f"{provider}:{model}",
-            provider=provider,
-            api=api,
-            provenance=Provenance.IMPORTED,
-            provider_raw={"origin": list(self._origin), "replay": replay, "trace": {}},
-        )
-        return replace(self._plain(role, content), metadata=metadata)
+        require_string(step, "name", "input.function_call")
+        yield from_wire_call(step, self._reading, require_string(step, "id", "input.function_call"))
 
 
 def _contents(step: Mapping[str, Any], path: str) -> list[dict[str, Any]]:
     given = step.get("content")
     if isinstance(given, str):
         return [{"type": "text", "text": given}]
-    return _objects([given] if isinstance(given, dict) else given, path)
-
-
-def _objects(value: Any, path: str) -> list[dict[str, Any]]:
-    listed = [] if value is None else value
-    if not isinstance(listed, list) or not all(isinstance(each, dict) for each in listed):
-        raise CallerError(f"{path}: a list of objects is required")
-    return listed
-
-
-def _text(holder: Mapping[str, Any], name: str, path: str = "") -> str:
-    value = holder.get(name)
-    if not isinstance(value, str) or not value:
-        raise CallerError(f"{path}.{name}: a string is required".lstrip("."))
-    return value
+    return require_objects([given] if isinstance(given, dict) else given, path)

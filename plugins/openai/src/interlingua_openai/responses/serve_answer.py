@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import attrs
 
-from interlingua.errors import InterlinguaError, ServerError, StreamInterruptedError
+from interlingua.errors import InterlinguaError, ServerError
 from interlingua.plugins import EMPTY, Loss, WireResponse, dumps
 from interlingua.types import (
     BlockEnd,
     ContentBlock,
-    ErrorEvent,
     ImageBlock,
     Message,
     MessageComplete,
@@ -30,7 +29,6 @@ from interlingua.types import (
     ToolUseInputDelta,
     ToolUseStart,
     Usage,
-    UsageUpdate,
     read_tool_input,
     replace,
 )
@@ -39,7 +37,7 @@ from interlingua_openai.responses.client_calls import FORMS, new_call, with_argu
 from interlingua_openai.responses.items import PICTURE, call_id_of
 from interlingua_openai.responses.replay import IN_BLOCKS, ItemMatch, match_items, to_wire_item
 from interlingua_openai.responses.stream_blocks import SPAN
-from interlingua_serving import AnswerState, ServeContext, dumps_line
+from interlingua_serving import AnswerState, BaseStreamWriter, ServeContext, dumps_line
 
 _INCOMPLETE = {
     StopReason.MAX_TOKENS: "max_output_tokens",
@@ -125,25 +123,21 @@ class _Item:
         return "".join(self.parts.get(part, ()))
 
 
-class ResponseWriter:
+class ResponseWriter(BaseStreamWriter):
     """Writes the events of one answer as a stream of this API.
 
     An item of text or reasoning is open until the next one starts, a call until it is complete. The state of another
     origin is sealed into reasoning items: those of its thinking, and one after the last item for the rest.
     """
 
-    content_type = "text/event-stream; charset=utf-8"
-
     def __init__(self, context: ServeContext) -> None:
-        self.losses: list[Loss] = []
-        self._context = context
+        super().__init__(context)
         self._own = context.is_own
         self._id = f"resp_{context.answer_id}"
         self._created = int(context.clock().timestamp())
         self._state = AnswerState(context.origin, strings=True)
-        self._out: list[bytes] = []
         self._number = 0
-        self._begun = self._over = False
+        self._begun = False
         self._items: list[dict[str, Any] | None] = []
         self._said: _Item | None = None  # the open item of text or reasoning
         self._key = -1
@@ -152,54 +146,32 @@ class ResponseWriter:
         self._rows: Any = ()
         self._picture: ImageBlock | None = None  # until the state of its item is known
         self._used: set[str] = set()
-        self._usage: Usage | None = None
         self._trace: dict[str, Any] = {}
         self._delta: tuple[int, int, bytes] = (-1, 0, b"")  # block, part and head of the next delta of the same kind
 
-    def feed(self, events: Iterable[StreamEvent]) -> bytes:
-        """Return the bytes for these events."""
-        for event in events:
-            if type(event) is TextDelta and event.index == self._delta[0] and self._said is not None:
-                if not self._own:
-                    self._state.note(event)
-                self._said.parts[self._delta[1]].append(event.text)
-                self._out.append(b"%b%b,\"logprobs\":[],\"sequence_number\":%d}\n\n" % (
-                    self._delta[2], dumps_line(event.text), self._number))  # fmt: skip
-                self._number += 1
-            elif not self._over:
-                self._take(event)
-        data = b"".join(self._out)
-        self._out.clear()
-        return data
-
-    def end(self) -> bytes:
-        """Return the rest of the stream: a failed response if no event ended the answer."""
-        return b"" if self._over else self.feed([ErrorEvent(error=StreamInterruptedError("the answer broke off"))])
-
-    def _take(self, event: StreamEvent) -> None:
-        if isinstance(event, RawUpdate):
-            self._raw(event)
+    def take(self, event: StreamEvent) -> None:
+        """Begin the stream with the first event, and call the method for the event."""
+        if type(event) is TextDelta and event.index == self._delta[0] and self._said is not None:
+            self._note(event)
+            self._said.parts[self._delta[1]].append(event.text)
+            self.out.append(b"%b%b,\"logprobs\":[],\"sequence_number\":%d}\n\n" % (
+                self._delta[2], dumps_line(event.text), self._number))  # fmt: skip
+            self._number += 1
             return
-        self._begin()
-        if isinstance(event, (TextDelta, ThinkingDelta)):
-            self._note(event)
-            self._say(event.index, "message" if isinstance(event, TextDelta) else "reasoning", event.text)
-        elif isinstance(event, ToolUseStart):
-            self._call_start(event)
-        elif isinstance(event, ToolUseInputDelta):
-            self._note(event)
-            if (item := self._calls.get(event.index)) is not None:
-                self._arguments(item, event.partial_json)
-        elif isinstance(event, ToolUseEnd):
-            self._call_end(event)
-        elif isinstance(event, BlockEnd):
-            self._block_end(event)
-        elif isinstance(event, UsageUpdate):
-            self._usage = self._usage.updated(event.usage) if self._usage else event.usage
-        elif isinstance(event, MessageComplete):
-            self._complete(event)
-        elif isinstance(event, ErrorEvent):
-            self._fail(event.error)
+        if not isinstance(event, RawUpdate):
+            self._begin()
+        super().take(event)
+
+    def write_delta(self, event: TextDelta | ThinkingDelta) -> None:
+        """Write a piece of text or thinking."""
+        self._note(event)
+        self._say(event.index, "message" if isinstance(event, TextDelta) else "reasoning", event.text)
+
+    def write_arguments(self, event: ToolUseInputDelta) -> None:
+        """Write a piece of a call's arguments."""
+        self._note(event)
+        if (item := self._calls.get(event.index)) is not None:
+            self._arguments(item, event.partial_json)
 
     def _note(self, event: StreamEvent, wire_id: str = "") -> None:
         if not self._own:
@@ -209,7 +181,7 @@ class ResponseWriter:
 
     def _event(self, kind: str, **fields: Any) -> None:
         body = dumps_line({"type": kind, **fields, "sequence_number": self._number})
-        self._out.append(b"event: %b\ndata: %b\n\n" % (kind.encode(), body))
+        self.out.append(b"event: %b\ndata: %b\n\n" % (kind.encode(), body))
         self._number += 1
 
     def _begin(self) -> None:
@@ -221,8 +193,8 @@ class ResponseWriter:
 
     def _envelope(self, status: str, output: list[dict[str, Any]]) -> dict[str, Any]:
         body = {"id": self._id, "object": "response", "created_at": self._created, "status": status, "error": None}
-        body |= {"incomplete_details": None, "model": self._context.model, "output": output}
-        return body | _DEFAULTS | dict(self._context.echo.get("request") or EMPTY) | {"usage": None}
+        body |= {"incomplete_details": None, "model": self.context.model, "output": output}
+        return body | _DEFAULTS | dict(self.context.echo.get("request") or EMPTY) | {"usage": None}
 
     def response(
         self, output: list[dict[str, Any]], reason: StopReason, word: str | None, usage: Usage | None
@@ -239,23 +211,22 @@ class ResponseWriter:
             body |= {name: self._trace[name] for name in _OWN_END if name in self._trace}
         return body
 
-    def _complete(self, event: MessageComplete) -> None:
-        if event.stop_reason is StopReason.ERROR:
-            self._fail(ServerError("the model's answer ended with an error"))
-            return
+    def complete(self, event: MessageComplete) -> None:
+        """Write the end of a whole answer."""
         output = self.finish_items()
-        response = self.response(output, event.stop_reason, event.stop_reason_raw, self._usage)
+        response = self.response(output, event.stop_reason, event.stop_reason_raw, self.usage)
         self._event(f"response.{response['status']}", response=response)
-        self._over = True
+        self.ended = True
 
-    def _fail(self, error: InterlinguaError) -> None:
+    def fail(self, error: InterlinguaError) -> None:
+        """Write an error, the end of an answer that failed."""
         self._begin()
         _, detail = error_detail(error)
         response = self._envelope("failed", [item for item in self._items if item is not None])
         response["error"] = {"code": detail["code"] or "server_error", "message": detail["message"]}
-        response["usage"] = _usage(self._usage)
+        response["usage"] = _usage(self.usage)
         self._event("response.failed", response=response)
-        self._over = True
+        self.ended = True
 
     def finish_items(self) -> list[dict[str, Any]]:
         """Close the open items, seal the remaining state, and return all items."""
@@ -268,8 +239,8 @@ class ResponseWriter:
         return [item for item in self._items if item is not None]
 
     def _sealed(self, state: Mapping[str, Any]) -> str | None:
-        if self._context.seal is not None:
-            return self._context.seal(state)
+        if self.context.seal is not None:
+            return self.context.seal(state)
         if state["blocks"] or state["replay"]:
             self._lose("thinking", _STATELESS)
         return None
@@ -277,7 +248,8 @@ class ResponseWriter:
     def _lose(self, kind: str, reason: str) -> None:
         self.losses.append(Loss(path="content", block_type=kind, verdict="dropped", reason=reason))
 
-    def _raw(self, event: RawUpdate) -> None:
+    def note_raw(self, event: RawUpdate) -> None:
+        """Note state of the origin."""
         if not self._own:
             self._note(event)
             self._begin()
@@ -296,7 +268,7 @@ class ResponseWriter:
     # -- items
 
     def _new_id(self, prefix: str) -> str:
-        return f"{prefix}_{self._context.new_id().lower()}"
+        return f"{prefix}_{self.context.new_id().lower()}"
 
     def _open(self, kind: str, prefix: str, **fields: Any) -> _Item:
         """Announce an item, with the id from its service if there is one."""
@@ -433,7 +405,8 @@ class ResponseWriter:
         item = _reasoning(said.item["id"], text, sealed)
         self._close(said, item, (ThinkingBlock(text=text, signature=sealed),))
 
-    def _block_end(self, event: BlockEnd) -> None:
+    def end_block(self, event: BlockEnd) -> None:
+        """End another block, or write it whole."""
         block, index = event.block, event.index
         kind = "reasoning" if isinstance(block, ThinkingBlock) else "message"
         if self._part_of(index, kind) is None:
@@ -473,13 +446,14 @@ class ResponseWriter:
 
     # -- calls
 
-    def _call_start(self, event: ToolUseStart) -> None:
+    def start_call(self, event: ToolUseStart) -> None:
+        """Begin a call."""
         self._settle()
         wire_id = (event.provider_id if self._own else None) or event.id
         self._note(event, wire_id)
-        name: dict[str, Any] = dict((self._context.echo.get("namespaces") or EMPTY).get(event.name) or EMPTY)
-        kind = "custom_tool_call" if event.name in (self._context.echo.get("custom") or ()) else "function_call"
-        kind = (self._context.echo.get("client_calls") or EMPTY).get(event.name, kind)
+        name: dict[str, Any] = dict((self.context.echo.get("namespaces") or EMPTY).get(event.name) or EMPTY)
+        kind = "custom_tool_call" if event.name in (self.context.echo.get("custom") or ()) else "function_call"
+        kind = (self.context.echo.get("client_calls") or EMPTY).get(event.name, kind)
         if self._own and self._rows:
             shell = self._rows[-1]["item"]
             if call_id_of(shell) == wire_id:
@@ -504,16 +478,17 @@ class ResponseWriter:
             about = {"item_id": opened.item["id"], "output_index": opened.place}
             self._event("response.function_call_arguments.delta", **about, delta=text)
 
-    def _call_end(self, event: ToolUseEnd) -> None:
+    def end_call(self, event: ToolUseEnd) -> None:
+        """End a call."""
         opened = self._calls.pop(event.index, None)
         if opened is not None:
             self._note(event)
             self._close_call(opened, event.block)
 
     def _whole_call(self, index: int, block: ToolUseBlock) -> None:
-        self._call_start(ToolUseStart(index=index, id=block.id, name=block.name, provider_id=block.provider_id))
+        self.start_call(ToolUseStart(index=index, id=block.id, name=block.name, provider_id=block.provider_id))
         self._arguments(self._calls[index], block.input_json)
-        self._call_end(ToolUseEnd(index=index, block=block))
+        self.end_call(ToolUseEnd(index=index, block=block))
 
     def _close_call(self, opened: _Item, block: ToolUseBlock | None) -> None:
         start = opened.start

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any, get_args
 
 import attrs
 
 from interlingua.errors import CallerError
-from interlingua.plugins import Loss, RequestContext, WireRequest, dumps, loads
+from interlingua.plugins import RequestContext, WireRequest, dumps, loads
 from interlingua.types import (
     CacheHint,
     ContentBlock,
@@ -18,11 +17,6 @@ from interlingua.types import (
     Effort,
     ImageBlock,
     MediaSource,
-    Message,
-    MessageMetadata,
-    OpaqueBlock,
-    Origin,
-    Provenance,
     RequestOptions,
     Role,
     TextBlock,
@@ -52,7 +46,15 @@ from interlingua_openai.responses.items import (
 )
 from interlingua_openai.responses.messages import RESULTS
 from interlingua_openai.responses.replay import replay_state
-from interlingua_serving import InboundRequest, ServeContext, State, restore_answer
+from interlingua_serving import (
+    InboundRequest,
+    RequestMessages,
+    ServeContext,
+    State,
+    read_body,
+    require_objects,
+    require_string,
+)
 
 _READ = ("model", "input", "instructions", "tools", "stream")
 _ROLES = {"user": Role.USER, "system": Role.SYSTEM, "developer": Role.SYSTEM}
@@ -69,7 +71,6 @@ _ENCRYPTED = ["reasoning.encrypted_content"]
 _FREE_TEXT = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
 # the caller's items, except results of calls; all others belong to answers
 _OF_CALLER = ("item_reference", "additional_tools", "configuration_update", "mcp_approval_response", None)
-_REFUSED = "a sealed state that may not be used here was left out"
 _ECHOED = (
     *("instructions", "max_output_tokens", "metadata", "parallel_tool_calls", "previous_response_id", "reasoning"),
     *("service_tier", "store", "temperature", "text", "tool_choice", "top_p", "truncation"),
@@ -82,22 +83,19 @@ def from_wire_request(request: WireRequest, context: ServeContext) -> InboundReq
     Raises:
         CallerError: the request is not valid in this API.
     """
-    body = loads(request.body)
-    if not isinstance(body, dict):
-        raise CallerError("the body is not a JSON object")
-    model = _text(body, "model")
+    body = read_body(request.body)
+    model = require_string(body, "model")
     extra = {name: value for name, value in body.items() if name not in _READ}
     covered: dict[str, tuple[str, ...]] = {}
     options = _options(body, extra, covered)
     tools, own = _tools(body.get("tools"))
     if own:
         extra["tools"] = own
-    losses: list[Loss] = []
-    reader = _Items(context, model, losses)
+    reader = _Items(context, model)
     reader.read_instructions(body.get("instructions"))
     reader.read(body.get("input"))
     return InboundRequest(
-        messages=tuple(reader.messages),
+        messages=tuple(reader.out.messages),
         tools=tools,
         options=RequestOptions(model=model, api=context.api, stream=bool(body.get("stream")), **options),
         extra=extra,
@@ -106,7 +104,7 @@ def from_wire_request(request: WireRequest, context: ServeContext) -> InboundReq
         stored=body.get("store") is not False,
         json_mode="text" if extra.get("text") == {"format": {"type": "json_object"}} else None,
         provider=context.provider,
-        losses=tuple(losses),
+        losses=tuple(reader.out.losses),
         echo=_echo(body, tools),
     )
 
@@ -120,7 +118,7 @@ def continue_request(request: WireRequest, earlier: bytes, answer: bytes) -> Wir
 
 def _input_items(body: Mapping[str, Any]) -> list[dict[str, Any]]:
     given = body.get("input")
-    return [{"role": "user", "content": given}] if isinstance(given, str) else _objects(given, "input")
+    return [{"role": "user", "content": given}] if isinstance(given, str) else require_objects(given, "input")
 
 
 def _options(body: Mapping[str, Any], extra: dict[str, Any], covered: dict[str, tuple[str, ...]]) -> dict[str, Any]:
@@ -198,7 +196,7 @@ def _tools(given: Any) -> tuple[tuple[WireTool, ...], list[Any]]:
     """Return the caller's tools, with those in namespaces, and the service's own."""
     tools: list[WireTool] = []
     own: list[Any] = []
-    for at, tool in enumerate(_objects(given, "tools")):
+    for at, tool in enumerate(require_objects(given, "tools")):
         kind = tool.get("type")
         if kind in ("function", "custom"):
             tools.append(_tool(tool, f"tools[{at}]"))
@@ -213,11 +211,11 @@ def _tools(given: Any) -> tuple[tuple[WireTool, ...], list[Any]]:
 
 def _namespace(tool: Mapping[str, Any], path: str) -> list[WireTool] | None:
     """Return the functions of a namespace with the namespace in their names; None if it holds other tools."""
-    held = _objects(tool.get("tools"), f"{path}.tools")
+    held = require_objects(tool.get("tools"), f"{path}.tools")
     if not held or any(each.get("type") not in ("function", "custom") for each in held):
         return None
     space = {name: value for name, value in tool.items() if name not in ("type", "tools")}
-    name = _text(space, "name", path)
+    name = require_string(space, "name", path)
     made = [_tool(each, f"{path}.tools[{at}]") for at, each in enumerate(held)]
     return [
         WireTool(
@@ -246,7 +244,7 @@ def _tool(tool: Mapping[str, Any], path: str) -> WireTool:
     else:
         schema, extra["parameters"] = {"type": "object", "properties": {}}, None
     return WireTool(
-        name=_text(tool, "name", path),
+        name=require_string(tool, "name", path),
         description=str(tool.get("description") or ""),
         input_schema=schema,
         extra=extra,
@@ -258,22 +256,19 @@ def _tool(tool: Mapping[str, Any], path: str) -> WireTool:
 
 
 class _Items:
-    """Reads items into messages: adjacent items of an answer become one; ids are indexes."""
+    """Reads items into messages: adjacent items of an answer become one."""
 
-    def __init__(self, context: ServeContext, model: str, losses: list[Loss]) -> None:
-        self.messages: list[Message] = []
-        self._context = context
-        self._losses = losses
-        self._origin = Origin(context.provider, context.api, model)
-        self._reading = RequestContext(origin=self._origin, message_id=context.answer_id, clock=context.clock)
-        self._time = datetime.fromtimestamp(0, UTC)
+    def __init__(self, context: ServeContext, model: str) -> None:
+        self.out = RequestMessages(context, model)
+        self._unseal = context.unseal
+        self._reading = RequestContext(origin=self.out.origin, message_id=context.answer_id, clock=context.clock)
         self._calls: dict[str, str] = {}
         self._answer: list[dict[str, Any]] = []
 
     def read_instructions(self, given: Any) -> None:
         """Read the instructions, which keep their kind in this API."""
         if isinstance(given, str) and given:
-            self._add(Role.SYSTEM, [TextBlock(text=given)], {"instructions": True})
+            self.out.add(Role.SYSTEM, [TextBlock(text=given)], {"instructions": True})
         elif given is not None and not isinstance(given, str):
             raise CallerError("instructions: a string is required")
 
@@ -299,13 +294,10 @@ class _Items:
         elif kind in RESULT_FORMS and (answered := read_client_result(item)).call_id in self._calls:
             self._client_result(answered, path)
         else:
-            self._add(Role.USER, [self._opaque(item, str(kind))])
+            self.out.add(Role.USER, [self.out.opaque(item, str(kind))])
             if kind == "item_reference":  # other services do not have the item
-                last = self.messages.pop()
-                self.messages.append(attrs.evolve(last, metadata=attrs.evolve(last.metadata, critical=(0,))))
-
-    def _opaque(self, data: Mapping[str, Any], kind: str) -> OpaqueBlock:
-        return OpaqueBlock(provider=self._origin.provider, kind=kind, data=data)
+                last = self.out.messages.pop()
+                self.out.messages.append(attrs.evolve(last, metadata=attrs.evolve(last.metadata, critical=(0,))))
 
     def _message(self, item: Mapping[str, Any], path: str) -> None:
         role = _ROLES.get(str(item.get("role")))
@@ -313,13 +305,13 @@ class _Items:
             raise CallerError(f"{path}.role: one of user, assistant, system and developer is required")
         content = item.get("content")
         parts = [{"type": "input_text", "text": content}] if isinstance(content, str) else content
-        blocks = [self._part(part) for part in _objects(parts, f"{path}.content")]
+        blocks = [self._part(part) for part in require_objects(parts, f"{path}.content")]
         more = {name: value for name, value in item.items() if name not in ("type", "role", "content")}
         if role is Role.SYSTEM:
             if not all(isinstance(block, TextBlock) for block in blocks):
                 raise CallerError(f"{path}.content: a {item['role']} message holds text only")
             more["role"] = item["role"]  # an explicit role keeps it an item and not an instruction
-        self._add(role, blocks, {"item": more} if more else None)
+        self.out.add(role, blocks, {"item": more} if more else None)
 
     def _part(self, part: Mapping[str, Any]) -> ContentBlock:
         kind = str(part.get("type"))
@@ -341,28 +333,28 @@ class _Items:
                 title=title if isinstance(title, str) else None,
                 cache=_hint(part),
             )
-        return self._opaque(part, kind)
+        return self.out.opaque(part, kind)
 
     def _result(self, item: Mapping[str, Any], path: str) -> None:
         output = item.get("output")
         parts = [{"type": "input_text", "text": output}] if isinstance(output, str) else output
         call_id = str(item["call_id"])
         more = {name: value for name, value in item.items() if name not in ("type", "call_id", "output")}
-        content = tuple([self._part(part) for part in _objects(parts, f"{path}.output")])
+        content = tuple([self._part(part) for part in require_objects(parts, f"{path}.output")])
         block = ToolResultBlock(tool_use_id=call_id, content=content, tool_name=self._calls[call_id])
         if isinstance(output, list):
             more["listed"] = True
-        self._add(Role.TOOL, [block], {"item": more} if more else None, call_id)
+        self.out.add(Role.TOOL, [block], {"item": more} if more else None, call=call_id)
 
     def _client_result(self, found: ClientResult, path: str) -> None:
         listed = [{"type": "input_text", "text": found.content}] if isinstance(found.content, str) else found.content
         block = ToolResultBlock(
             tool_use_id=found.call_id,
-            content=tuple([self._part(part) for part in _objects(listed, f"{path}.output")]),
+            content=tuple([self._part(part) for part in require_objects(listed, f"{path}.output")]),
             is_error=found.is_error,
             tool_name=self._calls[found.call_id],
         )
-        self._add(Role.TOOL, [block], {"item": found.rest} if found.rest else None, found.call_id)
+        self.out.add(Role.TOOL, [block], {"item": found.rest} if found.rest else None, call=found.call_id)
 
     # -- the answer's
 
@@ -382,24 +374,21 @@ class _Items:
                 text = BETWEEN.join(reasoning_texts(item))
                 content += [state, ThinkingBlock(text=text)] if text else [state]
             else:
-                path = f"messages[{len(self.messages)}]"
-                self._losses.append(Loss(path=path, block_type="thinking", verdict="dropped", reason=_REFUSED))
+                self.out.lose_sealed()
         if not content:
             return
         if len(kept) < len(items):  # items of another origin, whose call ids are in the states
             content = [replace(each, provider_id=None) if isinstance(each, ToolUseBlock) else each for each in content]
-        replay = {**replay_state(kept), "sent": True}
-        message = restore_answer(self._made(Role.ASSISTANT, (), replay, imported=True), content)
+        message = self.out.add_answer(content, {**replay_state(kept), "sent": True})
         self._calls.update({block.id: block.name for block in message.tool_calls})
-        self.messages.append(message)
 
     def _unsealed(self, item: Mapping[str, Any]) -> State | None:
         sealed = item.get("encrypted_content") if item.get("type") == "reasoning" else None
-        return self._context.unseal(sealed) if isinstance(sealed, str) and sealed else None
+        return self._unseal(sealed) if isinstance(sealed, str) and sealed else None
 
     def _blocks(self, item: Mapping[str, Any]) -> Iterator[ContentBlock]:
         if item.get("type") == "reasoning" and not item.get("encrypted_content"):
-            yield self._opaque(item, "reasoning")  # the service has it stored by its id
+            yield self.out.opaque(item, "reasoning")  # the service has it stored by its id
             return
         if not is_call(item):
             yield from from_wire_item(item, self._reading)
@@ -407,37 +396,6 @@ class _Items:
         call: ToolUseBlock = from_wire_call(item, self._reading, call_id_of(item))
         space = item.get("namespace")
         yield replace(call, name=join_names(space, call.name)) if isinstance(space, str) and space else call
-
-    # -- messages
-
-    def _add(
-        self,
-        role: Role,
-        content: Sequence[ContentBlock],
-        replay: Mapping[str, Any] | None = None,
-        call: str | None = None,
-    ) -> None:
-        self.messages.append(self._made(role, content, replay, call))
-
-    def _made(
-        self,
-        role: Role,
-        content: Sequence[ContentBlock],
-        replay: Mapping[str, Any] | None,
-        call: str | None = None,
-        *,
-        imported: bool = False,
-    ) -> Message:
-        facts: dict[str, Any] = {}
-        if imported or replay:
-            provider, api, model = self._origin
-            facts = {"model": f"{provider}:{model}", "provider": provider, "api": api}
-            facts["provenance"] = Provenance.IMPORTED
-        if replay:
-            facts["provider_raw"] = {"origin": list(self._origin), "replay": replay, "trace": {}}
-        metadata = MessageMetadata(parent_tool_use_id=call, **facts)
-        name = f"m{len(self.messages)}"
-        return Message(id=name, role=role, content=tuple(content), metadata=metadata, created_at=self._time)
 
 
 def _source(part: Mapping[str, Any], *names: str) -> tuple[MediaSource, str] | None:
@@ -469,17 +427,3 @@ def _hint(part: Mapping[str, Any]) -> CacheHint | None:
     if not isinstance(marker, dict):
         return None
     return CacheHint(ttl="1h" if marker.get("ttl") == "12h" else None)
-
-
-def _objects(value: Any, path: str) -> list[dict[str, Any]]:
-    listed = [] if value is None else value
-    if not isinstance(listed, list) or not all(isinstance(each, dict) for each in listed):
-        raise CallerError(f"{path}: a list of objects is required")
-    return listed
-
-
-def _text(holder: Mapping[str, Any], name: str, path: str = "") -> str:
-    value = holder.get(name)
-    if not isinstance(value, str) or not value:
-        raise CallerError(f"{path}.{name}: a string is required".lstrip("."))
-    return value
