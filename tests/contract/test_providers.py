@@ -174,6 +174,21 @@ class TestXaiResponses(ProviderContract):
     cassettes = CASSETTES / "xai-responses"
 
 
+class TestOpenrouterResponses(ProviderContract):
+    provider = "openrouter-responses"
+    cassettes = CASSETTES / "openrouter-responses"
+
+
+class TestMistralResponses(PresetContract):
+    provider = "mistral-responses"
+    cassettes = CASSETTES / "mistral-responses"
+
+
+class TestGroqResponses(PresetContract):
+    provider = "groq-responses"
+    cassettes = CASSETTES / "groq-responses"
+
+
 class TestDeepseekMessages(ProviderContract):
     provider = "deepseek-messages"
     cassettes = CASSETTES / "deepseek-messages"

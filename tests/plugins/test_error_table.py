@@ -69,7 +69,10 @@ TABLES: dict[str, tuple[str, tuple[str, ...]]] = {
     "ollama": ("ollama", ("ollama native",)),
     "openai": (
         "responses",
-        ("openai responses", "openai chat", "azure responses", "azure chat", "xai-responses responses"),
+        (
+            *("openai responses", "openai chat", "azure responses", "azure chat"),
+            *(f"{key}-responses responses" for key in ("groq", "mistral", "openrouter", "xai")),
+        ),
     ),
     "openrouter": ("openrouter", ("openrouter chat",)),
     "zai": ("zai", ("zai chat",)),

@@ -48,6 +48,9 @@ MODES = {
     "xai:grok-4": ("native", "native", "native", "native"),
     "xai:grok-3-mini": ("native", "tool", "native", "native"),
     "xai-responses:grok-4.5": ("native", "native", "native", "native"),
+    "openrouter-responses:openai/gpt-5.2": ("native", "native", "native", "native"),
+    "mistral-responses:mistral-large-latest": ("native", "native", "native", "native"),
+    "groq-responses:openai/gpt-oss-120b": ("native", "tool", "tool", "native"),
     "baseten:zai-org/GLM-5.3": ("native", "tool", "native", "native"),
     "huggingface:openai/gpt-oss-120b": ("native", "tool", "native", "native"),
     "meta:muse-spark-1.3": ("native", "tool", "native", "native"),
@@ -119,7 +122,8 @@ JSON_MODES: dict[str, dict[str, Any] | None] = {
     "llamacpp": _CHAT_JSON, "lmstudio": None, "mistral": _CHAT_JSON, "moonshot": _CHAT_JSON,
     "ollama": {"format": "json"}, "openai": _RESPONSES_JSON, "openrouter": _CHAT_JSON, "together": None,
     "vertex": _GEMINI_JSON, "vllm": _CHAT_JSON, "xai": _CHAT_JSON,
-    "xai-responses": _RESPONSES_JSON, "zai": _CHAT_JSON, "minimax-messages": None, "perplexity": None,
+    **dict.fromkeys(("xai-responses", "openrouter-responses", "mistral-responses", "groq-responses"), _RESPONSES_JSON),
+    "zai": _CHAT_JSON, "minimax-messages": None, "perplexity": None,
     **dict.fromkeys(("nvidia", "huggingface", "qwen", "meta", "baseten", "sambanova", "nebius", "novita"), _CHAT_JSON),
 }  # fmt: skip
 _FORMS = ("response_format", "text", "format", "generationConfig", "output_config", "outputConfig")

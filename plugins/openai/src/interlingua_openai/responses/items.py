@@ -27,6 +27,7 @@ SERVER_CALL = "server_custom_tool_call"
 CUSTOM_ECHO = "custom_tools"
 """In a request's echo: the names of its custom tools, if it has tools of the service."""
 PICTURE = "image_generation_call"
+_SEALS = ("encrypted_content", "signature")  # routers have the second of some vendors' models
 _STARTS = {"/9j/": "jpeg", "UklGR": "webp", "R0lGOD": "gif"}  # base64 of the first bytes of these formats
 BETWEEN = "\n\n"  # between the parts of one reasoning item
 _TEXTS = {("message", "content"): "output_text", ("reasoning", "summary"): "summary_text",
@@ -89,12 +90,17 @@ def reasoning_texts(item: Mapping[str, Any]) -> Iterator[str]:
 
 
 def from_wire_reasoning(item: Mapping[str, Any]) -> ThinkingBlock | RedactedThinkingBlock:
-    """Return the block of a reasoning item: its visible text with its encrypted form, or the encrypted form alone."""
+    """Return the block of a reasoning item: its visible text with its encrypted form or signature, or these alone."""
     text = BETWEEN.join(reasoning_texts(item))
-    encrypted = item.get("encrypted_content") or None
-    if encrypted is not None and not text:
-        return RedactedThinkingBlock(data=encrypted)
-    return ThinkingBlock(text=text, signature=encrypted)
+    sealed = item[name] if (name := seal_of(item)) else None
+    if sealed is not None and not text:
+        return RedactedThinkingBlock(data=sealed)
+    return ThinkingBlock(text=text, signature=sealed)
+
+
+def seal_of(item: Mapping[str, Any]) -> str | None:
+    """Return the name of the member of a reasoning item that only its service reads (WIRE.md, Reasoning items)."""
+    return next((name for name in _SEALS if item.get(name)), None)
 
 
 def from_wire_call(item: Mapping[str, Any], context: RequestContext, minted: str | None = None) -> ToolUseBlock:

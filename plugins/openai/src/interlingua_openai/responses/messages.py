@@ -37,7 +37,7 @@ from interlingua_chat_completions.messages import fit_detail
 from interlingua_openai.catalogue import IMAGE_DETAILS, RESPONSES
 from interlingua_openai.responses.changes import to_wire_change
 from interlingua_openai.responses.client_calls import FORMS, new_call, to_wire_client_result
-from interlingua_openai.responses.items import SERVER_CALL, call_id_of, is_call
+from interlingua_openai.responses.items import SERVER_CALL, call_id_of, is_call, seal_of
 from interlingua_openai.responses.replay import (
     ItemMatch,
     call_arguments,
@@ -62,6 +62,7 @@ _EDITED = "the message was edited since it was made"
 _RAN = "the service ran this call itself and takes it back in no request"
 _PICTURE = "A picture that the assistant made:"
 _UNKEPT = "its reasoning has no encrypted form, so nothing of it is kept by the service"
+_LAST = ("google-gemini-v1",)  # formats of reasoning that comes after the item it led to (WIRE.md, Hosts)
 
 
 class MessageItems(NamedTuple):
@@ -92,14 +93,15 @@ class ResponsesInput(NamedTuple):
     hinted: bool
 
 
-def to_wire_input(messages: Sequence[Message], model: str) -> ResponsesInput:
+def to_wire_input(messages: Sequence[Message], model: str, *, plain: bool = False) -> ResponsesInput:
     """Write the conversation as `instructions` and the pieces of `input`.
 
     Args:
         messages: the projected conversation.
         model: decides which messages get their own state back.
+        plain: the service takes reasoning back that has no encrypted form.
     """
-    elements = encode_each(messages, (_KEY, model), partial(to_wire_elements, model=model))
+    elements = encode_each(messages, (_KEY, model, plain), partial(to_wire_elements, model=model, plain=plain))
     hoisted = _count_hoisted(messages)
     losses: list[Loss] = []
     hinted = False
@@ -172,7 +174,12 @@ def _mark(
 
 
 def to_wire_elements(
-    message: Message, model: str, marked: Sequence[int] = (), calls: Mapping[str, Mapping[str, Any]] = EMPTY
+    message: Message,
+    model: str,
+    marked: Sequence[int] = (),
+    calls: Mapping[str, Mapping[str, Any]] = EMPTY,
+    *,
+    plain: bool = False,
 ) -> MessageItems:
     """Write a message's items.
 
@@ -181,10 +188,11 @@ def to_wire_elements(
         model: decides whether the message's own state goes back.
         marked: blocks that get a cache marker.
         calls: by id, the earlier calls whose results are no plain results of functions.
+        plain: the service takes reasoning back that has no encrypted form.
     """
     role = message.role
     if role is _ASSISTANT:
-        items, losses = to_wire_assistant(message, model)
+        items, losses = to_wire_assistant(message, model, plain=plain)
         special = tuple([item for item in items if _has_own_result(item)])
         return MessageItems(dumps(items)[1:-1], tuple(losses), (), special)
     if role is _TOOL:
@@ -355,7 +363,7 @@ def _has_content(part: Mapping[str, Any]) -> bool:
     return part["type"] != "input_text" or bool(part["text"].strip())
 
 
-def to_wire_assistant(message: Message, model: str) -> tuple[list[Any], Sequence[BlockLoss]]:
+def to_wire_assistant(message: Message, model: str, *, plain: bool = False) -> tuple[list[Any], Sequence[BlockLoss]]:
     """Return items and losses: items of the same model unchanged, others by content.
 
     Items of a caller's request are sent unchanged. If reasoning cannot be sent back, the ids of the items that belong
@@ -366,7 +374,7 @@ def to_wire_assistant(message: Message, model: str) -> tuple[list[Any], Sequence
     rows = kept.get("items")
     same_model = rows is not None and origin is not None and _stem(origin.model) == _stem(model)
     matches = match_items(rows, message.content) if rows else None
-    why = _broken(matches) if same_model else "it was made by another model"
+    why = _broken(matches, plain) if same_model else "it was made by another model"
     if matches is not None and kept.get("sent") and why in (None, _UNKEPT):
         return [to_wire_item(match) for match in matches], ()
     if matches is not None and why is None:
@@ -380,32 +388,39 @@ def _stem(model: str) -> str:
     return _SNAPSHOT.sub("", model)
 
 
-def _broken(matches: list[ItemMatch] | None) -> str | None:
-    """Return why the items may not go back as they came, or None: an edit, or reasoning without its encrypted form."""
+def _broken(matches: list[ItemMatch] | None, plain: bool) -> str | None:
+    """Return why the items may not go back unchanged, or None: an edit, or reasoning without its encrypted form."""
     if matches is None or not all(match.same for match in matches):
         return _EDITED
     reasoning = [match for match in matches if match.item.get("type") == "reasoning"]
-    return None if all(match.item.get("encrypted_content") for match in reasoning) else _UNKEPT
+    return None if plain or all(seal_of(match.item) for match in reasoning) else _UNKEPT
 
 
 def _replayed(matches: list[ItemMatch], message: Message) -> tuple[list[ItemMatch], list[BlockLoss]]:
-    """Leave out calls that the service ran, and reasoning at the end.
+    """Leave out calls that the service ran, reasoning at the end, and reasoning that says nothing.
 
     Reasoning without the item it led to is refused (WIRE.md, Responses order).
     """
-    kept = [match for match in matches if match.item.get("type") != SERVER_CALL]
+    kept = [match for match in matches if match.item.get("type") != SERVER_CALL and not _is_empty(match)]
     losses = [
         BlockLoss(at, block.type, "dropped", _RAN)
         for at, block in enumerate(message.content)
         if isinstance(block, OpaqueBlock) and block.kind == SERVER_CALL
     ]
     end = len(kept)
-    while end and kept[end - 1].item.get("type") == "reasoning":
+    while end and kept[end - 1].item.get("type") == "reasoning" and kept[end - 1].item.get("format") not in _LAST:
         end -= 1
     dangling = {id(block) for match in kept[end:] for block in match.blocks}
     why = "reasoning cannot go back: no item followed it"
     losses += [BlockLoss(at, one.type, "dropped", why) for at, one in enumerate(message.content) if id(one) in dangling]
     return kept[:end], losses
+
+
+def _is_empty(match: ItemMatch) -> bool:
+    """Return whether an item is reasoning without text and encrypted form: only its id, which is stored nowhere."""
+    if match.item.get("type") != "reasoning" or seal_of(match.item):
+        return False
+    return not any(isinstance(block, ThinkingBlock) and block.text for block in match.blocks)
 
 
 def _by_content(

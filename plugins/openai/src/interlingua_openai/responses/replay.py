@@ -26,6 +26,7 @@ from interlingua_openai.responses.items import (
     is_picture,
     part_text,
     reasoning_texts,
+    seal_of,
 )
 
 IN_BLOCKS = True  # replaces a value that the blocks hold
@@ -83,8 +84,8 @@ def _reasoning_shell(item: Mapping[str, Any]) -> dict[str, Any]:
     for name in ("summary", "content"):
         if parts := item.get(name):
             kept[name] = [{**part, "text": len(part.get("text") or "")} for part in parts]
-    if kept.get("encrypted_content"):
-        kept["encrypted_content"] = IN_BLOCKS
+    if (seal := seal_of(item)) is not None:
+        kept[seal] = IN_BLOCKS
     return kept
 
 
@@ -141,7 +142,7 @@ def _places(item: Mapping[str, Any]) -> Iterator[tuple[Any, bool]]:
                 blank = part.get("refusal" if part.get("type") == "refusal" else "text") is not IN_BLOCKS
                 yield (_is_blank_text, True) if blank else (_is_text, False)
     elif kind == "reasoning":
-        yield _is_thinking, not item.get("encrypted_content")
+        yield _is_thinking, seal_of(item) is None
     elif is_call(item):
         call_id = call_id_of(item)
         yield lambda block: isinstance(block, ToolUseBlock) and block.provider_id == call_id, False
@@ -240,6 +241,6 @@ def _fill_reasoning(item: Mapping[str, Any], block: ThinkingBlock | RedactedThin
                 at += len(BETWEEN) if at and length else 0
                 filled[name].append({**part, "text": text[at : at + length]})
                 at += length
-    if item.get("encrypted_content"):
-        filled["encrypted_content"] = block.signature if isinstance(block, ThinkingBlock) else block.data
+    if (seal := seal_of(item)) is not None:
+        filled[seal] = block.signature if isinstance(block, ThinkingBlock) else block.data
     return filled

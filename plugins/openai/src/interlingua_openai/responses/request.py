@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from interlingua.errors import CapabilityError
 from interlingua.plugins import (
     FrozenDict,
     Json,
@@ -39,6 +40,9 @@ _ABSENT = ("stop", "seed", "top_k")
 _LEAST_TOKENS = 16
 _THINKS_BY_DEFAULT = ("on", "always")
 _ENOUGH = "medium"  # the effort the service itself takes where a model thinks by default
+_ENCRYPTED, _PLAIN = "encrypted", "plain"
+_STORED = ("previous_response_id", "conversation", "background", "store")  # fields about answers that are stored
+_STOPS = 4  # stop sequences that hosts take
 
 
 def to_wire(
@@ -54,10 +58,11 @@ def to_wire(
     strict. None leaves a field out.
     """
     facts: Any = facts_of(options.model) if known is None else known  # of a host that a preset describes
+    _check_stored(options, facts)
     losses: list[Loss] = []
     messages, tools = redefine_tools(messages, tools, losses)
     messages = merge_updates(messages)
-    conversation = to_wire_input(messages, options.model)
+    conversation = to_wire_input(messages, options.model, plain=_form(facts) != _ENCRYPTED)
     losses.extend(conversation.losses)
     fields: dict[str, Any] = {}
     reasoning = to_wire_reasoning(options, facts, losses)
@@ -100,6 +105,18 @@ def to_wire(
     )
 
 
+def _check_stored(options: RequestOptions, facts: Mapping[str, Any]) -> None:
+    """Raise a CapabilityError if the request is about stored answers and the service stores none."""
+    asked = [name for name in _STORED if options.provider_options.get(name)] if facts.get("stateless") else []
+    if asked:
+        raise CapabilityError("this service stores no answers", path=f"options.provider_options.{asked[0]}")
+
+
+def _form(facts: Mapping[str, Any]) -> str:
+    """Return how the service's reasoning comes and goes back: encrypted, plain text, or either (mixed)."""
+    return str(facts.get("reasoning_form", _ENCRYPTED))
+
+
 def _custom_names(tools: Any) -> tuple[str, ...]:
     """Return the names of the custom tools among those of the service's own, in namespaces too."""
     listed = [tool for tool in tools if isinstance(tool, Mapping)] if isinstance(tools, Sequence) else []
@@ -133,8 +150,9 @@ def _allow_tools(names: Sequence[str], fields: dict[str, Any]) -> None:
 
 
 def _add_other_options(options: RequestOptions, facts: FrozenDict, fields: dict[str, Any], losses: list[Loss]) -> None:
-    fields["store"] = False
-    if facts.get("reasoning") != "none":  # an error for a model that does not reason
+    if not facts.get("stateless"):
+        fields["store"] = False
+    if facts.get("reasoning") != "none" and _form(facts) != _PLAIN:  # an error for a model that does not reason
         fields["include"] = ["reasoning.encrypted_content"]
     if options.stream:
         fields["stream"] = True
@@ -144,8 +162,15 @@ def _add_other_options(options: RequestOptions, facts: FrozenDict, fields: dict[
         else:
             losses.append(option_loss("user_id", "dropped", f"longer than {USER_ID_LENGTH} characters"))
     for name in _ABSENT:
-        if getattr(options, name) not in (None, ()):
+        value = getattr(options, name)
+        if value in (None, ()):
+            continue
+        if name not in facts.get("also_takes", ()):
             losses.append(option_loss(name, "dropped", f"this wire has no {name}"))
+            continue
+        fields[name] = value if name != "stop" else list(value[:_STOPS])
+        if name == "stop" and len(value) > _STOPS:
+            losses.append(option_loss(name, "rewritten", f"{_STOPS} stop sequences are taken; the rest is left out"))
 
 
 def _lay_over(fields: dict[str, Any], extra: Mapping[str, Any]) -> None:
@@ -166,18 +191,31 @@ def to_wire_reasoning(options: RequestOptions, facts: Mapping[str, Any], losses:
             if getattr(options, name) not in (None, "none", False):
                 losses.append(option_loss(name, "dropped", "this model does not reason"))
         return {}
-    options = budget_as_effort(options, losses)
-    effort = _effort(options, facts, losses)
-    reasoning: dict[str, Any] = {} if effort is None else {"effort": effort}
-    if options.thinking and effort != "none":
+    members = facts.get("reasoning_members", ())  # of the object `reasoning`, beside the format's own
+    reasoning: dict[str, Any] = {}
+    budget = options.thinking_budget
+    if budget and "max_tokens" in members and options.effort is None and options.thinking is not False:
+        reasoning["max_tokens"] = budget
+    else:
+        options = budget_as_effort(options, losses)
+        if (effort := _effort(options, facts, losses)) is not None:
+            reasoning["effort"] = effort
+    if not options.thinking or reasoning.get("effort") == "none":
+        return reasoning
+    if "enabled" in members:
+        reasoning["enabled"] = True
+    if _form(facts) != _PLAIN:
         reasoning["summary"] = "auto"
+    elif not reasoning and kind not in _THINKS_BY_DEFAULT:
+        losses.append(option_loss("thinking", "dropped", "this service is asked by an effort"))
     return reasoning
 
 
 def _effort(options: RequestOptions, facts: Mapping[str, Any], losses: list[Loss]) -> str | None:
     wanted: str | None = "none" if options.thinking is False else options.effort
     if wanted is None:
-        return _ENOUGH if options.thinking and facts.get("reasoning") == "off" else None
+        enough = options.thinking and facts.get("reasoning") == "off"
+        return nearest_effort(_ENOUGH, facts.get("efforts") or (_ENOUGH,), []) if enough else None
     if options.thinking is False and options.effort not in (None, "none"):
         losses.append(option_loss("effort", "dropped", "thinking is switched off"))
     efforts = facts.get("efforts")

@@ -41,6 +41,7 @@ from interlingua_openai.responses.items import (
     from_wire_picture,
     from_wire_reasoning,
     part_text,
+    seal_of,
 )
 
 SPAN = 1 << 16  # block indexes per item
@@ -307,7 +308,7 @@ class ResponsesBlocks:
             self._thoughts[slot.base] = len(text)
             yield ThinkingDelta(index=slot.base, text=text[sent:])
         if text or sent:
-            block = ThinkingBlock(text="", signature=item.get("encrypted_content") or None)
+            block = ThinkingBlock(text="", signature=item[seal] if (seal := seal_of(item)) else None)
         yield from self._end_block(slot, 0, block)
 
     # -- calls --------------------------------------------------------------------------------------------------
