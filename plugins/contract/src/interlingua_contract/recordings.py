@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -200,6 +200,21 @@ def _split_frames(made: Any, body: bytes) -> Iterator[bytes]:
             start = at + 1
     if body[start:].strip():
         yield body[start:]
+
+
+_Fault = Callable[[Frames, Sequence[bytes], int], list[bytes]]
+
+STREAM_FAULTS: Mapping[str, _Fault] = {
+    "a lost event": lambda _, events, at: [*events[:at], *events[at + 1 :]],
+    "an event twice": lambda _, events, at: [*events[: at + 1], *events[at:]],
+    "two events swapped": lambda _, events, at: [*events[:at], *reversed(events[at : at + 2]), *events[at + 2 :]],
+    "a line of garbage": lambda frames, events, at: [*events[:at], frames.event(b"\x00\xff{garbage"), *events[at:]],
+    "half an event": lambda _, events, at: [*events[:at], events[at][: len(events[at]) // 2], *events[at + 1 :]],
+    "null": lambda frames, events, at: [*events[:at], frames.event(b"null"), *events[at:]],
+    "a list": lambda frames, events, at: [*events[:at], frames.event(b"[1]"), *events[at:]],
+    "another stream spliced in": lambda _, events, at: [*events[:at], *events],
+}
+"""What breaks a stream at one of its events, by name."""
 
 
 def is_decision(exchange: RecordedExchange) -> bool:

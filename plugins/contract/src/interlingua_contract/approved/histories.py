@@ -307,6 +307,18 @@ def _shown(make: _Maker) -> list[Message]:
     ]
 
 
+def _played(make: _Maker) -> list[Message]:
+    first, second = make.call(), make.call()
+    sounds = [AudioBlock(source=make.source(), media_type=f"audio/{kind}") for kind in ("wav", "mpeg")]
+    films = [VideoBlock(source=make.source(), media_type=f"video/{kind}") for kind in ("mp4", "webm")]
+    return [
+        make.user(),
+        make.answer(first, second),
+        make.result(first, make.text(), *sounds, *films),
+        make.result(second, films[0], sounds[0], make.text()),
+    ]
+
+
 def _thought(make: _Maker, origin: Origin | None = None) -> list[Message]:
     call = make.call(signature=make.next("Sig7_"))
     later = make.call(signature=make.next("Sig7_"))
@@ -472,6 +484,7 @@ def fixed_histories(origin: Origin) -> dict[str, list[Message]]:
     """Return the conversations by name; answers are of this origin where no other is named."""
     made = {name: write(_Maker(origin)) for name, write in _WRITERS.items()}
     made |= {"changes": _changing(_Maker(origin)), "changes of effort": _trying(_Maker(origin))}
+    made["films in results"] = _played(_Maker(origin))
     made["reasoning of another"] = _thought(_Maker(origin), FOREIGN)
     make = _Maker(origin)
     made["everything"] = [message for write in _WRITERS.values() if write is not _long for message in write(make)]

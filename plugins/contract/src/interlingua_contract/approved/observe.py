@@ -36,6 +36,7 @@ from interlingua_contract.follow_ups import find_follow_up, read_chains
 from interlingua_contract.hook_calls import incomplete_answers
 from interlingua_contract.json_paths import nodes, value_at, with_value
 from interlingua_contract.recordings import (
+    STREAM_FAULTS,
     Frames,
     ReadResult,
     aim_for,
@@ -44,6 +45,7 @@ from interlingua_contract.recordings import (
     read_stream,
     read_whole,
     replay_history,
+    spread_places,
 )
 from interlingua_contract.scenes import own_origin
 from interlingua_contract.subject import Aim, Subject
@@ -105,7 +107,7 @@ def observe_answers(subject: Subject) -> Iterator[Shown]:
 
 
 def _broken(subject: Subject, exchange: RecordedExchange) -> Any:
-    """Return readings of a stream with every event twice, neighbours exchanged, events lost, and cut in the middle."""
+    """Return readings of a stream with every event twice, neighbours exchanged, events lost, cut, and broken."""
     frames = Frames(subject, exchange)
     events = frames.events
     turned = [event for at in range(0, len(events), 2) for event in reversed(events[at : at + 2])]
@@ -117,10 +119,17 @@ def _broken(subject: Subject, exchange: RecordedExchange) -> Any:
         "turned": read_stream(subject, exchange, frames.join(turned)),
         "cut": read_stream(subject, exchange, frames.join(events[: len(events) // 2]), broken=True),
     }
-    return {
-        name: {"events": list(_joined(read.events)), "message": read.message, "error": read.error or read.escaped}
-        for name, read in found.items()
-    }
+    faults = [
+        read_stream(subject, exchange, frames.join(breaking(frames, events, place)))
+        for breaking in STREAM_FAULTS.values()
+        for place in spread_places(len(events), 16)
+    ]
+    shown: dict[str, Any] = {name: _events_and_end(read) for name, read in found.items()}
+    return {**shown, "faults": digest([plain(_events_and_end(read)) for read in faults])}
+
+
+def _events_and_end(read: ReadResult) -> dict[str, Any]:
+    return {"events": list(_joined(read.events)), "message": read.message, "error": read.error or read.escaped}
 
 
 def _reading(subject: Subject, exchange: RecordedExchange) -> Any:

@@ -29,7 +29,17 @@ _LARGE = 5000
 _NAME = 4
 """Letters of a model's name that occurs nowhere by accident."""
 
-_WITH_TOOLS = ("calls", "long", "media in results", "reasoning", "cached", "cached results", "everything", "changes")
+_WITH_TOOLS = (
+    "calls",
+    "long",
+    "media in results",
+    "films in results",
+    "reasoning",
+    "cached",
+    "cached results",
+    "everything",
+    "changes",
+)
 
 
 class Shown(NamedTuple):

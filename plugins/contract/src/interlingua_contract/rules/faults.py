@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 
 from interlingua.errors import InterlinguaError, PluginError, ProviderError, StreamInterruptedError
 from interlingua.types import Message, MessageStatus
 from interlingua_cli.cassettes import RecordedExchange
-from interlingua_contract.recordings import Frames, ReadResult, read_stream, read_whole, recorded_streams, spread_places
+from interlingua_contract.recordings import (
+    STREAM_FAULTS,
+    Frames,
+    ReadResult,
+    read_stream,
+    read_whole,
+    recorded_streams,
+    spread_places,
+)
 from interlingua_contract.rule import NotApplicable, RuleFinding, rule
 from interlingua_contract.subject import Subject
-
-_Fault = Callable[[Frames, Sequence[bytes], int], list[bytes]]
-
-_FAULTS: dict[str, _Fault] = {
-    "a lost event": lambda _, events, at: [*events[:at], *events[at + 1 :]],
-    "an event twice": lambda _, events, at: [*events[: at + 1], *events[at:]],
-    "two events swapped": lambda _, events, at: [*events[:at], *reversed(events[at : at + 2]), *events[at + 2 :]],
-    "a line of garbage": lambda frames, events, at: [*events[:at], frames.event(b"\x00\xff{garbage"), *events[at:]],
-    "half an event": lambda _, events, at: [*events[:at], events[at][: len(events[at]) // 2], *events[at + 1 :]],
-    "null": lambda frames, events, at: [*events[:at], frames.event(b"null"), *events[at:]],
-    "a list": lambda frames, events, at: [*events[:at], frames.event(b"[1]"), *events[at:]],
-    "another stream spliced in": lambda _, events, at: [*events[:at], *events],
-}
 
 
 @rule(
@@ -96,7 +91,7 @@ def broken_streams_end_well(subject: Subject) -> Iterator[RuleFinding]:
     """Eight faults at every event of each recorded stream."""
     for exchange in recorded_streams(subject):
         frames = Frames(subject, exchange)
-        for name, breaking in _FAULTS.items():
+        for name, breaking in STREAM_FAULTS.items():
             for place in spread_places(len(frames.events), 16):
                 before = read_stream(subject, exchange, frames.join(frames.events[:place]), broken=True)
                 found = read_stream(subject, exchange, frames.join(breaking(frames, frames.events, place)))
