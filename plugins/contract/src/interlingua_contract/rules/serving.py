@@ -364,8 +364,10 @@ def _state_of(message: Message) -> list[Any]:
         if getattr(block, "signature", None) or getattr(block, "data", None)
     ]
     issued = [call.provider_id for call in message.tool_calls if call.provider_id]
-    replay = (message.metadata.provider_raw or EMPTY).get("replay", {})
-    return [*found, *issued, *[leaf for _, leaf in strings(replay)]]
+    raw = message.metadata.provider_raw or EMPTY
+    replay = raw.get("replay") or {}
+    origin = raw["origin"] if replay else ()
+    return [*found, *issued, *origin, *[leaf for _, leaf in strings(replay)]]
 
 
 @rule(
