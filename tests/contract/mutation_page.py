@@ -67,12 +67,17 @@ def free() -> str:
 
 
 def table(reports: Sequence[Mapping[str, Any]], group: str) -> str:
-    """Return a table with a row for each name of a group and a column for each provider."""
+    """Return a table with a row for each provider, a column for each name of a group, and the sums."""
     names = sorted({name for report in reports for name in report[group]})
-    lines = [f"| | {' | '.join(report['provider'] for report in reports)} |", f"|---|{'---|' * len(reports)}"]
-    for name in names:
-        lines.append(f"| `{name}` | {' | '.join(_cell(report[group].get(name)) for report in reports)} |")
-    lines.append(f"| all | {' | '.join(_cell(report) for report in reports)} |")
+    lines = [f"| | all | {' | '.join(f'`{name}`' for name in names)} |", f"|---|---|{'---|' * len(names)}"]
+    sums: dict[str, Any] = {"provider": "**all**", group: {}}
+    for report in reports:
+        _add(sums, report)
+        for name in report[group]:
+            _add(sums[group].setdefault(name, {}), report[group][name])
+    for report in [sums, *reports]:
+        cells = [_cell(report), *(_cell(report[group].get(name)) for name in names)]
+        lines.append(f"| {report['provider']} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
@@ -116,7 +121,8 @@ def _add(whole: dict[str, Any], score: Mapping[str, Any]) -> None:
 def _cell(score: Mapping[str, Any] | None) -> str:
     if score is None or not score["killed"] + score["survived"]:
         return ""
-    return f"{score['killed']} of {score['killed'] + score['survived']}, {score['score']:.1%}"
+    part = "" if not score["survived"] else f", {score['score']:.1%}"
+    return f"{score['killed']} of {score['killed'] + score['survived']}{part}"
 
 
 def runs(reports: Iterable[Mapping[str, Any]]) -> str:

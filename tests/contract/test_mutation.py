@@ -181,5 +181,6 @@ def test_the_page_shows_a_report() -> None:
     report = measure(_run("llamacpp", "C07"), sample=4, jobs=1).as_json()
     text = mutation_page.page([report])
 
-    assert "| | llamacpp |" in text
+    assert "\n| llamacpp | " in text
+    assert "| | all | " in text
     assert "| `to_wire` |" in text
