@@ -214,7 +214,7 @@ STREAM_FAULTS: Mapping[str, _Fault] = {
     "a list": lambda frames, events, at: [*events[:at], frames.event(b"[1]"), *events[at:]],
     "another stream spliced in": lambda _, events, at: [*events[:at], *events],
 }
-"""What breaks a stream at one of its events, by name."""
+"""Faults at one event of a stream, by name."""
 
 
 def is_decision(exchange: RecordedExchange) -> bool:
