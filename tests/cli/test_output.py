@@ -85,7 +85,7 @@ def test_a_wide_table_is_one_line_a_row(terminal: Any, capsys: pytest.CaptureFix
     terminal(200)
     show.print_table(COLUMNS, ROWS, spare=("from",))
 
-    assert "acme-cloud   missing   ACME_CLOUD_API_KEY ACME_CLOUD_BASE_URL   some-distribution 1.0" in (
+    assert "acme-cloud  missing  ACME_CLOUD_API_KEY ACME_CLOUD_BASE_URL  some-distribution 1.0" in (
         capsys.readouterr().out
     )
 
@@ -95,11 +95,11 @@ def test_a_piped_table_is_as_wide_as_its_content(capsys: pytest.CaptureFixture[s
     show.print_table(("a", "b", "c"), [("x", 1000, None), ("long", "two\nlines", long), ("", "z", None)])
 
     assert capsys.readouterr().out.splitlines() == [
-        "a      b       c",
-        "x      1,000",
-        f"long   two     {long}".rstrip(),
-        "       lines",
-        "       z",
+        "a     b      c",
+        "x     1,000",
+        f"long  two    {long}".rstrip(),
+        "      lines",
+        "      z",
     ]
 
 

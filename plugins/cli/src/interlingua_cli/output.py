@@ -39,7 +39,7 @@ from interlingua_cli.streams import escape_controls, supports_unicode
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON only.")
 _WIDE = 120  # columns without a terminal
-_GAP = 3  # columns between a table's cells
+_GAP = 2  # columns between a table's cells
 _SHORT_NAME = 24  # columns for names, at least, where longer ones are printed above their row
 _PIPED = 80  # columns of a table in a pipe, as long as there are spare columns
 _LEDGER = ("path", "block", "verdict", "reason")

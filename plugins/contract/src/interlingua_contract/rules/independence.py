@@ -5,8 +5,9 @@ from __future__ import annotations
 import random
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 
 from interlingua_contract.guard import odd_settings, read_settings, restore_settings, watch_side_effects
 from interlingua_contract.hook_calls import HookCall, describe, hook_calls
@@ -15,6 +16,10 @@ from interlingua_contract.subject import Subject
 
 _MOST = 5
 """Findings after which a rule stops."""
+_CHANGES = 0.02
+"""Part of the called functions at which threads change places."""
+_LONGEST_TURN = 0.02
+"""Seconds after which a thread runs on, whether the other one has come to its next function or not."""
 
 
 @rule(
@@ -91,7 +96,7 @@ def _orders(calls: Sequence[HookCall], seed: int) -> Iterator[tuple[str, list[Ho
     `random`.""",
 )
 def threads_do_not_meet(subject: Subject) -> Iterator[RuleFinding]:
-    """Calls of every hook in two threads that change places often."""
+    """Calls of every hook in two threads that change places often: when Python lets them, and where this rule does."""
     calls = hook_calls(subject)
     expected = {one.name: one.result() for one in calls}
     wrong: list[RuleFinding] = []
@@ -102,21 +107,55 @@ def threads_do_not_meet(subject: Subject) -> Iterator[RuleFinding]:
                 wrong.append(_finding(one.name, "with another thread at work it is another", expected[one.name], got))
 
     half = len(calls) // 2
+    shifted = [*calls[1:], calls[0]]  # neighbours are calls of the same hook
     shuffled = list(calls)
     random.Random(subject.seed).shuffle(shuffled)  # noqa: S311  no secret
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:
-        # neighbours are calls of the same hook, so that two of them meet even on a busy machine
-        for other in (list(reversed(calls)), [*calls[half:], *calls[:half]], [*calls[1:], calls[0]], shuffled):
-            threads = [threading.Thread(target=run, args=(order,)) for order in (calls, other)]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
+        for other in (list(reversed(calls)), [*calls[half:], *calls[:half]], shifted, shuffled):
+            _run_in_threads(partial(run, order) for order in (calls, other))
     finally:
         sys.setswitchinterval(before)
+    turns = _Turns(subject.seed)
+    _run_in_threads(partial(turns.run, me, partial(run, order)) for me, order in enumerate((calls, shifted)))
     yield from wrong[:_MOST]
+
+
+def _run_in_threads(tasks: Iterable[Callable[[], None]]) -> None:
+    threads = [threading.Thread(target=task) for task in tasks]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+class _Turns:
+    """Two threads of which one runs at a time, until it calls one of some functions; then the other one runs.
+
+    So the two meet within a hook, on a busy machine too, where Python might let each run to its end.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._chance = random.Random(seed)  # noqa: S311  no secret
+        self._may_run = (threading.Event(), threading.Event())
+        self._left = [True, True]
+
+    def run(self, me: int, task: Callable[[], None]) -> None:
+        sys.setprofile(partial(self._change_places, me))
+        try:
+            task()
+        finally:
+            sys.setprofile(None)
+            self._left[me] = False
+            self._may_run[1 - me].set()
+
+    def _change_places(self, me: int, _frame: object, kind: str, _argument: object) -> None:
+        if kind != "call" or self._chance.random() > _CHANGES or not self._left[1 - me]:
+            return
+        self._may_run[me].clear()
+        self._may_run[1 - me].set()
+        self._may_run[me].wait(_LONGEST_TURN)  # the other one may need a lock that is held here
 
 
 @rule(
