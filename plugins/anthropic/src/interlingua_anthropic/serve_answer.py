@@ -33,6 +33,7 @@ _STOPS = {
     StopReason.PAUSE_TURN: "pause_turn",
     StopReason.OTHER: "end_turn",
 }
+_SEALED = (RedactedThinkingBlock, OpaqueBlock)  # blocks of other origins that only they can use
 _JSON = {"content-type": "application/json"}
 _STATELESS = "state of the model that answered has no place here; there is nothing to seal it with"
 _LATE = "state of the model that answered came after the last place where it could be sealed"
@@ -98,8 +99,8 @@ def to_wire_usage(usage: Usage) -> dict[str, Any]:
 class AnswerBlocks:
     """Converts the blocks of whole answers and streams: this API's own unchanged, the state of others sealed.
 
-    A seal is the signature of a thinking block. Before a call without a thinking block, an empty one is added, because
-    callers send thinking blocks back.
+    A seal is the signature of a thinking block. Before a block without a thinking block, an empty one is added, because
+    callers send thinking blocks back. None is added after the last block, where some callers leave it out.
     """
 
     def __init__(self, context: ServeContext) -> None:
@@ -109,17 +110,27 @@ class AnswerBlocks:
         self.state = AnswerState(context.origin, strings=False)
 
     def add_message(self, message: Message) -> None:
-        """Add all blocks of an answer."""
-        raw = message.metadata.provider_raw or EMPTY
-        if not self.context.is_own and raw.get("replay"):
-            self.state.note(RawUpdate(replay=raw["replay"]))
-        for index, block in enumerate(message.content):
-            if not self.context.is_own:
-                self.state.add(index, block, block.id if isinstance(block, ToolUseBlock) else "")
-            if isinstance(block, (TextBlock, ToolUseBlock)) and (carrier := self.carrier()) is not None:
+        """Add all blocks of an answer; state after the last block of this API is sealed before that block."""
+        if self.context.is_own:
+            self.content += [made for block in message.content if (made := self.to_wire(block)) is not None]
+            return
+        if replay := (message.metadata.provider_raw or EMPTY).get("replay"):
+            self.state.note(RawUpdate(replay=replay))
+        blocks = list(enumerate(message.content))
+        last = max((at for at, block in blocks if not isinstance(block, _SEALED)), default=-1)
+        for index, block in blocks[: last + 1]:
+            ended = index == last and last + 1 < len(blocks)
+            for at, each in blocks[index:] if ended else [(index, block)]:
+                self.state.add(at, each, each.id if isinstance(each, ToolUseBlock) else "")
+            if isinstance(block, (TextBlock, ToolUseBlock)) and (carrier := self.carrier(whole=ended)) is not None:
                 self.content.append(carrier)
-            if (made := self.to_wire(block)) is not None:
+            if (made := self.to_wire(block, whole=ended)) is not None:
                 self.content.append(made)
+        if last < 0:
+            for at, each in blocks:
+                self.state.add(at, each)
+            if (carrier := self.carrier(whole=True)) is not None:
+                self.content.append(carrier)
         self.end()
 
     def end(self) -> None:
@@ -127,13 +138,13 @@ class AnswerBlocks:
         if not self.context.is_own and self.state.take() is not None:
             self.losses.append(Loss(path="content", block_type="message", verdict="dropped", reason=_LATE))
 
-    def carrier(self) -> dict[str, Any] | None:
-        """Return that block, or None."""
-        state = None if self.context.is_own else self.state.take()
+    def carrier(self, *, whole: bool = False) -> dict[str, Any] | None:
+        """Return an empty thinking block with the state since the last seal, or with all; None if there is no state."""
+        state = None if self.context.is_own else self.state.take(whole=whole)
         return None if state is None or not (seal := self._sealed(state)) else to_wire_thinking_block("", seal)
 
-    def to_wire(self, block: ContentBlock) -> dict[str, Any] | None:
-        """Return the block of this API; None if it is sealed, or lost."""
+    def to_wire(self, block: ContentBlock, *, whole: bool = False) -> dict[str, Any] | None:
+        """Return the block of this API; None if it is sealed, or lost. A thinking block carries new or all state."""
         own = self.context.is_own
         if isinstance(block, TextBlock):
             text: dict[str, Any] = {"type": "text", "text": block.text}
@@ -141,12 +152,12 @@ class AnswerBlocks:
         if isinstance(block, ToolUseBlock):
             return {"type": "tool_use", "id": self.call_id(block), "name": block.name, "input": call_input(block)}
         if isinstance(block, ThinkingBlock):
-            return to_wire_thinking_block(block.text, (block.signature or "") if own else self.seal())
+            return to_wire_thinking_block(block.text, (block.signature or "") if own else self.seal(whole=whole))
         if own and isinstance(block, RedactedThinkingBlock):
             return {"type": "redacted_thinking", "data": block.data}
         if own and isinstance(block, OpaqueBlock) and isinstance(block.data, Mapping):
             return dict(block.data)
-        if not isinstance(block, (RedactedThinkingBlock, OpaqueBlock)):
+        if not isinstance(block, _SEALED):
             reason = f"this API has no {block.type} in an answer"
             self.losses.append(Loss(path="content", block_type=block.type, verdict="dropped", reason=reason))
         return None
@@ -155,9 +166,9 @@ class AnswerBlocks:
         """Return the id that the caller receives."""
         return (call.provider_id if self.context.is_own else None) or call.id
 
-    def seal(self) -> str:
+    def seal(self, *, whole: bool = False) -> str:
         """Return the signature of a thinking block: the state sealed here, which is at least the origin."""
-        state = self.state.take(always=True)
+        state = self.state.take(always=True, whole=whole)
         return self._sealed(state) if state is not None else ""
 
     def _sealed(self, state: Mapping[str, Any]) -> str:
