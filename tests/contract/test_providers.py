@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from interlingua.plugins import Registry
 from interlingua_contract.rules import ALL
 from interlingua_contract.suite import ProviderContract
 from tests.support import counts, tree
@@ -204,6 +205,11 @@ class TestLmstudio(PresetContract):
     cassettes = CASSETTES / "lmstudio"
 
 
+class TestCompatible(PresetContract):
+    provider = "compatible"
+    cassettes = CASSETTES / "compatible"
+
+
 class TestVllm(PresetContract):
     provider = "vllm"
     cassettes = CASSETTES / "vllm"
@@ -219,3 +225,9 @@ class TestVertex(ProviderContract):
     provider = "vertex"
     cassettes = CASSETTES / "vertex"
     examples = counts.examples(30, 12)
+
+
+def test_every_installed_provider_is_held_to_the_contract() -> None:
+    classes = [value for value in globals().values() if isinstance(value, type) and issubclass(value, ProviderContract)]
+
+    assert set(Registry().found()) == {each.provider for each in classes if "provider" in vars(each)}
