@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 
 from interlingua._request.rules import validate_conversation
 from interlingua.errors import CallerError
+from interlingua.types.blocks import ToolUseBlock
 from interlingua.types.events import MessageComplete, TextDelta, ToolUseEnd, ToolUseInputDelta, ToolUseStart
 from interlingua.types.messages import Message, StopReason
 from interlingua_cli.root import cli
@@ -176,6 +177,7 @@ def test_the_event_law() -> None:
     assert list(broken_laws([start, end]))
     assert list(broken_laws([ToolUseInputDelta(index=0, partial_json="{}")]))
     assert list(broken_laws([start, start]))
+    assert list(broken_laws([start, ToolUseEnd(index=0, block=ToolUseBlock(id=start.id, name="other"))]))
     assert list(broken_laws([TextDelta(index=0, text="a"), ToolUseStart(index=0, id="tu_1", name="f")]))
 
 

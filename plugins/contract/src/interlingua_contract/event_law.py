@@ -1,8 +1,8 @@
 """The legal sequence of stream events, as a pure check over a list of them.
 
 A block starts before its deltas, with one kind per index; a call starts once, its pieces come before its end and add up
-to its arguments; nothing follows the end of a block or the terminal event; there is at most one terminal event, and no
-call is open at `message_complete`.
+to its arguments, and its end has the id and the name of its start; nothing follows the end of a block or the terminal
+event; there is at most one terminal event, and no call is open at `message_complete`.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ class _EventChecker:
         self.kinds: dict[int, str] = {}
         self.ended: set[int] = set()
         self.ids: set[str] = set()
+        self.starts: dict[int, ToolUseStart] = {}
         self.pieces: dict[int, list[str]] = {}
         self.done: str | None = None
 
@@ -55,6 +56,7 @@ class _EventChecker:
             if event.id in self.ids:
                 yield f"call id {event.id} is given twice"
             self.ids.add(event.id)
+            self.starts[index] = event
             self.kinds[index] = "tool_use"
         elif isinstance(event, (ToolUseInputDelta, ToolUseEnd)):
             if self.kinds.get(index) != "tool_use":
@@ -63,6 +65,7 @@ class _EventChecker:
                 self.pieces.setdefault(index, []).append(event.partial_json)
             else:
                 self.ended.add(index)
+                yield from self.agrees(index, event.block)
                 yield from self.adds_up(index, event.block)
         else:
             kind = event.block.type if isinstance(event, (BlockStart, BlockEnd)) else _KINDS.get(type(event), "")
@@ -70,6 +73,14 @@ class _EventChecker:
                 yield f"{event.type} makes block {index} a {kind}; it was a {self.kinds[index]}"
             if isinstance(event, BlockEnd):
                 self.ended.add(index)
+
+    def agrees(self, index: int, block: ToolUseBlock | None) -> Iterator[str]:
+        start = self.starts.get(index)
+        if block is None or start is None:
+            return
+        for name in ("id", "name"):
+            if getattr(start, name) != getattr(block, name):
+                yield f"call {index} has the {name} {getattr(start, name)!r} and at its end {getattr(block, name)!r}"
 
     def adds_up(self, index: int, block: ToolUseBlock | None) -> Iterator[str]:
         text = "".join(self.pieces.get(index, ()))

@@ -90,7 +90,7 @@ OTHER_TOOLS = {
         )
         for at in range(24)
     ),
-    "a tool of another": (SEARCH,),
+    "a tool of another": (SEARCH, attrs.evolve(READ, name="bare_7", input_schema={"type": "object"})),
     "tools with other words": (
         attrs.evolve(READ, name="zz_first", description="", input_schema={"type": "object", "properties": {}}),
         attrs.evolve(READ, name="aa_last_7", description="Last.", input_schema={"type": "object"}),

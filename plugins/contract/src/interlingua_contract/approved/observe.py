@@ -192,7 +192,8 @@ def _altered(subject: Subject, exchange: RecordedExchange) -> Any:
 
 
 def _read_as_json(read: ReadResult) -> Any:
-    return plain({"message": read.message, "error": read.error or read.escaped})
+    shown = [event for event in read.events if not event.type.endswith("_delta")]
+    return plain({"message": read.message, "error": read.error or read.escaped, "events": shown})
 
 
 def _ended_otherwise(subject: Subject, exchange: RecordedExchange) -> Any:

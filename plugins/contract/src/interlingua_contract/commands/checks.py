@@ -84,7 +84,7 @@ def check(
     if mutate:
         from interlingua_contract.mutation import MutationRun  # noqa: PLC0415  as above
 
-        whole = sample is None and minutes is None
+        whole = minutes is None
         changed = MutationRun(
             provider, folder, registry=context.registry, examples=examples or 4, seed=seed, rules=rules, confirm=whole
         )
