@@ -69,6 +69,13 @@ _QUESTIONS: tuple[Mapping[str, Any], ...] = (
     {"id": "Kind_9", "kind": "choice", "text": "Which?\r\n", "options": {"One_1": " First ", "two": None, "Two": "2"}},
     {"id": "How_10", "kind": "scale", "text": "How far?", "levels": ["Low_1", "middle", "Middle", "high "]},
 )
+_ERROR: Mapping[str, Any] = {"message": " Said_7 ", "type": "Type_7", "code": "Code_7", "param": "P7"}
+_ERRORS: Mapping[str, Any] = {
+    "error": {"error": _ERROR},
+    "flat": _ERROR,
+    "detail": {"detail": [{"loc": ["body", "x"], "msg": "Said_8", "type": "Type_8"}]},
+}
+"""Bodies of failures in forms that services use, for services of which none is recorded."""
 _ARGUMENTS = ("input", "arguments", "args")
 _MEMBER = {"contract_new_field": {"a": [1]}}
 _MOST_OBJECTS = 24
@@ -239,6 +246,9 @@ def observe_errors(subject: Subject) -> Iterator[Shown]:
         for status in _STATUSES:
             answer = WireResponse(status=status, headers=headers, body=b"{}")
             yield show(f"{status}", api, read, answer, subject.context_for(api, "m"))
+        for name, body in _ERRORS.items():
+            answer = WireResponse(status=400, headers=headers, body=json.dumps(body).encode())
+            yield show(f"400 {name}", api, read, answer, subject.context_for(api, "m"))
 
 
 def observe_follow_ups(subject: Subject) -> Iterator[Shown]:
