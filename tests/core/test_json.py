@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import copy
+import gc
 import json
 import pickle
+import threading
+import time
 from typing import Any
 
 import pytest
@@ -19,6 +22,51 @@ from tests.core.codec.values import json_values
 def test_reading_agrees_with_json(value: Any) -> None:
     for text in (json.dumps(value), json.dumps(value, ensure_ascii=False), json.dumps(value).encode()):
         assert repr(loads(text)) == repr(json.loads(text))  # repr tells 1 from 1.0 and True
+
+
+def _outcome(text: str | bytes) -> str:
+    try:
+        return repr(loads(text))
+    except ValueError as error:
+        return f"{type(error).__name__}: {error}"
+
+
+@given(st.data(), json_values, st.booleans())
+def test_a_large_text_is_read_like_a_small_one(data: st.DataObject, value: Any, is_ascii: bool) -> None:
+    """Also if it is broken, repeats keys, or has NaN: the same result, or the same error."""
+    text = json.dumps({"a": value, "b": [value, value]}, ensure_ascii=is_ascii)
+    at = data.draw(st.integers(0, len(text)))
+    put = data.draw(
+        st.sampled_from(["", "", ",", '"', "\\", "]", "NaN", "-", "1" * 30, '"a": 1, ', "\ud800", "\n", "\0", "é"])
+    )
+    text = text[:at] + put + text[at + data.draw(st.integers(0, 2)) :]
+    for form in (text, text.encode("utf-8", "surrogatepass")):
+        small = _outcome(form)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("interlingua._json._LARGE", 0)
+            assert _outcome(form) == small
+
+
+def test_other_threads_run_while_a_large_text_is_read() -> None:
+    text = json.dumps([{"a": at} for at in range(400_000)])
+    ended, gaps = threading.Event(), list[float]()
+
+    def watch() -> None:
+        while not ended.is_set():
+            begin = time.perf_counter()
+            time.sleep(0.0005)
+            gaps.append(time.perf_counter() - begin)
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    gc.disable()
+    begin = time.perf_counter()
+    loads(text)
+    took = time.perf_counter() - begin
+    gc.enable()
+    ended.set()
+    watcher.join()
+    assert max(gaps) < took / 2  # read in one step, the longest gap is almost all of it
 
 
 @given(json_values)

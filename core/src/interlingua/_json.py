@@ -15,6 +15,7 @@ _T = TypeVar("_T")
 _RUN = b"0" * 19
 # That run has three digits among every sixth character: a sixth of the work shows that most strings have no such run.
 _TRACE = b"0" * 3
+_LARGE = 1 << 20  # bytes or characters from which on other threads run while the text is read
 _DIGITS = bytes(ord("0") if code in b"0123456789" else 0 for code in range(256))
 
 
@@ -24,14 +25,13 @@ def loads(data: bytes | str) -> Any:
     Raises:
         ValueError: the text is not JSON (`json.JSONDecodeError` or its orjson subclass).
     """
-    sample = data[::6]
-    if not isinstance(sample, bytes):
-        sample = sample.encode("ascii", "replace")
-    if _TRACE in sample.translate(_DIGITS):
-        digits = (data.encode("ascii", "replace") if isinstance(data, str) else data).translate(_DIGITS)
-        if _RUN in digits:
-            return _loads_slow(data)
+    if len(data) > _LARGE or (_TRACE in _digits(data[::6]) and _RUN in _digits(data)):
+        return _loads_slow(data)
     return loads_lossy(data)
+
+
+def _digits(data: bytes | str) -> bytes:
+    return (data if isinstance(data, bytes) else data.encode("ascii", "replace")).translate(_DIGITS)
 
 
 def describe_json_error(error: ValueError) -> str:
@@ -50,10 +50,10 @@ def loads_lossy(data: bytes | str) -> Any:
 
 
 def _loads_slow(data: bytes | str) -> Any:
-    text = data.decode("utf-8", "replace") if isinstance(data, bytes) else data
-    text = text.removeprefix("\ufeff")  # a byte order mark may be ignored (RFC 8259 §8.1)
+    text = (data.decode("utf-8", "replace") if isinstance(data, bytes) else data).removeprefix("\ufeff")  # RFC 8259 §8.1
     try:
-        return json.loads(text, parse_constant=_no_constant, parse_float=_finite)
+        # before Python calls a function, such as the hook, other threads may run
+        return json.loads(text, object_hook=lambda same: same, parse_constant=_no_constant, parse_float=_finite)
     except RecursionError as error:
         raise ValueError("JSON nested too deeply") from error
     except ValueError as error:

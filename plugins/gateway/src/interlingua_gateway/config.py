@@ -196,6 +196,7 @@ class GatewayConfig:
         guards: checks of requests and answers, as `module:name` of subclasses of `Guard`, in the order of their use.
         body_limit: most bytes of a request.
         message_limit: most messages of a request.
+        value_limit: most values of a request: members of all its objects and items of all its arrays.
         tool_limit: most tools of a request.
         drain: seconds that open answers have to finish when the gateway stops.
         fetch_urls: True to fetch images from URLs of public addresses in requests, if a model accepts no URLs.
@@ -218,6 +219,7 @@ class GatewayConfig:
     guards: tuple[str, ...] = ()
     body_limit: int = attrs.field(default=32 * MEGABYTE, validator=validators.gt(0))
     message_limit: int = attrs.field(default=10_000, validator=validators.gt(0))
+    value_limit: int = attrs.field(default=100_000, validator=validators.gt(0))
     tool_limit: int = attrs.field(default=1_000, validator=validators.gt(0))
     drain: float = attrs.field(default=30.0, validator=validators.ge(0))
     fetch_urls: bool = False

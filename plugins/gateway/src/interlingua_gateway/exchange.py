@@ -34,7 +34,7 @@ from interlingua.types import (
 )
 from interlingua_gateway.access import NOBODY, Admission
 from interlingua_gateway.activity import Activity
-from interlingua_gateway.body import BodyTooLargeError, read_body
+from interlingua_gateway.body import BodyTooLargeError, check_values, read_body
 from interlingua_gateway.errors import UpstreamKeyError, error_for_caller, hide_addresses
 from interlingua_gateway.guards import Caller
 from interlingua_gateway.kept import AnswerNotFoundError
@@ -45,6 +45,7 @@ from interlingua_gateway.services import Services
 from interlingua_gateway.store import Key, Use, ask_store
 from interlingua_gateway.upstream_request import (
     UpstreamRequest,
+    header_value,
     ledger_text,
     needs_estimate,
     upstream_request,
@@ -103,6 +104,7 @@ class ApiEndpoint:
                 text = f"the gateway failed; its log has the details of request {request.id}"
                 await request.fail(ServerError(text), cause=error)
             finally:
+                self.services.held -= request.held
                 if activity is not None:
                     activity.end(None, request.failure, {"status": request.status})
                 if request.failure is not None:
@@ -132,6 +134,7 @@ class _Request:
         self._inbound: InboundRequest  # with the state that the gateway kept
         self._headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         self.id = self._context.answer_id
+        self.held = 0  # bytes of its body
         self.status: int | None = None  # set when the answer starts
         self.failure: BaseException | None = None
         self._last = b""  # the end of a streamed answer, sent after its state is stored
@@ -159,7 +162,9 @@ class _Request:
             return
         self._context = context = services.context(context, NOBODY if key is None else key.id)
         body = await read_body(self._receive, headers, services.config.body_limit)
-        self._work = partial(services.work, len(body))
+        self.held = len(body)
+        services.held += self.held
+        self._work = partial(services.work, self.held)
         path = self._scope["path"]
         if plain := urlencode([(name, value) for name, value in query if name not in services.key_parameters]):
             path += f"?{plain}"
@@ -270,6 +275,7 @@ class _Request:
         config = self._services.config
         if wire.body.count(b'"role"') > config.message_limit:  # inside a string it would be \"role\"
             raise BodyTooLargeError(f"a request may have {config.message_limit} messages here")
+        check_values(wire.body, config.value_limit)
         try:
             inbound = self._plugin.from_wire_request(wire, context)
         except RecursionError:
@@ -582,17 +588,10 @@ class _Request:
 
     async def _begin(self, status: int, headers: Mapping[str, str]) -> None:
         self.status = status
-        encoded = [(name.encode("latin-1"), _header_value(value)) for name, value in headers.items()]
+        encoded = [(name.encode("latin-1"), header_value(value)) for name, value in headers.items()]
         await self._send({"type": "http.response.start", "status": status, "headers": encoded})
 
     async def _respond(self, response: WireResponse, facts: Mapping[str, str]) -> None:
         length = {"content-length": str(len(response.body))}
         await self._begin(response.status, {**response.headers, **length, **facts})
         await self._send({"type": "http.response.body", "body": response.body, "more_body": False})
-
-
-def _header_value(text: str) -> bytes:
-    """Return a header's value without characters that could end it."""
-    if not text.isprintable():
-        text = "".join([char if char.isprintable() else " " for char in text])
-    return text.encode("latin-1", "replace")

@@ -12,8 +12,6 @@ from fnmatch import fnmatchcase
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
-import orjson
-
 from interlingua import cost_of
 from interlingua.errors import (
     CallerError,
@@ -21,7 +19,7 @@ from interlingua.errors import (
     PermissionDeniedError,
     ServerError,
 )
-from interlingua.plugins import ModelInfo, WireRequest
+from interlingua.plugins import ModelInfo, WireRequest, loads
 from interlingua.types import Origin, Usage
 from interlingua_gateway.access import Admission
 from interlingua_gateway.body import Receive, read_body
@@ -112,7 +110,7 @@ class PassedPath:
         name = ""
         if headers.get("content-type", "").partition(";")[0].strip() == "application/json" and body:
             try:
-                found = orjson.loads(body)
+                found = loads(body)
             except ValueError:
                 raise CallerError("the body must be JSON") from None
             given = found.get("model") if isinstance(found, dict) else None
@@ -160,11 +158,11 @@ class PassedPath:
         await send({"type": "http.response.body", "body": b"", "more_body": False})
         if answer.status >= 400:
             return Use()
-        return await self._services.work(len(kept), self._used, kept, info) if len(kept) <= _READ else None
+        return await self._services.work(len(kept), self._used, bytes(kept), info) if len(kept) <= _READ else None
 
-    def _used(self, body: bytearray, info: ModelInfo | None) -> Use | None:
+    def _used(self, body: bytes, info: ModelInfo | None) -> Use | None:
         try:
-            found = orjson.loads(body)
+            found = loads(body)
         except ValueError:
             return None
         counts = [_number_at(found, places) for places in (self.api.input_tokens, self.api.output_tokens)]

@@ -8,6 +8,7 @@ import logging
 import os
 import signal
 import socket
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -16,9 +17,11 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from interlingua.errors import CallerError
+from interlingua_gateway.services import NO_FULL_COLLECTION
 
 _HEAD_BYTES = 64 * 1024  # most bytes of a request's line and headers
 _HEAD_SECONDS = 15.0  # most seconds for them
+_SWITCH = 0.0005  # seconds after which a thread with a large request lets the event loop run, several times a request
 
 
 def open_listener(host: str, port: int) -> socket.socket:
@@ -34,6 +37,9 @@ def open_listener(host: str, port: int) -> socket.socket:
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         listener = socket.create_server((host, port), family=family, backlog=2048)
+        # connections inherit it; asyncio sets it for its own listeners only, and without it the second part of an
+        # answer waits until the caller has acknowledged the first one, often 40 ms
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     except OSError as error:
         raise CallerError(f"cannot listen on {host}:{port}: {error.strerror}; choose another --port") from error
     name = f"[{host}]" if ":" in host else host
@@ -60,6 +66,8 @@ def serve(app: Any, listener: socket.socket, *, drain: float, reload: Callable[[
     )  # fmt: skip
     gc.collect()
     gc.freeze()  # the garbage collector need not search what is loaded: that takes 0.1 s, in which no request proceeds
+    gc.set_threshold(*gc.get_threshold()[:2], NO_FULL_COLLECTION)  # `Services.keep_up` makes full ones
+    sys.setswitchinterval(_SWITCH)
     uvicorn.Server(config).run(sockets=[listener])
 
 

@@ -144,3 +144,10 @@ def ledger_text(losses: Sequence[Loss]) -> str:
         if len(text) <= _HEADER_LIMIT:
             break
     return text
+
+
+def header_value(text: str) -> bytes:
+    """Return a header's value without characters that could end it."""
+    if not text.isprintable():
+        text = "".join([char if char.isprintable() else " " for char in text])
+    return text.encode("latin-1", "replace")

@@ -1,0 +1,247 @@
+"""How long /health takes while requests of 30 MB arrive: the command `interlingua gateway` in another process.
+
+    python health.py [--seconds 10] [--api chat messages generate …] [--kind image messages parts mixed tiny]
+
+For each API and kind of body, two callers send the body again and again, and a third process asks for /health every
+10 ms. The row `idle` is the same without large requests: what the machine itself adds. Parts and mixed bodies have
+almost as many values as a gateway accepts; `tiny` has twenty times more and is refused.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import http.client
+import json
+import multiprocessing
+import os
+import random
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+_BYTES = 30_000_000
+_VALUES = 97_000
+_PATHS = {
+    "chat": "/v1/chat/completions", "messages": "/v1/messages", "responses": "/v1/responses",
+    "generate": "/v1beta/models/m:generateContent", "ollama": "/api/chat",
+}  # fmt: skip
+_WORDS = ["the", "quick", "brown", "fox", "jumps", "over", "a", "lazy", "dog", "é", "漢"]
+
+
+class _Service(BaseHTTPRequestHandler):
+    """Chat Completions that read nothing of the request's body."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self) -> None:
+        left = int(self.headers["content-length"])
+        while left and (piece := self.rfile.read(min(left, 1 << 20))):
+            left -= len(piece)
+        choice = {"index": 0, "message": {"role": "assistant", "content": "Hello."}, "finish_reason": "stop"}
+        usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+        whole = {"id": "c", "object": "chat.completion", "created": 1, "model": "up-1", "choices": [choice]}
+        data = json.dumps({**whole, "usage": usage}).encode()
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *_: object) -> None:
+        """Write no log."""
+
+
+def _tree(chance: random.Random, depth: int) -> Any:
+    """Return a value of all JSON types, some levels deep."""
+    kind = chance.randrange(8 if depth else 5)
+    if kind == 0:
+        return chance.choice([True, False, None])
+    if kind == 1:
+        return chance.randrange(10**6)
+    if kind == 2:
+        return chance.random()
+    if kind < 5:
+        return " ".join(chance.choices(_WORDS, k=chance.randrange(1, 250)))
+    items = [_tree(chance, depth - 1) for _ in range(chance.randrange(1, 6))]
+    return items if kind == 5 else {f"{chance.choice(_WORDS)}{at}": item for at, item in enumerate(items)}
+
+
+def _turns(api: str, kind: str) -> list[tuple[str, Any]]:
+    """Return roles and contents of about 30 MB of the Chat form."""
+    if kind == "image":
+        data = "data:image/png;base64,iVBORw0KGgo" + "Q" * (_BYTES // 4 * 4) + "A"
+        image = {"type": "image_url", "image_url": {"url": data}}
+        return [("user", [{"type": "text", "text": "Describe it."}, image])]
+    if kind == "messages":
+        return [(("user", "assistant")[at % 2], "word " * 660) for at in range(8_999)]
+    count, text = (
+        (_BYTES // 40, "part") if kind == "tiny" else (_VALUES // 3, "word " * (_BYTES * 3 // _VALUES // 5 - 7))
+    )
+    return [("user", [{"type": "text", "text": f"{text}{at}"} for at in range(count)])]
+
+
+def _body(api: str, kind: str) -> bytes:
+    chance = random.Random(1)
+    more: dict[str, Any] = {}
+    if kind == "mixed":
+        leaves: list[Any] = []
+        size = count = 0
+        while size < _BYTES * 0.97 and count < _VALUES:
+            leaves.append(_tree(chance, 6))
+            text = json.dumps(leaves[-1], ensure_ascii=False)
+            size, count = (
+                size + len(text.encode()) + 2,
+                count + text.count(", ") + text.count("[") + text.count("{") + 1,
+            )
+        schema = {"type": "object", "properties": {}, "x-values": leaves}
+        turns: list[tuple[str, Any]] = [("user", "Hi")]
+        tool = {"name": "f", "description": "d"}
+        if api == "messages":
+            more["tools"] = [{**tool, "input_schema": schema}]
+        elif api == "generate":
+            more["tools"] = [{"functionDeclarations": [{**tool, "parametersJsonSchema": schema}]}]
+        elif api == "responses":
+            more["tools"] = [{"type": "function", **tool, "parameters": schema, "strict": False}]
+        else:
+            more["tools"] = [{"type": "function", "function": {**tool, "parameters": schema}}]
+    else:
+        turns = _turns(api, kind)
+    written = [_message(api, role, content) for role, content in turns]
+    if api == "generate":
+        whole: dict[str, Any] = {"contents": written}
+    else:
+        whole = {"model": "m", "input" if api == "responses" else "messages": written}
+    whole |= {"max_tokens": 5} if api == "messages" else {"stream": False} if api == "ollama" else {}
+    return json.dumps({**whole, **more}, ensure_ascii=False).encode()
+
+
+def _message(api: str, role: str, content: Any) -> dict[str, Any]:
+    """Write a message of the Chat form in another API."""
+    if api == "chat" or (isinstance(content, str) and api != "generate"):
+        return {"role": role, "content": content}
+    parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    images = [part["image_url"]["url"].partition(",")[2] for part in parts if part["type"] == "image_url"]
+    texts = [part["text"] for part in parts if part["type"] == "text"]
+    if api == "ollama":
+        return {"role": role, "content": "".join(texts), **({"images": images} if images else {})}
+    if api == "generate":
+        media = [{"inlineData": {"mimeType": "image/png", "data": data}} for data in images]
+        return {"role": "user" if role == "user" else "model", "parts": [{"text": text} for text in texts] + media}
+    if api == "responses":
+        media = [{"type": "input_image", "image_url": f"data:image/png;base64,{data}"} for data in images]
+        return {"role": role, "content": [{"type": "input_text", "text": text} for text in texts] + media}
+    source = {"type": "base64", "media_type": "image/png"}
+    media = [{"type": "image", "source": {**source, "data": data}} for data in images]
+    return {"role": role, "content": [{"type": "text", "text": text} for text in texts] + media}
+
+
+def _free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+        return port
+
+
+@contextlib.contextmanager
+def _gateway(upstream: str) -> Iterator[int]:
+    """Run the command with the scripted service for all models; yield its port."""
+    with tempfile.TemporaryDirectory() as folder:
+        config = Path(folder) / "gateway.toml"
+        config.write_text(
+            f'[[deployments]]\nname = "up"\nmodel = "llamacpp:up-1"\nbase_url = "{upstream}/v1"\n'
+            '[[routes]]\nmatch = "*"\nto = ["up"]\nretries = 0\n'
+        )
+        port = _free_port()
+        command = [sys.executable, "-m", "interlingua", "gateway", "--config", str(config), "--port", str(port)]
+        environ = {**os.environ, "XDG_DATA_HOME": folder, "XDG_CONFIG_HOME": folder}
+        child = subprocess.Popen(command, env=environ, stderr=subprocess.DEVNULL)
+        try:
+            while child.poll() is None:
+                with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+                    yield port
+                    return
+                time.sleep(0.05)
+            raise RuntimeError("the gateway did not start")
+        finally:
+            child.kill()
+            child.wait()
+
+
+def _probe(port: int, stop: Any, waits: Any) -> None:
+    """Ask for /health every 10 ms until `stop` is set."""
+    found: list[float] = []
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    while not found or not stop.is_set():
+        begin = time.perf_counter()
+        connection.request("GET", "/health")
+        answer = connection.getresponse()
+        answer.read()
+        found.append(time.perf_counter() - begin)
+        assert answer.status == 200
+        time.sleep(0.01)
+    waits.put(found)
+
+
+def _measure(port: int, path: str, body: bytes | None, seconds: float) -> str:
+    begin, statuses, lock = time.monotonic(), list[int](), threading.Lock()
+
+    def send() -> None:
+        while time.monotonic() - begin < seconds:
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=300)
+            connection.request("POST", path, body, {"content-type": "application/json"})
+            answer = connection.getresponse()
+            text = answer.read()
+            connection.close()
+            with lock:
+                statuses.append(answer.status)
+                if answer.status != 200 and answer.status not in statuses[:-1]:
+                    print(answer.status, text[:200])
+
+    stop, waits = multiprocessing.Event(), multiprocessing.Queue()  # type: ignore[var-annotated]
+    prober = multiprocessing.Process(target=_probe, args=(port, stop, waits))
+    prober.start()
+    senders = [threading.Thread(target=send) for _ in range(2 if body else 0)]
+    for sender in senders:
+        sender.start()
+    time.sleep(0 if senders else seconds)
+    for sender in senders:
+        sender.join()
+    took = time.monotonic() - begin
+    stop.set()
+    found = sorted(waits.get(timeout=60))
+    prober.join()
+    median, most = found[len(found) // 2], found[-1]
+    p99 = found[len(found) * 99 // 100]
+    rate = f"{len(statuses)} requests, {took / len(statuses):.2f} s each" if statuses else ""
+    return f"median {median * 1000:6.1f}  p99 {p99 * 1000:6.1f}  most {most * 1000:6.1f} ms   {rate}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=10)
+    parser.add_argument("--api", nargs="+", choices=list(_PATHS), default=["chat", "messages"])
+    kinds = ["image", "messages", "parts", "mixed", "tiny"]
+    parser.add_argument("--kind", nargs="+", choices=kinds, default=kinds)
+    given = parser.parse_args()
+    service = ThreadingHTTPServer(("127.0.0.1", 0), _Service)
+    threading.Thread(target=service.serve_forever, daemon=True).start()
+    with _gateway(f"http://127.0.0.1:{service.server_port}") as port:
+        print(f"{'idle':20} {_measure(port, '', None, given.seconds)}", flush=True)
+        for api in given.api:
+            for kind in given.kind:
+                body = _body(api, kind)
+                _measure(port, _PATHS[api], body, 0)  # loads modules
+                print(f"{f'{api} {kind}':20} {_measure(port, _PATHS[api], body, given.seconds)}", flush=True)
+    service.shutdown()
+
+
+if __name__ == "__main__":
+    main()
