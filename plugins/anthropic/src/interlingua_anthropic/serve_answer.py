@@ -100,7 +100,7 @@ class AnswerBlocks:
     """Converts the blocks of whole answers and streams: this API's own unchanged, the state of others sealed.
 
     A seal is the signature of a thinking block. Before a block without a thinking block, an empty one is added, because
-    callers send thinking blocks back. None is added after the last block, where some callers leave it out.
+    callers send thinking blocks back. No block is added after the last one, where some callers leave it out.
     """
 
     def __init__(self, context: ServeContext) -> None:
