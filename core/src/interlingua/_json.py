@@ -50,7 +50,7 @@ def loads_lossy(data: bytes | str) -> Any:
 
 
 def _loads_slow(data: bytes | str) -> Any:
-    text = (data.decode("utf-8", "replace") if isinstance(data, bytes) else data).removeprefix("\ufeff")  # RFC 8259 §8.1
+    text = (data.decode("utf-8", "replace") if isinstance(data, bytes) else data).removeprefix("\ufeff")  # RFC 8259
     try:
         # before Python calls a function, such as the hook, other threads may run
         return json.loads(text, object_hook=lambda same: same, parse_constant=_no_constant, parse_float=_finite)
