@@ -25,6 +25,7 @@ from tests.support.counts import examples
 PI = "a pi or OpenClaw session"
 CLAUDE = "a Claude Code session"
 CODEX = "a Codex session"
+WOLO = "a Wolo session"
 CHAT = "OpenAI chat messages"
 
 # What a line of each looks like, written by hand; a file of several lines is recognised by any of its first ones.
@@ -44,7 +45,8 @@ LINES: list[tuple[str, dict[str, Any]]] = [
     ("the output of `claude", {"type": "system", "subtype": "init", "session_id": "s"}),
     ("a Gemini CLI session", {"sessionId": "s", "projectHash": "h", "startTime": "t", "messages": []}),
     ("an Attocode session", {"timestamp": "t", "type": "message", "data": {"role": "user", "content": "hi"}}),
-    ("a Wolo session", {"id": "m", "role": "user", "parts": [{"type": "text", "id": "p", "text": "hi"}]}),
+    (WOLO, {"id": "m", "role": "user", "parts": [{"type": "text", "id": "p", "text": "hi"}]}),
+    (WOLO, {"session": {"id": "s"}, "messages": [{"role": "user", "parts": [{"type": "text", "text": "hi"}]}]}),
     ("an opencode export", {"info": {"id": "s"}, "messages": [{"info": {"role": "user"}, "parts": []}]}),
     ("an ATIF trajectory", {"schema_version": "ATIF-v1.7", "session_id": "s", "steps": []}),
     ("OpenAI fine-tuning data", {"messages": [{"role": "user", "content": "hi"}]}),

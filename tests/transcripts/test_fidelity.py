@@ -176,6 +176,7 @@ def test_commands_say_what_the_target_does_not_get(run: Run) -> None:
     strict = run("transcript", "convert", "s.jsonl", "--to", "wolo", "--out", "x.json", "--strict")
     assert strict.exit_code == 1
     assert not Path("x.json").exists()
+    assert strict.stderr.startswith("error: s.jsonl: not in the Wolo file: ")
 
     assert run("transcript", "convert", "s.jsonl", "--to", "pi", "--out", "p.jsonl", "--strict").exit_code == 0
     said = run("transcript", "convert", "s.jsonl", "--to", "wolo", "--out", "y.json", "--json")

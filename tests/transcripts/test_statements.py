@@ -37,7 +37,7 @@ from interlingua_transcripts.formats.attocode import read_chat_response
 from interlingua_transcripts.runtime import CustomMessage, RuntimeReader
 from tests.cli.conftest import Run
 from tests.transcripts.histories import HISTORY
-from tests.transcripts.test_documents import FILES, WOLO, lines
+from tests.transcripts.test_documents import FILES, OPENCLAW, WOLO, lines
 
 # -- Wolo --------------------------------------------------------------------------------------------------------------
 PENDING = {
@@ -49,6 +49,7 @@ PENDING = {
     ],
     "timestamp": 1704067201.0,
 }
+WOLO_CALL = {"id": "c2", "type": "tool", "tool": "write", "input": {}, "output": "", "status": "pending"}
 ASKED = {
     "id": "m1",
     "role": "user",
@@ -116,6 +117,18 @@ def test_a_message_of_wolo_without_a_time_keeps_its_place() -> None:
     assert {message.created_at.year for message in read.messages} == {2024}
 
 
+def test_parts_of_wolo_without_ids_are_read_and_answered_in_place() -> None:
+    """The document's examples of messages leave the ids of parts out."""
+    parts = [{name: value for name, value in part.items() if name != "id"} for part in (*PENDING["parts"], WOLO_CALL)]
+    read = read_transcript(wolo(ASKED, {**PENDING, "parts": parts}))
+    assert read.notes == ()
+    assert [call.name for call in read.messages[-1].tool_calls] == ["read", "write"]
+    assert len({call.id for call in read.messages[-1].tool_calls}) == 2
+    _, made, _ = orjson.loads(write_transcript(answered(read)))["messages"]
+    assert [part.get("status") for part in made["parts"]] == [None, "completed", "pending"]
+    assert (made["parts"][1]["output"], "id" in made["parts"][1]) == ("A", False)
+
+
 def test_reasoning_of_an_imported_wolo_session_goes_back_to_glm() -> None:
     read = read_transcript(FILES["wolo"])
     provider = Registry().provider("zai")
@@ -161,6 +174,17 @@ def test_any_session_is_written_in_openclaws_flat_form() -> None:
     values = [orjson.loads(line) for line in written.splitlines()]
     assert all("role" in value and "type" not in value for value in values)
     assert [message.text for message in read_transcript(written).messages] == [message.text for message in HISTORY]
+
+
+@pytest.mark.parametrize(("target", "total"), [("openclaw-lines", 1700), ("openclaw", 3200), ("pi", 3200)])
+def test_total_tokens_have_no_cached_ones_in_openclaws_flat_form(target: str, total: int) -> None:
+    """1700 is the documentation's number for 1500 plain, 1500 cached and 200 written; the programs count all 3200."""
+    read = read_transcript(lines(OPENCLAW[2:3]))
+    written = write_transcript(transcript_of(read.messages, target, "s"), target)
+    values = [orjson.loads(line) for line in written.splitlines()]
+    usages = [value.get("message", value).get("usage") for value in values if b"usage" in orjson.dumps(value)]
+    assert [usage["totalTokens"] for usage in usages] == [total]
+    assert EventWriter().to_wire_messages(read.messages)[0]["usage"]["totalTokens"] == 1700
 
 
 @pytest.mark.parametrize(

@@ -92,6 +92,10 @@ def _first(data: _Object, name: str) -> _Object:
     return value[0] if isinstance(value, list) and value and isinstance(value[0], Mapping) else {}
 
 
+def _is_wolo_message(data: _Object) -> bool:
+    return "role" in data and bool(_first(data, "parts").keys() & {"text", "tool"})
+
+
 def _is_chat_message(data: _Object) -> bool:
     text = "role" in data and "content" in data and (data["content"] is None or isinstance(data["content"], str))
     return text or ("role" in data and bool(data.keys() & {"tool_calls", "tool_call_id"}))
@@ -118,7 +122,7 @@ FORMATS: Sequence[Format] = (  # the first that matches is named: the more telli
     Format("a Codex session", _is_codex),
     Format("a Gemini CLI session", _is_gemini),
     Format("an Attocode session", _is_attocode),
-    Format("a Wolo session", lambda data: "role" in data and bool(_first(data, "parts").keys() & {"text", "tool"})),
+    Format("a Wolo session", lambda data: any(map(_is_wolo_message, (data, _first(data, "messages"))))),
     Format("an opencode export", lambda data: "info" in _first(data, "messages")),
     Format("an ATIF trajectory", lambda data: str(data.get("schema_version")).startswith("ATIF")),
     Format("a mini-SWE-agent trajectory", lambda data: "trajectory_format" in data),

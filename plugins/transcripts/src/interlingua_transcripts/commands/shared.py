@@ -175,7 +175,7 @@ def report_unwritten(
     if as_json:
         click.echo(orjson.dumps({"session": name, "target": target, "unwritten": dict(found)}).decode(), err=to_stdout)
     if line and strict:
-        raise TranscriptError(f"{name}: {line}; without --strict it is written nevertheless")
+        raise TranscriptError(f"{line}; without --strict it is written nevertheless", path=name)
     if line and not as_json:
         click.echo(f"{name}: {line}", err=True)
 

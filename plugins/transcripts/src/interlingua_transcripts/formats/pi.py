@@ -183,7 +183,7 @@ class Pi(SessionFormat):
                 }
             )
         for message in conversation.messages:
-            for body in _bodies(message, conversation):
+            for body in _bodies(message, conversation, flat=flat):
                 own = short_id(f"{message.id}\0{len(taken)}", taken)
                 taken.add(own)
                 links = {"id": own, "parentId": parent} if tree else {}
@@ -433,7 +433,7 @@ def _bash_text(body: Mapping[str, Any]) -> str:
 
 
 # -- writing ----------------------------------------------------------------------------------------------------------
-def _bodies(message: Message, conversation: Conversation) -> Iterator[dict[str, Any]]:
+def _bodies(message: Message, conversation: Conversation, *, flat: bool) -> Iterator[dict[str, Any]]:
     """Yield pi's messages of one canonical message: a tool message becomes one per result."""
     at = to_milliseconds(message.created_at)
     if message.role is Role.TOOL:
@@ -441,7 +441,7 @@ def _bodies(message: Message, conversation: Conversation) -> Iterator[dict[str, 
             if isinstance(block, ToolResultBlock):
                 yield _result_body(block, conversation, at)
     elif message.role is Role.ASSISTANT:
-        yield _assistant_body(message, at)
+        yield _assistant_body(message, at, flat=flat)
     else:
         yield {"role": message.role.value, "content": _content(message.content), "timestamp": at}
 
@@ -461,7 +461,7 @@ def _result_body(block: ToolResultBlock, conversation: Conversation, at: int) ->
     return body
 
 
-def _assistant_body(message: Message, at: int) -> dict[str, Any]:
+def _assistant_body(message: Message, at: int, *, flat: bool) -> dict[str, Any]:
     metadata = message.metadata
     provider = metadata.provider or "unknown"
     api = API_WORDS.get(metadata.api or "", metadata.api or "unknown")
@@ -476,7 +476,7 @@ def _assistant_body(message: Message, at: int) -> dict[str, Any]:
         "api": api,
         "provider": provider,
         "model": (metadata.model or "unknown").removeprefix(f"{provider}:"),
-        "usage": _usage_body(metadata.usage or Usage()),
+        "usage": _usage_body(metadata.usage or Usage(), flat=flat),
         "stopReason": _stop_word(metadata),
         "timestamp": at,
     }
@@ -501,7 +501,7 @@ def _stop_word(metadata: MessageMetadata) -> str:
     return _STOP_WORDS.get(reason, "stop") if reason is not None else "stop"
 
 
-def _usage_body(usage: Usage) -> dict[str, Any]:
+def _usage_body(usage: Usage, *, flat: bool) -> dict[str, Any]:
     total, output = usage.input_tokens or 0, usage.output_tokens or 0
     read, written = usage.cached_input_tokens or 0, usage.cache_creation_input_tokens or 0
     cost = usage.cost
@@ -512,7 +512,8 @@ def _usage_body(usage: Usage) -> dict[str, Any]:
         "output": output,
         "cacheRead": read,
         "cacheWrite": written,
-        "totalTokens": total + output,
+        # OpenClaw's documentation, which defines the flat form, counts no cached tokens; the programs count all
+        "totalTokens": total + output - (read + written if flat else 0),
         "cost": {**dict(zip(names, map(_number, parts), strict=True)), "total": _number(usage.cost_usd or Decimal(0))},
     }
     if usage.cache_creation_1h_input_tokens is not None:

@@ -124,14 +124,15 @@ class Wolo(DocumentFormat):
         blocks: list[ContentBlock] = []
         if raw.get("reasoning_content"):
             blocks.append(ThinkingBlock(text=raw["reasoning_content"]))
-        calls = ids.calls(str(part["id"]) for part in parts if part.get("type") == "tool")
+        tool_parts = [part for part in parts if part.get("type") == "tool"]
+        calls = ids.calls(str(part.get("id", f"{group.key}.{number}")) for number, part in enumerate(tool_parts))
         tools = iter(calls)
         blocks += [_call(part, next(tools)) if part.get("type") == "tool" else _block(part) for part in parts]
 
         made = []
         if blocks:
             made.append(ids.make_message(Role(raw["role"]), blocks, at, _facts(raw)))
-        for part, call in zip([part for part in parts if part.get("type") == "tool"], calls, strict=True):
+        for part, call in zip(tool_parts, calls, strict=True):
             if part.get("status") in ANSWERED:
                 result = ToolResultBlock(
                     tool_use_id=call,
@@ -201,7 +202,8 @@ def _is_message(value: Any) -> bool:
 def _call(part: Mapping[str, Any], own: str) -> ToolUseBlock:
     given = part.get("input")
     value = given if isinstance(given, dict) else {}
-    return ToolUseBlock(id=own, provider_id=str(part["id"]), name=str(part["tool"]), input=value)
+    issued = str(part["id"]) if "id" in part else None  # the document's examples leave it out
+    return ToolUseBlock(id=own, provider_id=issued, name=str(part["tool"]), input=value)
 
 
 def _block(part: Mapping[str, Any]) -> ContentBlock:
