@@ -90,7 +90,7 @@ def test_gemini_cli_lists_and_continues(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("place", "own_home")
-@pytest.mark.parametrize("agent", ["claude-code", "codex", "gemini", "opencode", "pi"])
+@pytest.mark.parametrize("agent", ["claude-code", "codex", "gemini", "opencode", "pi", "wolo"])
 def test_a_session_is_placed_once(run: Run, agent: str) -> None:
     Path("s.json").write_bytes(write_transcript(transcript_of(HISTORY, "atif", "no-uuid"), "atif"))
     first = run("transcript", "resume", "s.json", "--in", agent)
@@ -107,7 +107,7 @@ def test_a_session_is_placed_once(run: Run, agent: str) -> None:
 def test_a_session_is_continued_by_a_model_or_in_an_agent(run: Run) -> None:
     Path("s.json").write_bytes(write_transcript(transcript_of(HISTORY, "atif", "s"), "atif"))
     assert "--model or --in" in run("transcript", "resume", "s.json").stderr
-    assert "convert --to wolo" in run("transcript", "resume", "s.json", "--in", "wolo").stderr
+    assert "convert --to openclaw" in run("transcript", "resume", "s.json", "--in", "openclaw").stderr
 
 
 def _thinking(message: Message, **facts: Any) -> Message:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -23,7 +24,7 @@ from interlingua.types import (
 from interlingua_transcripts import TranscriptError, read_transcript
 from interlingua_transcripts.formats.wolo import part_status, to_stream_events
 from tests.cli.conftest import Run
-from tests.transcripts.test_documents import WOLO
+from tests.transcripts.test_documents import FILES, WOLO
 
 
 @pytest.fixture
@@ -57,6 +58,51 @@ def test_a_broken_file_of_a_folder_is_named(folder: Path) -> None:
     (folder / "messages" / "msg_001.json").write_bytes(b"{")
     with pytest.raises(TranscriptError, match=r"msg_001\.json"):
         read_transcript(folder)
+
+
+def files_of(folder: Path) -> dict[str, Any]:
+    return {str(path.relative_to(folder)): orjson.loads(path.read_bytes()) for path in folder.rglob("*.json")}
+
+
+@pytest.mark.usefixtures("place")
+def test_a_session_is_written_as_wolos_folder(run: Run, folder: Path) -> None:
+    """Wolo's own names: session.json, todos.json with the member `todos`, messages/<id>.json (wolo/session.py)."""
+    (folder / "todos.json").write_bytes(b'{"todos": [{"content": "x"}]}')
+    copied = folder.parent / "copy"
+    assert run("transcript", "convert", str(folder), "--to", "wolo", "--out", str(copied)).exit_code == 0
+    assert files_of(copied) == files_of(folder)
+
+    Path("o.jsonl").write_bytes(FILES["openclaw-lines, a session"])
+    written = run("transcript", "convert", "o.jsonl", "--to", "wolo", "--out", "new/session.json")
+    assert written.exit_code == 0, written.output
+    found = files_of(Path("new"))
+    assert (found.pop("session.json")["id"], found.pop("todos.json")) == ("new", {"todos": []})
+    assert set(found) == {f"messages/{message['id']}.json" for message in found.values()}
+    assert [message.text for message in read_transcript(Path("new")).messages] == [
+        message.text for message in read_transcript(Path("o.jsonl")).messages
+    ]
+
+
+@pytest.mark.usefixtures("place")
+def test_a_folder_is_replaced_on_request(run: Run, folder: Path) -> None:
+    Path("o.jsonl").write_bytes(FILES["openclaw-lines, a session"])
+    convert = ("transcript", "convert", "o.jsonl", "--to", "wolo", "--out", str(folder / "session.json"))
+    before = files_of(folder)
+    assert run(*convert).exit_code != 0
+    assert files_of(folder) == before
+    assert run(*convert, "--force").exit_code == 0
+    assert not set(files_of(folder)) & {f"messages/{message['id']}.json" for message in WOLO}
+
+
+@pytest.mark.usefixtures("place")
+@pytest.mark.parametrize("name", ["../../up", "", None, ".hidden", "a/b", "msg_001"])
+def test_an_id_that_cannot_name_a_file_is_refused(run: Run, name: str | None) -> None:
+    messages = [WOLO[0], {**WOLO[1], "id": name}]
+    Path("w.json").write_bytes(orjson.dumps({"session": {"id": "s"}, "messages": messages}))
+    refused = run("transcript", "convert", "w.json", "--to", "wolo", "--out", "f/session.json")
+    assert refused.exit_code == 1
+    assert "cannot name its file" in refused.stderr
+    assert not Path("f").exists()
 
 
 def test_a_part_has_a_status() -> None:

@@ -172,6 +172,21 @@ class SessionFormat:
         """Return as one file what a session's folder, or its main file, holds; None where a file is whole by itself."""
         return None
 
+    def scatter(self, data: bytes, name: str) -> Mapping[str, bytes] | None:
+        """Return the files of a session's folder, from the one file that `gather` makes of them.
+
+        Args:
+            data: the one file.
+            name: of the folder; the id of a session that has none.
+
+        Returns:
+            path in the folder -> content; None where a session is a file.
+
+        Raises:
+            TranscriptError: a name of the file cannot be the name of a file in the folder.
+        """
+        return None
+
     def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
         """Yield the session files of this system on this machine, without opening them.
 

@@ -57,7 +57,7 @@ def convert_command(
         with opened_session(path, system, redact=redact) as session:
             how = {"strict": strict, "as_json": as_json, "to_stdout": place is None}
             report_unwritten(session, target, name=str(path), **how)
-            write_session(place, write_pieces(session, target), force=force)
+            write_session(place, write_pieces(session, target), target, force=force)
 
     suffix = session_format(target).suffix
     if not source.is_dir():

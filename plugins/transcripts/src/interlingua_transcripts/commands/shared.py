@@ -15,7 +15,7 @@ import orjson
 from interlingua import InterlinguaError
 from interlingua_cli.input import write_file
 from interlingua_transcripts.commands.progress import watch_reading
-from interlingua_transcripts.files import open_source
+from interlingua_transcripts.files import MAIN_FILES, open_source
 from interlingua_transcripts.opened import OpenTranscript, open_transcript
 from interlingua_transcripts.secrets import SecretSearch
 from interlingua_transcripts.system import session_format
@@ -130,12 +130,13 @@ def name_secrets(found: Mapping[str, int], *, redact: bool, name: str) -> None:
         click.echo(f"{name}: secrets by their form: {kinds}; {how}", err=True)
 
 
-def write_session(path: Path | None, pieces: Iterable[bytes], *, force: bool) -> None:
+def write_session(path: Path | None, pieces: Iterable[bytes], target: str, *, force: bool) -> None:
     """Write a session's file and the folders above it; an interruption or an error leaves the old file, or none.
 
     Args:
-        path: the file; stdout if missing.
+        path: the file; stdout if missing. The main file of a folder is written with the other files of the session.
         pieces: content of the file, written as produced.
+        target: the system.
         force: write over a file that is there.
 
     Raises:
@@ -150,8 +151,24 @@ def write_session(path: Path | None, pieces: Iterable[bytes], *, force: bool) ->
         with path.open("wb") as file:
             file.writelines(pieces)
         return
+    if path.name in MAIN_FILES:
+        pieces = [b"".join(pieces)]
+        if (files := session_format(target).scatter(pieces[0], path.resolve().parent.name)) is not None:
+            _write_folder(path.parent, path.name, files)
+            return
     path.parent.mkdir(parents=True, exist_ok=True)
     write_file(path.resolve(), pieces)  # a link to the file stays one
+
+
+def _write_folder(folder: Path, main: str, files: Mapping[str, bytes]) -> None:
+    """Write the files of a session, its main file last; files of messages that it no longer has are removed."""
+    for name in (*(name for name in files if name != main), main):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        write_file(folder / name, files[name])
+    for below in {name.rpartition("/")[0] for name in files} - {""}:
+        for path in (folder / below).glob("*.json"):
+            if f"{below}/{path.name}" not in files:
+                path.unlink()
 
 
 def report_unwritten(

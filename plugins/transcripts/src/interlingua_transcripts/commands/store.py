@@ -205,7 +205,7 @@ def export_command(
     with store_at(place) as store, _stored(store, session, target) as transcript:
         how = {"strict": strict, "as_json": as_json, "to_stdout": out is None}
         report_unwritten(transcript, target, name=session, **how)
-        write_session(out, search.through(write_pieces(transcript, target)), force=force)
+        write_session(out, search.through(write_pieces(transcript, target)), target, force=force)
     name_secrets(search.found, redact=redact, name=session)
 
 
@@ -235,7 +235,7 @@ class _StoredMessages(LazyMessages):
 @click.command("resume")
 @click.argument("source", metavar="SRC")
 @click.option("-m", "--model", type=MODEL, metavar="MODEL", help="Model that continues in a chat: PROVIDER:NAME.")
-@system_option("--in", "agent", text="Agent that continues: claude-code, codex, gemini, opencode or pi.")
+@system_option("--in", "agent", text="Agent that continues: claude-code, codex, gemini, opencode, pi or wolo.")
 @system_option("--system", text="The format of the file; default: recognised by its content.")
 @_context_option
 @redact_option
@@ -324,7 +324,7 @@ def _resume_in(
             transcript = attrs.evolve(transcript, session_id=own, cwd=cwd)
             report_unwritten(transcript, agent, name=source, strict=strict, as_json=as_json, to_stdout=True)
             pieces = write_pieces(transcript, agent)
-            write_session(where.path, pieces if search is None else search.through(pieces), force=False)
+            write_session(where.path, pieces if search is None else search.through(pieces), agent, force=False)
             click.echo(f"written to {where.path}", err=True)
         if search is not None:
             name_secrets(search.found, redact=redact, name=source)

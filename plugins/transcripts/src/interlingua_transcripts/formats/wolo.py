@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from datetime import datetime
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -32,12 +34,20 @@ from interlingua.types import (
 )
 from interlingua_transcripts.imported import ImportedIds, short_id, time_of
 from interlingua_transcripts.system import DocumentFormat
-from interlingua_transcripts.transcript import Conversation, MessageGroup, ReadPlan, TranscriptError, Written
+from interlingua_transcripts.transcript import (
+    Conversation,
+    MessageGroup,
+    ReadPlan,
+    SessionPlace,
+    TranscriptError,
+    Written,
+)
 from interlingua_transcripts.values import Form
 
 # Parts in these states have an answer: what the call gave, or why it failed.
 ANSWERED = ("completed", "failed", "error", "partial", "interrupted")
 _FAILED = ("failed", "error", "interrupted")
+_FILE_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,120}")
 _STOPS = {"stop": StopReason.END_TURN, "length": StopReason.MAX_TOKENS, "tool_calls": StopReason.TOOL_USE}
 _WORDS = {reason: word for word, reason in _STOPS.items()}
 
@@ -175,6 +185,30 @@ class Wolo(DocumentFormat):
         held = {"session": _loaded(folder / "session.json"), "messages": messages}
         return orjson.dumps({**held, "todos": _loaded(todos)} if todos.is_file() else held)
 
+    def scatter(self, data: bytes, name: str) -> Mapping[str, bytes] | None:
+        """Return session.json, todos.json and a file for each message, named by its id."""
+        document = orjson.loads(data)
+        if not isinstance(document, dict):
+            raise TranscriptError("a list of messages has no session: it cannot be written as a folder")
+        session, todos = document.get("session") or {}, document.get("todos")
+        files = {"session.json": _dumped({**session, "id": session.get("id") or name})}
+        if todos is not None:
+            files["todos.json"] = _dumped({"todos": todos} if isinstance(todos, list) else todos)
+        for message in document["messages"]:
+            own = message.get("id")
+            path = f"messages/{own}.json"
+            if not isinstance(own, str) or _FILE_NAME.fullmatch(own) is None or path in files:
+                raise TranscriptError(f"the id of a message, {own!r}, cannot name its file")
+            files[path] = _dumped(message)
+        return files
+
+    def place(
+        self, session_id: str, cwd: str, created_at: datetime, *, home: Path, environ: Mapping[str, str]
+    ) -> SessionPlace | None:
+        """Return the main file of the session's folder."""
+        folder = home / ".wolo" / "sessions" / session_id
+        return SessionPlace(folder / "session.json", ("wolo", "session", "resume", session_id))
+
     def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
         """Yield the folders of sessions, each named by its session.json."""
         return (home / ".wolo" / "sessions").glob("*/session.json")
@@ -185,6 +219,10 @@ def _loaded(path: Path) -> Any:
         return orjson.loads(path.read_bytes())
     except ValueError as error:
         raise TranscriptError(f"not JSON: {error}", path=str(path)) from error
+
+
+def _dumped(value: Any) -> bytes:
+    return orjson.dumps(value, option=orjson.OPT_INDENT_2)
 
 
 def _number(value: Any, otherwise: float = 0.0) -> float:
@@ -202,7 +240,7 @@ def _is_message(value: Any) -> bool:
 def _call(part: Mapping[str, Any], own: str) -> ToolUseBlock:
     given = part.get("input")
     value = given if isinstance(given, dict) else {}
-    issued = str(part["id"]) if "id" in part else None  # the document's examples leave it out
+    issued = str(part["id"]) if "id" in part else None  # Wolo makes one when it reads the part
     return ToolUseBlock(id=own, provider_id=issued, name=str(part["tool"]), input=value)
 
 
