@@ -88,6 +88,56 @@ def test_many_at_once_through_two_gateways_stay_within_the_budget(upstream: Upst
         store.close()
 
 
+def test_many_at_once_through_two_gateways_stay_within_the_tokens_of_a_minute(
+    upstream: Upstream, tmp_path: Path
+) -> None:
+    for place in _places(tmp_path):
+        service = Charging(seconds=0.02)
+        upstream.answers = [service]
+        store = new_store(place)
+        key, secret = store.add_key("Ann", tokens_per_minute=3_000)  # an answer takes 109
+        ask = ThreadPoolExecutor(40)
+        config = _settings(upstream) | {"store": place}
+        if time.time() % 60 > 30:  # all within one minute of the clock
+            time.sleep(60 - time.time() % 60)
+        with gateway(upstream, **config) as one, gateway(upstream, **config) as other:
+
+            def post(number: int, urls: tuple[str, str] = (one, other), secret: str = secret) -> httpx.Response:
+                headers = {"x-api-key": secret}
+                return httpx.post(f"{urls[number % 2]}/v1/messages", json=BODY, headers=headers, timeout=60)
+
+            found = list(ask.map(post, range(200)))
+        ask.shutdown()
+        statuses = [answer.status_code for answer in found]
+        assert set(statuses) == {200, 429}
+        assert all("retry-after" in answer.headers for answer in found if answer.status_code == 429)
+        spent = store.spent(key)
+        assert statuses.count(200) == service.requests == spent.requests
+        assert 3_000 - 2 * 150 < spent.input_tokens + spent.output_tokens <= 3_000
+        store.revoke_key(key.id)
+        store.close()
+
+
+def test_an_answer_is_limited_to_the_tokens_that_are_left_in_a_minute(upstream: Upstream, tmp_path: Path) -> None:
+    place = f"sqlite:///{tmp_path}/g.db"
+    store = new_store(place)
+    key, secret = store.add_key("Ann", tokens_per_minute=5_000)
+    upstream.answers = [Charging()]
+    chat = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}  # no limit, as most callers of this API
+    headers = {"authorization": f"Bearer {secret}"}
+    with gateway(upstream, store=place, **_settings(upstream)) as url:
+        too_long = httpx.post(f"{url}/v1/chat/completions", json={**chat, "max_tokens": 5_000}, headers=headers)
+        first = httpx.post(f"{url}/v1/chat/completions", json=chat, headers=headers)
+    assert too_long.status_code in (402, 403, 429)
+    assert "5000 a minute" in too_long.json()["error"]["message"]
+    assert "retry-after" not in too_long.headers  # it never fits
+    assert first.status_code == 200
+    assert 4_500 < upstream.requests[0][1]["max_tokens"] < 5_000
+    assert "minute" in first.headers["x-interlingua-losses"]
+    assert store.spent(key).output_tokens < 5_000
+    store.close()
+
+
 def test_a_model_without_a_price_is_refused_for_a_key_with_a_budget(upstream: Upstream, tmp_path: Path) -> None:
     place = f"sqlite:///{tmp_path}/g.db"
     store = new_store(place)

@@ -169,7 +169,7 @@ class Access:
         output_tokens: int,
         least: int,
     ) -> int:
-        """Reserve the most that an attempt may cost, and return the most output tokens that it may have.
+        """Reserve the most that an attempt may use, and return the most output tokens that it may have.
 
         Args:
             admission: the request.
@@ -177,12 +177,12 @@ class Access:
             info: its entry in the catalogue.
             input_tokens: the most input tokens of the request.
             output_tokens: the most output tokens that it may have.
-            least: the fewest output tokens to which the answer may be limited if the budget has less left.
+            least: the fewest output tokens to which the answer may be limited if the key has less left.
 
         Raises:
             CapabilityError: the key has a budget, and no price of the model is known.
-            QuotaExceededError: the budget has less left.
-            RateLimitError: requests in progress have reserved what is left.
+            QuotaExceededError: the budget has less left, or the key has fewer tokens in any minute.
+            RateLimitError: requests in progress have reserved what is left, or the key has fewer tokens this minute.
             OverloadedError: the database does not respond.
         """
         key = admission.key
@@ -195,9 +195,9 @@ class Access:
             if name is not None:
                 await self.spending.settle(name, Use(requests=0))
             raise CapabilityError(f"this {balance.owner} has a budget, and no price of {model} is known")
-        if name is None and balance.left is not None and (fewer := _affordable(info, most, balance.left)) >= least:
+        if name is None and (fewer := _affordable(info, most, balance)) >= least:
             output_tokens = fewer
-            most = highest_use(info, input_tokens, output_tokens) or most
+            most = highest_use(info, input_tokens, fewer) or attrs.evolve(most, output_tokens=fewer)
             name, balance = await self.spending.reserve(key, most, model)
         if name is None:
             raise _refusal(balance, most)
@@ -268,16 +268,27 @@ class Access:
         self._requests.labels(api, "", type(error).__name__).inc()
 
 
-def _affordable(info: ModelInfo | None, most: Use, left: Decimal) -> int:
-    """Return how many output tokens of a request what is left of a budget pays for."""
+def _affordable(info: ModelInfo | None, most: Use, balance: Balance) -> int:
+    """Return how many output tokens of a request this minute and a budget have left; negative without any."""
+    left, fewer = balance.left, most.output_tokens
+    if balance.tokens_left is not None:
+        fewer = min(fewer, balance.tokens_left - most.input_tokens)
+    if left is None:
+        return fewer
     without = highest_use(info, most.input_tokens, 0)
     if without is None or left <= without.cost_usd:
-        return 0
+        return -1
     price = (most.cost_usd - without.cost_usd) / max(most.output_tokens, 1)
-    return min(int((left - without.cost_usd) / price), most.output_tokens) if price else most.output_tokens
+    return min(int((left - without.cost_usd) / price), fewer) if price else fewer
 
 
 def _refusal(balance: Balance, most: Use) -> QuotaExceededError | RateLimitError:
+    limit, tokens = balance.token_limit, balance.tokens_left
+    if limit is not None and tokens is not None and most.tokens > tokens:
+        text = f"this request may use {most.tokens} tokens, and {max(tokens, 0)} of the key's {limit} a minute are left"
+        if most.tokens <= limit:
+            return RateLimitError(text, retry_after=min(_WAIT, 60 - time.time() % 60))
+        return QuotaExceededError(f"{text}: request fewer output tokens, with max_tokens or its like")
     unspent = (balance.budget or Decimal(0)) - balance.spent
     if unspent <= 0:
         return QuotaExceededError(f"the budget of this {balance.owner}, {balance.budget} USD, is used up")

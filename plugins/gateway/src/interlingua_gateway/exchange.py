@@ -70,6 +70,7 @@ Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 _FINISH = 60.0  # most seconds for an answer whose caller has left, until what it costs is known
 _UNKNOWN_OUTPUT = 32_000  # tokens that are reserved for an answer of a model without a known limit
 _LEAST_OUTPUT = 1_024  # fewest tokens to which an answer is limited if the budget has no more left
+_NO_MORE = "the budget of the key, or its tokens for this minute, have no more left"
 _MARGIN = 1.5  # how many times the estimated input is reserved
 _T = TypeVar("_T")
 
@@ -405,7 +406,7 @@ class _Request:
         least = limit if options.max_tokens else min(_LEAST_OUTPUT, limit)
         info = self._services.model_info(target.origin)
         most = await access.reserve(admission, target.name, info, int(estimate * _MARGIN), limit, least)
-        return target if most >= limit else target.with_limit(most, "the budget of the key has no more left")
+        return target if most >= limit else target.with_limit(most, _NO_MORE)
 
     def _use_of_failure(self, error: InterlinguaError) -> Use:
         """Return what an attempt that failed used: its partial answer, or the most if an answer may have been lost."""

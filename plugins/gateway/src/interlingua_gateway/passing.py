@@ -91,7 +91,8 @@ class PassedPath:
         use: Use | None = None
         try:
             most = _OUTPUT if model else 0
-            await services.access.reserve(admission, admission.target, info, len(body), most, most)
+            given = len(body) if model else 0
+            await services.access.reserve(admission, admission.target, info, given, most, most)
             plain = [(name, value) for name, value in query if name not in services.key_parameters]
             request = self._request(scope["method"], path, plain, headers, body)
             use = await self._send(request, admission, info, send)

@@ -61,15 +61,15 @@ class Spending:
         """Reserve the most that a request to a model may use.
 
         Returns:
-            the reservation's name, or None if a budget has less left; and the budget with less left before it, of the
-            key or its team.
+            the reservation's name, or None if less is left; and the budget with less left before it, of the key or its
+            team, with the tokens of the key.
 
         Raises:
             OverloadedError: the database does not respond.
         """
         name = new_ulid()
         balance = await ask_store(self._store.reserve, key, name, self._gateway, most, model)
-        return (name if balance.has(most.cost_usd) else None), balance
+        return (name if balance.has(most) else None), balance
 
     async def settle(self, name: str, use: Use) -> None:
         """Replace a reservation by what was used; it is kept until the database takes it."""

@@ -105,29 +105,40 @@ class Spent:
 
 @attrs.frozen(kw_only=True)
 class Balance:
-    """The budget of a key or a team.
+    """The budget of a key or a team, and the tokens of the key.
 
     Attributes:
         owner: `key` or `team`.
         budget: the budget; None means no limit.
         spent: the cost of the requests that have ended in this period.
         reserved: the most that requests in progress may cost.
+        token_limit: the most tokens of the key in a minute; None means no limit.
+        tokens: the tokens of its requests that have ended in this minute, and the most that those in progress may use.
     """
 
     owner: str = "key"
     budget: Decimal | None
     spent: Decimal
     reserved: Decimal
+    token_limit: int | None = None
+    tokens: int = 0
 
     @property
     def left(self) -> Decimal | None:
         """The amount that is neither spent nor reserved; None means no limit."""
         return None if self.budget is None else self.budget - self.spent - self.reserved
 
-    def has(self, amount: Decimal) -> bool:
-        """Return True if an amount is left."""
-        left = self.left
-        return left is None or (left > 0 and amount <= left)
+    @property
+    def tokens_left(self) -> int | None:
+        """The tokens that are neither used nor reserved; None means no limit."""
+        return None if self.token_limit is None else self.token_limit - self.tokens
+
+    def has(self, most: Use) -> bool:
+        """Return True if the cost and the tokens of a request are left."""
+        left, tokens = self.left, self.tokens_left
+        if tokens is not None and most.tokens > tokens:
+            return False
+        return left is None or (left > 0 and most.cost_usd <= left)
 
 
 @attrs.frozen(kw_only=True)
@@ -145,6 +156,11 @@ class Use:
     output_tokens: int = 0
     cost_usd: Decimal = Decimal(0)
     requests: int = 1
+
+    @property
+    def tokens(self) -> int:
+        """Input and output tokens."""
+        return self.input_tokens + self.output_tokens
 
 
 class GatewayStore:
@@ -286,11 +302,12 @@ class GatewayStore:
     def _add_use(self, connection: Any, key: str, team: str, model: str, use: Use, when: datetime | None) -> None:
         place = {"key": key, "day": _day(when), "team": team, "model": model}
         self.database.add(connection, USED, place, attrs.asdict(use))
-        tokens = use.input_tokens + use.output_tokens
-        self.database.add(connection, MINUTES, _minute(key), {"requests": 0, "tokens": tokens})
+        self.database.add(connection, MINUTES, _minute(key), {"requests": 0, "tokens": use.tokens})
 
     def reserve(self, key: Key, name: str, gateway: str, most: Use, model: str = "") -> Balance:
         """Reserve the most that a request may use, unless the budget of the key or its team has less left.
+
+        The tokens of the key for this minute are reserved, too.
 
         Args:
             key: the key.
@@ -300,20 +317,24 @@ class GatewayStore:
             model: the `provider:model` that will be asked.
 
         Returns:
-            the budget with less left before the reservation; `most` is reserved if it `has` that amount.
+            the budget with less left, and the tokens, before the reservation; `most` is reserved if it `has` that.
         """
         now = time.time()
         with self.database.begin() as connection:
             # a write locks the rows (PostgreSQL) or the file (SQLite), so that two requests cannot pass at once
             mine = KEYS.update().where(KEYS.c.id == key.id).values(revoked=KEYS.c.revoked)
-            own = connection.execute(mine.returning(KEYS.c.budget_usd, KEYS.c.budget_days, KEYS.c.team)).one()
+            columns = KEYS.c.budget_usd, KEYS.c.budget_days, KEYS.c.team, KEYS.c.tokens_per_minute
+            own = connection.execute(mine.returning(*columns)).one()
             balances = [_balance(connection, "key", own, key.id)]
             if own.team:
                 ours = TEAMS.update().where(TEAMS.c.name == own.team).values(created=TEAMS.c.created)
                 team = connection.execute(ours.returning(TEAMS.c.budget_usd, TEAMS.c.budget_days)).one_or_none()
                 balances += [] if team is None else [_balance(connection, "team", team, own.team)]
             balance = min(balances, key=lambda one: Decimal("Infinity") if one.left is None else one.left)
-            if balance.has(most.cost_usd):
+            if own.tokens_per_minute is not None:
+                tokens = _tokens_in_use(connection, key.id)
+                balance = attrs.evolve(balance, token_limit=own.tokens_per_minute, tokens=tokens)
+            if balance.has(most):
                 row = {"id": name, "key": key.id, "team": own.team, "model": model, "gateway": gateway}
                 row |= attrs.asdict(most, filter=lambda field, _value: field.name != "requests")
                 connection.execute(RESERVED.insert().values(row | {"created": now, "renewed": now}))
@@ -510,6 +531,13 @@ def _balance(connection: Any, owner: str, row: Any, name: str) -> Balance:
     found = connection.execute(sa.select(spent, _sum_of(RESERVED.c.cost_usd, reserved))).one()
     sums = [Decimal(str(one)) for one in found]
     return Balance(owner=owner, budget=row.budget_usd, spent=sums[0], reserved=sums[1])
+
+
+def _tokens_in_use(connection: Any, key: str) -> int:
+    used = MINUTES.c.key == key, MINUTES.c.minute == _minute(key)["minute"]
+    reserved = _sum_of(RESERVED.c.input_tokens + RESERVED.c.output_tokens, RESERVED.c.key == key)
+    used_or_reserved = sa.select(_sum_of(MINUTES.c.tokens, *used) + reserved)  # one statement, as above
+    return int(connection.execute(used_or_reserved).scalar_one())
 
 
 def note_change(connection: Any, actor: str, action: str, subject: str, details: Mapping[str, Any]) -> None:
