@@ -141,11 +141,13 @@ def _tool(message: Message, profile: MessageProfile, losses: list[BlockLoss]) ->
             text = dialect.error_prefix + text
             reason = "no error flag for tool results on this wire; the text says that it is one"
             losses.append(BlockLoss(at, block.type, "rewritten", reason))
+        made = [one for other in others if (one := to_wire_part(other, at, dialect, losses)) is not None]
+        documents = [one["text"] for one in made if one["type"] == "text"]
+        text = "\n".join([text, *documents] if text else documents)
         content: Any = text
-        if others:
-            made = [to_wire_part(other, at, dialect, losses) for other in others]
-            content = [*([{"type": "text", "text": text}] if text else []), *filter(None, made)]
-            content = content if any(made) else text
+        if len(made) > len(documents):
+            media = [one for one in made if one["type"] != "text"]
+            content = [*([{"type": "text", "text": text}] if text else []), *media]
         takes_marker = markers and bool(text.strip())
         if takes_marker and (block.cache is not None or profile.moving):  # parts with or without the marker
             marked = _marked({"type": "text", "text": text}, at, profile)
