@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from itertools import chain
 from time import time_ns
 from typing import Any
@@ -47,8 +48,6 @@ EXACT = " "
 _EXACTLY = (EXACT, EXACT.encode())
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-_NOTHING = encode_message(user(""))["metadata"]
-_NOTHING_JSON = orjson.dumps(_NOTHING)  # the metadata of most messages that no model generated
 
 ENTRY_CONTENT = "interlingua.content"
 """Key in an entry's data that its blocks are stored under."""
@@ -503,6 +502,13 @@ def message_row(message: Message) -> list[Any]:
     return [message.id, message.session_id, data["role"], content, metadata, made, message.schema_version]
 
 
+@cache
+def _plain_metadata() -> tuple[dict[str, Any], bytes]:
+    """Return the metadata of most messages that no model generated, and its JSON; a search needs no cattrs."""
+    metadata = encode_message(user(""))["metadata"]
+    return metadata, orjson.dumps(metadata)
+
+
 def row_data(row: Row) -> dict[str, Any]:
     """Return the stored form of the message in a row (`read_columns`) for the codec; its time is a datetime.
 
@@ -510,12 +516,13 @@ def row_data(row: Row) -> dict[str, Any]:
         ValueError: a column is not JSON.
     """
     message_id, session_id, role, content, metadata, made, version = row
+    plain, plain_json = _plain_metadata()
     return {
         "id": message_id,
         "session_id": session_id,
         "role": role,
         "content": _parsed(content),
-        "metadata": _NOTHING if metadata == _NOTHING_JSON else _parsed(metadata),
+        "metadata": plain if metadata == plain_json else _parsed(metadata),
         "created_at": time_of(made),
         "schema_version": version,
     }
