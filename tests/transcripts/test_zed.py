@@ -10,7 +10,8 @@ from typing import Any
 import orjson
 import pytest
 
-from interlingua_transcripts import TranscriptError, read_transcript, write_transcript
+from interlingua_sessions import open_store
+from interlingua_transcripts import TranscriptError, open_transcript, read_transcript, write_transcript
 from interlingua_transcripts.formats import zed
 from tests.cli.conftest import Run
 from tests.transcripts.agent_samples import SAID, SAMPLES, ZED_ROWS
@@ -81,6 +82,59 @@ def test_other_forms_of_content() -> None:
     assert (failed.tool_results[0].is_error, failed.tool_results[0].tool_use_id) == (True, call.id)
     assert summary.text.endswith("So far: moons.")
     assert sealed.content[0].type == "opaque"
+
+
+def _said(word: str) -> dict[str, Any]:
+    return {"User": {"id": word, "content": [{"Text": word}]}}
+
+
+def _answered(word: str, *results: str) -> dict[str, Any]:
+    calls = [{"ToolUse": {"id": one, "name": "read", "raw_input": "{}", "input": {}}} for one in results]
+    found = {one: {"tool_use_id": one, "tool_name": "read", "is_error": False, "content": []} for one in results}
+    return {"Agent": {"content": [{"Text": word}, *calls], "tool_results": found}}
+
+
+SUMMARY, SEALED = (
+    {"Compaction": {"Summary": "S"}},
+    {"Compaction": {"ProviderNative": {"provider": "openai", "items": []}}},
+)
+EMPTY = {"User": {"id": "e", "content": []}}  # what `/compact` leaves before its summary
+LONG = "x" * 80_000
+
+
+@pytest.mark.parametrize(
+    ("messages", "seen"),
+    [
+        ([_said("a"), _answered("b", "1", "2"), EMPTY, SUMMARY, _said("c")], ["a", "S", "c"]),
+        ([_said("a"), SEALED, _said("b")], ["", "b"]),
+        ([_said("a"), SUMMARY, _said("b"), _answered("c"), SUMMARY, _answered("d", "3")], ["a", "b", "S", "d", ""]),
+        ([_said("a"), _said("b"), _said(LONG), SUMMARY], [LONG, "S"]),
+        ([_said("a"), _said("b"), _said(LONG[1:]), SUMMARY], ["b", LONG[1:], "S"]),
+        ([SUMMARY, _answered("a")], ["S", "a"]),
+    ],
+)
+def test_the_context_after_a_compaction(messages: list[Any], seen: list[str]) -> None:
+    """As `extend_request_history_until` of Zed's crates/agent/src/thread.rs chooses it."""
+    row = {**ZED_ROWS[0], "data": {"version": "0.3.0", "messages": messages}}
+    for rows in ([row], [ZED_ROWS[1], row]):
+        data = b"".join([orjson.dumps(one) + b"\n" for one in rows])
+        context = read_transcript(data, "zed").context
+        assert [message.text.rpartition("\n")[2] for message in context] == seen
+        with open_transcript(data, "zed") as opened:
+            assert opened.context() == context
+
+
+def test_the_context_of_each_thread_is_imported(run: Run) -> None:
+    row = {**ZED_ROWS[0], "data": {"version": "0.3.0", "messages": [_said("a"), _answered("b"), SUMMARY, _said("c")]}}
+    Path("z.jsonl").write_bytes(b"".join([orjson.dumps(one) + b"\n" for one in (row, ZED_ROWS[1])]))
+    whole = run("transcript", "import", "z.jsonl", "--system", "zed", "--store", "whole.db")
+    assert "its model would see 3 of its 4 messages: --context imports these" in whole.stderr
+    some = run("transcript", "import", "z.jsonl", "--system", "zed", "--store", "some.db", "--context")
+    assert some.exit_code == 0, some.output
+    assert some.stdout == whole.stdout
+    for store, count in (("whole.db", 4), ("some.db", 3)):
+        with open_store(store) as opened:
+            assert len(list(opened.messages(ZED_ROWS[0]["id"]))) == count
 
 
 def test_a_damaged_thread_is_named_and_the_others_are_read(threads: Path) -> None:

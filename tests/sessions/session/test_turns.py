@@ -301,6 +301,12 @@ def test_a_toolbox_is_run_and_its_calls_are_stored(store: Store) -> None:
     assert (call.status, call.provider_id, call.result_message_id) == ("succeeded", "c1", messages[2].id)
 
 
+def test_none_is_no_list_of_tools(store: Store) -> None:
+    with client(None) as c, pytest.raises(il.CallerError, match="sequence of ToolDefinition values, not None"):
+        Session.open(store, "s", client=c).send("hi", tools=None)  # type: ignore[arg-type]
+    assert texts(store) == []
+
+
 def test_a_compaction_is_heeded_and_the_size_judged_after_it(store: Store) -> None:
     """Too long for the model's window before, not after: the turn is answered, and history stays whole."""
     small = attrs.evolve(CAPABLE, max_context_tokens=120)

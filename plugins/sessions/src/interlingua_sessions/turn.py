@@ -338,6 +338,8 @@ class TurnBase(Generic[ClientT]):
         options: Mapping[str, Any],
     ) -> None:
         offered: Any = tools
+        if offered is None:
+            raise CallerError("tools must be a sequence of ToolDefinition values, not None: leave it out without tools")
         if not isinstance(offered, Sequence) or any(isinstance(tool, Tool) for tool in offered):
             raise CallerError("a turn takes definitions: pass tools=toolbox.definitions, or run an Agent with session=")
         self._state = state

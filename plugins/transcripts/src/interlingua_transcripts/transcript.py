@@ -54,11 +54,19 @@ class MessageGroup(NamedTuple):
 
 
 class HeldSession(NamedTuple):
-    """Facts about one of a file's conversations: the system's id of it, its title, its folder."""
+    """Facts about one of a file's conversations.
+
+    Attributes:
+        session_id: the system's id of it.
+        title: what it is called.
+        cwd: the folder it was held in.
+        context: indexes of those of its messages that the model would see next, after a compaction. Default: all.
+    """
 
     session_id: str
     title: str | None = None
     cwd: str | None = None
+    context: Sequence[int] | None = None
 
 
 @attrs.define

@@ -125,13 +125,23 @@ def _import(
                 raise known from error
             continue  # a database gets further sessions
         names.append(name)
-        if name == own and not as_context and plan.context is not None:
-            seen = len(plan.seen({number: range(count) for number, count in enumerate(session.counts)}))
-            count = f"{seen:,} of its {sum(session.counts):,} messages"
+        if not as_context and (parts := _seen(session, facts, own)) is not None:
+            count = "{:,} of its {:,} messages".format(*parts)
             click.echo(f"{name}: after a compaction its model would see {count}: --context imports these", err=True)
         yield record.id
     if not names:
         raise known or TranscriptError("no message was found in it", path=str(path))
+
+
+def _seen(session: OpenTranscript, facts: HeldSession, own: str) -> tuple[int, int] | None:
+    """Return how many messages of a conversation its model would see, and how many it has; None if it sees all."""
+    if facts.context is not None:
+        at = session.plan.sessions.index(facts)
+        return len(facts.context), session.counts[at]
+    if facts.session_id != own or session.plan.context is None:
+        return None
+    seen = session.plan.seen({number: range(count) for number, count in enumerate(session.counts)})
+    return len(seen), sum(session.counts)
 
 
 def _conversations(
@@ -144,7 +154,9 @@ def _conversations(
         named = plan.sessions or [facts._replace(session_id=f"{own}-{at + 1}") for at in range(len(plan.groups))]
         for of_group, messages in zip(named, session.groups(), strict=True):
             if messages:
-                yield of_group, messages, messages[-1].created_at
+                part = of_group.context if as_context else None
+                shown = messages if part is None else [messages[at] for at in part]
+                yield of_group, shown, messages[-1].created_at
     elif as_context:
         if seen := session.context():
             yield facts, seen, seen[-1].created_at

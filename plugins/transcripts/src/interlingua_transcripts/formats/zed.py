@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import datetime
 from importlib import import_module
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -34,6 +35,7 @@ from interlingua_transcripts.transcript import HeldSession, MessageGroup, Note, 
 
 _LARGEST = 1 << 30  # bytes that one thread may unpack to
 _RESUMED = "Continue where you left off"  # what the program sends for this
+_KEPT = 80_000  # bytes of the user's messages that it sends before a summary, the newest
 _SUMMARY = "The previous conversation was compacted. Use this summary as context:\n\n"  # as above
 _LINK = (
     "name",
@@ -85,9 +87,12 @@ class Zed(SessionFormat):
             for at, value in enumerate(values)
             if isinstance(value, dict) and "unread" in value
         ]
+        if found and (seen := plan.sessions[-1].context) is not None:
+            plan.context = [(len(found) - 1, number) for number in seen]
+        elif len(found) > 1:
+            plan.context = [len(found) - 1]
         if len(found) > 1:
             plan.notes.append(Note(None, f"{len(found)} threads are in this file"))
-            plan.context = [len(found) - 1]
         return plan
 
     def to_messages(
@@ -165,7 +170,44 @@ def _is_thread(value: Any) -> bool:
 def _facts(row: Mapping[str, Any]) -> HeldSession:
     folders = row.get("folder_paths")
     folder = folders.split("\n")[0] if isinstance(folders, str) else None
-    return HeldSession(str(row["id"]), str(row.get("summary") or "") or None, folder or None)
+    try:
+        context = _context(row["data"]["messages"])
+    except (AttributeError, KeyError, TypeError):  # the thread's messages cannot be read, which their reader reports
+        context = None
+    return HeldSession(str(row["id"]), str(row.get("summary") or "") or None, folder or None, context)
+
+
+def _context(messages: Sequence[Any]) -> Sequence[int] | None:
+    """Return the indexes of the messages that the model sees after the last compaction; None without one."""
+    read = [_variant(raw) for raw in messages]
+    last = max((at for at, (kind, _) in enumerate(read) if kind == "Compaction"), default=None)
+    if last is None:
+        return None
+    starts = [0, *accumulate(_count(kind, value) for kind, value in read)]
+    kept: list[int] = []
+    left = _KEPT if "Summary" in read[last][1] else 0
+    for at in reversed(range(last)):
+        kind, value = read[at]
+        if left > 0 and kind == "User" and value["content"]:
+            left -= sum(map(_size, value["content"]))
+            kept.append(starts[at])
+    return [*reversed(kept), *range(starts[last], starts[-1])]
+
+
+def _count(kind: str, value: Any) -> int:
+    """Return how many messages one of the thread's makes."""
+    if kind in ("User", "Agent"):
+        results = value.get("tool_results") if kind == "Agent" else None
+        return bool(value["content"]) + (len(results) if isinstance(results, dict) else 0)
+    return 1
+
+
+def _size(part: Any) -> int:
+    """Return the bytes of a part of a prompt."""
+    shown = _shown(part)
+    if isinstance(shown, ImageBlock):
+        return len(shown.source.data)
+    return len(shown.text.encode()) if isinstance(shown, TextBlock) else 0
 
 
 # -- a thread ---------------------------------------------------------------------------------------------------------
