@@ -439,10 +439,8 @@ def _read_call(row: Row) -> ToolCallRecord:
 
 def _call_row(message: Message, block: ToolUseBlock, made: int) -> tuple[Any, ...]:
     metadata = message.metadata
-    if metadata.status is MessageStatus.COMPLETE:
-        status, ended = _PENDING, None
-    else:  # it will not run
-        status, ended = _CANCELLED, made
+    runs = metadata.status is MessageStatus.COMPLETE
+    status, ended = (_PENDING, None) if runs else (_CANCELLED, made)
     issued = None if block.provider_id is None else column_text(block.provider_id)
     call, name = column_text(block.id), column_text(block.name)
     return (call, message.session_id, message.id, name, status, issued, metadata.provider, made, ended)
@@ -479,8 +477,6 @@ def now_stamp() -> int:
 
 def column_text(text: str) -> str:
     """Return a string that both databases accept; lone surrogates are written as the codec writes them."""
-    if text.isascii() and "\0" not in text:
-        return text
     if not text.isascii():
         text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text.replace("\0", "\N{REPLACEMENT CHARACTER}")
@@ -504,7 +500,7 @@ def message_row(message: Message) -> list[Any]:
 
 @cache
 def _plain_metadata() -> tuple[dict[str, Any], bytes]:
-    """Return the metadata of most messages that no model generated, and its JSON; a search needs no cattrs."""
+    """Return the metadata of most messages that no model generated, and its JSON; it loads cattrs."""
     metadata = encode_message(user(""))["metadata"]
     return metadata, orjson.dumps(metadata)
 
@@ -578,9 +574,8 @@ _ULID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
 def id_after(last: str, own: str | None = None) -> str:
     """Return `own` if it is greater than `last` and less than future ids, else a new id that is.
 
-    One session whose clock was ahead does not push the ids of others: the process's own minter is unchanged.
-
-    An id that is not a ULID is kept only when every ULID minted from now on is greater.
+    One session whose clock was ahead does not push the ids of others: the process's own minter is unchanged. An id
+    that is not a ULID is kept only when every ULID minted from now on is greater.
     """
     if own is not None and own > last and _ULID.fullmatch(own):
         return own
