@@ -1,4 +1,4 @@
-"""Tools and effort that change within a conversation: what is cached and bound thinking stay; others get it whole."""
+"""Changes of tools, effort and format: what is cached and bound thinking stay; other services get them whole."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+import attrs
 import pytest
 from anthropic.types.beta import BetaMessageParam
 from openai.types.responses import ResponseInputItemParam
@@ -15,7 +16,8 @@ from pydantic import TypeAdapter
 import interlingua as il
 from interlingua._request.rules import check_message
 from interlingua.codec import decode_message, encode_message
-from interlingua.plugins import Registry, RequestContext, WireResponse, build_request
+from interlingua.plugins import Registry, RequestContext, WireRequest, WireResponse, build_request
+from interlingua.testing import MemoryReply, MemoryTransport
 from interlingua.types import (
     ChangeBlock,
     Message,
@@ -28,6 +30,7 @@ from interlingua.types import (
     tools_at,
     user,
 )
+from interlingua_serving import ServeContext, find_serving_plugin
 
 REGISTRY = Registry()
 MODELS = {"anthropic": "claude-opus-5-5", "openai": "gpt-6-astra", "google": "gemini-3-pro-preview"}
@@ -38,6 +41,7 @@ def tool(name: str, description: str = "") -> ToolDefinition:
     return ToolDefinition(name=name, description=description or name, input_schema=schema, side_effects="read")
 
 
+ANSWER = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"], "additionalProperties": False}
 FIRST = [tool("read_file"), tool("search")]
 CHANGES = {
     3: change(add=[tool("deploy")], effort="high"),
@@ -155,6 +159,166 @@ def test_only_the_last_of_two_changes_of_effort_in_a_row_is_sent(changes: list[M
     assert not [loss for loss in made.losses if loss.block_type == "change"]
 
 
+def _items(history: list[Message], model: str = "gpt-6-astra", **options: Any) -> tuple[dict[str, Any], Any]:
+    made = build_request(REGISTRY.provider("openai"), history, (), RequestOptions(model=model, **options))
+    body = json.loads(made.body)
+    TypeAdapter(list[ResponseInputItemParam]).validate_python(
+        [one for one in body["input"] if one["type"] != "message"]
+    )
+    return body, made
+
+
+def test_the_format_of_answers_changes_within_the_conversation() -> None:
+    first = {**ANSWER, "properties": {"m": {"type": "string"}}, "required": ["m"]}
+    history = [user("a"), il.assistant("b"), change(response_schema=ANSWER), user("c"), il.assistant("d")]
+    body, made = _items([*history, change(response_schema={}), user("e")], response_schema=first)
+
+    schema = {"type": "json_schema", "name": "response", "strict": True, "schema": ANSWER}
+    assert body["text"]["format"]["schema"] == first  # at the front the first one stays
+    assert body["input"][2] == {"type": "configuration_update", "text": {"format": schema}}
+    assert body["input"][5] == {"type": "configuration_update", "text": {"format": {"type": "text"}}}
+    assert not made.losses
+    shorter, _ = _items(history, response_schema=first)
+    assert body["input"][: len(shorter["input"])] == shorter["input"]
+    assert shorter["text"] == body["text"]
+
+
+def test_a_format_that_strict_mode_refuses_is_asked_for_with_a_row() -> None:
+    loose = {"type": "object", "properties": {"n": {"type": "integer"}}}
+    body, made = _items([user("a"), il.assistant("b"), change(response_schema=loose), user("c")])
+
+    assert body["input"][2]["text"]["format"]["strict"] is False
+    assert [(row.path, row.block_type, row.verdict) for row in made.losses] == [
+        ("messages[2].content[0]", "change", "rewritten")
+    ]
+
+
+@pytest.mark.parametrize(("changes", "updates"), [
+    ([change(effort="high"), change(response_schema={})],
+     [{"reasoning": {"effort": "high"}, "text": {"format": {"type": "text"}}}]),
+    ([change(effort="high", response_schema={}), change(remove=["search"]), change(effort="low")],
+     [{"reasoning": {"effort": "low"}, "text": {"format": {"type": "text"}}}]),
+    ([change(response_schema={}), change(add=[tool("deploy")], effort="low")],
+     [{"text": {"format": {"type": "text"}}}, {"reasoning": {"effort": "low"}}]),
+])  # fmt: skip
+def test_updates_in_a_row_become_one_with_all_their_settings(changes: list[Message], updates: list[Any]) -> None:
+    body, _ = _items([user("a"), il.assistant("b"), *changes, user("c")])
+
+    found = [item for item in body["input"] if item["type"] == "configuration_update"]
+    assert found == [{"type": "configuration_update", **update} for update in updates]
+
+
+@pytest.mark.parametrize(("key", "model", "read"), [
+    ("anthropic", "claude-opus-5-5", lambda body: body["output_config"]["format"]["schema"]),
+    ("openai", "gpt-5.5", lambda body: body["text"]["format"]["schema"]),
+    ("google", "gemini-3-pro-preview", lambda body: body["generationConfig"]["responseJsonSchema"]),
+    ("mistral", "m", lambda body: body["response_format"]["json_schema"]["schema"]),
+    ("ollama", "m", lambda body: body["format"]),
+])  # fmt: skip
+def test_another_service_gets_the_format_as_a_whole_with_a_row(key: str, model: str, read: Any) -> None:
+    history = [user("a"), il.assistant("b"), change(response_schema=ANSWER), user("c")]
+    options = RequestOptions(model=model, capabilities={"supports_structured_output": True})
+    made = build_request(REGISTRY.provider(key), history, (), options)
+    again = build_request(REGISTRY.provider(key), [*history, change(response_schema={}), user("d")], (), options)
+
+    assert read(json.loads(made.body))["properties"] == ANSWER["properties"]
+    rows = [(row.path, row.block_type, row.verdict) for row in made.losses]
+    assert rows == [("messages[2].content[0]", "change", "rewritten")]
+    assert '"n"' not in again.body.decode()
+
+
+def test_a_model_without_structured_output_refuses_a_format_before_anything_is_sent() -> None:
+    history = [user("a"), il.assistant("b"), change(response_schema=ANSWER), user("c")]
+    client = il.Client("ollama:m", transport=MemoryTransport(lambda _: MemoryReply()))
+    with client, pytest.raises(il.CapabilityError, match="response_schema"):
+        client.send(history, capabilities={"supports_structured_output": False})
+
+
+SERVED = [
+    {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Say hi."}]},
+    {"type": "additional_tools", "id": "at_1", "role": "developer", "tools": [
+        {"type": "function", "name": "get_it", "parameters": FIRST[0].input_schema, "strict": True},
+        {"type": "function", "name": "later", "description": "L.", "parameters": ANSWER, "defer_loading": True},
+    ]},
+    {"type": "configuration_update", "id": "cu_1", "reasoning": {"effort": "high"}, "text": {"format": {
+        "type": "json_schema", "name": "own_name", "schema": ANSWER, "strict": False,
+    }}},
+    {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "And now?"}]},
+    {"type": "configuration_update", "text": {"format": {"type": "text"}}},
+    {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "And then?"}]},
+]  # fmt: skip
+
+
+def _served(items: list[Any], provider: str, model: str, **more: Any) -> tuple[dict[str, Any], list[Any]]:
+    """Return what a service gets of a request to the gateway for that model, and the ledger."""
+    body = {"model": model, "input": items, **more}
+    wire = WireRequest(path="/responses", body=json.dumps(body).encode(), api="responses")
+    asked = ServeContext(provider="openai", api="responses")
+    read = find_serving_plugin(REGISTRY, "openai").from_wire_request(wire, asked)
+    upstream = REGISTRY.provider(provider)
+    api = upstream.capabilities(model, RequestOptions(model=model)).api
+    messages, options, _ = read.for_upstream(provider, api, model)
+    options = attrs.evolve(options, model=model, api=api)
+    made = build_request(upstream, messages, read.tools, options)
+    return json.loads(made.body), [*made.losses]
+
+
+def test_changes_of_a_served_request_reach_their_service_unchanged() -> None:
+    body, losses = _served(SERVED, "openai", "gpt-6-astra")
+
+    assert body["input"] == SERVED
+    assert not losses
+
+
+def test_an_edited_change_of_a_served_request_is_written_anew() -> None:
+    again = {**SERVED[1], "id": "at_2", "tools": [{**SERVED[1]["tools"][0], "name": "read_file"}]}
+    own = [{"type": "function", "name": "read_file", "parameters": ANSWER}]
+    body, losses = _served([SERVED[0], again, SERVED[-1]], "openai", "gpt-6-astra", tools=own)
+
+    assert [item["type"] for item in body["input"]] == ["message", "message"]
+    assert body["tools"][0]["parameters"] == FIRST[0].input_schema  # no item replaces a tool of the request
+    assert [row.path for row in losses] == ["tools[0]"]
+
+
+def test_changes_of_a_served_request_have_their_effect_at_another_service() -> None:
+    body, losses = _served(SERVED[:4], "anthropic", "claude-sonnet-5")
+
+    assert [(one["name"], one.get("description")) for one in body["tools"]] == [("get_it", None), ("later", "L.")]
+    assert body["output_config"]["effort"] == "high"
+    assert body["output_config"]["format"]["schema"]["properties"] == ANSWER["properties"]
+    assert "format" not in _served(SERVED, "anthropic", "claude-sonnet-5")[0]["output_config"]
+    whole = [(row.path, row.block_type) for row in losses if row.block_type in ("change", "tool")]
+    assert whole == [
+        ("messages[1].content[0]", "change"),
+        ("messages[2].content[0]", "change"),
+        ("messages[2].content[0]", "change"),
+    ]
+
+
+@pytest.mark.parametrize("item", [
+    {"type": "additional_tools", "role": "developer", "tools": [{"type": "web_search"}]},
+    {"type": "additional_tools", "role": "developer", "tools": [{"type": "custom", "name": "patch"}]},
+    {"type": "additional_tools", "role": "developer", "tools": [
+        {"type": "function", "name": "any", "parameters": {"anyOf": [{"type": "object"}]}},
+    ]},
+    {"type": "configuration_update", "reasoning": {"effort": "high", "mode": "pro"}},
+    {"type": "configuration_update", "text": {"format": {"type": "json_object"}}},
+    {"type": "configuration_update", "text": {"verbosity": "low"}},
+    {"type": "configuration_update"},
+])  # fmt: skip
+def test_a_served_change_of_what_only_this_api_has_goes_there_unchanged(item: dict[str, Any]) -> None:
+    items = [SERVED[0], item, SERVED[-1]]
+
+    assert _served(items, "openai", "gpt-6-astra")[0]["input"] == items
+    assert [row.verdict for row in _served(items, "anthropic", "claude-sonnet-5")[1]] == ["dropped"]
+
+
+def test_a_model_that_takes_no_update_gets_it_to_refuse_it() -> None:
+    items = [SERVED[0], {"type": "configuration_update", "reasoning": {"effort": "high"}}, SERVED[-1]]
+
+    assert _served(items, "openai", "gpt-5.5")[0]["input"] == items
+
+
 def test_a_removed_tool_may_not_be_called() -> None:
     history = [user("a"), il.assistant("b"), CHANGES[3], CHANGES[6], user("c")]
     body = json.loads(build_request(REGISTRY.provider("openai"), history, FIRST, RequestOptions(model="gpt-5.5")).body)
@@ -195,6 +359,9 @@ def test_a_change_is_stored_and_read_again() -> None:
     assert stored["content"][0]["type"] == "change"
     assert stored["content"][0]["tools_added"][0]["input_schema"]["required"] == ["x"]
     assert decode_message(stored) == CHANGES[3]
+    for schema in (ANSWER, {}):
+        kept = change(response_schema=schema)
+        assert decode_message(json.loads(json.dumps(encode_message(kept)))) == kept
     stored["content"][0]["tools_added"][0]["newer"] = 1
     assert json.loads(json.dumps(encode_message(decode_message(stored)))) == stored
 

@@ -66,6 +66,8 @@ WORDS = {  # capability -> what a reader looks for
     "supports_prompt_caching": "prompt cache",
     "supports_tool_changes": "changes of tools",
     "supports_effort_changes": "changes of effort",
+    "supports_format_changes": "changes of format",
+    "supports_deferred_tools": "deferred tools",
 }
 MARKS = {
     "R": "recorded here from a running server that speaks the API (llama.cpp's)",

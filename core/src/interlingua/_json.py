@@ -239,6 +239,12 @@ def as_tuple(value: Iterable[_T]) -> tuple[_T, ...]:
     return raise_field_error("array", value)
 
 
+# type checkers cannot see through a generic converter
+def as_names(value: Iterable[str]) -> tuple[str, ...]:
+    """Return an array of strings as a tuple (an attrs converter)."""
+    return as_tuple(value)
+
+
 def freeze_objects(value: Iterable[Mapping[str, Any]]) -> tuple[FrozenDict, ...]:
     """Freeze a sequence of objects into a tuple (an attrs converter)."""
     return tuple(map(freeze, as_tuple(value))) if value != () else ()

@@ -31,6 +31,7 @@ from interlingua.types import (
     ToolDefinition,
     ToolUseBlock,
     VideoBlock,
+    change,
     system,
     tool_result,
     user,
@@ -235,6 +236,8 @@ def _written(wire: Wire) -> dict[str, str]:
     ]
     said = attrs.evolve(answer, content=(call,))
     cases += [("ToolUseBlock, ToolResultBlock", [user("q"), said, tool_result(call, "done")])]
+    changed = change(add=[_TOOL], remove=["other"], effort="low", response_schema={})
+    cases += [("ChangeBlock", [user("q"), answer, changed, user("and now")])]
     for name, messages in cases:
         try:
             body = json.loads(build(wire, messages).body)

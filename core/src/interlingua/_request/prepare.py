@@ -21,10 +21,11 @@ from interlingua._request.prefix import PrefixWatch, add_cache_hints
 from interlingua._request.project import BLOCK_PATH, NOTED, locate_losses, project_conversation
 from interlingua._request.rules import i23_tool_names_are_unique
 from interlingua._request.wire_names import wire_name, wire_tools
+from interlingua._values import replace
 from interlingua.errors import CallerError, CapabilityError, InvalidConversationError
-from interlingua.types.blocks import ChangeBlock, MediaSource, RedactedThinkingBlock, ThinkingBlock, UnknownBlock
+from interlingua.types.blocks import MediaSource, RedactedThinkingBlock, ThinkingBlock, UnknownBlock
 from interlingua.types.factories import tools_at, user
-from interlingua.types.messages import Loss, Message, Origin, Role, RoutingDecision
+from interlingua.types.messages import Loss, Message, Origin, Role, RoutingDecision, changes_in
 from interlingua.types.options import RequestKwargs, RequestOptions, ToolChoice, nearest
 from interlingua.types.tools import ToolDefinition
 
@@ -34,7 +35,6 @@ _NO_CONVERSATION = (
     " interlingua.codec.decode_messages(...) reads stored ones"
 )
 
-_SYSTEM = Role.SYSTEM  # an enum's member is slow before Python 3.12
 _HINTS = {
     "stream": "call .stream(...) for a stream",
     "system": "put interlingua.system(...) first in the messages",
@@ -146,6 +146,7 @@ class RequestDraft:
         given = read_messages(messages), read_tools(tools, options), options
         self.messages, self.tools, self.options = provider.prepare(*given)
         self.target: ProjectionTarget = provider.target(self.options)
+        self._folded = fold_changes(self.messages, self.tools, self.options, self.target)
         self._routing, self._team_id, self._losses = routing, team_id, losses
         self._check_capabilities()
         self._conversation = cache.claim(self.messages) if cache is not None else ConversationState(self.messages)
@@ -190,7 +191,7 @@ class RequestDraft:
                 messages, smaller = enforce_media_limits(messages, media, self.target, downscale=downscale)
                 messages, pictures = refer_to_uploads(messages, media, self.uploaded, images=True)
                 lost += smaller + unfetched + files + pictures
-            tools, options = fold_changes(messages, self.tools, self.options, self.target)
+            tools, options = self._folded
             self.wire = _build(self.provider, self.target, conversation, messages, tools, options, lost)
             if self.wire.losses:
                 if not self.options.allow_loss:
@@ -265,7 +266,7 @@ class RequestDraft:
         return can.supports_images and not can.supports_image_urls
 
     def _check_capabilities(self) -> None:
-        can, options = self.target.capabilities, self.options
+        can, options = self.target.capabilities, self._folded[1]
         for wanted, able, what in (
             (self.tools, can.supports_tools, "tools"),
             (options.response_schema is not None, can.supports_structured_output, "response_schema"),
@@ -313,26 +314,15 @@ def fold_changes(
     messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions, target: ProjectionTarget
 ) -> tuple[Sequence[ToolDefinition], RequestOptions]:
     """Return tools and options with the changes in the conversation that the target takes in no other form."""
-    changes = changes_in(messages)
-    if not changes:
-        return tools, options
-    if not target.capabilities.supports_tool_changes:
+    can, changes = target.capabilities, changes_in(messages)
+    if changes and not can.supports_tool_changes:
         tools = tools_at(tools, messages)
-    effort = next((change.effort for change in reversed(changes) if change.effort is not None), None)
-    if effort is not None and not target.capabilities.supports_effort_changes:
-        options = attrs.evolve(options, effort=effort)
+    settings = {"effort": can.supports_effort_changes, "response_schema": can.supports_format_changes}
+    for name, able in settings.items() if changes else ():
+        values = [value for change in changes if (value := getattr(change, name)) is not None]
+        if values and not able:
+            options = replace(options, **{name: values[-1] or None})  # an empty schema: any text
     return tools, options
-
-
-def changes_in(messages: Sequence[Message]) -> list[ChangeBlock]:
-    """Return the changes of tools and effort in a conversation."""
-    return [
-        block
-        for message in messages
-        if message.role is _SYSTEM
-        for block in message.content
-        if type(block) is ChangeBlock
-    ]
 
 
 def _build(
@@ -350,14 +340,11 @@ def _build(
         why = losses[0].reason if losses else "no message holds anything"
         text = f"nothing of this conversation can be sent to {provider.key}:{target.model}: {why}"
         raise CapabilityError(text, path="messages", provider=provider.key, model=target.model)
-    names: Mapping[str, str] = {}
     added = [tool for change in changes_in(messages) for tool in change.tools_added]
-    if tools or added:
-        _, names, _ = wire_tools([*tools, *added], target)
-        tools, _, lost_tools = wire_tools(tools, target)
-        losses = (*losses, *lost_tools)
-        if names and isinstance(options.tool_choice, ToolChoice):  # the tool's name in this request
-            options = attrs.evolve(options, tool_choice=ToolChoice(wire_name(options.tool_choice.name, target)))
+    tools, names, lost_tools = wire_tools(tools, added, target) if tools or added else (tools, {}, ())
+    losses += lost_tools
+    if names and isinstance(options.tool_choice, ToolChoice):  # the tool's name in this request
+        options = attrs.evolve(options, tool_choice=ToolChoice(wire_name(options.tool_choice.name, target)))
     can, wanted = target.capabilities, options.max_tokens or 0
     if options.cache and not can.caches_only_hints:
         options = attrs.evolve(options, cache=None)

@@ -402,16 +402,20 @@ class Projection:
     def _project_change(self, block: ChangeBlock) -> Any:
         """Return the parts of a change that the target takes in this place; the rest is in the request's own fields."""
         again = "the request says it as a whole, and what was cached of the conversation is read again"
-        changes: dict[str, Any] = {}
-        if (block.tools_added or block.tools_removed) and not self._can.supports_tool_changes:
-            self._report(block.type, "rewritten", f"this target takes no change of tools here: {again}")
-            changes |= {"tools_added": (), "tools_removed": ()}
-        if block.effort is not None and not self._can.supports_effort_changes:
-            self._report(block.type, "rewritten", f"this target takes no change of effort here: {again}")
-            changes["effort"] = None
-        if (left := replace(block, **changes) if changes else block) == ChangeBlock():
+        can, left = self._can, block
+        for what, able, nothing in (
+            ("tools", can.supports_tool_changes, {"tools_added": (), "tools_removed": ()}),
+            ("effort", can.supports_effort_changes, {"effort": None}),
+            ("format", can.supports_format_changes, {"response_schema": None}),
+        ):
+            if not able and (without := attrs.evolve(left, **nothing)) != left:
+                self._report(block.type, "rewritten", f"this target takes no change of {what} here: {again}")
+                left = without
+        if left == ChangeBlock():
             return None
-        added = [attrs.evolve(tool, name=self._wire_name(tool.name)) for tool in left.tools_added]
+        if any(tool.deferred and not tool.extra_of(can.api) for tool in left.tools_added):
+            self._report(block.type, "rewritten", "a tool that a change adds is sent whole, not deferred")
+        added = [attrs.evolve(tool, name=self._wire_name(tool.name), deferred=False) for tool in left.tools_added]
         return replace(left, tools_added=added, tools_removed=[*map(self._wire_name, left.tools_removed)])
 
     def _project_unknown(self, block: Any) -> Any:

@@ -138,16 +138,13 @@ def i02_content_holds_blocks(message: Message) -> _Found:
 def i03_system_holds_text(message: Message) -> _Found:
     """A system message holds text and changes, and no other message holds changes."""
     if message.role is not Role.SYSTEM:
-        changes = [at for at, block in enumerate(message.content) if type(block) is ChangeBlock]
-        yield from ((f"content[{at}]", "only a system message may hold a change", False) for at in changes)
+        for at, _ in _blocks(message, ChangeBlock):
+            yield f"content[{at}]", "only a system message may hold a change", False
         return
     for index, block in enumerate(message.content):
         if type(block) in _BLOCKS and type(block) not in (TextBlock, ChangeBlock, *_CARRIED):
-            yield (
-                f"content[{index}]",
-                f"a system message holds text and changes, not {block.type}",
-                type(block) in _MEDIA,
-            )
+            text = f"a system message holds text and changes, not {block.type}"
+            yield f"content[{index}]", text, type(block) in _MEDIA
 
 
 @rule(STOPS)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import attrs
 
 from interlingua._plugins.provider import ProjectionTarget
 from interlingua.errors import CapabilityError
 from interlingua.types.blocks import ToolUseBlock
-from interlingua.types.messages import Loss
+from interlingua.types.messages import Loss, Verdict
 from interlingua.types.tools import ToolDefinition
 
+_NO_SEARCH = "no search of this target finds deferred tools; the tool is sent whole"
 _DIGEST = 8  # letters of a digest that a changed tool name ends in
 _LETTERS = (r"[^A-Za-z0-9_-]", r"[^A-Za-z0-9_]", r"[^A-Za-z0-9]")
 _ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -75,15 +76,21 @@ def wire_name(name: str, target: ProjectionTarget) -> str:
 
 
 def wire_tools(
-    tools: Sequence[ToolDefinition], target: ProjectionTarget
+    tools: Sequence[ToolDefinition], added: Sequence[ToolDefinition], target: ProjectionTarget
 ) -> tuple[Sequence[ToolDefinition], Mapping[str, str], tuple[Loss, ...]]:
-    """Return the definitions under their names on the wire, the canonical name of each, and the losses."""
-    if not target.capabilities.supports_tools:
-        reason = "this target has no tools"
-        places = [f"tools[{at}]" for at in range(len(tools))]
-        return (), {}, tuple([Loss(path=at, block_type="tool", verdict="dropped", reason=reason) for at in places])
-    names = [wire_name(tool.name, target) for tool in tools]
-    changed = {name: tool.name for name, tool in zip(names, tools, strict=True) if name != tool.name}
-    if changed:
-        tools = [attrs.evolve(tool, name=name) for name, tool in zip(names, tools, strict=True)]
-    return tools, changed, ()
+    """Return the tools as they are sent, the canonical names of these and of those `added` later, and the losses."""
+    can = target.capabilities
+    if not can.supports_tools:
+        return (), {}, _rows("dropped", "this target has no tools", range(len(tools)))
+    names = {wire_name(tool.name, target): tool.name for tool in (*tools, *added)}
+    changed = {name: known for name, known in names.items() if name != known}
+    whole = [at for at, tool in enumerate(tools) if tool.deferred and not can.supports_deferred_tools]
+    if changed or whole:
+        named = [attrs.evolve(tool, name=wire_name(tool.name, target)) for tool in tools]
+        tools = [attrs.evolve(tool, deferred=False) if at in whole else tool for at, tool in enumerate(named)]
+    whole = [at for at in whole if not tools[at].extra_of(can.api)]  # those of this API are sent unchanged
+    return tools, changed, _rows("rewritten", _NO_SEARCH, whole)
+
+
+def _rows(verdict: Verdict, reason: str, places: Iterable[int]) -> tuple[Loss, ...]:
+    return tuple([Loss(path=f"tools[{at}]", block_type="tool", verdict=verdict, reason=reason) for at in places])

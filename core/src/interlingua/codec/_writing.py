@@ -259,12 +259,7 @@ def _put_back(data: dict[str, Any]) -> None:
     parts = [(place_of(path, part), part, cls) for path, part, cls in stored_objects(data) if path != "metadata"]
     for place, part, cls in parts:
         fields = left.get(place)
-        if (
-            fields
-            and isinstance(fields, dict)
-            and stored_names(cls).isdisjoint(fields)
-            and part.keys().isdisjoint(fields)
-        ):
+        if fields and isinstance(fields, dict) and (stored_names(cls) | part.keys()).isdisjoint(fields):
             part.update(fields)
             del left[place]
     if left:

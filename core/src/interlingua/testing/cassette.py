@@ -6,6 +6,7 @@ import base64
 import re
 import threading
 from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -68,11 +69,9 @@ class Cassette:
 
     def transport(self) -> Any:
         """Return a transport for `Client(transport=…)`."""
-        return (
-            RecordingTransport(self, new_transport(None, blocking=True))
-            if self.is_recording
-            else MemoryTransport(self._replay)
-        )
+        if not self.is_recording:
+            return MemoryTransport(self._replay)
+        return RecordingTransport(self, new_transport(None, blocking=True))
 
     def async_transport(self) -> Any:
         """Return a transport for `AsyncClient(transport=…)`; a recording one serves one event loop."""
@@ -221,14 +220,11 @@ def _described(request: HttpRequest) -> dict[str, Any]:
 
 def _described_body(pieces: list[bytes], secrets: list[str]) -> dict[str, Any]:
     """Return the body of a reply as strings, one for each piece that arrived; binary data as base64."""
-    try:
-        return {"pieces": [_without(piece.decode(), secrets) for piece in pieces if piece]}
-    except UnicodeDecodeError:
-        pass
-    try:  # a piece that ends within a character
-        return {"pieces": [_without(b"".join(pieces).decode(), secrets)]}
-    except UnicodeDecodeError:
-        return {"base64": base64.b64encode(b"".join(pieces)).decode()}
+    whole = b"".join(pieces)
+    for parts in (pieces, [whole]):  # a piece may end within a character
+        with suppress(UnicodeDecodeError):
+            return {"pieces": [_without(part.decode(), secrets) for part in parts if part]}
+    return {"base64": base64.b64encode(whole).decode()}
 
 
 def _without(text: str, secrets: list[str]) -> str:

@@ -18,7 +18,7 @@ _NAMES = {
     "types.messages": (
         "Message Role MessageMetadata MessageStatus Provenance StopReason Usage TokenBuckets "
         "CostParts Loss Severity RoutingDecision RoutingMode ErrorInfo Origin NO_METADATA "
-        "DEFAULT_SESSION SCHEMA_VERSION TRACE_LIMIT"
+        "DEFAULT_SESSION SCHEMA_VERSION TRACE_LIMIT changes_in"
     ),
     "types.events": (
         "StreamEvent TextDelta ThinkingDelta ToolUseStart ToolUseInputDelta ToolUseEnd BlockStart BlockEnd "
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
         CostParts as CostParts, Loss as Loss, Severity as Severity, RoutingDecision as RoutingDecision,
         RoutingMode as RoutingMode, ErrorInfo as ErrorInfo,
         Origin as Origin, NO_METADATA as NO_METADATA, DEFAULT_SESSION as DEFAULT_SESSION,
-        SCHEMA_VERSION as SCHEMA_VERSION, TRACE_LIMIT as TRACE_LIMIT
+        SCHEMA_VERSION as SCHEMA_VERSION, TRACE_LIMIT as TRACE_LIMIT, changes_in as changes_in
     )
     from interlingua.types.events import (
         StreamEvent as StreamEvent, TextDelta as TextDelta, ThinkingDelta as ThinkingDelta,

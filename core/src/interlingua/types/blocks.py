@@ -11,11 +11,13 @@ from interlingua._json import (
     EMPTY,
     FieldError,
     FrozenDict,
+    as_names,
     as_tuple,
     dumps,
     freeze,
     freeze_object,
     freeze_objects,
+    freeze_optional,
     loads,
 )
 from interlingua._values import CONVERT_ALWAYS, validated
@@ -24,10 +26,6 @@ from interlingua.types.tools import CacheHint, ToolDefinition
 
 # type checkers cannot see through a generic converter
 def _definitions(value: Iterable[ToolDefinition]) -> tuple[ToolDefinition, ...]:
-    return as_tuple(value)
-
-
-def _names(value: Iterable[str]) -> tuple[str, ...]:
     return as_tuple(value)
 
 
@@ -306,7 +304,7 @@ class UnknownBlock:
 @validated
 @attrs.frozen(kw_only=True)
 class ChangeBlock:
-    """A change of what the model may call, and how hard it thinks, from here to the end or the next change.
+    """A change of what the model may call, how hard it thinks and what it answers, from here to the end or the next.
 
     It is in system messages only. `ToolDefinition`s are whole, so that a stored conversation needs no other list.
 
@@ -314,12 +312,14 @@ class ChangeBlock:
         tools_added: tools that may be called from here on; one of a known name replaces it.
         tools_removed: names of tools that may not be called from here on.
         effort: how hard to think from here on; None: as before.
+        response_schema: JSON Schema that answers must follow from here on; an empty one: any text; None: as before.
     """
 
     type: ClassVar[Literal["change"]] = "change"
     tools_added: tuple[ToolDefinition, ...] = attrs.field(default=(), converter=_definitions)
-    tools_removed: tuple[str, ...] = attrs.field(default=(), converter=_names)
+    tools_removed: tuple[str, ...] = attrs.field(default=(), converter=as_names)
     effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = None
+    response_schema: FrozenDict | None = attrs.field(default=None, converter=freeze_optional)
 
 
 MediaBlock: TypeAlias = ImageBlock | AudioBlock | VideoBlock | DocumentBlock

@@ -6,7 +6,7 @@ import base64
 import binascii
 import io
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -27,7 +27,7 @@ from interlingua.types.blocks import (
     ToolUseBlock,
     VideoBlock,
 )
-from interlingua.types.messages import DEFAULT_SESSION, Message, MessageMetadata, Role
+from interlingua.types.messages import DEFAULT_SESSION, Message, MessageMetadata, Role, changes_in
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -227,9 +227,10 @@ def change(
     add: Iterable[ToolDefinition] = (),
     remove: Iterable[str] = (),
     effort: Effort | None = None,
+    response_schema: Mapping[str, Any] | None = None,
     session_id: str = DEFAULT_SESSION,
 ) -> Message:
-    """Make the system message that changes tools and effort for the rest of the conversation.
+    """Make the system message that changes tools, effort and answers' schema for the rest of the conversation.
 
     The request's `tools` stay those that the conversation began with, so that services keep their caches.
 
@@ -237,21 +238,19 @@ def change(
         add: tools that the model may call from here on; one of a known name replaces it.
         remove: names of tools that it may not call any more.
         effort: how hard to think; None: as before.
+        response_schema: what answers must follow; `{}`: any text; None: as before.
         session_id: the session it belongs to.
     """
-    block = ChangeBlock(tools_added=tuple(add), tools_removed=tuple(remove), effort=effort)
-    return Message(role=Role.SYSTEM, content=(block,), session_id=session_id)
+    made = ChangeBlock(tools_added=add, tools_removed=remove, effort=effort, response_schema=response_schema)
+    return Message(role=Role.SYSTEM, content=(made,), session_id=session_id)
 
 
 def tools_at(tools: Iterable[ToolDefinition], messages: Iterable[Message]) -> tuple[ToolDefinition, ...]:
     """Return the tools that the model may call after these messages, which began with `tools`."""
     now = {tool.name: tool for tool in tools}
-    for message in messages:
-        for block in message.content if message.role is Role.SYSTEM else ():
-            if type(block) is ChangeBlock:
-                for name in block.tools_removed:
-                    now.pop(name, None)
-                now.update({tool.name: tool for tool in block.tools_added})
+    for change in changes_in(messages):
+        kept = {name: tool for name, tool in now.items() if name not in change.tools_removed}
+        now = kept | {tool.name: tool for tool in change.tools_added}
     return tuple(now.values())
 
 

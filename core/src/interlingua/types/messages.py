@@ -15,6 +15,7 @@ from interlingua._json import (
     EMPTY,
     FieldError,
     FrozenDict,
+    as_names,
     as_tuple,
     dumps,
     freeze_object,
@@ -23,7 +24,7 @@ from interlingua._json import (
 )
 from interlingua._values import CONVERT_ALWAYS, replace, validated
 from interlingua.errors import CallerError
-from interlingua.types.blocks import ContentBlock, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
+from interlingua.types.blocks import ChangeBlock, ContentBlock, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
 
 
 class Role(StrEnum):
@@ -204,11 +205,6 @@ _COSTS = {"cost_usd", "cost", "cost_note", "pricing_version", "latency_ms"}
 _COUNTS = tuple(name for name in attrs.fields_dict(Usage) if name not in _COSTS)
 
 
-# type checkers cannot see through a generic converter
-def _names(value: Iterable[str]) -> tuple[str, ...]:
-    return as_tuple(value)
-
-
 def _share(value: Any) -> Any:
     if isinstance(value, (int, float)) and not 0 <= value <= 1:
         raise FieldError("expected a number from 0 to 1")
@@ -241,7 +237,7 @@ class RoutingDecision:
     reason: str
     rule_name: str | None = None
     confidence: float | None = attrs.field(default=None, converter=_share, metadata=CONVERT_ALWAYS)
-    alternatives_considered: tuple[str, ...] = attrs.field(default=(), converter=_names)
+    alternatives_considered: tuple[str, ...] = attrs.field(default=(), converter=as_names)
 
     def __attrs_post_init__(self) -> None:
         if self.mode is RoutingMode.RULE and not self.rule_name:
@@ -380,6 +376,7 @@ class MessageMetadata:
 
 _METADATA_FIELDS = attrs.fields_dict(MessageMetadata)
 NO_METADATA = MessageMetadata()
+_SYSTEM = Role.SYSTEM  # an enum's member is slow before Python 3.12
 SCHEMA_VERSION = 1
 
 THINKING_WAS_REFUSED = "interlingua.thinking_was_refused"
@@ -482,3 +479,8 @@ def limit_trace(trace: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the trace, or a note of its size if it is larger than TRACE_LIMIT."""
     size = len(dumps(trace)) if trace else 0
     return trace if size <= TRACE_LIMIT else {"trimmed_bytes": size}
+
+
+def changes_in(messages: Iterable[Message]) -> list[ChangeBlock]:
+    """Return the changes in a conversation."""
+    return [part for each in messages if each.role is _SYSTEM for part in each.content if type(part) is ChangeBlock]

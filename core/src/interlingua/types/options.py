@@ -38,6 +38,8 @@ class ModelCapabilities:
         supports_system_messages_in_list: system messages may be anywhere, not only at the front.
         supports_tool_changes: tools may be added and removed within the conversation, so that what was cached stays.
         supports_effort_changes: the effort may change within the conversation in the same way.
+        supports_format_changes: the schema of answers may change within the conversation in the same way.
+        supports_deferred_tools: tools may be deferred until the service's search finds them.
         max_context_tokens: window in tokens; 0 if unknown.
         max_output_tokens: longest answer in tokens; 0 if unknown.
         accepted_image_media_types: IANA media types.
@@ -99,6 +101,8 @@ class ModelCapabilities:
     supports_system_messages_in_list: bool = False
     supports_tool_changes: bool = False
     supports_effort_changes: bool = False
+    supports_format_changes: bool = False
+    supports_deferred_tools: bool = False
     max_context_tokens: int = 0
     max_output_tokens: int = 0
     accepted_image_media_types: tuple[str, ...] = ()

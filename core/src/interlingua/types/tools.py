@@ -190,6 +190,7 @@ class ToolDefinition:
         requires_workspace: True when it needs a workspace to run in.
         cache: prompt-cache hint: cache the prompt up to and with this tool, or None.
         kind: hint for user interfaces, or None.
+        deferred: the model gets it when the search of the service has found it; without a search, at once.
 
     Raises:
         CallerError: the name or side_effects are not canonical.
@@ -203,6 +204,7 @@ class ToolDefinition:
     requires_workspace: bool = True
     cache: CacheHint | None = None
     kind: ToolKind | None = None
+    deferred: bool = False
 
     def extra_of(self, api: str) -> FrozenDict:
         """Return further members of the definition for requests in `api`; see `WireTool`."""

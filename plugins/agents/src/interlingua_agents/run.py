@@ -16,7 +16,6 @@ from interlingua.errors import RejectedAnswerError
 from interlingua.output import OutputPlan
 from interlingua.plugins import InstrumentedWork, run_without_waiting
 from interlingua.types import (
-    ChangeBlock,
     Message,
     MessageStatus,
     Role,
@@ -24,6 +23,7 @@ from interlingua.types import (
     ToolDefinition,
     ToolUseBlock,
     Usage,
+    changes_in,
 )
 from interlingua_agents.calls import CallResults, ToolLimits, unanswered_calls
 from interlingua_agents.events import MessageEnd, MessageStart, RunEnd, RunEvent, RunStart, TurnEnd, TurnStart
@@ -368,13 +368,7 @@ class AgentRun:
 
     def _added_later(self) -> list[ToolDefinition]:
         """Return the tools that a change within the conversation adds: they are declared there, not in front."""
-        changes = [
-            block
-            for message in self._conversation.messages
-            if message.role is Role.SYSTEM
-            for block in message.content
-            if isinstance(block, ChangeBlock)
-        ]
+        changes = changes_in(self._conversation.messages)
         return [tool for change in changes for tool in change.tools_added]
 
     def _rejected_answer(self, error: InterlinguaError) -> Message:

@@ -215,6 +215,7 @@ def tool(
     description: str | None = ...,
     kind: ToolKind | None = ...,
     requires_workspace: bool = ...,
+    deferred: bool = ...,
     timeout: float | None = ...,
     side_by_side: bool | None = ...,
     result_limit: int | None = ...,
@@ -231,6 +232,7 @@ def tool(
     description: str | None = None,
     kind: ToolKind | None = None,
     requires_workspace: bool = False,
+    deferred: bool = False,
     timeout: float | None = None,
     side_by_side: bool | None = None,
     result_limit: int | None = None,
@@ -249,6 +251,7 @@ def tool(
         description: default: the docstring without its sections.
         kind: hint for user interfaces.
         requires_workspace: True to reject calls in conversations without a workspace.
+        deferred: True if the model gets the tool only when the search of the service has found it.
         timeout: seconds that one call may take; None: the loop's limit.
         side_by_side: whether the tool may run beside other calls of an answer; None: only if it only reads.
         result_limit: characters of a result that the model is sent; None: the loop's limit.
@@ -273,6 +276,7 @@ def tool(
             side_effects=effects,
             requires_workspace=requires_workspace,
             kind=kind,
+            deferred=deferred,
         )
         return FunctionTool(
             definition=definition,

@@ -6,25 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from interlingua.plugins import dumps
-from interlingua.types import ChangeBlock, Message, OpaqueBlock, Role, ToolDefinition
+from interlingua.types import ChangeBlock, Message, OpaqueBlock
 from interlingua_anthropic.claude_tools import fit_tools
 from interlingua_anthropic.client_tools import to_wire_tool
 
 _INLINE_TOOLS, _EFFORT_CHANGES = "inline-tools-2026-09-15", "mid-conversation-output-config-2026-07-01"
-_SYSTEM = Role.SYSTEM  # an enum's member is slow before Python 3.12
 MEMBERS = "message_members"
 """Kind of the opaque block that holds a message's own members, such as `clear_at` (WIRE.md, System)."""
-
-
-def tools_added(messages: Sequence[Message]) -> list[ToolDefinition]:
-    """Return the tools that system messages add."""
-    return [
-        tool
-        for message in messages
-        if message.role is _SYSTEM
-        for change in changes_of(message)
-        for tool in change.tools_added
-    ]
 
 
 def changes_of(message: Message) -> list[ChangeBlock]:

@@ -54,6 +54,7 @@ DEFAULTS = ModelCapabilities(
     api=API,
     assumed=True,
 )
+_OF_CLAUDE = attrs.evolve(DEFAULTS, supports_deferred_tools=True)  # other models on this wire have no tool search
 # Limits on media of the models listed (WIRE.md, Media); smaller windows take fewer images and pages.
 _MEDIA = {"max_image_bytes": 5 * 1024 * 1024, "max_image_side": 8000, "many_images": 20, "many_images_side": 2000}
 _SMALL_WINDOW, _FEW, _MANY = 200_000, 100, 600
@@ -76,12 +77,12 @@ def capabilities_of(name: str) -> ModelCapabilities:
     """Return the capabilities of a model; a model that is not listed has the defaults, marked as assumed."""
     model = model_of(name)
     if model is None:
-        return DEFAULTS
+        return _OF_CLAUDE
     window = model.max_context_tokens or DEFAULTS.max_context_tokens
     most = _FEW if window <= _SMALL_WINDOW else _MANY
     limits = {**_MEDIA, "max_images": most, "max_document_pages": most}
     return attrs.evolve(
-        DEFAULTS,
+        _OF_CLAUDE,
         assumed=False,
         max_context_tokens=window,
         max_output_tokens=model.max_output_tokens or DEFAULTS.max_output_tokens,

@@ -27,8 +27,8 @@ from interlingua.types import (
     StopReason,
     ToolChoice,
     ToolDefinition,
+    changes_in,
 )
-from interlingua_anthropic.changes import tools_added
 from interlingua_anthropic.claude_thinking import (
     BINDING_BETA,
     DROPPING,
@@ -57,6 +57,8 @@ _UNSTREAMED_DEFAULT = 16_384
 _ANSWER_TOKENS = 4096  # above a thinking budget the caller set
 _USER_ID_LENGTH = 256
 _SAMPLING = ("temperature", "top_p", "top_k")
+_TOOL_SEARCH = "tool_search_tool_"  # begins the types of both searches
+_NOT_SEARCHED = "the request has no tool search, so the tool is sent whole; provider_options adds one to `tools`"
 MAX_BODY = 32 * 1024 * 1024
 _HEADERS = {
     "anthropic_version": "anthropic-version",
@@ -95,7 +97,7 @@ def to_wire(
     if facts.get("forced_tool_choice") is False:
         service_tools = bool(options.provider_options.get("tools"))
         tools, options = fit_choice(tools, options, losses, service_tools=service_tools)
-    added = tools_added(messages)
+    added = [tool for change in changes_in(messages) for tool in change.tools_added]
     if tools or added:
         names = fit_tools([*tools, *added]).names
         tools, _, rows = fit_tools(tools)
@@ -148,7 +150,7 @@ def _conversation(
     plan: ThinkingPlan,
 ) -> MessagesTurns:
     """Write tools, system, messages and the choice."""
-    written = to_wire_tools(tools, losses) if tools else None
+    written = to_wire_tools(tools, losses, service_tools) if tools else None
     written = with_service_tools(written, service_tools) if service_tools else written
     if written is not None:
         fields["tools"] = written.sent
@@ -310,16 +312,26 @@ class MessagesTools(NamedTuple):
     spent: SpentMarks
 
 
-def to_wire_tools(tools: Sequence[ToolDefinition], losses: list[Loss]) -> MessagesTools:
-    """Write the definitions, with at most four cache markers."""
-    unmarked = [dumps(to_wire_tool(tool)) for tool in tools]
+def to_wire_tools(
+    tools: Sequence[ToolDefinition], losses: list[Loss], service_tools: Sequence[Any] = ()
+) -> MessagesTools:
+    """Write the definitions, with at most four cache markers; deferred if a search is among the service's tools.
+
+    A deferred tool is no part of the prompt: its marker moves to the last earlier tool that is not deferred.
+    """
+    made = _definitions(tools, losses, service_tools)
+    unmarked = [dumps(each) for each in made]
     sent = unmarked[:]
     used, short = 0, False
-    for at, tool in enumerate(tools):
-        if tool.cache is None:
+    marked = {at: tool.cache for at, tool in enumerate(tools) if tool.cache is not None}
+    for asked, hint in marked.items():
+        ttl = hint.ttl
+        path = f"tools[{asked}]"
+        at = next((at for at in range(asked, -1, -1) if not made[at].get("defer_loading")), None)
+        if at is None or (at != asked and at in marked):
+            reason = "a deferred tool takes no cache marker"
+            losses.append(Loss(path=path, block_type="tool", verdict="dropped", reason=reason, severity="form"))
             continue
-        ttl = tool.cache.ttl
-        path = f"tools[{at}]"
         if used == MAX_MARKS:
             reason = "more cache hints than the wire takes"
             losses.append(Loss(path=path, block_type="tool", verdict="dropped", reason=reason))
@@ -331,6 +343,20 @@ def to_wire_tools(tools: Sequence[ToolDefinition], losses: list[Loss]) -> Messag
         sent[at] = json_object_with(unmarked[at], "cache_control", cache_control(ttl))
         used, short = used + 1, short or ttl != "1h"
     return MessagesTools(json_array(sent), json_array(unmarked), SpentMarks(used, short))
+
+
+def _definitions(
+    tools: Sequence[ToolDefinition], losses: list[Loss], service_tools: Sequence[Any]
+) -> list[dict[str, Any]]:
+    kinds = [str(tool.get("type")) for tool in service_tools if isinstance(tool, Mapping)]
+    searched = any(kind.startswith(_TOOL_SEARCH) for kind in kinds)
+    made = []
+    for at, tool in enumerate(tools):
+        deferred = tool.deferred and not tool.extra_of(API)
+        made.append(to_wire_tool(tool) | ({"defer_loading": True} if deferred and searched else {}))
+        if deferred and not searched:
+            losses.append(Loss(path=f"tools[{at}]", block_type="tool", verdict="rewritten", reason=_NOT_SEARCHED))
+    return made
 
 
 def with_service_tools(written: MessagesTools | None, service_tools: Sequence[Any]) -> MessagesTools:

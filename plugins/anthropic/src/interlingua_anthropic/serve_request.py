@@ -167,6 +167,7 @@ def _tools(given: Any) -> tuple[tuple[WireTool, ...], list[Any]]:
             description=tool.get("description") or "",
             input_schema=tool["input_schema"],
             cache=_hint(tool),
+            deferred=tool.get("defer_loading") is True,
             extra={name: value for name, value in tool.items() if name not in _TOOL},
             api=API,
         )

@@ -78,6 +78,7 @@ DEFAULTS = ModelCapabilities(
 # Capabilities of the Interactions API (WIRE.md, Interactions content, Interactions answers).
 _OF_INTERACTIONS: Mapping[str, Any] = {
     "api": INTERACTIONS,
+    "supports_deferred_tools": True,
     "supports_streaming_tool_calls": True,
     "supports_citations": True,
     "supports_image_urls": True,

@@ -47,6 +47,7 @@ _SILENT = ("$schema", "$id")  # they say nothing about the value
 _OUTSIDE = ("const", "discriminator", "examples", "exclusiveMinimum", "exclusiveMaximum", "not", "patternProperties")
 _MAPS = ("properties", "$defs", "definitions")
 _LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
+_NOT_SEARCHED = "the request has no tool search, so the tool is sent whole; provider_options adds one to `tools`"
 _MODES = {"auto": "AUTO", "none": "NONE", "required": "ANY"}
 _BYTES_PER_TOKEN = 4.0
 _PER_MESSAGE = 4
@@ -128,7 +129,12 @@ def method_path(model: str, *, stream: bool) -> str:
 
 
 def to_wire_tools(
-    tools: Sequence[ToolDefinition], losses: list[Loss], api: str = API, schema: str = "parametersJsonSchema"
+    tools: Sequence[ToolDefinition],
+    losses: list[Loss],
+    api: str = API,
+    schema: str = "parametersJsonSchema",
+    *,
+    searched: bool = False,
 ) -> list[dict[str, Any]]:
     """Return the declarations.
 
@@ -138,6 +144,7 @@ def to_wire_tools(
         api: the API of the request; a definition that came in it goes as it came.
         schema: name of the member for the schema. Of generateContent's two only `parametersJsonSchema` accepts the
             whole canonical subset.
+        searched: the request has a tool search, so that tools may be deferred.
     """
     made = []
     for at, tool in enumerate(tools):
@@ -153,6 +160,10 @@ def to_wire_tools(
             losses.append(Loss(path=f"tools[{at}]", block_type="tool", verdict="rewritten", reason=reason))
         path = f"tools[{at}].input_schema"
         declaration[schema] = to_wire_schema(tool.input_schema, losses, path, "tool")
+        if tool.deferred and searched:
+            declaration["defer_loading"] = True
+        elif tool.deferred:
+            losses.append(Loss(path=f"tools[{at}]", block_type="tool", verdict="rewritten", reason=_NOT_SEARCHED))
         made.append(declaration)
     return made
 

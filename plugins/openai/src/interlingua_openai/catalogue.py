@@ -20,6 +20,7 @@ IMAGE_DETAILS = ("auto", "low", "high", "original")  # WIRE.md, Chat content par
 
 _IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 _PDF = "application/pdf"
+_SEARCHES_TOOLS = ("gpt-5.4", "gpt-5.5", "gpt-5.6", "gpt-6")  # families (WIRE.md, Changes)
 _DOCUMENTS = (
     _PDF,
     "text/plain",
@@ -170,8 +171,14 @@ def capabilities_of(name: str, api: str) -> ModelCapabilities:
 
 @cache
 def capabilities_with_changes(name: str, api: str) -> ModelCapabilities:
-    """Return the capabilities at OpenAI itself, whose Responses API takes changes (WIRE.md, Changes)."""
+    """Return the capabilities at OpenAI itself, whose Responses API takes changes and deferred tools (WIRE.md)."""
     found = capabilities_of(name, api)
     if api != RESPONSES or not found.supports_tools:
         return found
-    return attrs.evolve(found, supports_tool_changes=True, supports_effort_changes=name.startswith("gpt-6"))
+    return attrs.evolve(
+        found,
+        supports_tool_changes=True,
+        supports_effort_changes=name.startswith("gpt-6"),
+        supports_format_changes=name.startswith("gpt-6"),
+        supports_deferred_tools=name.startswith(_SEARCHES_TOOLS),
+    )

@@ -91,6 +91,7 @@ OTHER_TOOLS = {
         for at in range(24)
     ),
     "a tool of another": (SEARCH, attrs.evolve(READ, name="bare_7", input_schema={"type": "object"})),
+    "deferred tools": (READ, attrs.evolve(SEARCH, deferred=True)),
     "tools with other words": (
         attrs.evolve(READ, name="zz_first", description="", input_schema={"type": "object", "properties": {}}),
         attrs.evolve(READ, name="aa_last_7", description="Last.", input_schema={"type": "object"}),
@@ -446,6 +447,14 @@ def _trying(make: _Maker) -> list[Message]:
     return [make.user(), make.answer(make.text()), low, make.user(), make.answer(make.text()), high, make.user()]
 
 
+def _answering(make: _Maker) -> list[Message]:
+    """Return changes of the form of answers between turns: a schema, with an effort behind it, and text again."""
+    formed = make.system(ChangeBlock(response_schema=SCHEMA))
+    both, free = make.system(ChangeBlock(effort="high")), make.system(ChangeBlock(response_schema={}))
+    said = make.answer(make.text())
+    return [make.user(), said, formed, both, make.user(), make.answer(make.text()), free, make.user()]
+
+
 def _long(make: _Maker) -> list[Message]:
     """Return more of everything: long strings, nine calls at once, a deep argument, many turns."""
     names = [READ.name if at in (0, 3, 4, 6, 8) else SEARCH.name for at in range(9)]
@@ -484,6 +493,7 @@ def fixed_histories(origin: Origin) -> dict[str, list[Message]]:
     """Return the conversations by name; answers are of this origin where no other is named."""
     made = {name: write(_Maker(origin)) for name, write in _WRITERS.items()}
     made |= {"changes": _changing(_Maker(origin)), "changes of effort": _trying(_Maker(origin))}
+    made["changes of format"] = _answering(_Maker(origin))
     made["films in results"] = _played(_Maker(origin))
     made["reasoning of another"] = _thought(_Maker(origin), FOREIGN)
     make = _Maker(origin)

@@ -79,7 +79,16 @@ _ERRORS: Mapping[str, Any] = {
 _ARGUMENTS = ("input", "arguments", "args")
 _MEMBER = {"contract_new_field": {"a": [1]}}
 _MOST_OBJECTS = 24
-_DEPTHS: Mapping[str, int] = {"everything": 2, "long": 3, "changes": 3, "changes of effort": 3}
+_DEPTHS: Mapping[str, int] = {
+    "everything": 2,
+    "long": 3,
+    "changes": 3,
+    "changes of effort": 3,
+    "changes of format": 3,
+    "many tools": 2,
+    "calls without tools": 3,
+    "reasoning without tools": 3,
+}
 """Steps that are kept of the requests of large scenes; smaller scenes show the same parts whole."""
 
 _UNKNOWN = {"type": "contract_new_kind", "Payload": "Pay7", "w": 1.0}

@@ -1,4 +1,4 @@
-"""A rule on changes of tools and effort within a conversation: what a service has cached stays unchanged."""
+"""A rule on changes of tools, effort and format within a conversation: what a service has cached stays unchanged."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ _ADDED = ToolDefinition(
     name="mkadded", description="mkadescribed", side_effects="read",
     input_schema={"type": "object", "properties": {"mkaproperty": {"type": "string"}}, "required": ["mkaproperty"]},
 )  # fmt: skip
+_ANSWER = {"type": "object", "properties": {"mkanswered": {"type": "string"}}, "required": ["mkanswered"]}
 _OTHER = ToolDefinition(
     name="mkother", description="mkother", side_effects="read", input_schema={"type": "object", "properties": {}}
 )
@@ -25,12 +26,12 @@ _CHOICE = ("tool_choice",)  # what may be called is no part of what services cac
 
 @rule(
     "C110",
-    "A change of tools or effort within a conversation is sent, and nothing before it changes.",
+    "A change of tools, effort or format within a conversation is sent, and nothing before it changes.",
     source="format.md, Projection and losses (stable prefixes); `ModelCapabilities.supports_tool_changes`",
     fix="""Write the tools that a `ChangeBlock` adds, whole, at its place in the conversation, and removed ones by
     name there or in the choice of tools. The list of tools in front, and each element before the change, stay the same
-    bytes. If the API has no changes, leave `supports_tool_changes` and `supports_effort_changes` False: core then
-    changes the list in front.""",
+    bytes. If the API has no changes, leave `supports_tool_changes`, `supports_effort_changes` and
+    `supports_format_changes` False: core then changes the request's own fields.""",
 )
 def changes_keep_what_is_before_them(subject: Subject) -> Iterator[RuleFinding]:
     """Each kind of change, in the middle of a conversation, for each model that declares changes."""
@@ -53,6 +54,10 @@ def _histories(aim: Aim) -> Iterator[tuple[str, list[Message], Message, list[Mes
     yield "an added tool removed", longer, change(remove=["mkadded"]), end, ("mkadded",)
     if aim.capabilities.supports_effort_changes:
         yield "the effort changed", start, change(effort="low"), end, ("low",)
+    if aim.capabilities.supports_format_changes:
+        yield "the format changed", start, change(response_schema=_ANSWER), end, ("mkanswered",)
+        formed = [*start, change(response_schema=_ANSWER), user("mkt4q"), assistant("mkt5q")]
+        yield "the format changed to text", formed, change(response_schema={}), end, ("text",)
 
 
 def _check_changes(subject: Subject, aim: Aim, path: Path) -> Iterator[RuleFinding]:

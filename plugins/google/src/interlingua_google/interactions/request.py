@@ -55,7 +55,10 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
     fields: dict[str, Json] = {"agent" if agent else "model": dumps(extra.pop("agent", None) or options.model)}
     if written.system is not None:
         fields["system_instruction"] = dumps(written.system)
-    declared = [{"type": "function", **each} for each in to_wire_tools(tools, losses, INTERACTIONS, "parameters")]
+    own = extra.get("tools") or ()
+    searched = any(isinstance(tool, Mapping) and tool.get("type") == "tool_search" for tool in own)
+    functions = to_wire_tools(tools, losses, INTERACTIONS, "parameters", searched=searched)
+    declared = [{"type": "function", **each} for each in functions]
     if declared or "tools" in extra:
         fields["tools"] = dumps([*declared, *(extra.pop("tools", None) or ())])
     stateful = bool(options.connection.get("stateful"))

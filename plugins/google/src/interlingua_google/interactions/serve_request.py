@@ -244,6 +244,7 @@ def _tool(tool: Mapping[str, Any], path: str) -> WireTool:
         name=require_string(tool, "name", path),
         description=str(tool.get("description") or ""),
         input_schema=schema,
+        deferred=extra.get("defer_loading") is True,
         extra=extra,
         api=INTERACTIONS,
     )

@@ -1,14 +1,17 @@
-"""Changes of tools and effort within a conversation, and functions as this API defines them (WIRE.md, Changes)."""
+"""Changes of tools, effort and format, and functions as this API defines them (WIRE.md, Changes)."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
-from interlingua.plugins import Loss
-from interlingua.types import ChangeBlock, ContentBlock, Message, Role, ToolDefinition, replace, tools_at
-from interlingua_chat_completions.tools import parameters_of
+from interlingua.errors import CallerError
+from interlingua.plugins import EMPTY, BlockLoss, Loss
+from interlingua.types import ChangeBlock, Message, RequestOptions, ToolDefinition, changes_in, replace, tools_at
+from interlingua_chat_completions.tools import parameters_of, to_wire_answer_schema
 
+_SETTINGS = ("effort", "response_schema")  # that a `configuration_update` changes
 _REDEFINED = "a new definition of one of the request's own tools replaces it there; what was cached is read again"
 
 
@@ -22,34 +25,107 @@ def to_wire_function(tool: ToolDefinition, strict: Mapping[str, Any] | None) -> 
     return function
 
 
-def to_wire_change(change: ChangeBlock) -> list[dict[str, Any]]:
-    """Return the items of a change; tools that are removed are left out of the allowed ones (`allowed_tools`)."""
+def to_wire_change(
+    change: ChangeBlock, at: int, losses: list[BlockLoss], kept: Mapping[str, Any] = EMPTY
+) -> list[dict[str, Any]]:
+    """Return the items of a change; tools that are removed are left out of the allowed ones (`allowed_tools`).
+
+    Args:
+        change: the change.
+        at: its index in its message, for `losses`.
+        losses: gets a row for what the format of answers does not carry.
+        kept: the item of a caller's request, which is sent unchanged if the change is still the same.
+    """
+    if kept and from_wire_change(kept) == change:
+        return [dict(kept)]
     items: list[dict[str, Any]] = []
     if change.tools_added:
         added = [to_wire_function(tool, None) for tool in change.tools_added]
         items.append({"type": "additional_tools", "role": "developer", "tools": added})
+    update: dict[str, Any] = {}
     if change.effort is not None:
-        items.append({"type": "configuration_update", "reasoning": {"effort": change.effort}})
-    return items
+        update["reasoning"] = {"effort": change.effort}
+    if change.response_schema is not None:
+        update["text"] = {"format": _format(change.response_schema, at, losses)}
+    return [*items, {"type": "configuration_update", **update}] if update else items
+
+
+def _format(schema: Mapping[str, Any], at: int, losses: list[BlockLoss]) -> dict[str, Any]:
+    if not schema:
+        return {"type": "text"}
+    rows: list[Loss] = []
+    made = to_wire_answer_schema(RequestOptions(model="", response_schema=schema), rows, object_root=True)
+    losses += [BlockLoss(at, "change", row.verdict, row.reason) for row in rows]
+    return {"type": "json_schema", **made}
+
+
+def from_wire_change(item: Mapping[str, Any]) -> ChangeBlock | None:
+    """Return the change that an item is; None for other items, and for changes of what only this API has."""
+    members = item.keys() - {"type", "id"}
+    if item.get("type") == "additional_tools" and members == {"role", "tools"}:
+        with suppress(CallerError, KeyError, TypeError):
+            return ChangeBlock(tools_added=[_from_wire_function(tool) for tool in item["tools"]])
+    if item.get("type") != "configuration_update" or not members or members - {"reasoning", "text"}:
+        return None
+    reasoning, text = item.get("reasoning", {"effort": None}), item.get("text")
+    schema = _schema_of(text)
+    if (text is not None) is not (schema is not None) or not isinstance(reasoning, Mapping) or len(reasoning) != 1:
+        return None
+    with suppress(CallerError, KeyError):
+        return ChangeBlock(effort=reasoning["effort"], response_schema=schema)
+    return None
+
+
+def _from_wire_function(tool: Mapping[str, Any]) -> ToolDefinition:
+    if tool["type"] != "function":
+        raise KeyError(tool["type"])
+    return ToolDefinition(
+        name=tool["name"],
+        description=tool.get("description") or "",
+        input_schema=tool["parameters"],
+        side_effects="execute",
+    )
+
+
+def _schema_of(text: Any) -> Mapping[str, Any] | None:
+    """Return the schema of answers in a `text` with nothing but a format, empty for any text; None for other ones."""
+    form = text.get("format") if isinstance(text, Mapping) and text.keys() == {"format"} else None
+    if not isinstance(form, Mapping):
+        return None
+    schema = form.get("schema") if form.get("type") == "json_schema" else None
+    return EMPTY if form.get("type") == "text" else schema if isinstance(schema, Mapping) and schema else None
 
 
 def merge_updates(messages: Sequence[Message]) -> Sequence[Message]:
-    """Return messages without each effort that the next item replaces: the service refuses two such items in a row."""
-    if sum(change.effort is not None for change in _changes(messages)) < 2:
+    """Return messages with each update that another item of its kind follows moved into that one.
+
+    The service refuses two such items in a row.
+    """
+    if sum(map(_is_update, changes_in(messages))) < 2:
         return messages
-    merged, replaced = [*messages], False  # True where the next item is an update
-    for at, message in reversed([*enumerate(messages)]):
-        kept: list[ContentBlock] = []
-        for block in reversed(message.content):
-            if not isinstance(block, ChangeBlock):
-                kept.insert(0, block)
-                replaced = False
+    merged = [[*message.content] for message in messages]
+    last: tuple[int, int] | None = None  # place of an update behind which no item of another kind has come
+    for at, message in enumerate(messages):
+        for place, block in enumerate(message.content):
+            if not isinstance(block, ChangeBlock) or block.tools_added:
+                last = None
+            if not isinstance(block, ChangeBlock) or not _is_update(block):
                 continue
-            kept.insert(0, replace(block, effort=None) if replaced else block)
-            replaced = not block.tools_added and (replaced or block.effort is not None)
-        if kept != [*message.content]:
-            merged[at] = replace(message, content=kept)
-    return merged
+            if last is not None:
+                early: Any = merged[last[0]][last[1]]
+                merged[last[0]][last[1]] = replace(early, effort=None, response_schema=None)
+                kept = {name: value for name in _SETTINGS if (value := getattr(block, name)) is not None}
+                settings = {name: getattr(early, name) for name in _SETTINGS}
+                merged[at][place] = replace(block, **{**settings, **kept})
+            last = at, place
+    return [
+        message if made == [*message.content] else replace(message, content=made)
+        for message, made in zip(messages, merged, strict=True)
+    ]
+
+
+def _is_update(change: ChangeBlock) -> bool:
+    return any(getattr(change, name) is not None for name in _SETTINGS)
 
 
 def redefine_tools(
@@ -57,7 +133,7 @@ def redefine_tools(
 ) -> tuple[Sequence[Message], Sequence[ToolDefinition]]:
     """Return messages and tools with new definitions of the request's own tools in its list: no item replaces those."""
     names = {tool.name for tool in tools}
-    changed = {tool.name: tool for change in _changes(messages) for tool in change.tools_added if tool.name in names}
+    changed = {tool.name: tool for change in changes_in(messages) for tool in change.tools_added if tool.name in names}
     if not changed:
         return messages, tools
     for at, tool in enumerate(tools):
@@ -77,14 +153,9 @@ def _without_added(message: Message, names: Collection[str]) -> Message:
     return replace(message, content=blocks) if blocks != [*message.content] else message
 
 
-def _changes(messages: Sequence[Message]) -> list[ChangeBlock]:
-    system = [message for message in messages if message.role is Role.SYSTEM]
-    return [block for message in system for block in message.content if isinstance(block, ChangeBlock)]
-
-
 def allowed_tools(messages: Sequence[Message], tools: Sequence[ToolDefinition]) -> list[str] | None:
     """Return the names of the tools that may be called now, if an earlier tool may not."""
-    changes = _changes(messages)
+    changes = changes_in(messages)
     if not any(change.tools_removed for change in changes):
         return None
     now = [tool.name for tool in tools_at(tools, messages)]

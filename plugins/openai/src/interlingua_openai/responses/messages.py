@@ -205,9 +205,9 @@ def _has_own_result(item: Mapping[str, Any]) -> bool:
     return kind == "custom_tool_call" or kind in FORMS or (kind == "function_call" and "caller" in item)
 
 
-def _sent_item(message: Message) -> Mapping[str, Any]:
+def _sent_item(message: Message, name: str = "item") -> Mapping[str, Any]:
     """Return the members, such as ids, that an item of a caller's request has in addition to its content."""
-    found: Mapping[str, Any] = replay_state(message, RESPONSES).get("item") or EMPTY
+    found: Mapping[str, Any] = replay_state(message, RESPONSES).get(name) or EMPTY
     return found
 
 
@@ -232,7 +232,7 @@ def _input_message(message: Message, role: str, marked: Sequence[int]) -> Messag
                 hints.append(at)
         elif isinstance(block, ChangeBlock):
             items.extend(_message(role, parts, sent))
-            items.extend(to_wire_change(block))
+            items.extend(to_wire_change(block, at, losses, _sent_item(message, "change")))
             parts = []
         elif block.type == "opaque":  # a separate input item, such as an approval
             items.extend(_message(role, parts, sent))

@@ -42,6 +42,7 @@ _THINKS_BY_DEFAULT = ("on", "always")
 _ENOUGH = "medium"  # the effort the service itself takes where a model thinks by default
 _ENCRYPTED, _PLAIN = "encrypted", "plain"
 _STORED = ("previous_response_id", "conversation", "background", "store")  # fields about answers that are stored
+_NOT_SEARCHED = "the request has no tool search, so the tool is sent whole; provider_options adds one to `tools`"
 _STOPS = 4  # stop sequences that hosts take
 
 
@@ -87,7 +88,7 @@ def to_wire(
     service_tools = fields.pop("tools", None) or []
     own = dumps(service_tools)
     if tools or own != b"[]":
-        body["tools"] = json_array_concat(to_wire_tools(tools, strict, losses), own)
+        body["tools"] = json_array_concat(to_wire_tools(tools, strict, service_tools, losses), own)
     if conversation.instructions is not None:
         body["instructions"] = dumps(conversation.instructions)
     body["input"] = conversation.items
@@ -247,17 +248,22 @@ def to_wire_sampling(
     return kept
 
 
-def to_wire_tools(tools: Sequence[ToolDefinition], strict: StrictTools, losses: list[Loss]) -> bytes:
+def to_wire_tools(
+    tools: Sequence[ToolDefinition], strict: StrictTools, service_tools: Sequence[Any], losses: list[Loss]
+) -> bytes:
     """Write the definitions; without `strict` the server would try strict mode (WIRE.md, Responses tools).
 
     It is false where strictness was not requested, because it makes every property required and so changes what the
-    tool accepts.
+    tool accepts. Tools are deferred if a search is among those of the service.
     """
+    searched = any(isinstance(tool, Mapping) and tool.get("type") == "tool_search" for tool in service_tools)
     losses.extend((*strict.losses, *root_losses(tools, RESPONSES)))
     for at, tool in enumerate(tools):
         if tool.cache is not None:
             reason = "tools carry no cache marker on this wire; they are part of what the first marker keeps"
             losses.append(Loss(path=f"tools[{at}]", block_type="tool", verdict="dropped", reason=reason))
+        if tool.deferred and not searched and not tool.extra_of(RESPONSES):
+            losses.append(Loss(path=f"tools[{at}]", block_type="tool", verdict="rewritten", reason=_NOT_SEARCHED))
     written: list[dict[str, Any]] = []
     space: Any = None
     for tool in tools:
@@ -266,7 +272,8 @@ def to_wire_tools(tools: Sequence[ToolDefinition], strict: StrictTools, losses: 
             continue
         written_space, space = space, came.pop("namespace", None)
         if space is None:
-            written.append(came or to_wire_function(tool, strict.schemas.get(tool.name)))
+            late = {"defer_loading": True} if tool.deferred and searched else {}
+            written.append(came or {**to_wire_function(tool, strict.schemas.get(tool.name)), **late})
         elif space == written_space:
             written[-1]["tools"].append(came)
         else:

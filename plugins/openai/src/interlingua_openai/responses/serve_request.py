@@ -27,7 +27,8 @@ from interlingua.types import (
     WireTool,
     replace,
 )
-from interlingua_openai.catalogue import RESPONSES
+from interlingua_openai.catalogue import RESPONSES, capabilities_with_changes
+from interlingua_openai.responses.changes import from_wire_change
 from interlingua_openai.responses.client_calls import (
     RESULT_FORMS,
     ClientResult,
@@ -222,6 +223,7 @@ def _namespace(tool: Mapping[str, Any], path: str) -> list[WireTool] | None:
             name=join_names(name, each.name),
             description=each.description,
             input_schema=each.input_schema,
+            deferred=each.deferred,
             extra={**each.extra, "name": each.name, "namespace": space},
             api=RESPONSES,
         )
@@ -247,6 +249,7 @@ def _tool(tool: Mapping[str, Any], path: str) -> WireTool:
         name=require_string(tool, "name", path),
         description=str(tool.get("description") or ""),
         input_schema=schema,
+        deferred=extra.get("defer_loading") is True,
         extra=extra,
         api=RESPONSES,
     )
@@ -260,6 +263,8 @@ class _Items:
 
     def __init__(self, context: ServeContext, model: str) -> None:
         self.out = RequestMessages(context, model)
+        can = capabilities_with_changes(model, RESPONSES)
+        self._takes_updates = can.supports_effort_changes or can.assumed  # other models get an update to refuse it
         self._unseal = context.unseal
         self._reading = RequestContext(origin=self.out.origin, message_id=context.answer_id, clock=context.clock)
         self._calls: dict[str, str] = {}
@@ -293,6 +298,8 @@ class _Items:
             self._result(item, path)
         elif kind in RESULT_FORMS and (answered := read_client_result(item)).call_id in self._calls:
             self._client_result(answered, path)
+        elif (kind != "configuration_update" or self._takes_updates) and (change := from_wire_change(item)) is not None:
+            self.out.add(Role.SYSTEM, [change], {"change": item})
         else:
             self.out.add(Role.USER, [self.out.opaque(item, str(kind))])
             if kind == "item_reference":  # other services do not have the item
