@@ -75,7 +75,7 @@ _ERRORS: Mapping[str, Any] = {
     "flat": _ERROR,
     "detail": {"detail": [{"loc": ["body", "x"], "msg": "Said_8", "type": "Type_8"}]},
 }
-"""Bodies of failures in forms that services use, for services of which none is recorded."""
+"""Bodies of failures in forms that services use, for services without a recorded one."""
 _ARGUMENTS = ("input", "arguments", "args")
 _MEMBER = {"contract_new_field": {"a": [1]}}
 _MOST_OBJECTS = 24
