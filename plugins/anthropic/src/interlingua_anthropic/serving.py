@@ -40,6 +40,7 @@ class _AnthropicServing:
             name=API,
             routes=routes,
             references=("container",),
+            other_models=("fallbacks",),
             told_apart_by="anthropic-version",
             key_headers=("x-api-key",),
         )

@@ -45,6 +45,7 @@ from interlingua_gateway.services import Services
 from interlingua_gateway.store import Key, Use, ask_store
 from interlingua_gateway.upstream_request import (
     UpstreamRequest,
+    check_members,
     header_value,
     ledger_text,
     needs_estimate,
@@ -178,6 +179,7 @@ class _Request:
             return
         self._choice = choose_models(services.config, services.registry, asked, self._plugin.key)
         self._context = attrs.evolve(context, model=asked, echo=inbound.echo)
+        check_members(inbound, self._api, limited=services.config.routes_only or (key is not None and key.is_limited))
         self._admission = await services.access.admit(key, self._choice, self._plugin.key)
         if services.recall is not None:
             gaps = await self._work(services.recall.find_gaps, inbound)

@@ -75,6 +75,11 @@ class Key:
     team: str = ""
     keep_answers: bool = False
 
+    @property
+    def is_limited(self) -> bool:
+        """True if the key may not use every model, or has a budget or a team, which may have one."""
+        return bool(self.models or self.team) or self.budget_usd is not None
+
 
 @attrs.frozen(kw_only=True)
 class Team:

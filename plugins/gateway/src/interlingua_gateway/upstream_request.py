@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
 
 from interlingua import cost_of
-from interlingua.errors import CapabilityError
+from interlingua.errors import CapabilityError, PermissionDeniedError
 from interlingua.plugins import Loss, estimate_tokens
 from interlingua.types import (
     AudioBlock,
@@ -101,6 +101,29 @@ def upstream_request(
     if route.max_tokens is None or (options.max_tokens or 0) <= route.max_tokens:
         return target
     return target.with_limit(route.max_tokens, f"the gateway allows {route.max_tokens} tokens")
+
+
+def check_members(inbound: InboundRequest, api: ServedApi, *, limited: bool) -> None:
+    """Refuse what would make a request cost or use more than its model and its limit of tokens say.
+
+    Args:
+        inbound: the caller's request.
+        api: the caller's API.
+        limited: True if the caller may not use every model, or has a budget.
+
+    Raises:
+        CapabilityError: the request asks for several answers.
+        PermissionDeniedError: another model may answer than the requested one.
+    """
+    for place in api.answer_counts:
+        count: Any = inbound.extra
+        for name in place.split("."):
+            count = count.get(name) if isinstance(count, Mapping) else None
+        if count not in (None, 1):
+            raise CapabilityError(f"{place}: one answer is returned, so no more can be requested")
+    for name in api.other_models if limited else ():
+        if inbound.extra.get(name) is not None:
+            raise PermissionDeniedError(f"{name}: this key may use the requested model only")
 
 
 def needs_estimate(message: Message) -> bool:

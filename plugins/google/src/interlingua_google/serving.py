@@ -48,7 +48,13 @@ class _GoogleServing:
     def served_apis(self) -> Sequence[ServedApi]:
         held = ("previous_interaction_id", "continuation_token", "cached_content")
         return (
-            ServedApi(name=API, routes=_ROUTES, references=("cachedContent",), **_KEYS),
+            ServedApi(
+                name=API,
+                routes=_ROUTES,
+                references=("cachedContent",),
+                answer_counts=("generationConfig.candidateCount",),
+                **_KEYS,
+            ),
             ServedApi(name=INTERACTIONS, routes=_INTERACTION_ROUTES, references=held, **_KEYS),
         )
 

@@ -23,6 +23,7 @@ _PASSED = tuple(
     }.items()
     for method in methods.split()
 )  # fmt: skip
+_OTHER_MODELS = ("models", "preset")  # of hosts of these APIs that pass requests to several services
 
 
 class _OpenAIServing(ChatServing):
@@ -46,10 +47,12 @@ class _OpenAIServing(ChatServing):
             ServedApi(
                 name="chat",
                 routes=chat,
+                other_models=_OTHER_MODELS,
+                answer_counts=("n",),
                 input_tokens=("usage.prompt_tokens", "usage.input_tokens"),
                 output_tokens=("usage.completion_tokens", "usage.output_tokens"),
             ),
-            ServedApi(name=_RESPONSES, routes=responses, references=references),
+            ServedApi(name=_RESPONSES, routes=responses, references=references, other_models=_OTHER_MODELS),
         )
 
     @hookimpl

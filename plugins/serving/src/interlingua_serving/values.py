@@ -64,6 +64,10 @@ class ServedApi:
         routes: its paths. None if another plugin serves the same API at its paths, so that a gateway adds none.
         references: members of a request, by their names in `InboundRequest.extra`, that name data which only the
             API's own service holds, such as `previous_response_id`. Another provider cannot answer a request with them.
+        other_models: members of a request, by their names in `InboundRequest.extra`, with which another model than the
+            requested one may answer, such as `fallbacks`. A host refuses them to callers that may not use every model.
+        answer_counts: places in `InboundRequest.extra` of the number of answers that a request asks for, such as
+            `generationConfig.candidateCount`. A host refuses more than one, because it returns one and all cost.
         told_apart_by: a request header that only callers of this API send. It decides between two APIs that share a
             path.
         key_headers: request headers, in addition to `authorization`, in which callers of this API send their key.
@@ -76,6 +80,8 @@ class ServedApi:
     name: str
     routes: tuple[ServedRoute, ...] = ()
     references: tuple[str, ...] = ()
+    other_models: tuple[str, ...] = ()
+    answer_counts: tuple[str, ...] = ()
     told_apart_by: str = ""
     key_headers: tuple[str, ...] = ()
     key_parameters: tuple[str, ...] = ()
