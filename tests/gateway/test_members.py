@@ -1,8 +1,10 @@
-"""Members of a request with which it would cost more, or use other models, than its model and its limit of tokens say."""
+"""Members of a request with which it would cost more, or use other models, than its model and `max_tokens` say."""
 
 from __future__ import annotations
 
+import json
 from decimal import Decimal
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 from interlingua_serving import ServedApi
 from tests.gateway.apis import APIS, error_message
 from tests.gateway.conftest import Upstream, gateway, new_store
+from tests.support.loopback import send_bytes
 
 BY_NAME = {api.name: api for api in APIS}
 COUNTS = [("chat", {"n": 2}), ("chat", {"n": "5"}), ("generate", {"generationConfig": {"candidateCount": 8}})]
@@ -66,3 +69,32 @@ def test_with_routes_only_no_other_models_are_named(upstream: Upstream, name: st
 def test_an_api_names_neither_by_default() -> None:
     api = ServedApi(name="x")
     assert (api.other_models, api.answer_counts) == ((), ())
+
+
+def _fast_answer(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
+    usage = {"input_tokens": 9, "output_tokens": body["max_tokens"], "speed": body.get("speed", "standard")}
+    whole = {
+        "id": "msg_1", "type": "message", "role": "assistant", "model": body["model"], "stop_sequence": None,
+        "content": [{"type": "text", "text": "Hello."}], "stop_reason": "end_turn", "usage": usage,
+    }  # fmt: skip
+    send_bytes(handler, 200, "application/json", json.dumps(whole).encode())
+
+
+def test_a_dearer_tier_is_reserved_at_its_price(upstream: Upstream, tmp_path: Path) -> None:
+    """Fast mode of this model costs 10 and 50 USD for a million tokens instead of 5 and 25: anthropic.com/pricing."""
+    upstream.answers = [_fast_answer]
+    place, model = f"sqlite:///{tmp_path}/g.db", "anthropic:claude-opus-4-8"
+    store = new_store(place)
+    key, secret = store.add_key("Ann", budget_usd=Decimal("0.03"))  # 1,000 tokens cost 0.025, fast 0.05
+    settings = {"anthropic": {"base_url": upstream.url, "api_key": "k"}}
+    body = {"model": model, "max_tokens": 1_000, "messages": [{"role": "user", "content": "Hi"}]}
+    headers = {"x-api-key": secret, "anthropic-beta": "fast-mode-2026-02-01"}
+    routes = [{"match": "*", "to": ["{model}"], "retries": 0}]
+    with gateway(upstream, settings=settings, routes=routes, auth="keys", store=place) as url:
+        fast = httpx.post(f"{url}/v1/messages", json={**body, "speed": "fast"}, headers=headers)
+        spent = store.spent(key).cost_usd
+        plain = httpx.post(f"{url}/v1/messages", json=body, headers=headers)
+    assert fast.status_code in (402, 403, 429), (fast.text, spent)
+    assert plain.status_code == 200
+    assert len(upstream.requests) == 1
+    assert store.spent(key).cost_usd <= Decimal("0.03")

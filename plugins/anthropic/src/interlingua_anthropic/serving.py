@@ -41,6 +41,7 @@ class _AnthropicServing:
             routes=routes,
             references=("container",),
             other_models=("fallbacks",),
+            tiers=("service_tier", "speed"),
             told_apart_by="anthropic-version",
             key_headers=("x-api-key",),
         )

@@ -168,6 +168,8 @@ class Access:
         input_tokens: int,
         output_tokens: int,
         least: int,
+        *,
+        tiers: bool = False,
     ) -> int:
         """Reserve the most that an attempt may use, and return the most output tokens that it may have.
 
@@ -178,6 +180,7 @@ class Access:
             input_tokens: the most input tokens of the request.
             output_tokens: the most output tokens that it may have.
             least: the fewest output tokens to which the answer may be limited if the key has less left.
+            tiers: True if the request chooses a tier, so that the highest price of the model counts.
 
         Raises:
             CapabilityError: the key has a budget, and no price of the model is known.
@@ -188,16 +191,16 @@ class Access:
         key = admission.key
         if key is None or self.spending is None:
             return output_tokens
-        priced = highest_use(info, input_tokens, output_tokens)
+        priced = highest_use(info, input_tokens, output_tokens, tiers=tiers)
         most = priced or Use(input_tokens=input_tokens, output_tokens=output_tokens)
         name, balance = await self.spending.reserve(key, most, model)
         if priced is None and balance.budget is not None:
             if name is not None:
                 await self.spending.settle(name, Use(requests=0))
             raise CapabilityError(f"this {balance.owner} has a budget, and no price of {model} is known")
-        if name is None and (fewer := _affordable(info, most, balance)) >= least:
+        if name is None and (fewer := _affordable(info, most, balance, tiers)) >= least:
             output_tokens = fewer
-            most = highest_use(info, input_tokens, fewer) or attrs.evolve(most, output_tokens=fewer)
+            most = highest_use(info, input_tokens, fewer, tiers=tiers) or attrs.evolve(most, output_tokens=fewer)
             name, balance = await self.spending.reserve(key, most, model)
         if name is None:
             raise _refusal(balance, most)
@@ -268,14 +271,14 @@ class Access:
         self._requests.labels(api, "", type(error).__name__).inc()
 
 
-def _affordable(info: ModelInfo | None, most: Use, balance: Balance) -> int:
+def _affordable(info: ModelInfo | None, most: Use, balance: Balance, tiers: bool) -> int:
     """Return how many output tokens of a request this minute and a budget have left; negative without any."""
     left, fewer = balance.left, most.output_tokens
     if balance.tokens_left is not None:
         fewer = min(fewer, balance.tokens_left - most.input_tokens)
     if left is None:
         return fewer
-    without = highest_use(info, most.input_tokens, 0)
+    without = highest_use(info, most.input_tokens, 0, tiers=tiers)
     if without is None or left <= without.cost_usd:
         return -1
     price = (most.cost_usd - without.cost_usd) / max(most.output_tokens, 1)

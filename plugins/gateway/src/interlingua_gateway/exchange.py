@@ -368,10 +368,11 @@ class _Request:
         last: bool,
     ) -> None:
         """Ask a model, again after failures unless it rests and is not the last one that can be asked."""
-        health = self._services.health
+        services, health = self._services, self._services.health
         self._model = model
-        target = await self._work(self._target, inbound, model)
         route = self._choice.route
+        given = services, self._plugin.key, self._api, route, inbound, model
+        target: UpstreamRequest = await self._work(upstream_request, *given)
         client = self._services.client(route, model)
         retry, end = Retry(max_attempts=route.retries + 1), time.monotonic() + (route.total or float("inf"))
         for attempt in itertools.count(1):
@@ -407,7 +408,8 @@ class _Request:
         limit = options.max_tokens or provider.capabilities(options.model).max_output_tokens or _UNKNOWN_OUTPUT
         least = limit if options.max_tokens else min(_LEAST_OUTPUT, limit)
         info = self._services.model_info(target.origin)
-        most = await access.reserve(admission, target.name, info, int(estimate * _MARGIN), limit, least)
+        tiers = any(options.provider_options.get(name) is not None for name in self._api.tiers)
+        most = await access.reserve(admission, target.name, info, int(estimate * _MARGIN), limit, least, tiers=tiers)
         return target if most >= limit else target.with_limit(most, _NO_MORE)
 
     def _use_of_failure(self, error: InterlinguaError) -> Use:
@@ -420,9 +422,6 @@ class _Request:
         if admission is not None and may_be_paid(error):
             return attrs.evolve(admission.most, requests=0)
         return Use(requests=0)
-
-    def _target(self, inbound: InboundRequest, model: RoutedModel) -> UpstreamRequest:
-        return upstream_request(self._services, self._plugin.key, self._api, self._choice.route, inbound, model)
 
     # -- whole ---------------------------------------------------------------------------------------------------
 

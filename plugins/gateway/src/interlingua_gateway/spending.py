@@ -25,19 +25,22 @@ _WAITING = 10_000  # most settlements in memory, if there is no folder for them
 _log = logging.getLogger("interlingua.gateway")
 
 
-def highest_use(info: ModelInfo | None, input_tokens: int, output_tokens: int) -> Use | None:
+def highest_use(info: ModelInfo | None, input_tokens: int, output_tokens: int, *, tiers: bool = False) -> Use | None:
     """Return the most that a request may use; None if its price is not known.
 
     Args:
         info: the catalogue's entry of the model.
         input_tokens: the most input that it may have; all of it may be written to a cache, at a higher price.
         output_tokens: the most output that it may have.
+        tiers: True for the highest price of all tiers, False for the standard one.
     """
     now = datetime.now(UTC)
     plain = Usage(input_tokens=input_tokens, output_tokens=output_tokens)
     written = attrs.evolve(plain, cache_creation_input_tokens=input_tokens)
     longer = attrs.evolve(written, cache_creation_1h_input_tokens=input_tokens)
-    costs = [cost_of(usage, info, now).cost_usd for usage in (plain, written, longer)]
+    names = {None, *(price.service_tier for price in info.prices)} if tiers and info else {None}
+    usages = [attrs.evolve(usage, service_tier=name) for usage in (plain, written, longer) for name in names]
+    costs = [cost_of(usage, info, now).cost_usd for usage in usages]
     known = [cost for cost in costs if cost is not None]
     return Use(input_tokens=input_tokens, output_tokens=output_tokens, cost_usd=max(known)) if known else None
 

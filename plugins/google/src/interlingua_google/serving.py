@@ -53,6 +53,7 @@ class _GoogleServing:
                 routes=_ROUTES,
                 references=("cachedContent",),
                 answer_counts=("generationConfig.candidateCount",),
+                tiers=("serviceTier",),
                 **_KEYS,
             ),
             ServedApi(name=INTERACTIONS, routes=_INTERACTION_ROUTES, references=held, **_KEYS),

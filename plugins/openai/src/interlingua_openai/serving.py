@@ -49,10 +49,17 @@ class _OpenAIServing(ChatServing):
                 routes=chat,
                 other_models=_OTHER_MODELS,
                 answer_counts=("n",),
+                tiers=("service_tier",),
                 input_tokens=("usage.prompt_tokens", "usage.input_tokens"),
                 output_tokens=("usage.completion_tokens", "usage.output_tokens"),
             ),
-            ServedApi(name=_RESPONSES, routes=responses, references=references, other_models=_OTHER_MODELS),
+            ServedApi(
+                name=_RESPONSES,
+                routes=responses,
+                references=references,
+                other_models=_OTHER_MODELS,
+                tiers=("service_tier",),
+            ),
         )
 
     @hookimpl

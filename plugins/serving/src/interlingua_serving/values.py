@@ -68,6 +68,8 @@ class ServedApi:
             requested one may answer, such as `fallbacks`. A host refuses them to callers that may not use every model.
         answer_counts: places in `InboundRequest.extra` of the number of answers that a request asks for, such as
             `generationConfig.candidateCount`. A host refuses more than one, because it returns one and all cost.
+        tiers: members of a request, by their names in `InboundRequest.extra`, that choose a price, such as
+            `service_tier`. A host with budgets reserves the highest price of the model then.
         told_apart_by: a request header that only callers of this API send. It decides between two APIs that share a
             path.
         key_headers: request headers, in addition to `authorization`, in which callers of this API send their key.
@@ -82,6 +84,7 @@ class ServedApi:
     references: tuple[str, ...] = ()
     other_models: tuple[str, ...] = ()
     answer_counts: tuple[str, ...] = ()
+    tiers: tuple[str, ...] = ()
     told_apart_by: str = ""
     key_headers: tuple[str, ...] = ()
     key_parameters: tuple[str, ...] = ()
