@@ -10,12 +10,16 @@ from urllib.parse import urlsplit
 import pytest
 
 import interlingua as il
+from interlingua.errors import BadRequestError
 from interlingua.testing import MemoryReply, MemoryTransport
 from interlingua.transport import HttpRequest
 from interlingua.types import ImageBlock, user
 from interlingua_cli.cassettes import RecordedExchange, read_cassette
 from tests.support import tree
+from tests.tools.local_server import files
+from tests.tools.local_server.server import LocalServer
 
+ABSENT = files.missing()
 DRAWN = {  # cassette -> model and API
     "google/image_out": ("google:gemini-2.5-flash-image", "generate"),
     "google/interactions_image_out": ("google:gemini-3-pro-image-preview", "interactions"),
@@ -83,3 +87,20 @@ def test_a_generated_picture_is_described_elsewhere(drawn: str, described: str) 
         assert sum(text.endswith(picture.source.data) for text in sent) == 1, "the picture is sent once, unchanged"
     assert told.text
     assert not [row for row in told.metadata.losses if row.severity == "content"]
+
+
+@pytest.mark.skipif(ABSENT is not None, reason=ABSENT or "")
+@pytest.mark.parametrize("drawn", list(DRAWN))
+def test_a_real_server_without_vision_refuses_the_picture_in_its_own_words(drawn: str) -> None:
+    question = user("Draw a red square.")
+    drawing = {DRAWN[drawn][0].partition(":")[0]: {"api_key": "k"}}
+    with il.Client(settings=drawing, transport=MemoryTransport(Player(drawn)), retry=0) as client:
+        answer = _ask(client, *DRAWN[drawn], [question], _exchange(drawn))
+    with LocalServer() as server:
+        local: dict[str, Any] = {"llamacpp": {"base_url": f"{server.url}/v1"}}
+        with il.Client(settings=local, retry=0) as client:
+            with pytest.raises(BadRequestError, match="image input is not supported"):
+                client.send([question, answer, user("What is in it?")], model="llamacpp:any", max_tokens=8)
+            told = client.send([question, user("And in words?")], model="llamacpp:any", max_tokens=8)
+
+    assert told.text
