@@ -271,7 +271,8 @@ def test_changes_of_a_served_request_reach_their_service_unchanged() -> None:
 
 
 def test_an_edited_change_of_a_served_request_is_written_anew() -> None:
-    again = {**SERVED[1], "id": "at_2", "tools": [{**SERVED[1]["tools"][0], "name": "read_file"}]}
+    known: Any = SERVED[1]
+    again = {**known, "id": "at_2", "tools": [{**known["tools"][0], "name": "read_file"}]}
     own = [{"type": "function", "name": "read_file", "parameters": ANSWER}]
     body, losses = _served([SERVED[0], again, SERVED[-1]], "openai", "gpt-6-astra", tools=own)
 
@@ -317,6 +318,19 @@ def test_a_model_that_takes_no_update_gets_it_to_refuse_it() -> None:
     items = [SERVED[0], {"type": "configuration_update", "reasoning": {"effort": "high"}}, SERVED[-1]]
 
     assert _served(items, "openai", "gpt-5.5")[0]["input"] == items
+
+
+@pytest.mark.parametrize("key", ["openai", "mistral"])
+def test_a_tool_that_was_added_may_be_required_and_a_removed_one_may_not(key: str) -> None:
+    transport = MemoryTransport(lambda _request: MemoryReply(b"{}"))
+    history = [user("a"), il.assistant("b"), CHANGES[3], CHANGES[6], user("c")]
+    with il.Client(f"{key}:{MODELS.get(key, 'm')}", transport=transport, environ={}) as client:
+        body = client.build_request(history, tools=FIRST, tool_choice=il.ToolChoice("deploy"), allow_loss=True).body
+        with pytest.raises(il.errors.CallerError, match="'search', but the request offers: read_file, deploy"):
+            client.build_request(history, tools=FIRST, tool_choice=il.ToolChoice("search"))
+
+    choice = json.loads(body)["tool_choice"]
+    assert (choice.get("function") or choice)["name"] == "deploy"
 
 
 def test_a_removed_tool_may_not_be_called() -> None:

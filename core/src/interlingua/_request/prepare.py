@@ -98,8 +98,8 @@ def read_messages(given: str | Message | Sequence[Message]) -> Sequence[Message]
     return given
 
 
-def read_tools(given: Sequence[Any], options: RequestOptions) -> Sequence[ToolDefinition]:
-    """Check the tools: each must be a ToolDefinition, and a forced tool must be one of them."""
+def read_tools(given: Sequence[Any], messages: Sequence[Message], options: RequestOptions) -> Sequence[ToolDefinition]:
+    """Check the tools: each must be a ToolDefinition, and a forced tool must be one that may be called by now."""
     if isinstance(given, (ToolDefinition, Mapping, str)) or not isinstance(given, Iterable):
         raise CallerError(f"tools must be a sequence of ToolDefinition values, not {type(given).__name__}")
     for tool in given:
@@ -112,9 +112,10 @@ def read_tools(given: Sequence[Any], options: RequestOptions) -> Sequence[ToolDe
                 )
             raise CallerError(text)
     forced = options.tool_choice
-    if isinstance(forced, ToolChoice) and all(tool.name != forced.name for tool in given):
-        names = ", ".join(tool.name for tool in given) or "none"
-        raise CallerError(f"tool_choice requires the tool {forced.name!r}, but the request offers: {names}")
+    names = [tool.name for tool in tools_at(given, messages)] if isinstance(forced, ToolChoice) else []
+    if isinstance(forced, ToolChoice) and forced.name not in names:
+        text = f"tool_choice requires the tool {forced.name!r}, but the request offers: "
+        raise CallerError(text + (", ".join(names) or "none"))
     return given
 
 
@@ -143,8 +144,8 @@ class RequestDraft:
                 (InvalidConversationError), or the target cannot do what was asked (CapabilityError).
         """
         self.provider = provider
-        given = read_messages(messages), read_tools(tools, options), options
-        self.messages, self.tools, self.options = provider.prepare(*given)
+        read = read_messages(messages)
+        self.messages, self.tools, self.options = provider.prepare(read, read_tools(tools, read, options), options)
         self.target: ProjectionTarget = provider.target(self.options)
         self._folded = fold_changes(self.messages, self.tools, self.options, self.target)
         self._routing, self._team_id, self._losses = routing, team_id, losses
