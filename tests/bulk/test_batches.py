@@ -16,8 +16,11 @@ import pytest
 
 from interlingua import AsyncClient, Retry
 from interlingua.errors import BadRequestError, CallerError
+from interlingua_bulk import batch_records
 from interlingua_bulk import batches as module
-from interlingua_bulk.batches import Batch, BatchRun, UncertainBatchError, read_batches
+from interlingua_bulk.batch_records import Batch, read_batches
+from interlingua_bulk.batches import BatchRun, UncertainBatchError
+from interlingua_bulk.results import row_index, row_name
 from interlingua_cli.cassettes import RecordedExchange
 from tests.bulk.support import lines, write_rows
 from tests.support.cassettes import load_exchanges
@@ -69,7 +72,7 @@ class Player:
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module.secrets, "choice", _letters())
+    monkeypatch.setattr(batch_records.secrets, "choice", _letters())
     monkeypatch.setattr(module.asyncio, "sleep", _at_once)
 
 
@@ -317,9 +320,14 @@ def test_a_provider_without_batches_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("index", [0, 35, 36, 10**8])
-def test_ids_are_short_and_fit_every_service(index: int, tmp_path: Path) -> None:
-    run = BatchRun.__new__(BatchRun)
-    run.run_id = RUN_ID
+def test_ids_are_short_and_fit_every_service(index: int) -> None:
+    name = row_name(RUN_ID, index)
 
-    assert len(run._id(index)) <= 20
-    assert int(run._id(index).removeprefix(f"{RUN_ID}-"), 36) == index
+    assert len(name) <= 20
+    assert int(name.removeprefix(f"{RUN_ID}-"), 36) == index
+    assert row_index(RUN_ID, name) == index
+
+
+@pytest.mark.parametrize("name", ["", "0", "otherrun-0", f"{RUN_ID}-", f"{RUN_ID}-00", f"{RUN_ID}--1", f"{RUN_ID}-1_0"])
+def test_an_id_that_is_not_of_the_run_is_no_row(name: str) -> None:
+    assert row_index(RUN_ID, name) is None

@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 
 from interlingua import AsyncClient
 from interlingua_bulk import ray_engine
-from interlingua_bulk.commands import batches, bulk, files
+from interlingua_bulk.commands import batches, bulk
 from interlingua_bulk.runner import BulkReport
 from interlingua_cli.root import cli
 from tests.bulk.loopback import loopback
@@ -166,8 +166,7 @@ def service(monkeypatch: pytest.MonkeyPatch) -> Service:
         http = httpx.AsyncClient(transport=httpx.MockTransport(service))
         return AsyncClient(model, settings={"anthropic": {"api_key": "test-key"}}, http_client=http)
 
-    for module in (files, batches):
-        monkeypatch.setattr(module, "make_client", client)
+    monkeypatch.setattr(batches, "make_client", client)
     return service
 
 

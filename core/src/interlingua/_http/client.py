@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import NoneType
-from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Self, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Self, TypeVar, Unpack, cast, overload
 
 from interlingua._catalogue import ModelInfo
 from interlingua._http.exchange import LONG, AuxiliaryExchange, Exchange, PassedExchange
@@ -403,7 +403,8 @@ class Client(BaseClient[Transport]):
 
         Args:
             provider: a provider's key; None means the default model's.
-            kind: what to ask for; the provider's README lists kinds and arguments.
+            kind: what to ask for; the provider's README lists kinds and arguments. `batch_results` that are JSON Lines
+                are returned unread: iterate over the pieces of the body (bytes), then call its `close`.
             **arguments: of this kind.
 
         Raises:
@@ -419,8 +420,7 @@ class Client(BaseClient[Transport]):
             provider: the provider's key.
             request: the request; its path follows the address of the service.
         """
-        reply: Reply = run_without_waiting(self._open_request(provider, request))
-        return reply
+        return cast("Reply", run_without_waiting(self._open_request(provider, request)))
 
     def count_tokens(self, messages: MessagesInput, **options: Unpack[RequestKwargs]) -> int:
         """Ask the service how many input tokens a request has; arguments as for `send`.
@@ -560,8 +560,7 @@ class AsyncClient(BaseClient[AsyncTransport]):
 
     async def open_request(self, provider: str, request: WireRequest) -> AsyncReply:
         """Send a request of any kind to a service, as `Client.open_request` does."""
-        reply: AsyncReply = await self._open_request(provider, request)
-        return reply
+        return cast("AsyncReply", await self._open_request(provider, request))
 
     async def count_tokens(self, messages: MessagesInput, **options: Unpack[RequestKwargs]) -> int:
         """Ask the service how many input tokens a request has, as `Client.count_tokens` does."""

@@ -530,6 +530,8 @@ class AuxiliaryExchange(SignedExchange):
         """Send the request and return what was asked for."""
         signed = await self._sign(self._request, self._state.headers, io, self._limits)
         body = ReplyBody(await io.open(signed, self._limits), self._limits, self._state.max_response_bytes)
+        if self._request.stream and body.status < FAILED:
+            return body
         response: WireResponse = await body.read()
         if response.status >= FAILED:
             context = RequestContext(origin=Origin(self._provider.key, self._request.api, ""))

@@ -130,12 +130,11 @@ class AsyncHttpxReply(_BaseReply):
 
     async def __anext__(self) -> bytes:
         try:
-            piece: bytes = await self._next()
+            return cast("bytes", await self._next())
         except StopAsyncIteration:
             raise
         except Exception as error:
             _raise_typed(error, self._limits)
-        return piece
 
     async def aclose(self) -> None:
         """Release the connection."""

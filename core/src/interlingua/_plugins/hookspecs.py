@@ -161,7 +161,7 @@ class ProviderHooks:
 
     @hookspec(firstresult=True)
     def from_wire_auxiliary(self, kind: str, response: WireResponse) -> Any:
-        """Called with the answer to `auxiliary_request`: return the plain value of that kind."""
+        """Called with the answer to `auxiliary_request` (or one of its lines): return the plain value of that kind."""
 
     @hookspec(firstresult=True)
     def wire_rules(self) -> Sequence[str] | None:

@@ -66,7 +66,7 @@ class WireRequest:
         body: the exact bytes to send.
         losses: the ledger of this projection, in conversation order.
         api: the API of the provider that this request uses; part of the origin of the answer.
-        stream: True if the answer will be a stream of events.
+        stream: True if the answer will be a stream of events, or, of `batch_results`, lines that are read one by one.
         tool_names: name in the request -> canonical name, for tools whose names had to change; filled by core.
         echo: facts about this request that the plugin needs to read the answer (`RequestContext.echo`).
     """

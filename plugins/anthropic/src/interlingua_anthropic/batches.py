@@ -37,7 +37,7 @@ def batch_request(kind: str, arguments: Mapping[str, Any]) -> WireRequest | None
         return WireRequest(path=f"{_PATH}/{arguments['id']}/cancel", body=b"", api=API)
     if kind == "batch_list":
         return _get(f"{_PATH}?limit=100")
-    return _get(arguments["result"]) if kind == "batch_results" else None
+    return _get(arguments["result"], stream=True) if kind == "batch_results" else None
 
 
 def read_batch(kind: str, response: WireResponse) -> Any:
@@ -48,8 +48,8 @@ def read_batch(kind: str, response: WireResponse) -> Any:
     return [_status(batch) for batch in body["data"]] if kind == "batch_list" else _status(body)
 
 
-def _get(path: str) -> WireRequest:
-    return WireRequest(method="GET", path=path, body=b"", api=API)
+def _get(path: str, *, stream: bool = False) -> WireRequest:
+    return WireRequest(method="GET", path=path, body=b"", api=API, stream=stream)
 
 
 def _create(requests: Sequence[tuple[str, WireRequest]]) -> WireRequest:

@@ -10,7 +10,8 @@ from interlingua.plugins import lazy_names
 # Module -> the names that are imported from it when first used.
 _NAMES = {
     "answers": "read_answers",
-    "batches": "Batch BatchRun UncertainBatchError",
+    "batch_records": "Batch",
+    "batches": "BatchRun UncertainBatchError",
     "runner": "BulkReport arun run",
     "sizing": "Estimate SizingPlan estimate",
     "tables": "RowTemplate read_table",
@@ -19,9 +20,8 @@ _NAMES = {
 if TYPE_CHECKING:
     # fmt: off
     from interlingua_bulk.answers import read_answers as read_answers
-    from interlingua_bulk.batches import (
-        Batch as Batch, BatchRun as BatchRun, UncertainBatchError as UncertainBatchError
-    )
+    from interlingua_bulk.batch_records import Batch as Batch
+    from interlingua_bulk.batches import BatchRun as BatchRun, UncertainBatchError as UncertainBatchError
     from interlingua_bulk.runner import BulkReport as BulkReport, arun as arun, run as run
     from interlingua_bulk.sizing import Estimate as Estimate, SizingPlan as SizingPlan, estimate as estimate
     from interlingua_bulk.tables import RowTemplate as RowTemplate, read_table as read_table

@@ -289,9 +289,17 @@ def sync_folder(folder: Path) -> None:
         os.close(fd)
 
 
-def read_answers(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield each whole line of an output file, in the order in which the answers came."""
+def read_answers(path: Path, start: int = 0) -> Iterator[dict[str, Any]]:
+    """Yield each whole line of an output file, in the order in which the answers came.
+
+    Args:
+        path: the file.
+        start: bytes to skip; a line that begins before it is skipped too.
+    """
     with path.open("rb", buffering=1 << 20) as file:
+        if start:
+            file.seek(start - 1)
+            file.readline()
         for line in file:
             if line.endswith(b"\n"):
                 yield orjson.loads(line)

@@ -4,34 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import os
-import secrets
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
-from decimal import Decimal
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-import attrs
-import orjson
-
-from interlingua import AsyncClient, Retry, cost_of
+from interlingua import AsyncClient, Retry
 from interlingua.codec import decode_tool
 from interlingua.errors import (
     BadRequestError,
     CallerError,
     CapabilityError,
-    DecodeError,
     InterlinguaError,
     OverloadedError,
     ProviderError,
     RateLimitError,
-    ServerError,
 )
-from interlingua.plugins import BatchAnswer, BatchLimits, BatchStatus, ConnectionSettings, ModelInfo
-from interlingua.types import Message, ToolDefinition, Usage
-from interlingua_bulk.answers import AnswerFile, read_facts, replace_file
+from interlingua.plugins import BatchLimits, BatchStatus, ConnectionSettings, WireRequest
+from interlingua.types import ToolDefinition, Usage
+from interlingua_bulk.answers import AnswerFile, read_facts
+from interlingua_bulk.batch_records import Batch, read_batches, write_batches
+from interlingua_bulk.results import TIER, ResultWriter, price_of, row_name
 from interlingua_bulk.rows import (
     BulkRow,
     explain_row,
@@ -42,83 +35,22 @@ from interlingua_bulk.rows import (
     unread_row,
     write_asked,
 )
-from interlingua_bulk.sender import answer_line, error_line
+from interlingua_bulk.sender import error_line
 from interlingua_bulk.tables import prepare_input
 from interlingua_bulk.wire_rows import WireReader
 
 if TYPE_CHECKING:
     from interlingua import Exchange
 
-FORMAT = "interlingua-bulk-batches/1"
 RESPONSE_LIMIT = 1 << 31  # bytes of a result file
 _FILLED = 0.9  # of what a service takes: sizes are measured, and limits are told in round numbers
 _EARLIEST_S = 60.0  # clocks differ by less
 _TRIES = 5
-_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
-_SIDE = ".batches.json"
-_TIER = "batch"  # of prices
 _SAMPLE = Usage(input_tokens=1000, output_tokens=1000)
 
 
 class UncertainBatchError(InterlinguaError):
     """The connection broke while a batch was created, and the service does not list it yet."""
-
-
-@attrs.define
-class Batch:
-    """One batch of a run, as stored on disk.
-
-    Attributes:
-        number: from 0.
-        provider: whose.
-        model: canonical model id.
-        name: the label it was created with.
-        ranges: first and last index of the rows in it.
-        rows: how many.
-        state: `intent` (not known to be created), `submitted`, `fetched`, or `abandoned` (never created: its rows are
-            free again).
-        file: the service's id of the uploaded requests.
-        id: the service's id of the batch.
-        intent_at: when its creation was intended, seconds since 1970.
-        raw_state: the service's last word on it.
-        succeeded: requests with an answer, as the service counts; None while it does not say.
-        failed: number of rows that failed.
-        cost_usd: of the fetched answers whose price is known, as a decimal number; without those that an interrupted
-            fetch had stored already.
-        single_usd: the cost of the same answers in single requests.
-    """
-
-    number: int
-    provider: str
-    model: str
-    name: str
-    ranges: list[list[int]]
-    rows: int
-    state: str = "intent"
-    file: str | None = None
-    id: str | None = None
-    intent_at: float = attrs.field(factory=time.time)
-    raw_state: str | None = None
-    succeeded: int | None = None
-    failed: int | None = None
-    cost_usd: str | None = None
-    single_usd: str | None = None
-
-    def holds(self, index: int) -> bool:
-        """Return True for a row of this batch."""
-        return any(first <= index <= last for first, last in self.ranges)
-
-    def count_cost(self, message: Message, single: Decimal | None) -> None:
-        """Add the cost of an answer, if both prices are known."""
-        usage = message.metadata.usage
-        if usage is not None and usage.cost_usd is not None and single is not None:
-            self.cost_usd = f"{Decimal(self.cost_usd or 0) + usage.cost_usd:f}"
-            self.single_usd = f"{Decimal(self.single_usd or 0) + single:f}"
-
-    def note(self, status: BatchStatus) -> None:
-        """Store the batch as the service reports it."""
-        self.id, self.raw_state = status.id or self.id, status.raw_state
-        self.succeeded, self.failed = status.succeeded, status.failed
 
 
 class BatchRun:
@@ -207,11 +139,13 @@ class BatchRun:
                 refused = CallerError(f"the request has {size:,} bytes, more than a batch of {target[0]} may")
                 await self._fail(unread_row(index, data), refused)
                 continue
-            group = waiting.setdefault(target, _Group())
-            if group.rows and (group.size + size > limits.size or len(group.rows) >= min(limits.requests, batch_rows)):
+            group = waiting.get(target)
+            if group and (group.size + size > limits.size or len(group.rows) >= min(limits.requests, batch_rows)):
                 made.append(await self._send(waiting.pop(target)))
-                group = waiting.setdefault(target, _Group())
-            group.add(index, size, exchange)
+                group = None
+            if group is None:
+                group = waiting[target] = _Group(target[0], target[2])
+            group.add(index, size, request.wire)
         made += [await self._send(group) for group in waiting.values()]
         return made
 
@@ -232,20 +166,20 @@ class BatchRun:
         """Tell whether a batch costs less than this share of single requests: in sum for input and output tokens."""
         target = (exchange.request.provider.key, exchange.request.options.model)
         if target not in self._shares:
-            batch, single = (_price_of(_SAMPLE, exchange, tier) for tier in (_TIER, None))
+            model = exchange.request.provider.model(target[1])
+            batch, single = (price_of(_SAMPLE, model, tier) for tier in (TIER, None))
             is_known = batch is not None and single and _service_limits(exchange) is not None
             self._shares[target] = float(batch / single) if is_known else float("inf")  # type: ignore[operator]
         return self._shares[target] < share
 
     async def _send(self, group: _Group) -> Batch:
-        first = group.rows[0][1].request
         number = len(self.batches)
         name = f"interlingua-{self.run_id}-{number}"
-        model = f"{first.provider.key}:{first.options.model}"
-        batch = Batch(number, first.provider.key, model, name, group.ranges(), len(group.rows))
+        model = f"{group.provider}:{group.model}"
+        batch = Batch(number, group.provider, model, name, group.ranges(), len(group.rows))
         self.batches.append(batch)
         self._save()
-        requests = [(self._id(index), exchange.request.wire) for index, exchange in group.rows]
+        requests = [(row_name(self.run_id, index), wire) for index, wire in group.rows]
         try:
             batch.file = await self._upload(batch, requests)
             self._save()
@@ -350,42 +284,16 @@ class BatchRun:
                 batch.note(status)
                 if status.state == "ended":
                     await self._take(batch, status)
-                    batch.state = "fetched"
                 self._save()
         return [batch for batch in self.batches if batch.state == "submitted"]
 
     async def _take(self, batch: Batch, status: BatchStatus) -> None:
-        found: dict[str, BatchAnswer] = {}
-        lost = 0
-        batch.cost_usd = batch.single_usd = "0"
-        for result in status.results:
-            for answer in await self._ask(batch, "batch_results", result=result):
-                lost += not answer.id
-                found[answer.id] = answer
-        for index, data in iterate_rows(
-            self.path, lambda index: batch.holds(index) and not self.answers.is_done(index)
-        ):
-            answer = found.get(self._id(index))
-            if answer is None or answer.response is None:
-                await self._fail(unread_row(index, data), _no_answer(batch, status, answer, lost))
-            else:
-                await self._read(batch, index, data, answer)
-        await self.answers.flush()
-
-    async def _read(self, batch: Batch, index: int, data: Mapping[str, Any], answer: BatchAnswer) -> None:
-        """Read an answer as if it had come to the row's own request, at the batch price."""
-        exchange = await self._prepare(index, data)
-        if exchange is None or answer.response is None:
-            return
-        try:
-            exchange.response.started = time.monotonic()
-            message = _at_batch_price(exchange.response.read(answer.response), exchange)
-        except InterlinguaError as error:
-            await self._fail(unread_row(index, data), error)
-            return
-        batch.count_cost(message, _price_of(message.metadata.usage, exchange, None))
-        line = answer_line(unread_row(index, data), None, message, exchange.request.wire.losses, 1)
-        await self.answers.add(index, line, ok=True)
+        if batch.fetched_from is None:
+            batch.fetched_from = self.answers.size
+            self._save()
+        writer = ResultWriter(self.client, self.answers, self.path, self.run_id, self._prepare)
+        await writer.write(batch, status)
+        batch.state = "fetched"
 
     async def _prepare(self, index: int, data: Mapping[str, Any]) -> Exchange | None:
         """Write a row's request; a row that cannot be written gets its error line."""
@@ -414,29 +322,21 @@ class BatchRun:
                 await asyncio.sleep(delay)
         raise AssertionError  # the last delay is None
 
-    def _id(self, index: int) -> str:
-        """Return the id of a row in a batch: unique to this run, and short enough for every service."""
-        digits = ""
-        while index or not digits:
-            index, digit = divmod(index, len(_DIGITS))
-            digits = _DIGITS[digit] + digits
-        return f"{self.run_id}-{digits}"
-
     def _save(self) -> None:
-        plain = {"format": FORMAT, "run": self.run_id, "batches": [attrs.asdict(batch) for batch in self.batches]}
-        replace_file(batches_file(self.out), orjson.dumps(plain, option=orjson.OPT_INDENT_2) + b"\n")
+        write_batches(self.out, self.run_id, self.batches)
 
 
 class _Group:
     """Rows that are waiting for their batch to be full."""
 
-    def __init__(self) -> None:
-        self.rows: list[tuple[int, Exchange]] = []
+    def __init__(self, provider: str, model: str) -> None:
+        self.provider, self.model = provider, model
+        self.rows: list[tuple[int, WireRequest]] = []
         self.size = 0
 
-    def add(self, index: int, size: int, exchange: Exchange) -> None:
+    def add(self, index: int, size: int, request: WireRequest) -> None:
         """Add one row."""
-        self.rows.append((index, exchange))
+        self.rows.append((index, request))
         self.size += size
 
     def ranges(self) -> list[list[int]]:
@@ -448,69 +348,6 @@ class _Group:
             else:
                 found.append([index, index])
         return found
-
-
-def batches_file(out: Path) -> Path:
-    """Return the file that holds the batches of an output."""
-    return out.with_name(out.name + _SIDE)
-
-
-def read_batches(out: Path) -> tuple[str, list[Batch]]:
-    """Return the run's id and its batches; a new id if there are no batches."""
-    try:
-        plain = orjson.loads(batches_file(out).read_bytes())
-    except FileNotFoundError:
-        return "".join(secrets.choice(_DIGITS) for _ in range(8)), []
-    if plain.get("format") != FORMAT:
-        raise DecodeError(f"{batches_file(out)} was written by another version: {plain.get('format')!r}")
-    return plain["run"], [Batch(**batch) for batch in plain["batches"]]
-
-
-def claimed_rows(out: Path) -> Iterator[tuple[int, int]]:
-    """Yield the first and last index of rows in batches that have not ended."""
-    for batch in read_batches(out)[1]:
-        if batch.state in ("intent", "submitted"):
-            yield from ((first, last) for first, last in batch.ranges)
-
-
-def _no_answer(batch: Batch, status: BatchStatus, answer: BatchAnswer | None, lost: int) -> InterlinguaError:
-    """Return the error of a row without an answer."""
-    provider, _, model = batch.model.partition(":")
-    facts: dict[str, Any] = {"provider": provider, "model": model, "retryable": True}
-    if answer is not None:
-        word = {"canceled": "cancelled"}.get(answer.reason, answer.reason)
-        code = f"batch_{word}" if word in ("expired", "cancelled") else "batch_failed"
-        return ServerError(f"the batch ended without this row: {answer.reason}", code=code, **facts)
-    word = status.raw_state.lower()
-    for end, signs in (("expired", ("expired", "timeout")), ("cancelled", ("cancelled", "canceled"))):
-        if any(sign in word for sign in signs):
-            return ServerError(f"the batch was {end} before this row was answered", code=f"batch_{end}", **facts)
-    if status.error is not None and not status.results:
-        return BadRequestError(f"the batch failed: {status.error}", code="batch_failed", **facts)
-    if lost:
-        text = f"the service returned {lost:,} answers without the ids they were sent with"
-        return ServerError(text, code="batch_missing", **facts)
-    return ServerError("the batch ended, and its results lack this row", code="batch_missing", **facts)
-
-
-def _at_batch_price(message: Message, exchange: Exchange) -> Message:
-    """Return the message with the cost at the batch price; a batch has no latency."""
-    usage = message.metadata.usage
-    if usage is None:
-        return message
-    usage = cost_of(attrs.evolve(usage, service_tier=_TIER, latency_ms=None), _model_of(exchange), message.created_at)
-    return attrs.evolve(message, metadata=attrs.evolve(message.metadata, usage=usage))
-
-
-def _price_of(usage: Usage | None, exchange: Exchange, tier: str | None) -> Decimal | None:
-    """Return the cost of a usage at today's price of a tier; None if it is not known."""
-    if usage is None:
-        return None
-    return cost_of(attrs.evolve(usage, service_tier=tier), _model_of(exchange), datetime.now(UTC)).cost_usd
-
-
-def _model_of(exchange: Exchange) -> ModelInfo | None:
-    return exchange.request.provider.model(exchange.request.options.model)
 
 
 def _service_limits(exchange: Exchange) -> BatchLimits | None:

@@ -18,7 +18,7 @@ from interlingua.errors import CallerError, InterlinguaError
 from interlingua.plugins import explain_arguments
 from interlingua.types import ToolDefinition
 from interlingua_bulk.answers import AnswerFile, read_facts
-from interlingua_bulk.batches import claimed_rows
+from interlingua_bulk.batch_records import claimed_rows
 from interlingua_bulk.rows import (
     BulkRow,
     content_key,

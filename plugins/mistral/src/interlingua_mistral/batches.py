@@ -34,7 +34,7 @@ def batch_request(kind: str, arguments: Mapping[str, Any]) -> WireRequest | None
         return _post(f"{_JOBS}/{arguments['id']}/cancel", b"")
     if kind == "batch_list":
         return _get(f"{_JOBS}?page_size=100")
-    return _get(f"/files/{arguments['result']}/content") if kind == "batch_results" else None
+    return _get(f"/files/{arguments['result']}/content", stream=True) if kind == "batch_results" else None
 
 
 def read_batch(kind: str, response: WireResponse) -> Any:
@@ -47,8 +47,8 @@ def read_batch(kind: str, response: WireResponse) -> Any:
     return [_status(job) for job in body.get("data") or ()] if kind == "batch_list" else _status(body)
 
 
-def _get(path: str) -> WireRequest:
-    return WireRequest(method="GET", path=path, body=b"", api=API)
+def _get(path: str, *, stream: bool = False) -> WireRequest:
+    return WireRequest(method="GET", path=path, body=b"", api=API, stream=stream)
 
 
 def _post(path: str, body: bytes) -> WireRequest:

@@ -33,7 +33,7 @@ def batch_request(kind: str, arguments: Mapping[str, Any]) -> WireRequest | None
         return _post(f"/batches/{arguments['id']}/cancel", b"")
     if kind == "batch_list":
         return _get("/batches?limit=100")
-    return _get(f"/files/{arguments['result']}/content") if kind == "batch_results" else None
+    return _get(f"/files/{arguments['result']}/content", stream=True) if kind == "batch_results" else None
 
 
 def read_batch(kind: str, response: WireResponse) -> Any:
@@ -46,8 +46,8 @@ def read_batch(kind: str, response: WireResponse) -> Any:
     return [_status(batch) for batch in body["data"]] if kind == "batch_list" else _status(body)
 
 
-def _get(path: str) -> WireRequest:
-    return WireRequest(method="GET", path=path, body=b"", api=RESPONSES)
+def _get(path: str, *, stream: bool = False) -> WireRequest:
+    return WireRequest(method="GET", path=path, body=b"", api=RESPONSES, stream=stream)
 
 
 def _post(path: str, body: bytes) -> WireRequest:

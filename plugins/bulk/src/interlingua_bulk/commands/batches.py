@@ -10,7 +10,9 @@ from typing import Any
 import click
 
 from interlingua import AsyncClient, Retry
-from interlingua_bulk.batches import RESPONSE_LIMIT, Batch, BatchRun
+from interlingua_bulk.answers import read_facts
+from interlingua_bulk.batch_records import Batch
+from interlingua_bulk.batches import RESPONSE_LIMIT, BatchRun
 from interlingua_bulk.commands.inputs import input_options, prepare_rows, rows_argument
 from interlingua_cli.context import MODEL, CommandContext, plugin_option
 from interlingua_cli.input import option_option, read_tools, url_option
@@ -60,7 +62,7 @@ def fetch_command(ctx: click.Context, /, out: Path, *, wait: bool, url: str | No
 
     Exit code 1 while batches are still under way. Failed rows: `bulk retry --failed`.
     """
-    run = BatchRun(out, make_client(ctx.ensure_object(CommandContext), None, url))
+    run = BatchRun(out, client_for_output(ctx.ensure_object(CommandContext), out, url))
 
     async def fetch() -> list[Batch]:
         left = await run.fetch()
@@ -84,7 +86,7 @@ def fetch_command(ctx: click.Context, /, out: Path, *, wait: bool, url: str | No
 @click.pass_obj
 def cancel_command(context: CommandContext, out: Path, *, url: str | None, as_json: bool) -> None:
     """Cancel the open batches of an output; existing answers are fetched as usual."""
-    run = BatchRun(out, make_client(context, None, url))
+    run = BatchRun(out, client_for_output(context, out, url))
     print_batches(in_run(run, run.cancel), as_json=as_json)
 
 
@@ -98,6 +100,12 @@ def make_client(context: CommandContext, model: str | None, url: str | None) -> 
         retry=Retry(max_attempts=1),
         max_response_bytes=RESPONSE_LIMIT,
     )
+
+
+def client_for_output(context: CommandContext, out: Path, url: str | None) -> AsyncClient:
+    """Make a client with the model that an output was started with."""
+    facts = read_facts(out)
+    return make_client(context, None if facts is None else facts["asked"].get("model"), url)
 
 
 def in_run(run: BatchRun, body: Callable[[], Awaitable[list[Batch]]]) -> list[Batch]:

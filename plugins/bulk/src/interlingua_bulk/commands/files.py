@@ -11,8 +11,9 @@ import click
 
 from interlingua.errors import CallerError
 from interlingua_bulk.answers import compact_answers, read_answers, read_facts
-from interlingua_bulk.batches import BatchRun, read_batches
-from interlingua_bulk.commands.batches import in_run, make_client, print_batches
+from interlingua_bulk.batch_records import read_batches
+from interlingua_bulk.batches import BatchRun
+from interlingua_bulk.commands.batches import client_for_output, in_run, print_batches
 from interlingua_bulk.tables import write_answers
 from interlingua_cli.context import CommandContext, plugin_option
 from interlingua_cli.output import json_option, print_facts, print_json
@@ -35,7 +36,7 @@ def status_command(context: CommandContext, out: Path, *, url: str | None, as_js
     status = summarize(out, facts)
     batches = read_batches(out)[1]
     if any(batch.state == "submitted" for batch in batches):
-        run = BatchRun(out, make_client(context, facts["asked"].get("model"), url))
+        run = BatchRun(out, client_for_output(context, out, url))
         batches = in_run(run, run.status)
     if as_json:
         print_json({**status, "batches": batches})

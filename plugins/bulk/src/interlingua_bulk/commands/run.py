@@ -164,7 +164,10 @@ def _submit(
     cheaper_than: float | None = None, **arguments: Any,
 ) -> None:  # fmt: skip
     """Submit rows of a run as batches, and print how many."""
-    client = batches.make_client(context, arguments.get("model"), url)
+    if rows is None:
+        client = batches.client_for_output(context, out, url)
+    else:
+        client = batches.make_client(context, arguments.get("model"), url)
     batch_run = BatchRun(out, client, rows, **arguments)
     made = batches.in_run(batch_run, lambda: batch_run.submit(failed=failed, cheaper_than=cheaper_than))
     count = sum(batch.rows for batch in made)

@@ -1,0 +1,109 @@
+"""The record of an output's batches, stored beside it."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from pathlib import Path
+
+import attrs
+import orjson
+
+from interlingua.errors import DecodeError
+from interlingua.plugins import BatchStatus
+from interlingua.types import Message
+from interlingua_bulk.answers import replace_file
+
+FORMAT = "interlingua-bulk-batches/1"
+DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+"""Characters of the ids of runs and rows."""
+_SIDE = ".batches.json"
+
+
+@attrs.define
+class Batch:
+    """One batch of a run, as stored on disk.
+
+    Attributes:
+        number: from 0.
+        provider: whose.
+        model: canonical model id.
+        name: the label it was created with.
+        ranges: first and last index of the rows in it.
+        rows: how many.
+        state: `intent` (not known to be created), `submitted`, `fetched`, or `abandoned` (never created: its rows are
+            free again).
+        file: the service's id of the uploaded requests.
+        id: the service's id of the batch.
+        intent_at: when its creation was intended, seconds since 1970.
+        raw_state: the service's last word on it.
+        succeeded: requests with an answer, as the service counts; None while it does not say.
+        failed: number of rows that failed.
+        fetched_from: size of the output in bytes when the first fetch of its results began.
+        cost_usd: of the fetched answers whose price is known, as a decimal number.
+        single_usd: the cost of the same answers in single requests.
+    """
+
+    number: int
+    provider: str
+    model: str
+    name: str
+    ranges: list[list[int]]
+    rows: int
+    state: str = "intent"
+    file: str | None = None
+    id: str | None = None
+    intent_at: float = attrs.field(factory=time.time)
+    raw_state: str | None = None
+    succeeded: int | None = None
+    failed: int | None = None
+    fetched_from: int | None = None
+    cost_usd: str | None = None
+    single_usd: str | None = None
+
+    def holds(self, index: int) -> bool:
+        """Return True for a row of this batch."""
+        return any(first <= index <= last for first, last in self.ranges)
+
+    def count_cost(self, message: Message, single: Decimal | None) -> None:
+        """Add the cost of an answer, if both prices are known."""
+        usage = message.metadata.usage
+        if usage is not None and usage.cost_usd is not None and single is not None:
+            self.cost_usd = f"{Decimal(self.cost_usd or 0) + usage.cost_usd:f}"
+            self.single_usd = f"{Decimal(self.single_usd or 0) + single:f}"
+
+    def note(self, status: BatchStatus) -> None:
+        """Store the batch as the service reports it."""
+        self.id, self.raw_state = status.id or self.id, status.raw_state
+        self.succeeded, self.failed = status.succeeded, status.failed
+
+
+def batches_file(out: Path) -> Path:
+    """Return the file that holds the batches of an output."""
+    return out.with_name(out.name + _SIDE)
+
+
+def read_batches(out: Path) -> tuple[str, list[Batch]]:
+    """Return the run's id and its batches; a new id if there are no batches."""
+    try:
+        plain = orjson.loads(batches_file(out).read_bytes())
+    except FileNotFoundError:
+        return "".join(secrets.choice(DIGITS) for _ in range(8)), []
+    if plain.get("format") != FORMAT:
+        raise DecodeError(f"{batches_file(out)} was written by another version: {plain.get('format')!r}")
+    return plain["run"], [Batch(**batch) for batch in plain["batches"]]
+
+
+def write_batches(out: Path, run_id: str, batches: Sequence[Batch]) -> None:
+    """Write the batches of an output; a crash leaves the old record or the new one."""
+    plain = {"format": FORMAT, "run": run_id, "batches": [attrs.asdict(batch) for batch in batches]}
+    replace_file(batches_file(out), orjson.dumps(plain, option=orjson.OPT_INDENT_2) + b"\n")
+
+
+def claimed_rows(out: Path) -> Iterator[tuple[int, int]]:
+    """Yield the first and last index of rows in batches that have not ended."""
+    for batch in read_batches(out)[1]:
+        if batch.state in ("intent", "submitted"):
+            yield from ((first, last) for first, last in batch.ranges)
