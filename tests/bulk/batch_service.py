@@ -34,6 +34,7 @@ class BatchService(ThreadingHTTPServer):
         failed: rows with an answer of status 400.
         errors: rows with a word instead of an answer, in a second file.
         spoiled: rows whose line is no JSON.
+        gone: batches whose files are answered with status 404.
         is_framed: whether the length of a file is sent, so that a cut is noticed.
         downloads: how many there were.
     """
@@ -49,6 +50,7 @@ class BatchService(ThreadingHTTPServer):
         self.missing, self.doubled = set(settings.get("missing", ())), set(settings.get("doubled", ()))
         self.failed, self.spoiled = set(settings.get("failed", ())), set(settings.get("spoiled", ()))
         self.errors: dict[int, str] = {int(k): v for k, v in settings.get("errors", {}).items()}
+        self.gone = set(settings.get("gone", ()))
         self.is_framed: bool = settings.get("is_framed", True)
         self.downloads = 0
         self.uploads: list[list[tuple[str, int]]] = []
@@ -116,9 +118,9 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, *_: Any) -> None:
         pass
 
-    def _json(self, body: Any) -> None:
+    def _json(self, body: Any, status: int = 200) -> None:
         data = json.dumps(body).encode()
-        self.send_response(200)
+        self.send_response(status)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(data)))
         self.end_headers()
@@ -133,7 +135,9 @@ class _Handler(BaseHTTPRequestHandler):
             service.uploads.append(rows)
             self._json({"id": f"in-{len(service.uploads) - 1}", "object": "file", "purpose": "batch"})
         elif self.path.endswith("/cancel"):
-            self._json(service.batch(int(self.path.split("_")[1].split("/")[0])))
+            found = service.batch(int(self.path.split("_")[1].split("/")[0]))
+            refusal = {"error": {"message": f"the batch is {found['status']}", "type": "invalid_request_error"}}
+            self._json(*((found, 200) if service.state in ("in_progress", "cancelling") else (refusal, 409)))
         else:
             self._json(service.batch(int(json.loads(data)["input_file_id"].partition("-")[2])))
 
@@ -143,6 +147,9 @@ class _Handler(BaseHTTPRequestHandler):
             self._json(service.batch(int(self.path.rpartition("_")[2])))
             return
         name = self.path.split("/")[-2]
+        if int(name.partition("-")[2]) in service.gone:
+            self._json({"error": {"message": "no such file", "type": "invalid_request_error"}}, 404)
+            return
         service.downloads += 1
         left = service.cuts.pop(0) if service.cuts else None
         self.send_response(200)

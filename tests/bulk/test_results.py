@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from interlingua import AsyncClient, Retry
-from interlingua.errors import APIConnectionError
+from interlingua.errors import APIConnectionError, ProviderError
 from interlingua_bulk import results as module
 from interlingua_bulk.batch_records import Batch, read_batches
 from interlingua_bulk.batches import BatchRun
@@ -205,6 +205,18 @@ def test_a_batch_that_ended_while_it_was_cancelled_is_fetched_whole(tmp_path: Pa
         _fetch(service, out)
 
     assert_every_row_once(out, ROWS)
+
+
+def test_a_batch_whose_results_are_gone_does_not_keep_the_others_from_being_fetched(tmp_path: Path) -> None:
+    with batch_service(gone=[0]) as service:
+        out = tmp_path / "out.jsonl"
+        made = _call(service, out, write_rows(tmp_path / "in.jsonl", ROWS), "submit", batch_rows=ROWS // 2)
+        assert len(made) == 2
+        with pytest.raises(ProviderError, match="no such file"):
+            _call(service, out, None, "fetch")
+
+    assert [batch.state for batch in read_batches(out)[1]] == ["submitted", "fetched"]
+    assert sorted(line["index"] for line in lines(out)) == list(range(ROWS // 2, ROWS))
 
 
 def test_rows_that_failed_are_submitted_again_and_fetched_with_the_second_batch(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from interlingua import AsyncClient, Retry
 from interlingua.codec import decode_tool
 from interlingua.errors import (
+    AuthenticationError,
     BadRequestError,
     CallerError,
     CapabilityError,
@@ -257,35 +258,61 @@ class BatchRun:
     # -- afterwards ---------------------------------------------------------------------------------------------
 
     async def status(self) -> list[Batch]:
-        """Ask the services for the progress of open batches, and return all batches."""
-        for batch in self.batches:
-            if batch.state == "submitted":
-                batch.note(await self._ask(batch, "batch_status", id=batch.id))
-        self._save()
+        """Ask the services for the progress of open batches, and return all batches.
+
+        Raises:
+            InterlinguaError: a service refused; the other batches are up to date. So do `cancel` and `fetch`.
+        """
+        await self._each_open(self._note_status)
         return self.batches
 
     async def cancel(self) -> list[Batch]:
         """Ask the services to cancel the open batches; existing answers are fetched as usual."""
-        for batch in self.batches:
-            if batch.state == "submitted":
-                batch.note(await self._ask(batch, "batch_cancel", id=batch.id))
-        self._save()
+        await self._each_open(self._cancel)
         return self.batches
 
     async def fetch(self) -> list[Batch]:
         """Add the rows of all ended batches to the output; return the open batches.
 
         A row that has no answer gets an error line: as the service refused it, or with the code `batch_expired`,
-        `batch_cancelled`, `batch_missing` (sent, and not in the results) or `batch_failed` (the whole batch).
+        `batch_cancelled`, `batch_missing` (sent, and not in the results), `batch_unreadable` (the results lack it, and
+        one of their lines cannot be read) or `batch_failed` (the whole batch).
         """
+        await self._each_open(self._fetch)
+        return [batch for batch in self.batches if batch.state == "submitted"]
+
+    async def _each_open(self, action: Callable[[Batch], Awaitable[Any]]) -> None:
+        """Do something with each open batch; the failure of one batch is raised after the others."""
+        failure: InterlinguaError | None = None
         for batch in self.batches:
             if batch.state == "submitted":
-                status: BatchStatus = await self._ask(batch, "batch_status", id=batch.id)
-                batch.note(status)
-                if status.state == "ended":
-                    await self._take(batch, status)
-                self._save()
-        return [batch for batch in self.batches if batch.state == "submitted"]
+                try:
+                    await action(batch)
+                except InterlinguaError as error:
+                    if isinstance(error, AuthenticationError) or getattr(error, "phase", "") == "connect":
+                        raise  # the others would fail too
+                    failure = failure or error
+                finally:
+                    self._save()
+        if failure is not None:
+            raise failure
+
+    async def _note_status(self, batch: Batch) -> BatchStatus:
+        status: BatchStatus = await self._ask(batch, "batch_status", id=batch.id)
+        batch.note(status)
+        return status
+
+    async def _cancel(self, batch: Batch) -> None:
+        try:
+            batch.note(await self._ask(batch, "batch_cancel", id=batch.id))
+        except ProviderError:  # it may have ended meanwhile
+            if (await self._note_status(batch)).state != "ended":
+                raise
+
+    async def _fetch(self, batch: Batch) -> None:
+        status = await self._note_status(batch)
+        if status.state == "ended":
+            await self._take(batch, status)
 
     async def _take(self, batch: Batch, status: BatchStatus) -> None:
         if batch.fetched_from is None:
