@@ -22,12 +22,13 @@ def file_request(kind: str, arguments: Mapping[str, Any]) -> WireRequest | None:
         return WireRequest(method=method, path=f"/files/{name}", body=b"", api=API)
     if arguments["in_result"]:
         return None
-    media_type = arguments["block"].media_type
-    about = dumps({"file": {"displayName": arguments["name"], "mimeType": media_type}})
-    parts = [
-        ({"content-type": "application/json; charset=utf-8"}, about),
-        ({"content-type": media_type}, arguments["data"]),
-    ]
+    return upload_request(arguments["data"], arguments["block"].media_type, arguments["name"])
+
+
+def upload_request(data: bytes, media_type: str, name: str) -> WireRequest:
+    """Return the request that uploads a file."""
+    about = dumps({"file": {"displayName": name, "mimeType": media_type}})
+    parts = [({"content-type": "application/json; charset=utf-8"}, about), ({"content-type": media_type}, data)]
     content_type, body = multipart_body(parts, "related")
     headers = {"content-type": content_type, "x-goog-upload-protocol": "multipart"}
     return WireRequest(path=_UPLOAD, headers=headers, body=body, api=API)

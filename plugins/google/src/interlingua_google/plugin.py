@@ -38,9 +38,9 @@ HOST = "https://generativelanguage.googleapis.com"
 VERSION = "v1beta"
 _KEYS = ("GOOGLE_API_KEY", "GEMINI_API_KEY")  # the first wins
 _BASE = "GOOGLE_GEMINI_BASE_URL"
-# 20 MB for requests in the body. The count is ours: an expired batch has no results at all, so batches are kept small.
 FILES = frozenset({"upload", "file_status", "delete_file"})
-_BATCHES = BatchLimits(2_000, 18 * 1024 * 1024)
+# The service takes 2 GB. These limits are ours: an expired batch has no results at all, so batches are kept small.
+_BATCHES = BatchLimits(2_000, 200 * 1024 * 1024)
 ENDPOINTS = {models.API: r"/(?P<model>[^/]+):(g|streamG)enerateContent$"}
 _has_version = re.compile(r"/v\d+(alpha|beta)?\d*(/|$)").search
 _COUNTED = ("systemInstruction", "tools", "toolConfig", "contents", "generationConfig", "cachedContent")
