@@ -56,6 +56,11 @@ class BatchService(ThreadingHTTPServer):
         self.uploads: list[list[tuple[str, int]]] = []
         self.random = random.Random(31)
 
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Print what went wrong, unless the client was killed."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
     @property
     def url(self) -> str:
         """Return the base URL."""

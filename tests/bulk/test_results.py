@@ -19,7 +19,7 @@ import pytest
 from interlingua import AsyncClient, Retry
 from interlingua.errors import APIConnectionError, ProviderError
 from interlingua_bulk import results as module
-from interlingua_bulk.batch_records import Batch, read_batches
+from interlingua_bulk.batch_records import Batch, read_batches, write_batches
 from interlingua_bulk.batches import BatchRun
 from interlingua_bulk.results import read_lines
 from tests.bulk.batch_service import BatchService, batch_service
@@ -132,6 +132,21 @@ def test_a_connection_that_brings_nothing_more_ends_the_fetch_and_the_next_one_c
     assert_every_row_once(out, ROWS)
     total = sum(Decimal(line["cost_usd"]) for line in lines(out))
     assert (Decimal(batch.cost_usd or 0), Decimal(batch.single_usd or 0)) == (total, 2 * total)
+
+
+def test_a_fetch_that_was_killed_after_its_last_row_does_not_read_the_results_again(tmp_path: Path) -> None:
+    with batch_service(failed=[2]) as service:
+        out = _submit(service, tmp_path)
+        cost = _fetch(service, out).cost_usd
+        run_id, (batch,) = read_batches(out)
+        batch.state, batch.cost_usd = "submitted", None
+        write_batches(out, run_id, [batch])
+        batch = _fetch(service, out)
+        downloads = service.downloads
+
+    assert downloads == 1
+    assert (batch.state, batch.cost_usd) == ("fetched", cost)
+    assert _codes(out) == {2: "bad_row"}
 
 
 def test_errors_that_an_interrupted_fetch_wrote_are_not_written_again(tmp_path: Path) -> None:

@@ -83,6 +83,11 @@ class BatchRows:
         """How many rows have an answer or an error."""
         return len(self._states) - self._states.count(_OPEN)
 
+    @property
+    def is_open(self) -> bool:
+        """True while a row has no outcome."""
+        return _OPEN in self._states
+
     def read(self, index: int) -> Mapping[str, Any]:
         """Return the JSON object of a row."""
         self._file.seek(self._places[self._at(index) or 0])
@@ -166,7 +171,7 @@ class ResultWriter:
 
     async def _write_result(self, batch: Batch, result: str, rows: BatchRows, losses: _Losses) -> None:
         attempt = 0
-        while True:
+        while rows.is_open:
             before = rows.settled
             lost = _Losses()
             try:
