@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import json
 import os
 import random
 import subprocess
@@ -177,6 +178,38 @@ def test_an_unreadable_line_costs_its_row_only_and_is_named(tmp_path: Path) -> N
     (error,) = [line["error"] for line in lines(out) if line["status"] == "error"]
     assert error["type"] == "MalformedResponseError"
     assert "line 10 cannot be read" in error["message"]
+
+
+_ODD: tuple[Any, ...] = (None, 5, 1.5, True, "x", [], {}, [{}], {"output": 5}, {"output": [5]}, {"error": 5})
+
+
+def test_lines_of_the_wrong_form_cost_their_rows_only(tmp_path: Path) -> None:
+    """Ids, statuses, bodies and whole lines of other types than the service documents."""
+    bodies = [{"custom_id": True, "response": {"status_code": 200, "body": odd}} for odd in _ODD]
+    statuses = [{"custom_id": True, "response": {"status_code": odd, "body": {}}} for odd in _ODD]
+    refusals = [{"custom_id": True, "response": {"status_code": 400, "body": odd}} for odd in _ODD]
+    ids = [{"custom_id": odd, "response": None} for odd in _ODD]
+    forms = [*bodies, *statuses, *refusals, *ids, *_ODD]
+    out = tmp_path / "out.jsonl"
+    with batch_service() as service:
+        whole = service.line
+
+        def line(name: str, row: int) -> bytes:
+            if row >= len(forms):
+                return whole(name, row)
+            form = forms[row]
+            if isinstance(form, dict) and form.get("custom_id") is True and form.get("response"):
+                form = {**form, "custom_id": name}
+            return json.dumps(form).encode() + b"\n"
+
+        service.line = line  # type: ignore[method-assign]
+        _call(service, out, write_rows(tmp_path / "in.jsonl", len(forms) + 2), "submit")
+        _fetch(service, out)
+
+    found = {line["index"]: line["status"] for line in lines(out)}
+    assert len(lines(out)) == len(found) == len(forms) + 2
+    assert (found[len(forms)], found[len(forms) + 1]) == ("ok", "ok")
+    assert {found[row] for row in range(len(bodies), len(forms))} == {"error"}
 
 
 def test_a_line_above_the_limit_costs_its_row_only_and_is_named(

@@ -211,7 +211,10 @@ class ResultWriter:
                     losses.note(f"line {number:,} cannot be read: {error}")
                     continue
                 for answer in found:
-                    yield answer
+                    if _has_types(answer):
+                        yield answer
+                    else:
+                        losses.note(f"line {number:,} has no id that is a string, or no status that is a number")
         finally:
             await body.close()
 
@@ -299,6 +302,12 @@ async def read_lines(pieces: AsyncIterable[bytes], limit: int) -> AsyncIterator[
         yield number, None, False
     elif (line := b"".join(kept)).strip():
         yield number, line, False
+
+
+def _has_types(answer: BatchAnswer) -> bool:
+    """Return True if id and status have their types; plugins take them from the line unchanged."""
+    status = 0 if answer.response is None else answer.response.status
+    return isinstance(answer.id, str) and isinstance(status, int) and not isinstance(status, bool)
 
 
 def row_name(run_id: str, index: int) -> str:
