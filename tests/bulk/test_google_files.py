@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from interlingua import AsyncClient, Retry
-from interlingua.plugins import WireRequest
+from interlingua.plugins import WireRequest, WireResponse
 from interlingua_bulk.batch_records import Batch, read_batches
 from interlingua_bulk.batches import BatchRun
 from interlingua_google import batches as module
@@ -114,6 +114,18 @@ def test_a_small_batch_is_not_uploaded() -> None:
     created = module.batch_request("batch_create", arguments)
     assert created is not None
     assert json.loads(created.body)["batch"]["inputConfig"].keys() == {"requests"}
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_results_that_are_read_whole_are_an_operation_or_a_file(indent: int | None) -> None:
+    answer = {"response": {"candidates": []}}
+    inlined = {"inlinedResponses": [{**answer, "metadata": {"key": "a"}}, {**answer, "metadata": {"key": "b"}}]}
+    operation = {"name": "batches/one", "response": {"inlinedResponses": inlined}}
+    file = b"".join(json.dumps({"key": key, **answer}).encode() + b"\n" for key in "ab")
+
+    for body in (json.dumps(operation, indent=indent).encode(), file):
+        found = module.read_batch("batch_results", WireResponse(body=body))
+        assert [answer.id for answer in found] == ["a", "b"]
 
 
 def test_the_requests_are_those_of_the_sdk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -403,8 +403,8 @@ class Client(BaseClient[Transport]):
 
         Args:
             provider: a provider's key; None means the default model's.
-            kind: what to ask for; the provider's README lists kinds and arguments. `batch_results` that are JSON Lines
-                are returned unread: iterate over the pieces of the body (bytes), then call its `close`.
+            kind: what to ask for; the provider's README lists kinds and arguments. `batch_results` of an
+                `AsyncClient` with `lines=True` may be a body of JSON Lines: iterate over its bytes, then close it.
             **arguments: of this kind.
 
         Raises:

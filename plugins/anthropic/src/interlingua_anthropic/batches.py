@@ -37,7 +37,9 @@ def batch_request(kind: str, arguments: Mapping[str, Any]) -> WireRequest | None
         return WireRequest(path=f"{_PATH}/{arguments['id']}/cancel", body=b"", api=API)
     if kind == "batch_list":
         return _get(f"{_PATH}?limit=100")
-    return _get(arguments["result"], stream=True) if kind == "batch_results" else None
+    if kind == "batch_results":
+        return _get(arguments["result"], stream=arguments.get("lines", False))
+    return None
 
 
 def read_batch(kind: str, response: WireResponse) -> Any:

@@ -189,7 +189,7 @@ class ResultWriter:
 
     async def _answers_of(self, provider: str, result: str, losses: _Losses) -> AsyncIterator[BatchAnswer]:
         """Yield the answers in one file of results."""
-        body = await self._client.auxiliary(provider, "batch_results", result=result)
+        body = await self._client.auxiliary(provider, "batch_results", result=result, lines=True)
         if isinstance(body, list):  # one JSON document, or a plugin that reads the file as a whole
             for answer in body:
                 yield answer

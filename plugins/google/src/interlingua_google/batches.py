@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
@@ -40,7 +41,10 @@ def batch_request(kind: str, arguments: Mapping[str, Any]) -> WireRequest | None
     if kind == "batch_results":
         result = arguments["result"]
         is_file = result.startswith("files/")
-        return _get(f"/{result}:download?alt=media" if is_file else f"/{result}", stream=is_file)
+        return _get(
+            f"/{result}:download?alt=media" if is_file else f"/{result}",
+            stream=is_file and arguments.get("lines", False),
+        )
     if kind == "batch_cancel":
         return WireRequest(path=f"/{arguments['id']}:cancel", body=b"", api=API)
     return _get("/batches?pageSize=100") if kind == "batch_list" else None
@@ -48,11 +52,11 @@ def batch_request(kind: str, arguments: Mapping[str, Any]) -> WireRequest | None
 
 def read_batch(kind: str, response: WireResponse) -> Any:
     """Read the answer to an auxiliary request of a batch."""
+    if kind == "batch_results":
+        return [_answer(item) for item in _items(response.body)]
     body = loads(response.body)
     if kind == "batch_upload":
         return body["file"]["name"]
-    if kind == "batch_results":  # an operation has a name, a line of a file has none
-        return [_answer(item) for item in (_inlined(body) if "name" in body else (body,))]
     if kind == "batch_cancel":  # an empty object
         return BatchStatus(id="", state="running", raw_state="cancelling")
     return [_status(batch) for batch in body.get("operations") or ()] if kind == "batch_list" else _status(body)
@@ -145,6 +149,15 @@ def _inlined(body: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
             answers: Sequence[Mapping[str, Any]] = found
             return answers
     return ()
+
+
+def _items(body: bytes) -> Sequence[Mapping[str, Any]]:
+    """Return the answers of an operation, which has a name, or of the lines of a file, which have none."""
+    lines = [line for line in body.split(b"\n") if line.strip()]
+    with suppress(ValueError):  # the first line of an operation may be a bracket
+        if "name" not in loads(lines[0]):
+            return [loads(line) for line in lines]
+    return _inlined(loads(body))
 
 
 def _answer(item: Mapping[str, Any]) -> BatchAnswer:

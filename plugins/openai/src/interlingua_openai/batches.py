@@ -33,7 +33,9 @@ def batch_request(kind: str, arguments: Mapping[str, Any]) -> WireRequest | None
         return _post(f"/batches/{arguments['id']}/cancel", b"")
     if kind == "batch_list":
         return _get("/batches?limit=100")
-    return _get(f"/files/{arguments['result']}/content", stream=True) if kind == "batch_results" else None
+    if kind == "batch_results":
+        return _get(f"/files/{arguments['result']}/content", stream=arguments.get("lines", False))
+    return None
 
 
 def read_batch(kind: str, response: WireResponse) -> Any:
