@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, suppress
 from inspect import iscoroutinefunction
 from typing import Any, NoReturn, cast
@@ -125,12 +125,12 @@ class AsyncHttpxReply(_BaseReply):
 
     # not a generator, because the event loop would have to close an unfinished one
     def __aiter__(self) -> AsyncHttpxReply:
-        self._next = aiter(self._begin()).__anext__
+        self._next: Callable[[], Awaitable[bytes]] = aiter(self._begin()).__anext__
         return self
 
     async def __anext__(self) -> bytes:
         try:
-            return cast("bytes", await self._next())
+            return await self._next()
         except StopAsyncIteration:
             raise
         except Exception as error:
