@@ -60,7 +60,7 @@ def test_a_key_is_made_used_seen_and_revoked(upstream: Upstream, tmp_path: Path)
         page.take_screenshot(tmp_path / "made.png")
         page.press(ESCAPE)
         page.wait_for("Ann", "#keys")
-        assert made not in page.run("return document.documentElement.outerHTML")
+        until(lambda: made not in page.run("return document.documentElement.outerHTML"))
         key = next(key for key in store.list_keys() if key.name == "Ann")
         assert (key.team, str(key.budget_usd), key.budget_days, key.requests_per_minute) == (
             "research",
