@@ -33,6 +33,7 @@ ABLE = ModelCapabilities(
     supports_tool_result_images=True,
     accepted_image_media_types=("image/png",),
     thinking_scope="model",
+    signed_blocks=("text", "tool_use"),
     api="chat",
 )
 NARROW = attrs.evolve(

@@ -92,6 +92,30 @@ def test_case_03_own_state_survives_byte_equal_and_in_order() -> None:
     assert losses == ()
 
 
+def test_signatures_go_to_targets_that_take_them_on_these_blocks_only() -> None:
+    signed = (
+        attrs.evolve(TEXT, signature="t"),
+        TextBlock(text=" ", signature="b"),
+        call("tu_1", "own_1", signature="u"),
+    )
+    plain = (TEXT, attrs.evolve(call("own_1", "own_1")))
+    takes_none = scene.target(attrs.evolve(scene.ABLE, signed_blocks=()))
+    projected, losses = project(user("hi"), made(*signed), tool_result("tu_1", "ok"), target=takes_none)
+
+    assert [(row.path, row.verdict, row.reason) for row in losses] == [
+        ("messages[1].content[0]", "rewritten", "its signature cannot be sent to this target"),
+        ("messages[1].content[1]", "dropped", "empty text, which services reject"),
+        ("messages[1].content[2]", "rewritten", "its signature cannot be sent to this target"),
+    ]
+    assert projected[1].content == plain
+
+    takes_calls = scene.target(attrs.evolve(scene.ABLE, signed_blocks=("tool_use",)))
+    projected, losses = project(user("hi"), made(*signed), tool_result("tu_1", "ok"), target=takes_calls)
+
+    assert projected[1].content == (TEXT, attrs.evolve(signed[2], id="own_1"))
+    assert [row.verdict for row in losses] == ["rewritten", "dropped"]
+
+
 def test_a_foreign_provider_raw_is_hidden() -> None:
     projected, _ = project(user("hi"), made(TEXT, provider="other", provider_raw={"replay": {"x": 1}}))
 

@@ -177,7 +177,7 @@ class Projection:
             metadata = message.metadata
             if len(content) > 1 and metadata.critical:  # one of several becomes a separate message
                 metadata = replace(metadata, critical=(0,) if self._at in metadata.critical else ())
-            call.result = self._rebuild(message, content if made is block and len(content) == 1 else (made,), metadata)
+            call.result = self._rebuild(message, [made], metadata)
             call.moved, self._moved = self._moved, []
 
     def _unanswered(self) -> Iterator[_Call]:
@@ -204,33 +204,28 @@ class Projection:
     def _project(self, message: Message) -> Message | None:
         """Return a message as the target can carry it, the very same one where nothing changes; None for nothing."""
         content, before = message.content, len(self._losses)
-        kept: list[ContentBlock] | None = None
+        kept: list[ContentBlock] = []
         self._calls, self._moved = [], []
         for self._at, block in enumerate(content):
             made = _PROJECT.get(type(block), Projection._project_unknown)(self, block)
             if made is None and message.role is _USER and type(block) is not UnknownBlock:
                 made = self._note(block)
-            if kept is not None:
-                if made is not None:
-                    kept.append(made)
-            elif made is not block:
-                kept = [*content[: self._at], *([] if made is None else [made])]
-        if message.role is _USER and not (content if kept is None else kept):  # or the model would be asked else
+            if made is not None:
+                kept.append(made)
+        if message.role is _USER and not kept:  # or the model would be asked something else
             if not content:
                 self._at = 0
                 self._report("text", "rewritten", "the message holds nothing")
             kept = [TextBlock(text=placeholder_text(self._losses[before:]))]
-        return self._rebuild(message, content if kept is None else tuple(kept), message.metadata)
+        return self._rebuild(message, kept, message.metadata)
 
-    def _rebuild(
-        self, message: Message, content: tuple[ContentBlock, ...], metadata: MessageMetadata
-    ) -> Message | None:
+    def _rebuild(self, message: Message, content: list[ContentBlock], metadata: MessageMetadata) -> Message | None:
         """Return the message with this content, and without what another provider keeps in it; None for no content."""
         if metadata.provider_raw is not None and (
             self.target.refused_thinking or len(self.sources) <= self.refused or not self._is_own(metadata)
         ):
             metadata = replace(metadata, provider_raw=None)
-        if not content or (content is message.content and metadata is message.metadata):
+        if not content or (metadata is message.metadata and _is_same(content, message.content)):
             return message if content else None
         made = replace(message, content=content, metadata=metadata)
         known = self._earlier.get(id(message))
@@ -268,10 +263,14 @@ class Projection:
     def _takes_state(self) -> bool:
         return self.target.takes_state_of(self.sources[-1].metadata.origin)
 
+    def _is_signed(self, block: TextBlock | ToolUseBlock) -> bool:
+        return block.signature is not None and block.type in self._can.signed_blocks and self._takes_state()
+
     def _without_signature(self, block: B) -> B:
-        if block.signature is None or self._takes_state():
+        if block.signature is None or self._is_signed(block):
             return block
-        self._report(block.type, "rewritten", "its signature belongs to another origin")
+        reason = "cannot be sent to this target" if self._takes_state() else "belongs to another origin"
+        self._report(block.type, "rewritten", f"its signature {reason}")
         return replace(block, signature=None)
 
     def _without_cache(self, block: B) -> B:
@@ -281,8 +280,7 @@ class Projection:
         return replace(block, cache=None)
 
     def _project_text(self, block: TextBlock) -> Any:
-        blank = not block.text or block.text.isspace()
-        if blank and not self._takes_blank(block) and (block.signature is None or not self._takes_state()):
+        if not block.text.strip() and not self._takes_blank(block) and not self._is_signed(block):
             return self._drop(block, "empty text, which services reject", "form")
         block = self._without_signature(block)
         if block.citations and not self.target.takes_citations_of(self.sources[-1].metadata.origin):
@@ -368,12 +366,9 @@ class Projection:
         if call is not None and block.tool_name is not None and block.tool_name != self._wire_name(block.tool_name):
             changes["tool_name"] = self._wire_name(block.tool_name)
         self._moved = []
-        for part in block.content:
-            if type(part) is not TextBlock or not part.text:
-                parts = [made for each in block.content if (made := self._result_part(each)) is not None]
-                if len(parts) != len(block.content) or not all(map(is_, parts, block.content)):
-                    changes["content"] = parts
-                break
+        parts = [made for part in block.content if (made := self._result_part(part)) is not None]
+        if not _is_same(parts, block.content):
+            changes["content"] = parts
         return self._without_cache(replace(block, **changes) if changes else block)
 
     def _result_part(self, part: Any) -> Any:
@@ -435,10 +430,13 @@ _PROJECT: dict[type, Callable[[Projection, Any], Any]] = {
 }
 
 
+def _is_same(made: list[ContentBlock], content: Sequence[ContentBlock]) -> bool:
+    return len(made) == len(content) and all(map(is_, made, content))
+
+
 def _missing_result(assistant: Message, call: _Call) -> Message:
     """Return an error result for a call without one: wires refuse a call that is not answered."""
-    text = TextBlock(text=MISSING_RESULT)
-    block = ToolResultBlock(tool_use_id=call.wire_id, content=(text,), is_error=True, tool_name=call.name)
+    block = ToolResultBlock(tool_use_id=call.wire_id, content=MISSING_RESULT, is_error=True, tool_name=call.name)
     metadata = MessageMetadata(parent_tool_use_id=call.wire_id)
     return replace(assistant, role=_TOOL, content=(block,), metadata=metadata)
 

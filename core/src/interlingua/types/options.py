@@ -57,6 +57,7 @@ class ModelCapabilities:
         accepted_document_media_types: IANA media types.
         thinking_scope: how close the origin must be for its thinking and signatures to be sent back.
         accepts_unsigned_thinking: thinking without a signature may be sent back within that scope.
+        signed_blocks: types of further blocks whose signatures are sent back within that scope: `text`, `tool_use`.
         blank_text: where blank text of users and assistants may be sent; elsewhere it is removed.
         tool_id_pattern: regular expression that a call id must match, whole.
         tool_id_max_length: longest call id.
@@ -120,6 +121,7 @@ class ModelCapabilities:
     accepted_document_media_types: tuple[str, ...] = ()
     thinking_scope: ReplayScope = "never"
     accepts_unsigned_thinking: bool = False
+    signed_blocks: tuple[str, ...] = ()
     blank_text: Literal["nowhere", "beside_calls", "anywhere"] = "nowhere"
     tool_id_pattern: str = r"[A-Za-z0-9_-]{1,64}"
     tool_id_max_length: int = 64

@@ -173,11 +173,9 @@ def _elements(message: Message, *, without: str | None) -> MessageElements:
     element: Any
     for index, block in enumerate(message.content):
         if type(block) is TextBlock:
-            text, hint = block.text, block.cache
-            if text and not block.citations and not text.isspace():
-                element = {"type": "text", "text": text}
-            else:
-                element = _text(block, index, rows, by_model=by_model)
+            element, hint = {"type": "text", "text": block.text}, block.cache
+            if block.citations:
+                element = _cited_text(block, index, rows, by_model=by_model)
         elif isinstance(block, ToolUseBlock):
             element, hint = _call(block, index, rows, message), block.cache
         elif isinstance(block, ToolResultBlock):
@@ -216,12 +214,7 @@ def _stand_in(message: Message, rows: list[BlockLoss]) -> list[Any]:
     return [{"type": "text", "text": placeholder_text(rows)}] if message.role is Role.USER else []
 
 
-def _text(block: TextBlock, index: int, rows: list[BlockLoss], *, by_model: bool) -> dict[str, Any] | None:
-    """Write a text block with citations; drop an empty one."""
-    if not block.text or block.text.isspace():  # only signed text gets here: core removes other empty text
-        reason = "empty text, which this wire refuses; nor has it signed text"
-        rows.append(BlockLoss(index, block.type, "dropped", reason, "form"))
-        return None
+def _cited_text(block: TextBlock, index: int, rows: list[BlockLoss], *, by_model: bool) -> dict[str, Any]:
     if by_model:
         return {"type": "text", "text": block.text, "citations": list(block.citations)}
     rows.append(BlockLoss(index, block.type, "rewritten", "this wire takes citations on assistant text only"))

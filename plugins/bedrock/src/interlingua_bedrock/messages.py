@@ -156,15 +156,11 @@ def _note(message: Message, index: int, rows: list[BlockLoss]) -> dict[str, Any]
     return None if note is None else {"text": note}
 
 
-def _text(block: TextBlock, index: int, rows: list[BlockLoss], *, by_model: bool) -> dict[str, Any] | None:
-    blank = not block.text or block.text.isspace()
-    if block.citations and by_model and not blank:
+def _text(block: TextBlock, index: int, rows: list[BlockLoss], *, by_model: bool) -> dict[str, Any]:
+    if block.citations and by_model:
         return {"citationsContent": {"content": [{"text": block.text}], "citations": list(block.citations)}}
     if block.citations and not by_model:
         rows.append(BlockLoss(index, block.type, "rewritten", "this wire takes citations on assistant text only"))
-    if blank:
-        rows.append(BlockLoss(index, block.type, "dropped", "blank text, which this wire refuses", "form"))
-        return None
     return {"text": block.text}
 
 

@@ -31,7 +31,6 @@ _AUDIO_FORMATS = {"audio/mpeg": "mp3", "audio/x-wav": "wav", "audio/wave": "wav"
 _NO_MARKERS = "tool results take no cache marker on this wire"
 _TEXT_ALONE = "only text and tools take a cache marker on this wire"
 _EMPTY_RESULT = "a result that says nothing takes no cache marker"
-_UNSIGNED_TEXT = "text has no signature on this wire"
 _UNSIGNED = "reasoning has no signature on this wire; its text is kept"
 
 
@@ -180,11 +179,6 @@ def _assistant(  # noqa: C901, PLR0912  one pass over the blocks
     others: list[ContentBlock] = []
     for at, block in enumerate(message.content):
         if type(block) is TextBlock:
-            if block.signature is not None:
-                blank = not block.text.strip()
-                losses.append(BlockLoss(at, block.type, "dropped" if blank else "rewritten", _UNSIGNED_TEXT, "form"))
-                if blank:
-                    continue
             texts.append(block.text)
             if block.citations:
                 reason = "citations have no place in a request on this wire"

@@ -61,6 +61,7 @@ DEFAULTS = ModelCapabilities(
     supports_named_tool_choice=True,
     thinking_scope="model",
     accepts_unsigned_thinking=True,  # thought summaries carry no signature and are taken back (recorded)
+    signed_blocks=("text", "tool_use"),
     blank_text="anywhere",  # recorded in user and model contents, alone and beside other parts
     tool_id_pattern=r"[\x21-\x7e]{1,256}",
     tool_id_max_length=256,
@@ -87,6 +88,7 @@ _OF_INTERACTIONS: Mapping[str, Any] = {
     "accepted_video_media_types": VIDEO,
     "accepted_document_media_types": DOCUMENTS,
     "accepts_unsigned_thinking": False,
+    "signed_blocks": ("tool_use",),
     "blank_text": "nowhere",
     "json_mode": freeze_object({"response_format": {"type": "text", "mime_type": "application/json"}}),
 }

@@ -22,7 +22,6 @@ ERROR_PREFIX = "Error: "
 FOREIGN_CALL = "tool_call"  # a call of a kind this plugin does not know, kept exact
 UNSAID = "unsaid"  # in the replay state: ids of calls that a caller's request lacks, though it has their results
 GENERATE = "generate"  # in the echo of a request to `/api/generate`
-_UNSIGNED_TEXT = "text has no signature on this wire"
 _TOOL = Role.TOOL  # an enum's member is found by a slow call before Python 3.12
 _ROLES = {Role.SYSTEM: "system", Role.USER: "user", Role.ASSISTANT: "assistant"}
 
@@ -71,7 +70,9 @@ def to_wire_message(message: Message, tool_name: str | None = None) -> OllamaEle
     calls: list[Any] = []
     for at, block in enumerate(message.content):
         if isinstance(block, TextBlock):
-            texts += _text(block, at, rows)
+            texts.append(block.text)
+            if block.citations:
+                rows.append(BlockLoss(at, block.type, "rewritten", "citations have no place on this wire"))
         elif isinstance(block, ThinkingBlock):
             thoughts.append(_thinking(block, at, rows))
         elif isinstance(block, ToolUseBlock):
@@ -92,16 +93,6 @@ def to_wire_message(message: Message, tool_name: str | None = None) -> OllamaEle
     body |= kept.get("message") or EMPTY
     is_sent = texts or unsaid or any(more.values()) or kept.get("message")  # empty thinking alone is no message
     return OllamaElement(dumps_trimmed(body) if is_sent else None, tuple(rows))
-
-
-def _text(block: TextBlock, at: int, rows: list[BlockLoss]) -> list[str]:
-    """Return the text; blank text is sent for its signature only, which this wire does not have."""
-    blank = block.signature is not None and not block.text.strip()
-    if block.signature is not None:
-        rows.append(BlockLoss(at, block.type, "dropped" if blank else "rewritten", _UNSIGNED_TEXT, "form"))
-    if block.citations:
-        rows.append(BlockLoss(at, block.type, "rewritten", "citations have no place on this wire"))
-    return [] if blank else [block.text]
 
 
 def _stand_in(message: Message, rows: list[BlockLoss]) -> list[str]:

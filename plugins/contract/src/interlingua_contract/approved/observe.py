@@ -87,6 +87,7 @@ _DEPTHS: Mapping[str, int] = {
     "changes of format": 3,
     "many tools": 2,
     "calls without tools": 3,
+    "reasoning of another": 3,
     "reasoning without tools": 3,
 }
 """Steps that are kept of the requests of large scenes; smaller scenes show the same parts whole."""

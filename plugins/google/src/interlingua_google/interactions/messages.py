@@ -205,10 +205,6 @@ def to_wire_answer(message: Message, model: str, rows: list[BlockLoss]) -> list[
             steps.append(call | {"signature": block.signature} if block.signature else call)
         elif isinstance(block, OpaqueBlock) and block.kind.endswith(OWN_STEPS):
             steps.append(written[index])
-        elif isinstance(block, TextBlock) and block.signature is not None and not block.text.strip():
-            rows.append(
-                BlockLoss(index, block.type, "dropped", "blank text; text has no signature on this wire", "form")
-            )
         elif index in written:
             _add_content(steps, block, written[index])
         else:
