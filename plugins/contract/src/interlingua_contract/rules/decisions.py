@@ -21,10 +21,12 @@ from interlingua_contract.rule import NotApplicable, RuleFinding, rule
 from interlingua_contract.subject import Aim, Subject
 
 _QUESTIONS: tuple[dict[str, Any], ...] = (
-    {"id": "mkayes", "kind": "yes_no", "text": "mkaq?", "yes": "mkatrue", "no": "mkafalse"},
-    {"id": "mkbchoice", "kind": "choice", "text": "mkbq?", "options": {"mkbone": "mkbdescribed", "mkbtwo": None}},
-    {"id": "mkcscale", "kind": "scale", "text": "mkcq?", "levels": ["mkclow", "mkcmiddle", "mkchigh"]},
+    {"id": "Yes_7", "kind": "yes_no", "text": "mkaq?", "yes": "mkatrue", "no": "mkafalse"},
+    {"id": "Kind_9", "kind": "choice", "text": "mkbq?", "options": {"mkbone": "mkbdescribed", "mkbtwo": None}},
+    {"id": "How_10", "kind": "scale", "text": "mkcq?", "levels": ["mkclow", "mkcmiddle", "mkchigh"]},
 )
+"""Their ids are those of the approved requests, which compare what is written under each id."""
+
 _SHARES = 0.011  # services round probabilities to two places
 
 

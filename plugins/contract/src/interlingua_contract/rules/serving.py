@@ -31,6 +31,7 @@ from interlingua.types import (
     TextBlock,
     ThinkingBlock,
     ToolUseBlock,
+    read_tool_input,
     user,
 )
 from interlingua_contract.json_paths import MARK, strings
@@ -203,6 +204,9 @@ def _check_same(message: Message, read: Message) -> None:
     for what, wanted, found in zip(("texts", "thinking", "calls"), _facts(message), _facts(read), strict=True):
         if wanted != found and not (broken and what == "calls"):
             raise LawBroken(f"{what} differ: {wanted!r:.200} became {found!r:.200}")
+    for call in read.tool_calls:
+        if call.raw_input is not None and (call.input, call.parse_error) != read_tool_input(call.raw_input):
+            raise LawBroken(f"{call.raw_input!r:.100} is read as {call.input!r:.100}, error {call.parse_error!r}")
     reason = message.metadata.stop_reason
     if reason is StopReason.TOOL_USE and not message.tool_calls:
         reason = None  # it waits for a tool of its service, which no other has
