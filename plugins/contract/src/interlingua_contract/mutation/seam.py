@@ -368,6 +368,10 @@ class Seam:
                     yield made
             for made in window.held:
                 yield made
+        except Exception:
+            for made in window.held:  # they were yielded before the error
+                yield made
+            raise
         finally:
             if isinstance(events, AsyncGenerator):
                 with suppress(RuntimeError):  # it is being closed already
