@@ -314,7 +314,7 @@ def _says_ids(subject: Subject, api: str) -> bool:
 
 @rule(
     "C65",
-    "State that only its origin can use returns to it: sealed, sent back by a caller, and read.",
+    "An answer that a caller sends back has its text, thinking and calls, and the sealed state of its origin.",
     source="hook to_wire_response; hook from_wire_request",
     fix="""Seal the state that `AnswerState` collects into a field that callers send back. When the answer is read
     again, put the state before its block, for `restore_answer`. List the fields that callers send back in
@@ -352,6 +352,8 @@ def _check_echo(subject: Subject, aim: Aim, message: Message, path: str) -> None
         unseal=context.unseal,
     )
     (back,) = [each for each in read.messages if each.role is Role.ASSISTANT]
+    if _facts(message) != _facts(back) and not any(call.parse_error for call in message.tool_calls):
+        raise LawBroken(f"{_facts(message)!r:.300} came back as {_facts(back)!r:.300}")
     wanted, found = _state_of(message), _state_of(back)
     if back.metadata.origin != message.metadata.origin:
         if any(wanted):
