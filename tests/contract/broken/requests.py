@@ -477,6 +477,8 @@ REQUESTS = (
     Mutant("a GET with a body", "C44", in_request(lambda request, **_: attrs.evolve(request, method="GET"))),
     Mutant("a ledger of what was not lost", "C08", in_request(_ledger_of_nothing)),
     Mutant("thinking said to be anybody's", "C15", in_capabilities(thinking_scope="provider")),
+    Mutant("signed text said to be taken", "C11", in_capabilities(signed_blocks=("text",))),
+    Mutant("signed calls said to be taken", "C11", in_capabilities(signed_blocks=("tool_use",))),
     Mutant("longest context of another model", "C45", in_capabilities(max_context_tokens=1)),
     Mutant("tools undeclared, and answered all the same", "C51", in_capabilities(
         supports_tools=False, supports_parallel_tool_calls=False, supports_streaming_tool_calls=False,

@@ -21,6 +21,7 @@ from interlingua_contract.scenes import (
     LawBroken,
     Scene,
     assistant_turn,
+    call,
     check_law,
     foreign_scenes,
     histories_of,
@@ -103,12 +104,13 @@ def critical_blocks_fail_the_request(subject: Subject) -> Iterator[RuleFinding]:
     source="format.md, Options and capabilities",
     fix="""Write every kind that your capabilities declare, with its data unchanged. If the wire cannot take it at
     some position, do not declare it, or report a Loss there and list the kind with the reason in
-    quirks.dropped_kinds.""",
+    quirks.dropped_kinds. `signed_blocks` has only the types whose signatures you write.""",
 )
 def declared_kinds_arrive(subject: Subject) -> Iterator[RuleFinding]:
-    """One request per declared medium; then an image between two text blocks."""
+    """One request per declared medium; then an image between two text blocks, and signed text and calls."""
     for aim in subject.aims:
         yield from _check_place(subject, aim)
+        yield from _check_signatures(subject, aim)
         for scene in [*media_scenes(), linked_image(), result_image(), result_document()]:
             tools_missing = bool(scene.tools) and not aim.capabilities.supports_tools
             if tools_missing or not scene.declared(aim.capabilities) or scene.name in subject.quirks.dropped_kinds:
@@ -138,6 +140,20 @@ def _check_place(subject: Subject, aim: Aim) -> Iterator[RuleFinding]:
     places = [find_path(body, word) for word in ("mkt1q", PAYLOAD, "mkt2q")]
     if any(one and other and stands_after(one, other) for one, other in pairwise(places)):
         yield RuleFinding("an image between two text blocks is not between them in the body", aim.name)
+
+
+def _check_signatures(subject: Subject, aim: Aim) -> Iterator[RuleFinding]:
+    can = aim.capabilities
+    if not can.signed_blocks or can.thinking_scope == "never":
+        return
+    signatures = {"text": "bWtzMXE=", "tool_use": "bWtzMnE="}
+    text = TextBlock(text="mkt1q", signature=signatures["text"])
+    answer = assistant_turn([text, call(1, signature=signatures["tool_use"])], own_origin(subject, aim))
+    history = [user("q"), answer, user("q")]
+    body = subject.write(aim, history, [READ] if can.supports_tools else []).body.decode()
+    for name, signature in signatures.items():
+        if name in can.signed_blocks and signature not in body and (name == "text" or can.supports_tools):
+            yield RuleFinding(f"signed_blocks has {name}, whose signature is not in the body", aim.name)
 
 
 @rule(

@@ -22,7 +22,8 @@ from interlingua_contract.subject import Aim, Subject
     "Own signatures, encrypted thinking, opaque blocks and ids return byte-equal, in order, as their kind.",
     source="format.md, Identity; format.md, Blocks",
     fix="""Store what the service expects back in the block's own field (`signature`, `data`, `provider_id`,
-    `raw_input`) or in `replay`, exactly as received, and write it back unchanged for the same api and model.""",
+    `raw_input`) or in `replay`, exactly as received, and write it back unchanged for the same api and model. Declare
+    text and calls that have signatures in `signed_blocks`: core removes the signatures of others.""",
 )
 def own_state_comes_back(subject: Subject) -> Iterator[RuleFinding]:
     """Each recorded answer, sent back."""
