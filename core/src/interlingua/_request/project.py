@@ -155,11 +155,16 @@ class Projection:
     def _add_system(self, message: Message) -> None:
         if (made := self._project(message)) is None:
             return
-        if not (self._can.supports_system_prompt if self._only_system else self._can.supports_system_messages_in_list):
+        if not self._takes_system():
             self._at = 0
             self._report("text", "rewritten", "this target takes no system message here; sent as tagged user text")
-            made = _system_as_user(made)
+            hints = [block.cache for block in made.content if type(block) is TextBlock and block.cache is not None]
+            block = TextBlock(text=f"<system>\n{made.text}\n</system>", cache=hints[-1] if hints else None)
+            made = replace(made, role=_USER, content=(block,))
         (self._open[-1].later if self._open else self._out).append(made)
+
+    def _takes_system(self) -> bool:
+        return self._can.supports_system_prompt if self._only_system else self._can.supports_system_messages_in_list
 
     def _add_results(self, message: Message) -> None:
         content = message.content
@@ -192,10 +197,16 @@ class Projection:
             if place:  # the first is in `_out`
                 out.append(turn.message)
             for call in turn.calls:
-                out.append(call.result or _missing_result(turn.message, call))
-                if call.result is None:
-                    reason = f"call {call.wire_id} of {call.name} has no result; an error result was filled in"
-                    losses.append(message_loss(call.at, reason, turn.message.id, block_type="tool_use"))
+                if call.result is not None:
+                    out.append(call.result)
+                    continue  # services refuse a call without a result
+                block = ToolResultBlock(
+                    tool_use_id=call.wire_id, content=MISSING_RESULT, is_error=True, tool_name=call.name
+                )
+                metadata = MessageMetadata(parent_tool_use_id=call.wire_id)
+                out.append(replace(turn.message, role=_TOOL, content=(block,), metadata=metadata))
+                reason = f"call {call.wire_id} of {call.name} has no result; an error result was filled in"
+                losses.append(message_loss(call.at, reason, turn.message.id, block_type="tool_use"))
             if moved := [*turn.moved, *[block for call in turn.calls for block in call.moved]]:
                 out.append(_moved_media(turn.message, moved, "answer" if turn.moved else "tool results"))
             out += turn.later
@@ -389,9 +400,10 @@ class Projection:
         return part
 
     def _project_opaque(self, block: OpaqueBlock) -> Any:
-        origin = self.sources[-1].metadata.origin
+        role, origin = self.sources[-1].role, self.sources[-1].metadata.origin
         if block.provider == self.target.provider and (origin is None or origin.api in ("", self._can.api)):
-            return block
+            reason = "system messages are sent as text of the user here, which holds no such block"
+            return block if role is not _SYSTEM or self._takes_system() else self._drop(block, reason)
         return self._drop(block, f"{block.kind} content belongs to {block.provider} and goes only there")
 
     def _project_change(self, block: ChangeBlock) -> Any:
@@ -434,24 +446,10 @@ def _is_same(made: list[ContentBlock], content: Sequence[ContentBlock]) -> bool:
     return len(made) == len(content) and all(map(is_, made, content))
 
 
-def _missing_result(assistant: Message, call: _Call) -> Message:
-    """Return an error result for a call without one: wires refuse a call that is not answered."""
-    block = ToolResultBlock(tool_use_id=call.wire_id, content=MISSING_RESULT, is_error=True, tool_name=call.name)
-    metadata = MessageMetadata(parent_tool_use_id=call.wire_id)
-    return replace(assistant, role=_TOOL, content=(block,), metadata=metadata)
-
-
 def _moved_media(message: Message, moved: Sequence[ContentBlock], where: str) -> Message:
     """Return the message of the user that holds media of an answer or its results."""
     lead = TextBlock(text=f"Media from the {where} above:")
     return replace(message, role=Role.USER, content=(lead, *moved), metadata=MessageMetadata())
-
-
-def _system_as_user(message: Message) -> Message:
-    """Return a system message as a message of the user, if the target takes none there."""
-    hints = [block.cache for block in message.content if type(block) is TextBlock and block.cache is not None]
-    block = TextBlock(text=f"<system>\n{message.text}\n</system>", cache=hints[-1] if hints else None)
-    return replace(message, role=Role.USER, content=(block,))
 
 
 BLOCK_PATH = re.compile(r"messages\[(\d+)\](?:\.content\[(\d+)\])?")

@@ -37,7 +37,7 @@ from interlingua.codec._writing import (
 from interlingua.errors import CallerError, DecodeError, UnsupportedSchemaError
 from interlingua.types.blocks import ContentBlock, ToolResultBlock, UnknownBlock
 from interlingua.types.messages import NO_METADATA, SCHEMA_VERSION, Message, MessageMetadata, RoutingDecision
-from interlingua.types.tools import ToolDefinition
+from interlingua.types.tools import ToolDefinition, WireTool
 
 T = TypeVar("T")
 Hook = Callable[[Any, Any], Any]
@@ -105,7 +105,9 @@ def _block_hook(_union: Any, converter: Converter) -> Hook:
 
 def _value_hook(cls: type, converter: Converter) -> Hook:
     """Make the hook of a class; a field with a default may be absent. Plain fields are checked by the class itself."""
-    fields = [field.evolve(converter=None if _is_read(cls, field) else identity) for field in stored_fields(cls)]
+    stored, others = stored_fields(cls), {Decimal, datetime, *object_fields(cls)}  # stored in another form
+    plain = {field.name for field in stored if others.isdisjoint((field.name, field.type, *get_args(field.type)))}
+    fields = [field.evolve(converter=identity if field.name in plain else None) for field in stored]
     read: Any = make_dict_structure_fn_from_attrs(fields, cls, converter, _cattrs_prefer_attrib_converters=True)
     names = stored_names(cls)
 
@@ -117,11 +119,6 @@ def _value_hook(cls: type, converter: Converter) -> Hook:
         return read(data)
 
     return _sharing(cls, structure)
-
-
-def _is_read(cls: type, field: attrs.Attribute[Any]) -> bool:
-    """Say whether a field holds objects, a decimal number or a time: its stored form is another than its value."""
-    return field.name in object_fields(cls) or bool({field.type, *get_args(field.type)} & {Decimal, datetime})
 
 
 def _sharing(cls: type, read: Hook) -> Hook:
@@ -158,11 +155,17 @@ def _converter() -> Converter:
     converter = Converter(detailed_validation=True)  # which costs nothing while all is well
     converter.register_structure_hook(Decimal, _read_decimal)
     converter.register_structure_hook(datetime, _read_time)
+    converter.register_structure_hook(ToolDefinition | WireTool, _read_any_tool)
     # the one registered last is asked first
     converter.register_structure_hook_factory(lambda kind: get_args(kind)[1:] == (...,), _array_hook)
     converter.register_structure_hook_factory(lambda kind: kind == ContentBlock, _block_hook)
     converter.register_structure_hook_factory(lambda kind: isinstance(kind, type) and kind in VALUES, _value_hook)
     return converter
+
+
+def _read_any_tool(data: Any, _type: Any) -> Any:
+    cls = WireTool if isinstance(data, dict) and "api" in data else ToolDefinition
+    return _hook(cls)(data, cls)
 
 
 def _newer_blocks(content: Iterable[Any]) -> Iterator[str]:

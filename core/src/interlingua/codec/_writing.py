@@ -39,14 +39,14 @@ from interlingua.types.messages import (
     StopReason,
     Usage,
 )
-from interlingua.types.tools import CacheHint, ToolDefinition
+from interlingua.types.tools import CacheHint, ToolDefinition, WireTool
 
 Write = Callable[[Any], Any]
 
 BLOCKS: dict[str, Any] = {block.type: block for block in get_args(ContentBlock) if block is not UnknownBlock}
 VALUES: frozenset[Any] = frozenset(
     (*BLOCKS.values(), CacheHint, CostParts, ErrorInfo, MediaSource, Message, MessageMetadata, RoutingDecision,
-     ToolDefinition, Usage)
+     ToolDefinition, Usage, WireTool)
 )  # fmt: skip
 
 
@@ -69,7 +69,8 @@ def stored_names(cls: type) -> frozenset[str]:
 def object_fields(cls: type) -> dict[str, Any]:
     """Return the fields that hold further objects: name -> class, or ContentBlock for an array of blocks."""
     kinds = [(field.name, kind) for field in stored_fields(cls) for kind in (field.type, *get_args(field.type))]
-    return {name: kind for name, kind in kinds if kind == ContentBlock or kind in VALUES}
+    tools = [(name, WireTool) for name, kind in kinds if kind == ToolDefinition | WireTool]  # the one with more fields
+    return {name: kind for name, kind in (*kinds, *tools) if kind == ContentBlock or kind in VALUES}
 
 
 def stored_objects(data: dict[str, Any], cls: type = Message, path: str = "") -> Iterator[tuple[str, Any, type]]:
@@ -134,6 +135,7 @@ _ALWAYS_WRITTEN: dict[type, str] = {
     ),
     Message: "id session_id metadata created_at schema_version",
     ToolDefinition: "requires_workspace",
+    WireTool: "requires_workspace api",
 }
 _UNCHANGED = (str, int, float, bool, NoneType, FrozenDict)  # frozen JSON cannot change, so it needs no copy
 
@@ -170,10 +172,6 @@ def write_message(message: Message) -> dict[str, Any]:
     return data
 
 
-def _write_array(items: tuple[Any, ...]) -> list[Any]:
-    return [_writers[type(item)](item) for item in items]
-
-
 def _write_time(time: datetime) -> str:
     """Write a time, in UTC as all are, as ISO-8601 with microseconds and `Z`."""
     if time.microsecond and type(time) is datetime:  # the same at a quarter of the cost
@@ -182,7 +180,8 @@ def _write_time(time: datetime) -> str:
 
 
 _writers = _Writers(dict.fromkeys((*_UNCHANGED, FrozenList), identity))
-_writers |= {tuple: _write_array, Decimal: str, datetime: _write_time, UnknownBlock: attrgetter("raw")}
+_writers |= {Decimal: str, datetime: _write_time, UnknownBlock: attrgetter("raw")}
+_writers[tuple] = lambda items: [_writers[type(item)](item) for item in items]
 
 
 def _value_writer(cls: type) -> Write:

@@ -21,7 +21,7 @@ from interlingua._json import (
     loads,
 )
 from interlingua._values import CONVERT_ALWAYS, validated
-from interlingua.types.tools import CacheHint, ToolDefinition
+from interlingua.types.tools import CacheHint, ToolDefinition, WireTool
 
 
 # type checkers cannot see through a generic converter
@@ -316,7 +316,7 @@ class ChangeBlock:
     """
 
     type: ClassVar[Literal["change"]] = "change"
-    tools_added: tuple[ToolDefinition, ...] = attrs.field(default=(), converter=_definitions)
+    tools_added: tuple[ToolDefinition | WireTool, ...] = attrs.field(default=(), converter=_definitions)
     tools_removed: tuple[str, ...] = attrs.field(default=(), converter=as_names)
     effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = None
     response_schema: FrozenDict | None = attrs.field(default=None, converter=freeze_optional)
