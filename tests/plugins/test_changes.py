@@ -30,6 +30,7 @@ from interlingua.types import (
     tools_at,
     user,
 )
+from interlingua_anthropic import client_tool
 from interlingua_serving import ServeContext, find_serving_plugin
 
 REGISTRY = Registry()
@@ -293,15 +294,58 @@ def test_changes_of_a_served_request_have_their_effect_at_another_service() -> N
         ("messages[1].content[0]", "change"),
         ("messages[2].content[0]", "change"),
         ("messages[2].content[0]", "change"),
+        ("tools[1]", "tool"),  # no search finds what was deferred
     ]
+
+
+ANY = {"type": "function", "name": "WebFetch", "parameters": {"anyOf": [{"type": "object"}]}}
+PATCH = {"type": "custom", "name": "patch", "format": {"type": "text"}}
+SPACE = {"type": "namespace", "name": "files", "description": "F.", "tools": [{**ANY, "description": None}, PATCH]}
+
+
+@pytest.mark.parametrize("first", [False, True], ids=["later", "first"])
+@pytest.mark.parametrize(("tools", "names", "dropped"), [
+    ([ANY], ["WebFetch"], 0),
+    ([PATCH, SPACE], ["patch", "files__WebFetch", "files__patch"], 0),
+    ([{"type": "local_shell"}, {"type": "apply_patch"}], ["local_shell", "apply_patch"], 0),
+    ([ANY, {"type": "web_search"}, PATCH], ["WebFetch", "patch"], 1),
+])  # fmt: skip
+def test_a_served_change_may_add_any_tool_that_a_request_may_have(
+    tools: list[Any], names: list[str], dropped: int, first: bool
+) -> None:
+    added = {"type": "additional_tools", "role": "developer", "tools": tools}
+    items = [added, SERVED[0]] if first else [SERVED[0], added, SERVED[-1]]
+
+    body, losses = _served(items, "openai", "gpt-6-astra")
+    assert body["input"] == items
+    assert not losses
+    body, losses = _served(items, "anthropic", "claude-opus-5-5")
+    (change,) = [message["content"] for message in body["messages"] if message["role"] == "system"]
+    assert [part["tool"]["definition"]["name"] for part in change] == names
+    assert [row.block_type for row in losses] == ["opaque"] * dropped
+    body, losses = _served(items, "mistral", "mistral-large-latest")
+    assert [one["function"]["name"] for one in body["tools"]] == names
+    assert [row.verdict for row in losses if row.block_type in ("change", "opaque")] == (
+        ["rewritten"] + ["dropped"] * dropped
+    )
+
+
+def test_a_call_of_a_custom_tool_that_a_served_change_added_is_answered_in_its_form() -> None:
+    plugin = find_serving_plugin(REGISTRY, "openai")
+    items = [SERVED[0], {"type": "additional_tools", "role": "developer", "tools": [PATCH]}]
+    wire = WireRequest(path="/responses", body=json.dumps({"model": "m", "input": items}).encode(), api="responses")
+    asked = ServeContext(provider="openai", api="responses", model="m")
+    read = plugin.from_wire_request(wire, asked)
+    answer = il.assistant([il.ToolUseBlock(id="c", name="patch", input={"input": "+a"})])
+    written = plugin.to_wire_response(answer, attrs.evolve(asked, echo=read.echo, origin=Origin("google", "g", "m")))
+
+    (call,) = json.loads(written.body)["output"]
+    assert (call["type"], call["input"]) == ("custom_tool_call", "+a")
 
 
 @pytest.mark.parametrize("item", [
     {"type": "additional_tools", "role": "developer", "tools": [{"type": "web_search"}]},
-    {"type": "additional_tools", "role": "developer", "tools": [{"type": "custom", "name": "patch"}]},
-    {"type": "additional_tools", "role": "developer", "tools": [
-        {"type": "function", "name": "any", "parameters": {"anyOf": [{"type": "object"}]}},
-    ]},
+    {"type": "additional_tools", "role": "developer", "tools": [{"type": "function"}]},
     {"type": "configuration_update", "reasoning": {"effort": "high", "mode": "pro"}},
     {"type": "configuration_update", "text": {"format": {"type": "json_object"}}},
     {"type": "configuration_update", "text": {"verbosity": "low"}},
@@ -373,6 +417,8 @@ def test_a_change_is_stored_and_read_again() -> None:
     assert stored["content"][0]["type"] == "change"
     assert stored["content"][0]["tools_added"][0]["input_schema"]["required"] == ["x"]
     assert decode_message(stored) == CHANGES[3]
+    of_a_service = change(add=[client_tool("bash_20250124"), tool("deploy")])
+    assert decode_message(json.loads(json.dumps(encode_message(of_a_service)))) == of_a_service
     for schema in (ANSWER, {}):
         kept = change(response_schema=schema)
         assert decode_message(json.loads(json.dumps(encode_message(kept)))) == kept

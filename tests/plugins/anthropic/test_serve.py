@@ -15,6 +15,7 @@ from interlingua.types import (
     MessageComplete,
     Origin,
     RawUpdate,
+    RequestOptions,
     Role,
     StopReason,
     TextBlock,
@@ -25,6 +26,7 @@ from interlingua.types import (
     ToolUseEnd,
     ToolUseInputDelta,
     ToolUseStart,
+    replace,
 )
 from interlingua_serving import InboundRequest, ServeContext, find_serving_plugin
 from tests.serving.answers import context, unseal
@@ -283,10 +285,112 @@ def test_another_service_gets_a_row_for_members_of_system_messages() -> None:
     made = _sent([ASKED, ONCE, SAID, LOW, ASKED], "openai", "gpt-5.5")
 
     assert "Once." in made.body.decode()
-    assert [(loss.path, loss.verdict) for loss in made.losses if loss.block_type == "opaque"] == [
-        ("messages[1].content[1]", "dropped"),
-        ("messages[3].content[0]", "dropped"),
+    assert [(loss.path, loss.block_type, loss.verdict) for loss in made.losses if loss.block_type != "option"] == [
+        ("messages[1].content[1]", "opaque", "dropped"),
+        ("messages[3].content[0]", "change", "rewritten"),
     ]
+    assert json.loads(made.body)["reasoning"]["effort"] == "low"
+
+
+TOOLS: list[dict[str, Any]] = [
+    {"name": name, "description": "D.", "input_schema": {"type": "object", "properties": {}}}
+    for name in ("Read", "WebFetch", "f")
+]
+REFERRED, GONE = ({"type": "tool_reference", "name": name} for name in ("WebFetch", "f"))
+NEW = {**TOOLS[0], "name": "mcp__x__go-on", "description": "New."}
+CHANGED: dict[str, Any] = {
+    "role": "system",
+    "content": [
+        {"type": "text", "text": "From now on:"},
+        {"type": "tool_removal", "tool": GONE},
+        {"type": "tool_addition", "tool": REFERRED},
+        {"type": "tool_addition", "tool": {"type": "tool_definition", "definition": NEW},
+         "cache_control": {"type": "ephemeral"}},
+        {"type": "text", "text": "Go on."},
+    ],
+    "output_config": {"effort": "high"},
+}  # fmt: skip
+
+
+def _changed(provider: str, model: str, asked: str = "claude-opus-5-5") -> Any:
+    tools = [TOOLS[0], {**TOOLS[1], "defer_loading": True}, TOOLS[2]]
+    read = _read({"model": asked, "max_tokens": 9, "messages": [ASKED, CHANGED, SAID, ASKED], "tools": tools})
+    upstream = REGISTRY.provider(provider)
+    api = upstream.capabilities(model, RequestOptions(model=model)).api
+    messages, options, _ = read.for_upstream(provider, api, model)
+    made = build_request(upstream, messages, read.tools, replace(options, model=model, api=api))
+    return json.loads(made.body), made.losses
+
+
+@pytest.mark.parametrize("asked", ["claude-opus-5-5", "an-alias"])
+def test_changes_of_a_served_request_reach_their_service_unchanged(asked: str) -> None:
+    body, losses = _changed("anthropic", "claude-opus-5-5", asked)
+
+    assert body["messages"] == [ASKED, CHANGED, SAID, ASKED]
+    assert body["tools"] == [TOOLS[0], {**TOOLS[1], "defer_loading": True}, TOOLS[2]]
+    assert not losses
+
+
+@pytest.mark.parametrize(("provider", "model", "read", "effort"), [
+    ("google", "gemini-3-pro-preview", lambda body: [one["name"] for one in body["tools"][0]["functionDeclarations"]],
+     lambda body: body["generationConfig"]["thinkingConfig"]["thinkingLevel"].lower()),
+    ("vertex", "claude-opus-5-5", lambda body: [one["name"] for one in body["tools"]],
+     lambda body: body["output_config"]["effort"]),
+    ("bedrock", "anthropic.claude-opus-4-8",
+     lambda body: [one["toolSpec"]["name"] for one in body["toolConfig"]["tools"]],
+     lambda body: body["outputConfig"]["effort"]),
+    ("openai", "gpt-6-astra", lambda body: [one["name"] for one in body["tool_choice"]["tools"]],
+     lambda body: next(one["reasoning"]["effort"] for one in body["input"] if one["type"] == "configuration_update")),
+])  # fmt: skip
+def test_changes_of_a_served_request_have_their_effect_at_another_service(
+    provider: str, model: str, read: Any, effort: Any
+) -> None:
+    body, losses = _changed(provider, model)
+
+    assert read(body) == ["Read", "WebFetch", "mcp__x__go-on"]
+    assert effort(body) == "high"
+    assert not [loss for loss in losses if loss.severity == "content"]
+
+
+@pytest.mark.parametrize("part", [
+    {"type": "tool_addition", "tool": {"type": "mcp_toolset_reference", "server_name": "s"}},
+    {"type": "tool_addition", "tool": {"type": "tool_reference", "name": "unknown"}},
+    {"type": "tool_addition", "tool": {"type": "tool_definition", "definition": {"type": "web_search_20250305"}}},
+    {"type": "tool_addition", "tool": {"type": "tool_definition", "definition": {"name": "x"}}},
+])  # fmt: skip
+def test_changes_that_only_the_service_understands_go_there_unchanged(part: dict[str, Any]) -> None:
+    turns = [ASKED, {"role": "system", "content": [part]}, SAID, ASKED]
+    made = _sent(turns)
+
+    assert json.loads(made.body)["messages"] == turns
+    assert not made.losses
+    assert [loss.verdict for loss in _sent(turns, "openai", "gpt-5.5").losses][:1] == ["dropped"]
+
+
+@pytest.mark.parametrize("model", ["claude-sonnet-5", "claude-unlisted-9"])
+def test_a_model_that_takes_no_system_messages_gets_changes_as_a_whole(model: str) -> None:
+    body, losses = _changed("anthropic", model, model)
+
+    assert [tool["name"] for tool in body["tools"]] == ["Read", "WebFetch", "mcp__x__go-on"]
+    assert (body["output_config"]["effort"], {loss.block_type for loss in losses}) == ("high", {"text", "change"})
+
+
+def test_a_model_that_takes_no_system_messages_has_a_row_for_what_only_the_service_understands() -> None:
+    part = {"type": "tool_addition", "tool": {"type": "mcp_toolset_reference", "server_name": "s"}}
+    made = _sent([ASKED, {"role": "system", "content": [part]}, ONCE, SAID, ASKED], model="claude-sonnet-5")
+
+    texts = [part["text"] for part in json.loads(made.body)["messages"][0]["content"]]
+    assert texts == ["user", "<system>\nOnce.\n</system>"]
+    assert [(loss.path, loss.verdict) for loss in made.losses if loss.block_type == "opaque"] == [
+        ("messages[1].content[0]", "dropped"),
+        ("messages[2].content[1]", "dropped"),
+    ]
+
+
+def test_a_model_that_takes_no_change_of_effort_gets_it_to_refuse_it() -> None:
+    turns = [ASKED, SAID, LOW, ASKED]
+
+    assert json.loads(_sent(turns, model="claude-opus-4-8").body)["messages"] == turns
 
 
 @pytest.mark.parametrize(

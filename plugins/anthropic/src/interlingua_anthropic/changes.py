@@ -20,19 +20,43 @@ def changes_of(message: Message) -> list[ChangeBlock]:
     return [block for block in message.content if type(block) is ChangeBlock]
 
 
-def to_wire_change(block: ChangeBlock, betas: list[str]) -> list[dict[str, Any]]:
-    """Return the elements of a change of tools (WIRE.md, System); its effort is a member of the message."""
+def to_wire_change(
+    block: ChangeBlock, betas: list[str], kept: Mapping[str, Any] | None = None
+) -> list[Mapping[str, Any]]:
+    """Return the elements of a change of tools (WIRE.md, System); its effort is a member of the message.
+
+    Args:
+        block: the change.
+        betas: gets the beta features of the elements.
+        kept: the element of a caller's request, which is sent unchanged if the change is still the same.
+    """
+    if kept is not None and _is_same(block, kept):
+        return [kept]
     if block.tools_added or block.tools_removed:
         betas.append(_INLINE_TOOLS)
     if block.effort is not None:
         betas.append(_EFFORT_CHANGES)
-    kept = {tool.name for tool in block.tools_added}  # a new definition replaces the old one
-    removed = [name for name in block.tools_removed if name not in kept]
+    again = {tool.name for tool in block.tools_added}  # a new definition replaces the old one
+    removed = [name for name in block.tools_removed if name not in again]
     added = [to_wire_tool(tool) for tool in fit_tools(block.tools_added).tools]
     return [
         *({"type": "tool_removal", "tool": {"type": "tool_reference", "name": name}} for name in removed),
         *({"type": "tool_addition", "tool": {"type": "tool_definition", "definition": made}} for made in added),
     ]
+
+
+def _is_same(block: ChangeBlock, kept: Mapping[str, Any]) -> bool:
+    given = kept["tool"]
+    if kept["type"] == "tool_removal":
+        return block == ChangeBlock(tools_removed=[given["name"]])
+    if len(block.tools_added) != 1 or block != ChangeBlock(tools_added=block.tools_added):
+        return False
+    (added,) = block.tools_added
+    if given["type"] == "tool_reference":
+        return bool(added.name == given["name"])
+    return to_wire_tool(added) == {
+        name: value for name, value in given["definition"].items() if name != "cache_control"
+    }
 
 
 def members_of(message: Message, changes: Sequence[ChangeBlock]) -> bytes:

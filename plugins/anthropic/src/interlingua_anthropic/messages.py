@@ -78,6 +78,7 @@ class Notes(NamedTuple):
         trimmed: the last element without the white space at its end, which the wire does not always allow.
         betas: the beta features that its blocks belong to (WIRE.md, Server tools).
         floats: a change of tools or effort, which belongs right before the next answer.
+        kept: it has what a caller's request has and no text says, and is not moved.
         members: its own members as JSON, each followed by a comma; it shares its turn with no other message.
     """
 
@@ -88,6 +89,7 @@ class Notes(NamedTuple):
     betas: tuple[str, ...] = ()
     members: bytes = b""
     floats: bool = False
+    kept: bool = False
 
 
 class MessageElements(NamedTuple):
@@ -170,8 +172,13 @@ def _elements(message: Message, *, without: str | None) -> MessageElements:
     betas: list[str] = []
     changes = changes_of(message) if message.role is _SYSTEM else []
     members = members_of(message, changes) if message.role is _SYSTEM else b""
+    kept = replay_state(message).get("changes") if changes else None  # the elements of a caller's request
+    sent = iter(kept or ())
     element: Any
     for index, block in enumerate(message.content):
+        if type(block) is ChangeBlock:
+            elements += to_wire_change(block, betas, next(sent, None))
+            continue
         if type(block) is TextBlock:
             element, hint = {"type": "text", "text": block.text}, block.cache
             if block.citations:
@@ -193,15 +200,16 @@ def _elements(message: Message, *, without: str | None) -> MessageElements:
         if hint is not None:
             marks.append(Mark(len(elements), hint.ttl, index, block.type))
         elements.append(element)
-    elements += [element for change in changes for element in to_wire_change(change, betas)]
     elements = elements or ([] if members else _stand_in(message, rows))
     role = "assistant" if by_model else "system" if message.role is _SYSTEM else "user"
     trimmed = _trimmed_end(message, elements) if by_model else b""
+    floats = bool(changes) and kept is None
+    stays = kept is not None or (message.role is _SYSTEM and any(type(part) is OpaqueBlock for part in message.content))
     if marks or trimmed:
         parts = tuple([dumps_trimmed(element) for element in elements])
-        notes = Notes(tuple(rows), tuple(marks), parts, trimmed, tuple(betas), members, bool(changes))
+        notes = Notes(tuple(rows), tuple(marks), parts, trimmed, tuple(betas), members, floats, stays)
         return MessageElements(role, b",".join(parts), notes)
-    noted = Notes(tuple(rows), betas=tuple(betas), members=members, floats=bool(changes))
+    noted = Notes(tuple(rows), betas=tuple(betas), members=members, floats=floats, kept=stays)
     return MessageElements(role, dumps(elements)[1:-1], noted if rows or betas or role == "system" else None)
 
 
@@ -299,8 +307,6 @@ def _other(block: Any, index: int, rows: list[BlockLoss], message: Message, beta
                 reason = "this wire takes citations on assistant text only"
                 rows.append(BlockLoss(index, block.type, "rewritten", reason))
             return data
-    elif type(block) is ChangeBlock:
-        return None  # `to_wire_change` writes it
     elif type(block) is not ImageBlock and type(block) is not DocumentBlock:
         reason = f"this wire has no {block.type} block"
     elif by_model:
@@ -512,6 +518,7 @@ def _later_system(piece: MessageElements, notes: Notes, messages: Sequence[Messa
     if (
         notes.members
         or notes.floats
+        or notes.kept
         or (_is_answered_after(messages, at) and _may_precede_system(_message_before(messages, at)))
     ):
         return piece

@@ -55,6 +55,8 @@ DEFAULTS = ModelCapabilities(
     assumed=True,
 )
 _OF_CLAUDE = attrs.evolve(DEFAULTS, supports_deferred_tools=True)  # other models on this wire have no tool search
+# models that take another effort within the conversation (WIRE.md, System)
+_CHANGES_EFFORT = ("claude-fable-5-1", "claude-mythos-5-1", "claude-opus-5")
 # Limits on media of the models listed (WIRE.md, Media); smaller windows take fewer images and pages.
 _MEDIA = {"max_image_bytes": 5 * 1024 * 1024, "max_image_side": 8000, "many_images": 20, "many_images_side": 2000}
 _SMALL_WINDOW, _FEW, _MANY = 200_000, 100, 600
@@ -91,6 +93,15 @@ def capabilities_of(name: str) -> ModelCapabilities:
         thinks_by_default=model.facts.get("thinking_omitted") in ("on", "always"),
         **{**limits, **model.capabilities},
     )
+
+
+@cache
+def capabilities_with_changes(name: str) -> ModelCapabilities:
+    """Return the capabilities at the service itself, which other hosts of Claude do not share in all."""
+    found = capabilities_of(name)
+    if not found.supports_system_messages_in_list:
+        return found
+    return attrs.evolve(found, supports_tool_changes=True, supports_effort_changes=name.startswith(_CHANGES_EFFORT))
 
 
 class KnownModels(Protocol):

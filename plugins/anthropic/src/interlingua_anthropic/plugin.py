@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +21,7 @@ from interlingua.plugins import (
     loads,
     no_auth,
 )
-from interlingua.types import Message, ModelCapabilities, RequestOptions, ToolDefinition, replace
+from interlingua.types import Message, ModelCapabilities, RequestOptions, ToolDefinition
 from interlingua_anthropic import errors, models, request
 from interlingua_anthropic.claude_tools import restore_events, restore_message
 from interlingua_anthropic.response import from_wire_response
@@ -34,18 +33,7 @@ if TYPE_CHECKING:
 
 VERSION = "2026-10-21"
 ENDPOINT = r"/messages$"
-# models that take another effort within the conversation (WIRE.md, System)
-_CHANGES_EFFORT = ("claude-fable-5-1", "claude-mythos-5-1", "claude-opus-5")
 _COUNTED = ("model", "system", "messages", "tools", "tool_choice", "thinking")
-
-
-@cache
-def _capabilities_of(model: str) -> ModelCapabilities:
-    """Return the capabilities at the service itself, which other hosts of Claude do not share in all."""
-    found = models.capabilities_of(model)
-    if not found.supports_system_messages_in_list:
-        return found
-    return replace(found, supports_tool_changes=True, supports_effort_changes=model.startswith(_CHANGES_EFFORT))
 
 
 class _Anthropic:
@@ -176,6 +164,6 @@ def from_wire_auxiliary(kind: str, response: WireResponse) -> Any:
     return body["input_tokens"] if kind == "count_tokens" else None
 
 
-plugin = _Anthropic(_capabilities_of)
+plugin = _Anthropic(models.capabilities_with_changes)
 on_host = _Anthropic(models.capabilities_of)
 """The API on another host: nothing is declared that Anthropic alone offers."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, get_args
 
 from interlingua.errors import CallerError
 from interlingua.plugins import WireRequest
 from interlingua.types import (
     CacheHint,
+    ChangeBlock,
     ContentBlock,
     DocumentBlock,
     Effort,
@@ -24,15 +26,17 @@ from interlingua.types import (
     ToolResultBlock,
     ToolUseBlock,
     WireTool,
+    replace,
 )
 from interlingua_anthropic.changes import MEMBERS
 from interlingua_anthropic.client_tools import from_wire_client_tool
 from interlingua_anthropic.errors import THREAD_REFUSED
-from interlingua_anthropic.models import API
+from interlingua_anthropic.models import API, capabilities_with_changes
 from interlingua_serving import InboundRequest, RequestMessages, ServeContext, State, read_body, require_string
 
 _PLAIN = {"max_tokens": "max_tokens", "temperature": "temperature", "top_p": "top_p", "top_k": "top_k",
           "stop_sequences": "stop"}  # fmt: skip
+_EFFORTS = get_args(Effort)
 _READ = {"model", "messages", "system", "tools", "stream", *_PLAIN}
 _CHOICES = {"auto": "auto", "any": "required", "none": "none"}
 _TOOL = ("name", "description", "input_schema", "cache_control")
@@ -52,14 +56,14 @@ def from_wire_request(request: WireRequest, context: ServeContext) -> InboundReq
     if body.get("thread") is not None:  # `continue` sends the new messages only; callers then send all without it
         text = "message threads are not served here: send the whole conversation, without thread"
         raise CallerError(text, code=THREAD_REFUSED)
-    reader = _MessagesReader(context, model)
+    tools, service_tools = _tools(body.get("tools"))
+    reader = _MessagesReader(context, model, tools)
     private = reader.read_system(body.get("system"))
     turns = body.get("messages")
     if not isinstance(turns, list) or not turns:
         raise CallerError("messages: a list of at least one message is required")
     for at, turn in _joined(turns):
         reader.read_turn(turn, f"messages.{at}")
-    tools, service_tools = _tools(body.get("tools"))
     extra = {name: value for name, value in body.items() if name not in _READ}
     if service_tools:
         extra["tools"] = service_tools
@@ -112,7 +116,7 @@ def _options(body: Mapping[str, Any], extra: dict[str, Any], covered: dict[str, 
             options["thinking"] = thinking["type"] == "adaptive"
     output = body.get("output_config")
     if isinstance(output, dict):
-        if output.get("effort") in get_args(Effort):
+        if output.get("effort") in _EFFORTS:
             options["effort"] = output["effort"]
         _schema(output.get("format"), options)
         if output.keys() <= {"effort", "format"}:
@@ -178,8 +182,12 @@ def _tools(given: Any) -> tuple[tuple[WireTool, ...], list[Any]]:
 class _MessagesReader:
     """Reads turns into messages."""
 
-    def __init__(self, context: ServeContext, model: str) -> None:
+    def __init__(self, context: ServeContext, model: str, tools: Sequence[WireTool]) -> None:
         self.out = RequestMessages(context, model)
+        self._tools = [*tools]  # that a change may name
+        can = capabilities_with_changes(model)
+        # a model with system messages but without this gets it to refuse it
+        self._takes_efforts = can.supports_effort_changes or not can.supports_system_messages_in_list
         self._unseal = context.unseal
         self._names: dict[str, str] = {}
 
@@ -203,9 +211,7 @@ class _MessagesReader:
         if role == "assistant":
             self._answer(turn.get("content"), path)
         elif role == "system":
-            own = {name: value for name, value in turn.items() if name not in ("role", "content")}
-            members = [self.out.opaque(own, MEMBERS)] if own else []
-            self.out.add(Role.SYSTEM, [*self._parts(turn.get("content"), path), *members])
+            self._system_turn(turn, path)
         elif role == "user":
             said: list[ContentBlock] = []
             for at, part in enumerate(_list(turn.get("content"), path)):
@@ -220,6 +226,44 @@ class _MessagesReader:
                 self.out.add(Role.USER, said)
         else:
             raise CallerError(f"{path}.role: one of user, assistant and system is required")
+
+    def _system_turn(self, turn: Mapping[str, Any], path: str) -> None:
+        """Read a system message with its changes, as far as every service has them, and its own members."""
+        content: list[ContentBlock] = []
+        kept: list[Mapping[str, Any]] = []
+        for at, part in enumerate(_list(turn.get("content"), path)):
+            change = self._change(part)
+            if change is not None:
+                kept.append(part)
+            content.append(change or self._part(part, f"{path}.content.{at}"))
+        own = {name: value for name, value in turn.items() if name not in ("role", "content")}
+        output = own.get("output_config")
+        if (
+            self._takes_efforts
+            and isinstance(output, dict)
+            and [*output] == ["effort"]
+            and output["effort"] in _EFFORTS
+        ):
+            content.append(ChangeBlock(effort=own.pop("output_config")["effort"]))
+        if own:
+            content.append(self.out.opaque(own, MEMBERS))
+        changed = any(type(block) is ChangeBlock for block in content)
+        self.out.add(Role.SYSTEM, content, {"changes": kept} if changed else None)
+
+    def _change(self, part: Mapping[str, Any]) -> ChangeBlock | None:
+        """Return a change of tools; None for other parts, and for tools that the service itself runs."""
+        kind, given = part.get("type"), part.get("tool")
+        if kind not in ("tool_addition", "tool_removal") or not isinstance(given, dict):
+            return None
+        name = given.get("name") if given.get("type") == "tool_reference" else None
+        if kind == "tool_removal":
+            return ChangeBlock(tools_removed=[name]) if isinstance(name, str) else None
+        added: Sequence[WireTool] = [replace(tool, deferred=False) for tool in self._tools if tool.name == name][-1:]
+        if given.get("type") == "tool_definition":
+            with suppress(CallerError):
+                added, _ = _tools([given.get("definition")])
+        self._tools += added
+        return ChangeBlock(tools_added=added) if added else None
 
     def _answer(self, content: Any, path: str) -> None:
         items: list[ContentBlock | State] = []

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 from interlingua.errors import CallerError
 from interlingua.plugins import EMPTY, BlockLoss, Loss
-from interlingua.types import ChangeBlock, Message, RequestOptions, ToolDefinition, changes_in, replace, tools_at
+from interlingua.types import (
+    ChangeBlock,
+    Message,
+    RequestOptions,
+    ToolDefinition,
+    WireTool,
+    changes_in,
+    replace,
+    tools_at,
+)
 from interlingua_chat_completions.tools import parameters_of, to_wire_answer_schema
+from interlingua_openai.catalogue import RESPONSES
+from interlingua_openai.responses.client_calls import call_type_of, is_declared
 
 _SETTINGS = ("effort", "response_schema")  # that a `configuration_update` changes
 _REDEFINED = "a new definition of one of the request's own tools replaces it there; what was cached is read again"
@@ -25,8 +36,41 @@ def to_wire_function(tool: ToolDefinition, strict: Mapping[str, Any] | None) -> 
     return function
 
 
+def as_it_came(tool: ToolDefinition) -> dict[str, Any]:
+    """Return a tool's definition in a caller's request; {} if it has none."""
+    if not isinstance(tool, WireTool) or tool.api != RESPONSES:
+        return {}
+    if call_type_of(tool.extra) is not None:  # a tool of the service has no name, description or schema
+        return dict(tool.extra)
+    extra: Mapping[str, Any] = tool.extra if "type" in tool.extra else {"type": "function", **tool.extra}
+    held: dict[str, Any] = {"name": tool.name, "description": tool.description or None, **extra}
+    if extra["type"] == "function":
+        held = {"parameters": tool.input_schema, **held}
+    return {name: value for name, value in held.items() if value is not None}
+
+
+def to_wire_definitions(
+    tools: Iterable[ToolDefinition], write: Callable[[ToolDefinition], dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return the definitions of tools; `write` makes those that did not come from a caller's request."""
+    written: list[dict[str, Any]] = []
+    space: Any = None
+    for tool in tools:
+        came = as_it_came(tool)
+        if came and not is_declared(came):
+            continue
+        written_space, space = space, came.pop("namespace", None)
+        if space is None:
+            written.append(came or write(tool))
+        elif space == written_space:
+            written[-1]["tools"].append(came)
+        else:
+            written.append({"type": "namespace", **space, "tools": [came]})
+    return written
+
+
 def to_wire_change(
-    change: ChangeBlock, at: int, losses: list[BlockLoss], kept: Mapping[str, Any] = EMPTY
+    change: ChangeBlock, at: int, losses: list[BlockLoss], kept: Mapping[str, Any] = EMPTY, own: Sequence[Any] = ()
 ) -> list[dict[str, Any]]:
     """Return the items of a change; tools that are removed are left out of the allowed ones (`allowed_tools`).
 
@@ -35,12 +79,14 @@ def to_wire_change(
         at: its index in its message, for `losses`.
         losses: gets a row for what the format of answers does not carry.
         kept: the item of a caller's request, which is sent unchanged if the change is still the same.
+        own: the service's own tools in that item, which are not in the change.
     """
-    if kept and from_wire_change(kept) == change:
+    added = to_wire_definitions(change.tools_added, lambda tool: to_wire_function(tool, None))
+    given = [_without_nulls(tool) for tool in kept.get("tools") or () if tool not in own]
+    if kept and (added == given if given else from_wire_update(kept) == change):
         return [dict(kept)]
     items: list[dict[str, Any]] = []
-    if change.tools_added:
-        added = [to_wire_function(tool, None) for tool in change.tools_added]
+    if added:
         items.append({"type": "additional_tools", "role": "developer", "tools": added})
     update: dict[str, Any] = {}
     if change.effort is not None:
@@ -48,6 +94,12 @@ def to_wire_change(
     if change.response_schema is not None:
         update["text"] = {"format": _format(change.response_schema, at, losses)}
     return [*items, {"type": "configuration_update", **update}] if update else items
+
+
+def _without_nulls(tool: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a caller's definition as `as_it_came` returns it."""
+    held = {name: value for name, value in tool.items() if value is not None}
+    return {**held, "tools": [*map(_without_nulls, tool["tools"])]} if tool["type"] == "namespace" else held
 
 
 def _format(schema: Mapping[str, Any], at: int, losses: list[BlockLoss]) -> dict[str, Any]:
@@ -59,12 +111,9 @@ def _format(schema: Mapping[str, Any], at: int, losses: list[BlockLoss]) -> dict
     return {"type": "json_schema", **made}
 
 
-def from_wire_change(item: Mapping[str, Any]) -> ChangeBlock | None:
+def from_wire_update(item: Mapping[str, Any]) -> ChangeBlock | None:
     """Return the change that an item is; None for other items, and for changes of what only this API has."""
     members = item.keys() - {"type", "id"}
-    if item.get("type") == "additional_tools" and members == {"role", "tools"}:
-        with suppress(CallerError, KeyError, TypeError):
-            return ChangeBlock(tools_added=[_from_wire_function(tool) for tool in item["tools"]])
     if item.get("type") != "configuration_update" or not members or members - {"reasoning", "text"}:
         return None
     reasoning, text = item.get("reasoning", {"effort": None}), item.get("text")
@@ -74,17 +123,6 @@ def from_wire_change(item: Mapping[str, Any]) -> ChangeBlock | None:
     with suppress(CallerError, KeyError):
         return ChangeBlock(effort=reasoning["effort"], response_schema=schema)
     return None
-
-
-def _from_wire_function(tool: Mapping[str, Any]) -> ToolDefinition:
-    if tool["type"] != "function":
-        raise KeyError(tool["type"])
-    return ToolDefinition(
-        name=tool["name"],
-        description=tool.get("description") or "",
-        input_schema=tool["parameters"],
-        side_effects="execute",
-    )
 
 
 def _schema_of(text: Any) -> Mapping[str, Any] | None:
@@ -137,7 +175,7 @@ def redefine_tools(
     if not changed:
         return messages, tools
     for at, tool in enumerate(tools):
-        if tool.name in changed:
+        if tool != changed.get(tool.name, tool):
             losses.append(Loss(path=f"tools[{at}]", block_type="tool", verdict="rewritten", reason=_REDEFINED))
     kept = [_without_added(message, names) for message in messages]
     return kept, [changed.get(tool.name, tool) for tool in tools]

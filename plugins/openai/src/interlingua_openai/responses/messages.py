@@ -222,7 +222,7 @@ def _input_message(message: Message, role: str, marked: Sequence[int]) -> Messag
     items: list[Any] = []
     parts: list[Any] = []
     hints = []
-    sent = _sent_item(message)
+    sent, change = _sent_item(message), _sent_item(message, "change")
     for at, block in enumerate(message.content):
         part = to_wire_part(block, at, losses)
         if part is not None:
@@ -232,11 +232,12 @@ def _input_message(message: Message, role: str, marked: Sequence[int]) -> Messag
                 hints.append(at)
         elif isinstance(block, ChangeBlock):
             items.extend(_message(role, parts, sent))
-            items.extend(to_wire_change(block, at, losses, _sent_item(message, "change")))
+            own = [tool for each in message.content if each.type == "opaque" for tool in each.data["tools"]]
+            items.extend(to_wire_change(block, at, losses, change, own))
             parts = []
         elif block.type == "opaque":  # a separate input item, such as an approval
             items.extend(_message(role, parts, sent))
-            items.append(block.data)
+            items.extend([] if change and items[-1:] == [change] else [block.data])  # that item holds these too
             parts = []
         else:
             losses.append(

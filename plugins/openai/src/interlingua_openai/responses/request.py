@@ -19,7 +19,7 @@ from interlingua.plugins import (
     nearest_effort,
     option_loss,
 )
-from interlingua.types import DEFAULT_SESSION, Message, RequestOptions, ToolChoice, ToolDefinition, WireTool
+from interlingua.types import DEFAULT_SESSION, Message, RequestOptions, ToolChoice, ToolDefinition
 from interlingua_chat_completions.cache_markers import cache_key
 from interlingua_chat_completions.object_root import root_losses
 from interlingua_chat_completions.options import at_least
@@ -31,8 +31,15 @@ from interlingua_chat_completions.tools import (
 )
 from interlingua_openai.catalogue import RESPONSES, USER_ID_LENGTH, facts_of
 from interlingua_openai.responses.background import set_background
-from interlingua_openai.responses.changes import allowed_tools, merge_updates, redefine_tools, to_wire_function
-from interlingua_openai.responses.client_calls import call_type_of, is_declared
+from interlingua_openai.responses.changes import (
+    allowed_tools,
+    as_it_came,
+    merge_updates,
+    redefine_tools,
+    to_wire_definitions,
+    to_wire_function,
+)
+from interlingua_openai.responses.client_calls import call_type_of
 from interlingua_openai.responses.items import CUSTOM_ECHO
 from interlingua_openai.responses.messages import to_wire_input
 
@@ -100,7 +107,7 @@ def to_wire(
         losses=tuple(losses),
         api=RESPONSES,
         stream=options.stream,
-        echo={**strict.echo, CUSTOM_ECHO: _custom_names([*service_tools, *map(_as_it_came, tools)])}
+        echo={**strict.echo, CUSTOM_ECHO: _custom_names([*service_tools, *map(as_it_came, tools)])}
         if service_tools
         else strict.echo,
     )
@@ -264,41 +271,21 @@ def to_wire_tools(
             losses.append(Loss(path=f"tools[{at}]", block_type="tool", verdict="dropped", reason=reason))
         if tool.deferred and not searched and not tool.extra_of(RESPONSES):
             losses.append(Loss(path=f"tools[{at}]", block_type="tool", verdict="rewritten", reason=_NOT_SEARCHED))
-    written: list[dict[str, Any]] = []
-    space: Any = None
-    for tool in tools:
-        came = _as_it_came(tool)
-        if came and not is_declared(came):
-            continue
-        written_space, space = space, came.pop("namespace", None)
-        if space is None:
-            late = {"defer_loading": True} if tool.deferred and searched else {}
-            written.append(came or {**to_wire_function(tool, strict.schemas.get(tool.name)), **late})
-        elif space == written_space:
-            written[-1]["tools"].append(came)
-        else:
-            written.append({"type": "namespace", **space, "tools": [came]})
+    written = to_wire_definitions(
+        tools, lambda tool: {**to_wire_function(tool, strict.schemas.get(tool.name)), **_late(tool, searched=searched)}
+    )
     return json_array([dumps(each) for each in written])
 
 
-def _as_it_came(tool: ToolDefinition) -> dict[str, Any]:
-    """Return a tool's definition in a caller's request; {} if it has none."""
-    if not isinstance(tool, WireTool) or tool.api != RESPONSES:
-        return {}
-    if call_type_of(tool.extra) is not None:  # a tool of the service has no name, description or schema
-        return dict(tool.extra)
-    extra: Mapping[str, Any] = tool.extra if "type" in tool.extra else {"type": "function", **tool.extra}
-    held: dict[str, Any] = {"name": tool.name, "description": tool.description or None, **extra}
-    if extra["type"] == "function":
-        held = {"parameters": tool.input_schema, **held}
-    return {name: value for name, value in held.items() if value is not None}
+def _late(tool: ToolDefinition, *, searched: bool) -> dict[str, bool]:
+    return {"defer_loading": True} if tool.deferred and searched else {}
 
 
 def to_wire_tool_choice(choice: ToolChoice | str, tools: Sequence[ToolDefinition]) -> str | dict[str, str]:
     """Return the choice; of a tool of the service, its type."""
     if not isinstance(choice, ToolChoice):
         return choice
-    kinds = [came["type"] for tool in tools if tool.name == choice.name and call_type_of(came := _as_it_came(tool))]
+    kinds = [came["type"] for tool in tools if tool.name == choice.name and call_type_of(came := as_it_came(tool))]
     return {"type": kinds[0]} if kinds else {"type": "function", "name": choice.name}
 
 

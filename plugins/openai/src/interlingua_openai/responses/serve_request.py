@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, get_args
 
 import attrs
@@ -12,6 +13,7 @@ from interlingua.errors import CallerError
 from interlingua.plugins import RequestContext, WireRequest, dumps, loads
 from interlingua.types import (
     CacheHint,
+    ChangeBlock,
     ContentBlock,
     DocumentBlock,
     Effort,
@@ -25,10 +27,11 @@ from interlingua.types import (
     ToolResultBlock,
     ToolUseBlock,
     WireTool,
+    changes_in,
     replace,
 )
 from interlingua_openai.catalogue import RESPONSES, capabilities_with_changes
-from interlingua_openai.responses.changes import from_wire_change
+from interlingua_openai.responses.changes import from_wire_update
 from interlingua_openai.responses.client_calls import (
     RESULT_FORMS,
     ClientResult,
@@ -95,6 +98,7 @@ def from_wire_request(request: WireRequest, context: ServeContext) -> InboundReq
     reader = _Items(context, model)
     reader.read_instructions(body.get("instructions"))
     reader.read(body.get("input"))
+    added: list[Any] = [tool for change in changes_in(reader.out.messages) for tool in change.tools_added]
     return InboundRequest(
         messages=tuple(reader.out.messages),
         tools=tools,
@@ -106,7 +110,7 @@ def from_wire_request(request: WireRequest, context: ServeContext) -> InboundReq
         json_mode="text" if extra.get("text") == {"format": {"type": "json_object"}} else None,
         provider=context.provider,
         losses=tuple(reader.out.losses),
-        echo=_echo(body, tools),
+        echo=_echo(body, [*tools, *added]),
     )
 
 
@@ -298,13 +302,26 @@ class _Items:
             self._result(item, path)
         elif kind in RESULT_FORMS and (answered := read_client_result(item)).call_id in self._calls:
             self._client_result(answered, path)
-        elif (kind != "configuration_update" or self._takes_updates) and (change := from_wire_change(item)) is not None:
-            self.out.add(Role.SYSTEM, [change], {"change": item})
+        elif change := self._change(item):
+            self.out.add(Role.SYSTEM, change, {"change": item})
         else:
             self.out.add(Role.USER, [self.out.opaque(item, str(kind))])
             if kind == "item_reference":  # other services do not have the item
                 last = self.out.messages.pop()
                 self.out.messages.append(attrs.evolve(last, metadata=attrs.evolve(last.metadata, critical=(0,))))
+
+    def _change(self, item: dict[str, Any]) -> list[ContentBlock]:
+        """Return the change that an item is, with the service's own tools; [] for other items, and for these alone."""
+        if item.get("type") == "configuration_update":
+            update = from_wire_update(item) if self._takes_updates else None
+            return [] if update is None else [update]
+        if item.keys() - {"id"} != {"type", "role", "tools"} or item["type"] != "additional_tools":
+            return []
+        with suppress(CallerError):
+            added, own = _tools(item["tools"])
+            rest = [self.out.opaque({**item, "tools": own}, "additional_tools")] if own else []
+            return [ChangeBlock(tools_added=added), *rest] if added else []
+        return []
 
     def _message(self, item: Mapping[str, Any], path: str) -> None:
         role = _ROLES.get(str(item.get("role")))
