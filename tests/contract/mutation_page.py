@@ -46,6 +46,14 @@ REASONS: tuple[tuple[str, str], ...] = (
         "stream_response /*[tool_use_end]",
         "The plugin ends a call itself only in a broken stream; core ends the others.",
     ),
+    (
+        "stream_response /*[tool_use_start]/id swap",
+        "Core issued both ids: exchanged wherever they occur, they still tell the two calls apart.",
+    ),
+    (
+        "to_wire /echo/own_thinking",
+        "Only a request with the caller's own `thinking` has it; tests/plugins/test_refused_thinking.py shows its effect.",
+    ),
 )
 """Part of a place, and why a change there was not noticed."""
 
@@ -81,12 +89,16 @@ def table(reports: Sequence[Mapping[str, Any]], group: str) -> str:
     return "\n".join(lines)
 
 
+def _change(each: Mapping[str, Any]) -> str:
+    return f"{each['hook']} {each['place']} {each['operation']}"
+
+
 def survivors(reports: Sequence[Mapping[str, Any]]) -> str:
     """Return a table of the survivors, each with the rule in which its place was met and why no rule noticed it."""
     found: dict[tuple[str, str, str], list[str]] = {}
     for report in reports:
         for each in report["survivors"]:
-            why = next((reason for words, reason in REASONS if words in f"{each['hook']} {each['place']}"), _UNSEEN)
+            why = next((reason for words, reason in REASONS if words in _change(each)), _UNSEEN)
             place = f"`{each['hook']} {each['place']}` {each['operation']}".replace("|", "\\|")
             found.setdefault((place, each["scene"].split()[0], why), []).append(report["provider"])
     lines = ["| change | met in | provider | reason |", "|---|---|---|---|"]
