@@ -397,6 +397,9 @@ class ResponseWriter(BaseStreamWriter):
             self._event("response.reasoning_summary_text.done", **about, summary_index=0, text=text)
             self._event("response.reasoning_summary_part.done", **about, summary_index=0, part=part)
         end = said.ends.get(0)
+        if isinstance(end, RedactedThinkingBlock):
+            self._close(said, _reasoning(said.item["id"], "", end.data), (end,))
+            return
         if self._own:
             sealed = end.signature if isinstance(end, ThinkingBlock) else None
         else:
@@ -420,9 +423,8 @@ class ResponseWriter(BaseStreamWriter):
         elif index in self._done:
             return  # the end of the answer has it again, newly encrypted
         elif self._own and isinstance(block, RedactedThinkingBlock):
-            self._done.add(index)
-            opened = self._open("reasoning", "rs", summary=[])
-            self._close(opened, _reasoning(opened.item["id"], "", block.data), (block,))
+            self._said, self._key = self._open("reasoning", "rs", summary=[]), index  # its state follows
+            self._said.ends[0] = block
         elif self._own and isinstance(block, OpaqueBlock) and isinstance(block.data, Mapping):
             if self._said is not None:  # a part of the open message
                 self._said.ends[index % SPAN] = block
