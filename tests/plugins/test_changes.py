@@ -52,49 +52,73 @@ CHANGES = {
 
 
 class CheckedService:
-    """A scripted service that refuses a changed prefix, and thinking that was made behind another prefix."""
+    """A scripted service that refuses a changed prefix, and thinking that was made behind another prefix.
+
+    What it has cached are the bytes of the members at the front and those of all messages of the last request.
+    """
 
     def __init__(self, key: str) -> None:
         self.key = key
-        self.before: tuple[Any, list[Any]] | None = None
+        self.listed, self.thought = ("input", "encrypted_content") if key == "openai" else ("messages", "signature")
+        self.before: tuple[list[bytes], bytes] | None = None
         self.asked: list[dict[str, Any]] = []
 
-    def answer(self, body: dict[str, Any]) -> bytes:
-        self.asked.append(body)
-        listed = "input" if self.key == "openai" else "messages"
-        fixed = [body.get(name) for name in ("tools", "instructions", "system", "reasoning")]
+    def answer(self, sent: bytes) -> bytes:
+        body = json.loads(sent)
+        head = [_member(sent, name) for name in ("tools", "instructions", "system", "reasoning", "text")]
+        items = _member(sent, self.listed)
         if self.before is not None:
-            head, items = self.before
-            assert fixed == head, "the tools, the prompt or the effort at the front have changed"
-            assert body[listed][: len(items)] == items, "an earlier item has changed"
-        self.before = fixed, body[listed]
+            assert head == self.before[0], "the tools, the prompt or the effort at the front have changed"
+            assert items.startswith(self.before[1][:-1]), "an earlier item has changed"
+        self.before = head, items
+        self._check_thoughts(body, len(self.asked))
+        self.asked.append(body)
+        number, digest = len(self.asked), self._digest(body, len(body[self.listed]))
         if self.key == "openai":
             TypeAdapter(list[ResponseInputItemParam]).validate_python(
                 [one for one in body["input"] if one["type"] != "message"]
             )
-            said = {"type": "output_text", "text": f"Answer {len(self.asked)}.", "annotations": []}
-            item = {"id": f"msg_{len(self.asked)}", "type": "message", "role": "assistant", "content": [said]}
-            return json.dumps({"status": "completed", "output": [{**item, "status": "completed"}]}).encode()
+            thought: dict[str, Any] = {"id": f"rs_{number}", "type": "reasoning", "summary": []}
+            said = {"type": "output_text", "text": f"Answer {number}.", "annotations": []}
+            item = {"id": f"msg_{number}", "type": "message", "role": "assistant", "content": [said]}
+            output = [{**thought, "encrypted_content": digest}, {**item, "status": "completed"}]
+            return json.dumps({"status": "completed", "output": output}).encode()
         TypeAdapter(list[BetaMessageParam]).validate_python(body["messages"])
-        for at, message in enumerate(body["messages"]):
-            for block in message["content"]:
-                if block["type"] == "thinking":
-                    assert block["signature"] == self._digest(body, at), "thinking is bound to another conversation"
-        thought = {"type": "thinking", "thinking": "Well.", "signature": self._digest(body, len(body["messages"]))}
-        content = [thought, {"type": "text", "text": f"Answer {len(self.asked)}."}]
+        thought = {"type": "thinking", "thinking": "Well.", "signature": digest}
+        content = [thought, {"type": "text", "text": f"Answer {number}."}]
         return json.dumps({"type": "message", "content": content, "stop_reason": "end_turn"}).encode()
 
+    def _check_thoughts(self, body: dict[str, Any], made: int) -> None:
+        """Check that all thoughts that were made have come back, each behind the prefix that it was made for."""
+        found = 0
+        for at, item in enumerate(body[self.listed]):
+            for part in [item, *(item.get("content") or ())]:
+                if isinstance(part, dict) and self.thought in part:
+                    assert part[self.thought] == self._digest(body, at), "thinking is bound to another conversation"
+                    found += 1
+        assert found == made, "thinking was left out"
+
     def _digest(self, body: dict[str, Any], at: int) -> str:
-        seen = [body.get("tools"), body.get("system"), body["messages"][:at]]
+        seen = [body.get("tools"), body.get("system"), body.get("instructions"), body[self.listed][:at]]
         return hashlib.sha256(json.dumps(seen).encode()).hexdigest()
+
+
+def _member(body: bytes, name: str) -> bytes:
+    """Return the bytes of a member of the body; b"" if it is missing."""
+    text, start = body.decode(), f'"{name}":'
+    members = {key: json.dumps(value) for key, value in json.loads(body).items()}
+    if name not in members:
+        return b""
+    begin = text.index(start) + len(start)
+    while json.dumps(json.JSONDecoder().raw_decode(text, begin)[0]) != members[name]:  # the name of an inner member
+        begin = text.index(start, begin) + len(start)
+    return text[begin : json.JSONDecoder().raw_decode(text, begin)[1]].encode()
 
 
 def ask(key: str, history: Sequence[Message], service: CheckedService | None) -> tuple[Any, Message]:
     provider = REGISTRY.provider(key)
     made = build_request(provider, history, FIRST, RequestOptions(model=MODELS[key]))
-    body = (
-        service.answer(json.loads(made.body)) if service else b'{"candidates":[{"content":{"parts":[{"text":"G."}]}}]}'
-    )
+    body = service.answer(made.body) if service else b'{"candidates":[{"content":{"parts":[{"text":"G."}]}}]}'
     context = RequestContext(origin=Origin(key, made.api, MODELS[key]), echo=made.echo, tool_names=made.tool_names)
     return made, provider.from_wire_response(WireResponse(body=body), context)
 
@@ -118,6 +142,19 @@ def test_ten_turns_with_changes_keep_the_prefix_and_the_thinking(key: str, swapp
         history.append(answer)
 
     assert len(service.asked) == (9 if swapped else 10)
+
+
+@pytest.mark.parametrize(("later", "why"), [
+    (b'{"input":[{"role":"user","type":"message","content":[]}]}', "an earlier item"),
+    (b'{"input":[{"type":"message","role":"user","content":[]}],"tools":[]}', "at the front"),
+    (b'{"input":[{"type":"message","role":"user","content":[]}]}', "left out"),
+    (b'{"input":[{"type":"message","role":"user","content":[]},{"encrypted_content":"x"}]}', "another conversation"),
+])  # fmt: skip
+def test_the_checks_of_the_service_find_each_fault(later: bytes, why: str) -> None:
+    service = CheckedService("openai")
+    service.answer(b'{"input":[{"type":"message","role":"user","content":[]}]}')
+    with pytest.raises(AssertionError, match=why):
+        service.answer(later)
 
 
 def test_the_forms_of_the_services() -> None:
