@@ -359,7 +359,7 @@ def test_changes_of_a_served_request_have_their_effect_at_another_service(
     {"type": "tool_addition", "tool": {"type": "tool_definition", "definition": {"name": "x"}}},
 ])  # fmt: skip
 def test_changes_that_only_the_service_understands_go_there_unchanged(part: dict[str, Any]) -> None:
-    turns = [ASKED, {"role": "system", "content": [part]}, SAID, ASKED]
+    turns: list[dict[str, Any]] = [ASKED, {"role": "system", "content": [part]}, SAID, ASKED]
     made = _sent(turns)
 
     assert json.loads(made.body)["messages"] == turns
@@ -388,7 +388,7 @@ def test_a_model_that_takes_no_system_messages_has_a_row_for_what_only_the_servi
 
 
 def test_a_model_that_takes_no_change_of_effort_gets_it_to_refuse_it() -> None:
-    turns = [ASKED, SAID, LOW, ASKED]
+    turns: list[dict[str, Any]] = [ASKED, SAID, LOW, ASKED]
 
     assert json.loads(_sent(turns, model="claude-opus-4-8").body)["messages"] == turns
 
@@ -402,7 +402,7 @@ def test_a_model_that_takes_no_change_of_effort_gets_it_to_refuse_it() -> None:
     ids=["on demand", "at a threshold"],
 )
 def test_a_compaction_stays_first_and_has_its_own_header(block: dict[str, Any], beta: str) -> None:
-    turns = [{"role": "assistant", "content": [block]}, ASKED]
+    turns: list[dict[str, Any]] = [{"role": "assistant", "content": [block]}, ASKED]
     made = _sent(turns)
 
     assert json.loads(made.body)["messages"] == turns
