@@ -52,7 +52,7 @@ REASONS: tuple[tuple[str, str], ...] = (
     ),
     (
         "to_wire /echo/own_thinking",
-        "Only a request with the caller's own `thinking` has it; tests/plugins/test_refused_thinking.py shows its effect.",
+        "Only a request with the caller's own `thinking` has it: tests/plugins/test_refused_thinking.py shows it.",
     ),
 )
 """Part of a place, and why a change there was not noticed."""
