@@ -9,18 +9,16 @@ import json
 import random
 import re
 import sys
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from tests.bulk.loopback import ROW
+from tests.support.loopback import LoopbackHandler, LoopbackServer, send_bytes
 
 _ID = re.compile(rb'^\{"custom_id":"([^"]+)"', re.MULTILINE)
 
 
-class BatchService(ThreadingHTTPServer):
+class BatchService(LoopbackServer):
     """The files and the batches API of one provider.
 
     Attributes:
@@ -39,10 +37,9 @@ class BatchService(ThreadingHTTPServer):
         downloads: how many there were.
     """
 
-    daemon_threads = True
-
     def __init__(self, **settings: Any) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(_Handler)
+        self.url += "/v1"
         self.size, self.sizes = settings.get("size", 20), {int(k): v for k, v in settings.get("sizes", {}).items()}
         self.state: str = settings.get("state", "completed")
         self.cuts: list[int] = list(settings.get("cuts", ()))
@@ -55,16 +52,6 @@ class BatchService(ThreadingHTTPServer):
         self.downloads = 0
         self.uploads: list[list[tuple[str, int]]] = []
         self.random = random.Random(31)
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Print what went wrong, unless the client was killed."""
-        if not isinstance(sys.exception(), ConnectionError):
-            super().handle_error(request, client_address)
-
-    @property
-    def url(self) -> str:
-        """Return the base URL."""
-        return f"http://127.0.0.1:{self.server_port}/v1"
 
     def line(self, name: str, row: int) -> bytes:
         """Return the line of one row in the file of answers."""
@@ -116,23 +103,15 @@ class BatchService(ThreadingHTTPServer):
         }  # fmt: skip
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(LoopbackHandler):
     server: BatchService
     protocol_version = "HTTP/1.1"
 
-    def log_message(self, *_: Any) -> None:
-        pass
-
     def _json(self, body: Any, status: int = 200) -> None:
-        data = json.dumps(body).encode()
-        self.send_response(status)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
+        send_bytes(self, status, "application/json", json.dumps(body).encode())
 
     def do_POST(self) -> None:
-        data = self.rfile.read(int(self.headers["content-length"]))
+        data = self.read_body()
         service = self.server
         if self.path.endswith("/files"):
             lines = [line for line in data.splitlines() if _ID.match(line)]
@@ -171,21 +150,7 @@ class _Handler(BaseHTTPRequestHandler):
             left = None if left is None else left - len(line)
 
 
-@contextmanager
-def batch_service(**settings: Any) -> Iterator[BatchService]:
-    """Run a service in a thread; it ends with the block."""
-    with BatchService(**settings) as service:
-        thread = threading.Thread(target=service.serve_forever, args=(0.02,))
-        thread.start()
-        try:
-            yield service
-        finally:
-            service.shutdown()
-            thread.join()
-
-
 if __name__ == "__main__":
     with BatchService(**(json.loads(sys.argv[1]) if sys.argv[1:] else {})) as made:
         print(made.server_port, flush=True)
-        threading.Thread(target=made.serve_forever, daemon=True).start()
         sys.stdin.read()  # until who started it ends

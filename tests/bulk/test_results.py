@@ -23,7 +23,7 @@ from interlingua_bulk import results as module
 from interlingua_bulk.batch_records import Batch, read_batches, write_batches
 from interlingua_bulk.batches import BatchRun
 from interlingua_bulk.results import read_lines
-from tests.bulk.batch_service import BatchService, batch_service
+from tests.bulk.batch_service import BatchService
 from tests.bulk.support import assert_every_row_once, lines, write_rows
 
 ROWS = 40
@@ -71,7 +71,7 @@ def _codes(out: Path) -> dict[int, Any]:
 
 
 def test_lines_in_another_order_and_doubled_ones_reach_their_rows_once(tmp_path: Path) -> None:
-    with batch_service(shuffle=True, doubled=[0, 7, ROWS - 1]) as service:
+    with BatchService(shuffle=True, doubled=[0, 7, ROWS - 1]) as service:
         out = _submit(service, tmp_path)
         batch = _fetch(service, out)
 
@@ -82,7 +82,7 @@ def test_lines_in_another_order_and_doubled_ones_reach_their_rows_once(tmp_path:
 
 @pytest.mark.parametrize("first", ["ok", "error"])
 def test_an_answer_replaces_an_error_of_the_same_row_and_not_the_reverse(first: str, tmp_path: Path) -> None:
-    with batch_service(doubled=[3]) as service:
+    with BatchService(doubled=[3]) as service:
         out = _submit(service, tmp_path)
         line, order = service.line, itertools.cycle([first == "error", first == "ok"])
 
@@ -101,7 +101,7 @@ def test_an_answer_replaces_an_error_of_the_same_row_and_not_the_reverse(first: 
 @pytest.mark.parametrize("is_framed", [True, False])
 @pytest.mark.parametrize("place", [0, 1, 400, 7_001, 15_100])
 def test_a_cut_connection_is_followed_by_another_request(place: int, is_framed: bool, tmp_path: Path) -> None:
-    with batch_service(is_framed=is_framed, cuts=[place] if place else []) as service:
+    with BatchService(is_framed=is_framed, cuts=[place] if place else []) as service:
         out = _submit(service, tmp_path)
         _fetch(service, out)
         downloads = service.downloads
@@ -111,7 +111,7 @@ def test_a_cut_connection_is_followed_by_another_request(place: int, is_framed: 
 
 
 def test_tries_are_counted_anew_when_rows_arrived(tmp_path: Path) -> None:
-    with batch_service(cuts=[1_500 * times for times in range(1, 11)], shuffle=False) as service:
+    with BatchService(cuts=[1_500 * times for times in range(1, 11)], shuffle=False) as service:
         out = _submit(service, tmp_path)
         _fetch(service, out)
         downloads = service.downloads
@@ -121,7 +121,7 @@ def test_tries_are_counted_anew_when_rows_arrived(tmp_path: Path) -> None:
 
 
 def test_a_connection_that_brings_nothing_more_ends_the_fetch_and_the_next_one_continues(tmp_path: Path) -> None:
-    with batch_service(cuts=[2_000] * 6) as service:
+    with BatchService(cuts=[2_000] * 6) as service:
         out = _submit(service, tmp_path)
         with pytest.raises(APIConnectionError):
             _call(service, out, None, "fetch")
@@ -136,7 +136,7 @@ def test_a_connection_that_brings_nothing_more_ends_the_fetch_and_the_next_one_c
 
 
 def test_a_fetch_that_was_killed_after_its_last_row_does_not_read_the_results_again(tmp_path: Path) -> None:
-    with batch_service(failed=[2]) as service:
+    with BatchService(failed=[2]) as service:
         out = _submit(service, tmp_path)
         cost = _fetch(service, out).cost_usd
         run_id, (batch,) = read_batches(out)
@@ -151,7 +151,7 @@ def test_a_fetch_that_was_killed_after_its_last_row_does_not_read_the_results_ag
 
 
 def test_errors_that_an_interrupted_fetch_wrote_are_not_written_again(tmp_path: Path) -> None:
-    with batch_service(cuts=[4_000] * 6, failed=[1]) as service:
+    with BatchService(cuts=[4_000] * 6, failed=[1]) as service:
         out = _submit(service, tmp_path)
         with pytest.raises(APIConnectionError):
             _call(service, out, None, "fetch")
@@ -162,7 +162,7 @@ def test_errors_that_an_interrupted_fetch_wrote_are_not_written_again(tmp_path: 
 
 
 def test_a_row_that_the_results_lack_gets_an_error(tmp_path: Path) -> None:
-    with batch_service(missing=[5, 6]) as service:
+    with BatchService(missing=[5, 6]) as service:
         out = _submit(service, tmp_path)
         _fetch(service, out)
 
@@ -170,7 +170,7 @@ def test_a_row_that_the_results_lack_gets_an_error(tmp_path: Path) -> None:
 
 
 def test_an_unreadable_line_costs_its_row_only_and_is_named(tmp_path: Path) -> None:
-    with batch_service(spoiled=[9]) as service:
+    with BatchService(spoiled=[9]) as service:
         out = _submit(service, tmp_path)
         _fetch(service, out)
 
@@ -191,7 +191,7 @@ def test_lines_of_the_wrong_form_cost_their_rows_only(tmp_path: Path) -> None:
     ids = [{"custom_id": odd, "response": None} for odd in _ODD]
     forms = [*bodies, *statuses, *refusals, *ids, *_ODD]
     out = tmp_path / "out.jsonl"
-    with batch_service() as service:
+    with BatchService() as service:
         whole = service.line
 
         def line(name: str, row: int) -> bytes:
@@ -216,7 +216,7 @@ def test_a_line_above_the_limit_costs_its_row_only_and_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module.ResultWriter.__init__, "__defaults__", (10_000,))
-    with batch_service(sizes={"12": 10_000, "13": 9_000}) as service:
+    with BatchService(sizes={"12": 10_000, "13": 9_000}) as service:
         out = _submit(service, tmp_path)
         _fetch(service, out)
 
@@ -226,7 +226,7 @@ def test_a_line_above_the_limit_costs_its_row_only_and_is_named(
 
 
 def test_a_row_of_50_mb_is_read(tmp_path: Path) -> None:
-    with batch_service(sizes={"3": 50_000_000}) as service:
+    with BatchService(sizes={"3": 50_000_000}) as service:
         out = _submit(service, tmp_path)
         _fetch(service, out)
 
@@ -237,7 +237,7 @@ def test_a_row_of_50_mb_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("state", "code"), [("expired", "batch_expired"), ("cancelled", "batch_cancelled")])
 def test_a_batch_that_ended_early_keeps_its_answers(state: str, code: str, tmp_path: Path) -> None:
     errors = {str(row): code for row in range(30, ROWS)}
-    with batch_service(state="in_progress", errors=errors) as service:
+    with BatchService(state="in_progress", errors=errors) as service:
         out = _submit(service, tmp_path)
         assert len(_call(service, out, None, "cancel")) == 1
         service.state = state
@@ -247,7 +247,7 @@ def test_a_batch_that_ended_early_keeps_its_answers(state: str, code: str, tmp_p
 
 
 def test_a_batch_that_ended_while_it_was_cancelled_is_fetched_whole(tmp_path: Path) -> None:
-    with batch_service(state="completed") as service:
+    with BatchService(state="completed") as service:
         out = _submit(service, tmp_path)
         _call(service, out, None, "cancel")
         _fetch(service, out)
@@ -256,7 +256,7 @@ def test_a_batch_that_ended_while_it_was_cancelled_is_fetched_whole(tmp_path: Pa
 
 
 def test_a_batch_whose_results_are_gone_does_not_keep_the_others_from_being_fetched(tmp_path: Path) -> None:
-    with batch_service(gone=[0]) as service:
+    with BatchService(gone=[0]) as service:
         out = tmp_path / "out.jsonl"
         made = _call(service, out, write_rows(tmp_path / "in.jsonl", ROWS), "submit", batch_rows=ROWS // 2)
         assert len(made) == 2
@@ -268,7 +268,7 @@ def test_a_batch_whose_results_are_gone_does_not_keep_the_others_from_being_fetc
 
 
 def test_rows_that_failed_are_submitted_again_and_fetched_with_the_second_batch(tmp_path: Path) -> None:
-    with batch_service(errors={"4": "batch_expired"}, failed=[8]) as service:
+    with BatchService(errors={"4": "batch_expired"}, failed=[8]) as service:
         out = _submit(service, tmp_path)
         _fetch(service, out)
         service.errors, service.failed = {}, set()
@@ -315,7 +315,7 @@ def test_the_memory_of_a_fetch_does_not_grow_with_the_results(tmp_path: Path) ->
     peaks = []
     for number, size in enumerate((20, 1_500_000)):
         (folder := tmp_path / str(number)).mkdir()
-        with batch_service(size=size) as service:
+        with BatchService(size=size) as service:
             out = _submit(service, folder)
             done = subprocess.run(
                 _command(out, service, _FETCH), capture_output=True, text=True, check=True, env=_environment()
@@ -329,7 +329,7 @@ def test_the_memory_of_a_fetch_does_not_grow_with_the_results(tmp_path: Path) ->
 @pytest.mark.skipif(sys.platform == "win32", reason="kills by SIGKILL")
 def test_a_killed_fetch_continues_without_losing_or_doubling_a_row(tmp_path: Path) -> None:
     chance = random.Random(31)
-    with batch_service(size=20_000, shuffle=True, failed=[3, 17]) as service:
+    with BatchService(size=20_000, shuffle=True, failed=[3, 17]) as service:
         out = _submit(service, tmp_path)
         whole = service.file
 

@@ -28,10 +28,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def server(home: Path) -> Iterator[LocalServer]:
-    server = LocalServer()
-    server.configure(home)
-    yield server
-    server.close()
+    with LocalServer() as server:
+        server.configure(home)
+        yield server
 
 
 @pytest.fixture

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from threading import Thread
 from typing import Any
+
+from tests.support.loopback import LoopbackServer
 
 CONFIG = """
 [presets.here]
@@ -29,22 +30,14 @@ api_key_env = "MY_OWN_KEY"
 """
 
 
-class LocalServer:
+class LocalServer(LoopbackServer):
     """The server; `requests` holds what came in, `url` is its base URL."""
 
     def __init__(self) -> None:
         self.requests: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        self._server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}/v1"
-        self._thread = Thread(target=self._server.serve_forever, daemon=True)
-        self._thread.start()
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        super().__init__(_handler(self))
+        self.url += "/v1"
 
     def configure(self, folder: Path) -> Path:
         path = folder / "interlingua" / "config.toml"

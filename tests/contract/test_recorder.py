@@ -10,12 +10,10 @@ import json
 import os
 import subprocess
 import sys
-import threading
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -34,6 +32,7 @@ from interlingua_contract.report import check
 from interlingua_contract.rule import RULES
 from interlingua_contract.subject import Quirks, Subject
 from tests.support import tree
+from tests.support.loopback import LoopbackHandler, LoopbackServer
 
 FOLDER = tree.ROOT / "docs" / "plugins"
 KEY = "bullion+and/gold=0123456789"  # its form in a body differs from the key
@@ -50,14 +49,11 @@ def nothing_noted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Serializer, "exchanges", set())
 
 
-class Handler(BaseHTTPRequestHandler):
+class Handler(LoopbackHandler):
     """A mint whose answers repeat the secrets, and another service (`/v9/…`)."""
 
-    def log_message(self, *_args: object) -> None:
-        pass
-
     def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers.get("content-length") or 0))
+        body = self.read_body()
         path = urlsplit(self.path).path
         if path == "/token":
             known = parse_qs(body.decode()).get("apikey") == [KEY]
@@ -82,15 +78,8 @@ class Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def service() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with LoopbackServer(Handler) as server:
+        yield server.url
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +17,16 @@ import pytest
 import interlingua as il
 from interlingua.errors import APITimeoutError
 from interlingua.testing import Cassette, MemoryReply, MemoryTransport, ScriptedModel, ScriptedReply, call, no_network
+from tests.support.loopback import LoopbackHandler, LoopbackServer
 
 KEY = "sk-ant-very-secret-key"
 
 
-class _Service(BaseHTTPRequestHandler):
+class _Service(LoopbackHandler):
     """Answers as the Messages API does, with the question in capitals; it repeats the key, as a careless one might."""
 
     def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        body = json.loads(self.read_body())
         said = body["messages"][-1]["content"][-1]["text"].upper()
         answer = {
             "id": "msg_1",
@@ -43,17 +43,11 @@ class _Service(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(json.dumps(answer, ensure_ascii=False).encode())
 
-    def log_message(self, *_: Any) -> None:
-        pass
-
 
 @pytest.fixture
 def address() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Service)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
+    with LoopbackServer(_Service) as server:
+        yield server.url
 
 
 def _client(address: str, cassette: Cassette) -> il.Client:

@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -16,6 +15,7 @@ import attrs
 
 from interlingua_cli.cassettes import RecordedExchange
 from tests.support.cassettes import load_exchanges
+from tests.support.loopback import LoopbackHandler, LoopbackServer
 
 _PAUSE_S = 0.002  # between the events of a stream
 _ENDS = (b"data: [DONE]", b"event: message_stop")
@@ -60,19 +60,15 @@ class Player:
             return found[0], False
 
 
-class _Server(ThreadingHTTPServer):
+class _Server(LoopbackServer):
     player: Player
-    request_queue_size = 64
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(LoopbackHandler):
     server: _Server
 
-    def log_message(self, *_args: object) -> None:
-        pass
-
     def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        asked = json.loads(self.read_body())
         found = self.server.player.take(self.path, asked)
         if found is None:
             self.send_error(404, "the cassette holds no such request")
@@ -104,17 +100,10 @@ def played(cassette: str, *, cuts: int = 0, strict: bool = True) -> Iterator[Pla
         cuts: how many answers break off in their middle, from the first.
         strict: whether each request has to be the recorded one.
     """
-    http = _Server(("127.0.0.1", 0), _Handler)
-    http.player = player = Player(load_exchanges(cassette), cuts, strict)
-    player.environ.update(lead_to(f"http://127.0.0.1:{http.server_address[1]}"))
-    thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    try:
+    with _Server(_Handler) as http:
+        http.player = player = Player(load_exchanges(cassette), cuts, strict)
+        player.environ.update(lead_to(http.url))
         yield player
-    finally:
-        http.shutdown()
-        http.server_close()
-        thread.join()
 
 
 def lead_to(url: str) -> dict[str, str]:

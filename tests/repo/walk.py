@@ -17,7 +17,6 @@ import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -31,6 +30,7 @@ from interlingua_agents.loop import AgentLoop
 from interlingua_gateway.config import config_of
 from interlingua_gateway.gateway import create_app
 from interlingua_sessions import Session, open_store
+from tests.support.loopback import LoopbackHandler, LoopbackServer
 from tests.support.tree import DISTRIBUTIONS, ROOT
 
 MODEL = "claude-haiku-4-5"
@@ -138,12 +138,12 @@ def _events(count: int) -> Iterator[bytes]:
         yield f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode()
 
 
-class _Canned(BaseHTTPRequestHandler):
+class _Canned(LoopbackHandler):
     protocol_version = "HTTP/1.1"
     wbufsize = 65_536  # an answer arrives in one piece, so that each walk is the same
 
     def do_POST(self) -> None:
-        request = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        request = json.loads(self.read_body())
         if request.get("stream"):
             parts = [b"%x\r\n%b\r\n" % (len(event), event) for event in _events(20)]
             self._head("text/event-stream", "transfer-encoding", "chunked")
@@ -159,21 +159,12 @@ class _Canned(BaseHTTPRequestHandler):
         self.send_header(name, value)
         self.end_headers()
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's name
-        """Log nothing."""
-
 
 @contextmanager
 def _service() -> Iterator[str]:
     """Run the server; yields its address."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Canned) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_address[1]}"
-        finally:
-            server.shutdown()
-            thread.join()
+    with LoopbackServer(_Canned) as server:
+        yield server.url
 
 
 @contextmanager

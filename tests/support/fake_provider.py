@@ -11,7 +11,6 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import attrs
@@ -26,6 +25,7 @@ from interlingua.types.events import ErrorEvent, MessageComplete, StreamEvent, T
 from interlingua.types.messages import Message, StopReason, Usage
 from interlingua.types.options import ModelCapabilities, RequestOptions
 from interlingua.types.tools import ToolDefinition
+from tests.support.loopback import LoopbackHandler, LoopbackServer
 
 CAPABLE = ModelCapabilities(
     supports_tools=True, supports_images=True, supports_system_prompt=True, supports_streaming=True, api="say"
@@ -169,18 +169,15 @@ def served(*replies: Reply, choose: Callable[[Got], Reply] | None = None) -> Ite
     server = Server("", list(replies) or [Reply()])
     lock = threading.Lock()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(LoopbackHandler):
         protocol_version = "HTTP/1.1"
         disable_nagle_algorithm = True
-
-        def log_message(self, *_args: object) -> None:
-            pass
 
         def do_GET(self) -> None:
             self.do_POST()
 
         def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers.get("content-length", 0)))
+            body = self.read_body()
             got = Got(self.path, {name.lower(): text for name, text in self.headers.items()}, body)
             with lock:
                 server.got.append(got)
@@ -210,20 +207,6 @@ def served(*replies: Reply, choose: Callable[[Got], Reply] | None = None) -> Ite
                     self.wfile.write(b"%x\r\n%s\r\n" % (len(chunk), chunk))
             self.wfile.write(b"0\r\n\r\n")
 
-    class Quiet(ThreadingHTTPServer):
-        daemon_threads = True
-        request_queue_size = 64
-
-        def handle_error(self, *_args: object) -> None:  # clients of these tests break connections off
-            pass
-
-    http = Quiet(("127.0.0.1", 0), Handler)
-    server.url = f"http://127.0.0.1:{http.server_address[1]}"
-    thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    try:
+    with LoopbackServer(Handler) as http:
+        server.url = http.url
         yield server
-    finally:
-        http.shutdown()
-        http.server_close()
-        thread.join()

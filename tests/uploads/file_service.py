@@ -8,13 +8,13 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from email.parser import BytesParser
 from email.policy import HTTP
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import attrs
+
+from tests.support.loopback import LoopbackHandler, LoopbackServer, send_bytes
 
 KEY = "made-up-key-0123456789"
 
@@ -29,7 +29,7 @@ class Part:
     data: bytes
 
 
-class Service(ThreadingHTTPServer):
+class Service(LoopbackServer):
     """Keeps files by id.
 
     Attributes:
@@ -42,9 +42,8 @@ class Service(ThreadingHTTPServer):
     """
 
     def __init__(self, kind: str, expires: str | None = None, processing: int = 0) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
+        super().__init__(Handler)
         self.kind, self.expires, self.processing = kind, expires, processing
-        self.url = f"http://127.0.0.1:{self.server_address[1]}"
         self.files: dict[str, bytes] = {}
         self.uploads: list[list[Part]] = []
         self.asked: list[Any] = []
@@ -52,9 +51,6 @@ class Service(ThreadingHTTPServer):
         self.refusals: list[int] = []
         self.stored: Callable[[], object] = lambda: None
         self.lock = threading.Lock()
-
-    def handle_error(self, *_args: object) -> None:  # clients of these tests break connections off
-        pass
 
     @property
     def base_url(self) -> str:
@@ -107,14 +103,11 @@ _ANSWERS: dict[str, Any] = {
 }  # fmt: skip
 
 
-class Handler(BaseHTTPRequestHandler):
+class Handler(LoopbackHandler):
     server: Service
 
-    def log_message(self, *_args: object) -> None:
-        pass
-
     def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers.get("content-length") or 0))
+        body = self.read_body()
         if KEY not in str(self.headers):
             return self.send(401, {"error": {"message": "no key", "type": "authentication_error"}})
         with self.server.lock:
@@ -196,12 +189,7 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.write(b"data: [DONE]\n\n")
 
     def send(self, status: int, body: Any) -> None:
-        data = json.dumps(body).encode()
-        self.send_response(status)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
+        send_bytes(self, status, "application/json", json.dumps(body).encode())
 
 
 def read_parts(content_type: str, body: bytes) -> list[Part]:
@@ -236,17 +224,3 @@ def refusal(kind: str, file: str) -> tuple[int, Any]:
     if kind == "anthropic":
         return 404, {"type": "error", "error": {"type": "not_found_error", "message": f"File not found: {file}"}}
     return 400, {"error": {"message": f"No such File object: {file}", "type": "invalid_request_error", "code": None}}
-
-
-@contextmanager
-def served(kind: str, expires: str | None = None, processing: int = 0) -> Iterator[Service]:
-    """Run a service."""
-    service = Service(kind, expires, processing)
-    thread = threading.Thread(target=service.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    try:
-        yield service
-    finally:
-        service.shutdown()
-        service.server_close()
-        thread.join()

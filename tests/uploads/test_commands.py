@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from interlingua_cli.root import cli
 from interlingua_uploads import Uploads
-from tests.uploads.file_service import KEY, Service, served
+from tests.uploads.file_service import KEY, Service
 from tests.uploads.test_uploads import PDF, SERVICES, blocking, question, service
 
 _ = service  # the fixture
@@ -57,7 +57,7 @@ def test_files_are_listed_and_deleted(
 
 
 def test_what_cannot_be_deleted_is_kept(memory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with served("anthropic") as service:
+    with Service("anthropic") as service:
         blocking("anthropic", service, Uploads(memory, above=1000), [question()])
         for words, error in (
             ((), "name the IDs of files, or --all"),

@@ -23,7 +23,7 @@ from interlingua_uploads import Uploads
 from interlingua_uploads.uploads import _account
 from tests.support.fake_provider import Reply
 from tests.support.fake_provider import served as served_replies
-from tests.uploads.file_service import KEY, served
+from tests.uploads.file_service import KEY, Service
 from tests.uploads.test_uploads import BOTH, MODELS, PDF, Run, blocking, question, settings
 
 
@@ -31,7 +31,7 @@ from tests.uploads.test_uploads import BOTH, MODELS, PDF, Run, blocking, questio
 def test_the_time_of_a_call_has_its_uploads(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tests.uploads.test_uploads.settings", partial(settings, timeout=0.4))
     began = time.monotonic()
-    with served("anthropic") as service:
+    with Service("anthropic") as service:
         service.stored = lambda: time.sleep(2.0)
         with pytest.raises(APITimeoutError, match=r"content\[1\]: the document could not be uploaded.*total=0\.4 s"):
             run("anthropic", service, Uploads(above=1000), [question()])
@@ -41,7 +41,7 @@ def test_the_time_of_a_call_has_its_uploads(run: Run, monkeypatch: pytest.Monkey
 
 def test_a_wait_beyond_the_time_of_the_call_is_not_begun() -> None:
     began = time.monotonic()
-    with served("anthropic") as service:
+    with Service("anthropic") as service:
         service.refusals = [503]
         own = settings("anthropic", service, Uploads(above=1000), timeout=5.0) | {"retry": Retry(initial_delay=60.0)}
         with Client(MODELS["anthropic"], **own) as client, pytest.raises(ServerError):
@@ -50,7 +50,7 @@ def test_a_wait_beyond_the_time_of_the_call_is_not_begun() -> None:
 
 
 def test_a_file_that_is_not_ready_in_time_is_deleted() -> None:
-    with served("google", processing=10**6) as service:
+    with Service("google", processing=10**6) as service:
         own = settings("google", service, uploads := Uploads(above=1000), timeout=1.0)
         with Client(MODELS["google"], **own) as client, pytest.raises(APITimeoutError, match="has not read the file"):
             client.send([question()])
@@ -64,7 +64,7 @@ def test_a_caller_who_leaves_deletes_a_file_that_is_not_ready() -> None:
             with anyio.move_on_after(0.5):
                 await client.send([question()])
 
-    with served("google", processing=10**6) as service:
+    with Service("google", processing=10**6) as service:
         uploads = Uploads(above=1000)
         asyncio.run(run())
 
@@ -101,7 +101,7 @@ def test_a_process_that_is_killed_before_it_remembers_an_upload(tmp_path: Path) 
     """The next one reads the memory and uploads again; the file of the first stays at the service, unknown."""
     memory, document = tmp_path / "uploads.jsonl", tmp_path / "contract.pdf"
     document.write_bytes(PDF)
-    with served("anthropic") as service:
+    with Service("anthropic") as service:
         blocking("anthropic", service, Uploads(memory, above=1000), [question(PDF + b"other")])
         command = [sys.executable, "-c", SEND, service.url, KEY, str(memory), str(document)]
         with subprocess.Popen(command) as first:

@@ -18,7 +18,7 @@ import pytest
 from interlingua import AsyncClient, Client, Message, Retry, user
 from interlingua.errors import BadRequestError, CallerError, InterlinguaError, OverloadedError, ServerError
 from interlingua_uploads import UploadedFile, Uploads
-from tests.uploads.file_service import KEY, Service, referred, served
+from tests.uploads.file_service import KEY, Service, referred
 
 PDF = b"%PDF-1.7\n" + b"0123456789 " * 200
 PNG = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYPgPAAEDAQAIicLsAAAAAElFTkSuQmCC")
@@ -34,7 +34,7 @@ SERVICES = pytest.mark.parametrize("kind", list(MODELS))
 
 @pytest.fixture
 def service(kind: str) -> Iterator[Service]:
-    with served(kind.partition(" ")[0]) as service:
+    with Service(kind.partition(" ")[0]) as service:
         yield service
 
 
@@ -103,12 +103,12 @@ def test_a_document_is_uploaded_once_and_referred_to(kind: str, service: Service
 
 def test_each_form_is_what_its_service_documents() -> None:
     for kind, fields in (("anthropic", {}), ("openai", {"purpose": "user_data"}), ("mistral", {"purpose": "ocr"})):
-        with served(kind) as service:
+        with Service(kind) as service:
             blocking(kind, service, Uploads(above=1000), [question()])
         *texts, file = service.uploads[0]
         assert {part.name: part.data.decode() for part in texts} == fields
         assert (file.name, file.file_name[-4:]) == ("file", ".pdf")
-    with served("google") as service:
+    with Service("google") as service:
         blocking("google", service, Uploads(above=1000), [question()])
     about, _ = service.uploads[0]
     assert about.media_type == "application/json"
@@ -169,7 +169,7 @@ def test_a_file_that_stays_away_is_the_services_error(kind: str, service: Servic
 
 
 def test_an_expired_file_is_uploaded_before_the_request(tmp_path: Path) -> None:
-    with served("google", expires="2026-11-01T00:00:00.123456789Z") as service:
+    with Service("google", expires="2026-11-01T00:00:00.123456789Z") as service:
         uploads, asked = Uploads(above=1000), question()
         blocking("google", service, uploads, [asked], [asked])
 
@@ -179,7 +179,7 @@ def test_an_expired_file_is_uploaded_before_the_request(tmp_path: Path) -> None:
 
 def test_a_file_that_is_read_by_the_service_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("interlingua_uploads.uploads._POLL_SECONDS", 0.01)
-    with served("google", processing=3) as service:
+    with Service("google", processing=3) as service:
         blocking("google", service, Uploads(above=1000), [question()])
 
     assert service.processing == 0
@@ -228,7 +228,7 @@ def test_the_memory_lasts_in_a_file_without_key_and_contents(
 
 
 def test_another_account_uploads_its_own() -> None:
-    with served("anthropic") as service:
+    with Service("anthropic") as service:
         uploads, asked = Uploads(above=1000), question()
         blocking("anthropic", service, uploads, [asked])
         own = {"anthropic": {"api_key": f"{KEY}-other", "base_url": service.base_url}}
@@ -262,7 +262,7 @@ def test_files_are_deleted_on_request(kind: str, service: Service) -> None:
 
 
 def test_threads_share_an_upload() -> None:
-    with served("anthropic") as service:
+    with Service("anthropic") as service:
         uploads = Uploads(above=1000)
         with Client(MODELS["anthropic"], **settings("anthropic", service, uploads)) as client:
             work = [threading.Thread(target=client.send, args=([question()],)) for _ in range(6)]
@@ -275,7 +275,7 @@ def test_threads_share_an_upload() -> None:
 
 
 def test_other_errors_are_not_taken_for_a_lost_file() -> None:
-    with served("openai") as service:
+    with Service("openai") as service:
         uploads, asked = Uploads(above=1000), question()
         blocking("openai", service, uploads, [asked])
         with pytest.raises(BadRequestError), Client(MODELS["openai"], **settings("openai", service, uploads)) as client:
@@ -286,7 +286,7 @@ def test_other_errors_are_not_taken_for_a_lost_file() -> None:
 
 def test_a_service_without_files_gets_the_bytes() -> None:
     service = "xai:grok-4"
-    with served("openai") as files:
+    with Service("openai") as files:
         own = {"xai": {"api_key": KEY, "base_url": files.base_url}}
         with Client(service, settings=own, environ={}, uploads=Uploads(above=0)) as client:
             client.send(user("What is this?", images=[PNG]))

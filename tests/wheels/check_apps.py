@@ -8,16 +8,15 @@ import re
 import select
 import shutil
 import subprocess
-import threading
 import time
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support import tree
+from tests.support.loopback import LoopbackHandler, LoopbackServer
 from tests.wheels.clean import Clean
 
 APPS = tree.ROOT / "docs" / "examples" / "apps"
@@ -25,33 +24,25 @@ ROWS = 10_000
 PATIENCE_S = 60.0
 
 
-class Service(ThreadingHTTPServer):
+class Service(LoopbackServer):
     """A service that speaks Chat Completions; `/down/…` is overloaded, `/up/…` answers by what it is asked."""
 
-    daemon_threads = True
     request_queue_size = 256
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Pass over connections that a killed program left."""
-
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(_Handler)
         self.asked: list[dict[str, Any]] = []
-        threading.Thread(target=self.serve_forever, daemon=True).start()
 
-    def url(self, path: str) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}/{path}/v1"
+    def url_of(self, path: str) -> str:
+        return f"{self.url}/{path}/v1"
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(LoopbackHandler):
     protocol_version = "HTTP/1.1"
     server: Service
 
-    def log_message(self, *_args: object) -> None:
-        pass
-
     def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        body = json.loads(self.read_body())
         self.server.asked.append({"path": self.path, **body})
         if self.path.startswith("/down/"):
             self._send(503, "application/json", json.dumps({"error": {"message": "overloaded"}}))
@@ -134,7 +125,7 @@ def test_the_support_chat_answers_by_its_fallback_and_continues(
     wheels: dict[str, Path], service: Service, tmp_path: Path
 ) -> None:
     clean, app = _installed(wheels, tmp_path, "support-chat")
-    environment = _environment(clean, LLAMACPP_BASE_URL=service.url("down"), VLLM_BASE_URL=service.url("up"))
+    environment = _environment(clean, LLAMACPP_BASE_URL=service.url_of("down"), VLLM_BASE_URL=service.url_of("up"))
     command = ["support_chat.py", "olga", "--model", "llamacpp:small", "--fallback", "vllm:large"]
     shown = _run(clean, app, environment, *command, said="Where is A-1001?\n/cost\n\n")
     assert "sent on Monday, arrives on Thursday" in shown
@@ -146,7 +137,7 @@ def test_the_support_chat_answers_by_its_fallback_and_continues(
 
 def test_the_labeller_labels_every_review_once(wheels: dict[str, Path], service: Service, tmp_path: Path) -> None:
     clean, app = _installed(wheels, tmp_path, "labeller")
-    environment = _environment(clean, VLLM_BASE_URL=service.url("up"))
+    environment = _environment(clean, VLLM_BASE_URL=service.url_of("up"))
     _run(clean, app, environment, "label.py", "make", "reviews.csv", "--rows", str(ROWS))
     command = ["label.py", "run", "reviews.csv", "labels.jsonl", "--model", "vllm:small"]
     begun = subprocess.Popen(
@@ -174,7 +165,7 @@ def test_the_gateway_serves_a_team_by_its_keys(wheels: dict[str, Path], service:
     config = (app / "gateway.toml").read_text(encoding="utf-8")
     config = re.sub(r"to = \[.*?\]", 'to = ["llamacpp:small", "vllm:large"]', config)
     (app / "gateway.toml").write_text(config, encoding="utf-8")
-    environment = _environment(clean, LLAMACPP_BASE_URL=service.url("down"), VLLM_BASE_URL=service.url("up"))
+    environment = _environment(clean, LLAMACPP_BASE_URL=service.url_of("down"), VLLM_BASE_URL=service.url_of("up"))
     program = [str(clean.program("interlingua")), "gateway"]
     checked = subprocess.run(
         [*program, "check", "--config", "gateway.toml"],

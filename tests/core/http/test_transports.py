@@ -12,7 +12,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ import interlingua as il
 from interlingua_pycurl.transfer import Transfer
 from tests.support.fake_provider import STREAM, WHOLE, Reply, Server, registry, served
 from tests.support.fault_server import faulty, head
+from tests.support.loopback import LoopbackHandler, LoopbackServer
 
 ANY = pytest.mark.parametrize("transport", ["httpx", "pycurl"])
 
@@ -215,12 +215,9 @@ def certificates(tmp_path: Path) -> Path:
 def secure(certificates: Path) -> Iterator[int]:
     """Run a server with TLS and give its port."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def log_message(self, *_: object) -> None:
-            pass
-
+    class Handler(LoopbackHandler):
         def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["content-length"]))
+            self.read_body()
             self.send_response(200)
             self.send_header("content-length", str(len(WHOLE)))
             self.end_headers()
@@ -228,14 +225,10 @@ def secure(certificates: Path) -> Iterator[int]:
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificates / "leaf.pem", certificates / "leaf.key")
-    server = HTTPServer(("127.0.0.1", 0), Handler)
+    server = LoopbackServer(Handler)
     server.socket = context.wrap_socket(server.socket, server_side=True)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
+    with server:
         yield server.server_port
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 @ANY

@@ -23,9 +23,10 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+
+from tests.support.loopback import LoopbackHandler, LoopbackServer
 
 _BYTES = 30_000_000
 _VALUES = 97_000
@@ -36,7 +37,7 @@ _PATHS = {
 _WORDS = ["the", "quick", "brown", "fox", "jumps", "over", "a", "lazy", "dog", "é", "漢"]
 
 
-class _Service(BaseHTTPRequestHandler):
+class _Service(LoopbackHandler):
     """Chat Completions that read nothing of the request's body."""
 
     protocol_version = "HTTP/1.1"
@@ -54,9 +55,6 @@ class _Service(BaseHTTPRequestHandler):
         self.send_header("content-length", str(len(data)))
         self.end_headers()
         self.wfile.write(data)
-
-    def log_message(self, *_: object) -> None:
-        """Write no log."""
 
 
 def _tree(chance: random.Random, depth: int) -> Any:
@@ -231,16 +229,13 @@ def main() -> None:
     kinds = ["image", "messages", "parts", "mixed", "tiny"]
     parser.add_argument("--kind", nargs="+", choices=kinds, default=kinds)
     given = parser.parse_args()
-    service = ThreadingHTTPServer(("127.0.0.1", 0), _Service)
-    threading.Thread(target=service.serve_forever, daemon=True).start()
-    with _gateway(f"http://127.0.0.1:{service.server_port}") as port:
+    with LoopbackServer(_Service) as service, _gateway(service.url) as port:
         print(f"{'idle':20} {_measure(port, '', None, given.seconds)}", flush=True)
         for api in given.api:
             for kind in given.kind:
                 body = _body(api, kind)
                 _measure(port, _PATHS[api], body, 0)  # loads modules
                 print(f"{f'{api} {kind}':20} {_measure(port, _PATHS[api], body, given.seconds)}", flush=True)
-    service.shutdown()
 
 
 if __name__ == "__main__":

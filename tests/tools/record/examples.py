@@ -9,11 +9,9 @@ from __future__ import annotations
 import json
 import select
 import sys
-import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -25,6 +23,7 @@ import yaml
 from tests.examples.player import lead_to
 from tests.examples.test_examples import RECORDED, Started, run_example
 from tests.support.cassettes import FOLDER
+from tests.support.loopback import LoopbackHandler, LoopbackServer
 from tests.tools.local_server import files
 from tests.tools.local_server.server import LocalServer
 from tests.tools.record.provenance import write_row
@@ -49,20 +48,16 @@ SCRIPTS: dict[str, list[Answer]] = {
 }
 
 
-class _Proxy(ThreadingHTTPServer):
+class _Proxy(LoopbackServer):
     target = ""
     seen: list[dict[str, Any]]
-    request_queue_size = 64
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(LoopbackHandler):
     server: _Proxy
 
-    def log_message(self, *_args: object) -> None:
-        pass
-
     def do_POST(self) -> None:
-        asked = self.rfile.read(int(self.headers["content-length"]))
+        asked = self.read_body()
         headers = {"content-type": "application/json", "authorization": "Bearer k", "x-api-key": "k"}
         body = bytearray()
         with httpx.stream("POST", self.server.target + self.path, content=asked, headers=headers, timeout=600) as got:
@@ -93,15 +88,9 @@ class _Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def _proxy(target: str) -> Iterator[tuple[_Proxy, str]]:
-    proxy = _Proxy(("127.0.0.1", 0), _Handler)
-    proxy.target, proxy.seen = target, []
-    thread = threading.Thread(target=proxy.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield proxy, f"http://127.0.0.1:{proxy.server_address[1]}"
-    finally:
-        proxy.shutdown()
-        proxy.server_close()
+    with _Proxy(_Handler) as proxy:
+        proxy.target, proxy.seen = target, []
+        yield proxy, proxy.url
 
 
 def _record(started: Started, target: str) -> list[dict[str, Any]]:

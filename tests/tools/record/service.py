@@ -7,10 +7,11 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import attrs
+
+from tests.support.loopback import LoopbackHandler, LoopbackServer
 
 Event = dict[str, Any]
 _IN, _OUT = 12, 6
@@ -99,19 +100,15 @@ def _pieces(said: str) -> list[str]:
     return [said[at : at + 16] for at in range(0, len(said), 16)]
 
 
-class _Server(ThreadingHTTPServer):
+class _Server(LoopbackServer):
     service: Service
-    request_queue_size = 64
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(LoopbackHandler):
     server: _Server
 
-    def log_message(self, *_args: object) -> None:
-        pass
-
     def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        asked = json.loads(self.read_body())
         answer = self.server.service.take(asked)
         messages = self.path.endswith("/messages")
         if asked.get("stream"):
@@ -134,16 +131,8 @@ class _Handler(BaseHTTPRequestHandler):
 @contextmanager
 def scripted_service(*script: Answer) -> Iterator[Service]:
     """Run the service for a `with` block."""
-    http = _Server(("127.0.0.1", 0), _Handler)
-    http.service = service = Service(list(script))
-    url = f"http://127.0.0.1:{http.server_address[1]}"
-    keys = {"ANTHROPIC_API_KEY": "k", "OPENAI_API_KEY": "k"}
-    service.environ.update(ANTHROPIC_BASE_URL=url, OPENAI_BASE_URL=f"{url}/v1", **keys)
-    thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    try:
+    with _Server(_Handler) as http:
+        http.service = service = Service(list(script))
+        keys = {"ANTHROPIC_API_KEY": "k", "OPENAI_API_KEY": "k"}
+        service.environ.update(ANTHROPIC_BASE_URL=http.url, OPENAI_BASE_URL=f"{http.url}/v1", **keys)
         yield service
-    finally:
-        http.shutdown()
-        http.server_close()
-        thread.join()
