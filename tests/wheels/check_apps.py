@@ -94,7 +94,6 @@ def _answer(body: dict[str, Any]) -> tuple[dict[str, Any], str]:
 def service() -> Iterator[Service]:
     with Service() as made:
         yield made
-        made.shutdown()
 
 
 def _environment(clean: Clean, **values: str) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from interlingua.errors import CapabilityError
@@ -387,19 +388,23 @@ def to_wire_tool_choice(options: RequestOptions, facts: FrozenDict, losses: list
 
 
 def to_wire_schema(
-    schema: Mapping[str, Any], losses: list[Loss], path: str = "options.response_schema"
+    schema: Mapping[str, Any], losses: list[Loss], path: str = "options.response_schema", *, keep_types: bool = False
 ) -> dict[str, Any]:
-    """Return the schema in the subset; keywords outside it move into the description, one loss each."""
+    """Return the schema in the subset; keywords outside it move into the description, one loss each.
+
+    `keep_types` keeps the type beside `enum` and `const`, which Anthropic's own transformer removes.
+    """
+    inner = partial(_inner_schema, losses=losses, keep_types=keep_types)
     out: dict[str, Any] = {}
     words: list[str] = []
     for name, value in schema.items():
         if name in ("properties", "$defs") and isinstance(value, Mapping):
-            out[name] = {key: _inner_schema(item, losses, f"{path}.{name}.{key}") for key, item in value.items()}
+            out[name] = {key: inner(item, path=f"{path}.{name}.{key}") for key, item in value.items()}
         elif name == "items" and isinstance(value, Mapping):
-            out[name] = to_wire_schema(value, losses, f"{path}.items")
+            out[name] = inner(value, path=f"{path}.items")
         elif name in ("anyOf", "allOf", "oneOf") and isinstance(value, (list, tuple)):
             kept = "anyOf" if name == "oneOf" else name
-            out[kept] = [_inner_schema(item, losses, f"{path}.{name}[{at}]") for at, item in enumerate(value)]
+            out[kept] = [inner(item, path=f"{path}.{name}[{at}]") for at, item in enumerate(value)]
         elif name == "additionalProperties":
             if value is not False:
                 reason = "objects are closed in structured output; additionalProperties became false"
@@ -410,10 +415,10 @@ def to_wire_schema(
             words.append(f"{name}: {dumps(value).decode()}")
             reason = f"{name} is outside the structured-output subset; it moved into the description"
             losses.append(Loss(path=f"{path}.{name}", block_type="option", verdict="rewritten", reason=reason))
-    if "enum" in out or "const" in out:
-        out.pop("type", None)  # as the official transformer does
-    elif "properties" in out and out.keys().isdisjoint(("anyOf", "allOf", "$ref")):
+    if "properties" in out and out.keys().isdisjoint(("enum", "const", "anyOf", "allOf", "$ref")):
         out.setdefault("type", "object")
+    elif not keep_types and ("enum" in out or "const" in out):
+        out.pop("type", None)
     if out.get("type") == "object":
         out["additionalProperties"] = False
     if words:
@@ -421,9 +426,9 @@ def to_wire_schema(
     return out
 
 
-def _inner_schema(schema: Any, losses: list[Loss], path: str) -> Any:
+def _inner_schema(schema: Any, losses: list[Loss], path: str, *, keep_types: bool) -> Any:
     """Return a schema in the supported subset; true and false are returned unchanged."""
-    return to_wire_schema(schema, losses, path) if isinstance(schema, Mapping) else schema
+    return to_wire_schema(schema, losses, path, keep_types=keep_types) if isinstance(schema, Mapping) else schema
 
 
 def estimate_input_tokens(

@@ -40,7 +40,6 @@ from interlingua_bedrock.messages import (
 )
 from interlingua_bedrock.models import API, Family, capabilities_of, facts_of, family_of
 from interlingua_bedrock.reasoning import ReasoningConfig, to_wire_reasoning
-from interlingua_bedrock.schema import complete_schema, to_wire_schema
 
 _SECTIONS = ("inferenceConfig", "additionalModelRequestFields", "outputConfig")
 OWN_THINKING = "own_thinking"
@@ -189,6 +188,27 @@ def to_wire_tools(tools: Sequence[ToolDefinition], family: Family, losses: list[
     return ConverseTools(written, SpentPoints(used, short))
 
 
+def complete_schema(schema: Any) -> Any:
+    """Return a tool's schema with keywords that some models require: `properties` of objects, `items` of arrays."""
+    if not isinstance(schema, Mapping):
+        return schema
+    whole = dict(schema)
+    for name, value in schema.items():
+        if name in ("properties", "$defs") and isinstance(value, Mapping):
+            whole[name] = {key: complete_schema(child) for key, child in value.items()}
+        elif name in ("anyOf", "allOf", "oneOf") and isinstance(value, Sequence):
+            whole[name] = [complete_schema(child) for child in value]
+        elif name in ("items", "additionalProperties"):
+            whole[name] = complete_schema(value)
+    kind = schema.get("type")
+    kinds = (kind,) if isinstance(kind, str) else kind or ()
+    if "object" in kinds:
+        whole.setdefault("properties", {})
+    if "array" in kinds and whole.get("items", True) is True:
+        whole["items"] = {}
+    return whole
+
+
 def tools_of_history(messages: Sequence[Message]) -> list[bytes]:
     """Write minimal definitions of the tools in the history, for a request without tools: the service requires them."""
     names = {block.name: None for message in messages for block in message.content if isinstance(block, ToolUseBlock)}
@@ -301,7 +321,9 @@ def _output(options: RequestOptions, reasoning: ReasoningConfig, losses: list[Lo
             if leads_back(options.response_schema):
                 text = "an answer's schema may not refer back to itself here; output= finds another way"
                 raise CapabilityError(text, path="options.response_schema")
-        schema = to_wire_schema(options.response_schema, losses)
+        from interlingua_anthropic.request import to_wire_schema  # noqa: PLC0415  for answers of a schema alone
+
+        schema = to_wire_schema(options.response_schema, losses, keep_types=True)
         definition = {"schema": dumps(schema).decode(), "name": options.response_name}
         output["textFormat"] = {"type": "json_schema", "structure": {"jsonSchema": definition}}
     if reasoning.effort is not None:
