@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
+import attrs
 import pytest
 
 import interlingua as il
@@ -17,7 +18,7 @@ from interlingua.errors import CallerError
 from interlingua.fallback import Fallback
 from interlingua.plugins import explain_arguments
 from interlingua.testing import MemoryReply, MemoryTransport, ScriptedModel, ScriptedReply
-from interlingua.types import option_fields
+from interlingua.types import RequestOptions
 from tests.core.http.test_fallback import CLAUDE, ENVIRON, GPT, claude
 
 
@@ -46,7 +47,7 @@ def test_a_call_names_the_client_for_its_arguments(name: str) -> None:
 
 def test_each_argument_of_clients_has_its_hint() -> None:
     arguments = inspect.signature(il.Client).parameters.keys()
-    assert set(OF_CLIENTS) == arguments - option_fields().keys()
+    assert set(OF_CLIENTS) == arguments - attrs.fields_dict(RequestOptions).keys()
 
 
 @pytest.mark.parametrize(

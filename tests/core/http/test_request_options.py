@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import inspect
 
+import attrs
 import pytest
 
 import interlingua as il
-from interlingua.types import RequestKwargs, option_fields
+from interlingua.types import RequestKwargs, RequestOptions
 
 ARGUMENTS = {"model", "tools", "routing", "user_id", "team_id"}
 
 
 def test_every_option_of_an_adapter_is_an_argument() -> None:
-    assert RequestKwargs.__optional_keys__ == ARGUMENTS | option_fields().keys() - {"stream"}
+    assert RequestKwargs.__optional_keys__ == ARGUMENTS | attrs.fields_dict(RequestOptions).keys() - {
+        "stream",
+        "connection",
+    }
 
 
 @pytest.mark.parametrize("name", ["send", "stream", "prepare", "build_request", "count_tokens", "plan_output"])

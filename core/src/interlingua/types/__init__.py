@@ -28,12 +28,10 @@ _NAMES = {
         "user system change assistant tool_result tool_results image_block audio_block video_block document_block "
         "media_bytes to_pil_image media_type_of split_tool_results tools_at"
     ),
-    "types.options": (
-        "ModelCapabilities RequestOptions RequestKwargs Effort ReplayScope ToolChoice ToolChoiceOption option_fields"
-    ),
+    "types.options": "ModelCapabilities RequestOptions RequestKwargs Effort ReplayScope ToolChoice ToolChoiceOption",
     "types.tools": (
         "CacheHint ToolDefinition WireTool SideEffects ToolKind TOOL_NAME_MAX_LENGTH TOOL_NAME_PATTERN "
-        "SCHEMA_MAX_DEPTH check_keyword check_schema json_pointer from_wire_tool "
+        "SCHEMA_MAX_DEPTH check_keyword check_schema follow_pointer json_pointer from_wire_tool "
         "to_wire_function_tool"
     ),
 }
@@ -75,15 +73,15 @@ if TYPE_CHECKING:
     )
     from interlingua.types.options import (
         ModelCapabilities as ModelCapabilities, RequestOptions as RequestOptions, RequestKwargs as RequestKwargs,
-        Effort as Effort, ReplayScope as ReplayScope, ToolChoice as ToolChoice, ToolChoiceOption as ToolChoiceOption,
-        option_fields as option_fields
+        Effort as Effort, ReplayScope as ReplayScope, ToolChoice as ToolChoice, ToolChoiceOption as ToolChoiceOption
     )
     from interlingua.types.tools import (
         CacheHint as CacheHint, ToolDefinition as ToolDefinition, WireTool as WireTool,
         SideEffects as SideEffects, ToolKind as ToolKind,
         TOOL_NAME_MAX_LENGTH as TOOL_NAME_MAX_LENGTH, TOOL_NAME_PATTERN as TOOL_NAME_PATTERN,
         SCHEMA_MAX_DEPTH as SCHEMA_MAX_DEPTH, check_keyword as check_keyword, check_schema as check_schema,
-        json_pointer as json_pointer, from_wire_tool as from_wire_tool, to_wire_function_tool as to_wire_function_tool
+        follow_pointer as follow_pointer, json_pointer as json_pointer, from_wire_tool as from_wire_tool,
+        to_wire_function_tool as to_wire_function_tool
     )
     # fmt: on
 else:

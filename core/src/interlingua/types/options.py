@@ -58,7 +58,7 @@ class ModelCapabilities:
         thinking_scope: how close the origin must be for its thinking and signatures to be sent back.
         accepts_unsigned_thinking: thinking without a signature may be sent back within that scope.
         signed_blocks: types of further blocks whose signatures are sent back within that scope: `text`, `tool_use`.
-        blank_text: where blank text of users and assistants may be sent; elsewhere it is removed.
+        blank_text: places where blank text of users and assistants may be sent; elsewhere it is removed.
         tool_id_pattern: regular expression that a call id must match, whole.
         tool_id_max_length: longest call id.
         tool_name_pattern: regular expression that a tool name must match, whole.
@@ -203,7 +203,7 @@ class RequestOptions:
         temperature: sampling temperature.
         top_p: nucleus sampling.
         top_k: sampling from the k likeliest tokens.
-        seed: for repeatable sampling, if the API has it.
+        seed: seed for repeatable sampling, if the API has one.
         stop: stop sequences.
         tool_choice: auto, none, required, or one tool.
         parallel_tool_calls: False forbids several calls in one answer.
@@ -250,11 +250,6 @@ class RequestOptions:
     headers: FrozenDict = attrs.field(default=EMPTY, converter=_headers, metadata=CONVERT_ALWAYS)
     capabilities: FrozenDict = attrs.field(default=EMPTY, converter=_facts, metadata=CONVERT_ALWAYS)
     connection: Mapping[str, Any] = EMPTY
-
-
-def option_fields() -> dict[str, Any]:
-    """Return the option names with their attrs fields, for command lines and error messages."""
-    return {field.name: field for field in attrs.fields(RequestOptions) if field.name != "connection"}
 
 
 class RequestKwargs(TypedDict, total=False):

@@ -120,6 +120,19 @@ def json_pointer(path: str, *tokens: Any) -> str:
     return path + "".join("/" + str(token).replace("~", "~0").replace("/", "~1") for token in tokens)
 
 
+def follow_pointer(document: Any, pointer: str) -> Any:
+    """Return the value at a JSON pointer (RFC 6901), such as a `$ref` without its `#`; None if it leads nowhere."""
+    start, *tokens = pointer.split("/")
+    found = None if start else document
+    for token in tokens:
+        key = token.replace("~1", "/").replace("~0", "~")
+        if isinstance(found, (list, tuple)):
+            found = found[int(key)] if key.isdecimal() and int(key) < len(found) else None
+        else:
+            found = found.get(key) if isinstance(found, Mapping) else None
+    return found
+
+
 def _is_json(value: Any) -> bool:
     try:
         freeze(value)
@@ -184,9 +197,9 @@ class ToolDefinition:
 
     Attributes:
         name: lower snake_case, at most 64 characters, unique within a request.
-        description: what the model reads; may be empty.
+        description: description for the model; may be empty.
         input_schema: JSON Schema of the input, in the subset of format.md, Tools; kept as a deeply frozen copy.
-        side_effects: what running it may change; a string is converted.
+        side_effects: the kind of changes that running it may make; a string is converted.
         requires_workspace: True when it needs a workspace to run in.
         cache: prompt-cache hint: cache the prompt up to and with this tool, or None.
         kind: hint for user interfaces, or None.
@@ -247,7 +260,7 @@ def from_wire_tool(tool: Mapping[str, Any], *, side_effects: SideEffects) -> Too
 
     Args:
         tool: one entry of a request's list of tools.
-        side_effects: what running the tool may change, which no API carries.
+        side_effects: the kind of changes that running the tool may make, which no API carries.
 
     Raises:
         CallerError: it has another form, or its name is not canonical.

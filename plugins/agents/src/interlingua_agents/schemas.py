@@ -19,6 +19,7 @@ from interlingua.types import (
     TOOL_NAME_PATTERN,
     check_keyword,
     check_schema,
+    follow_pointer,
     json_pointer,
 )
 
@@ -217,8 +218,11 @@ class _Walk:
         target = _target_pointer(ref, place)
         if target in self._expanding:
             raise UnsupportedSchemaError(f"$ref {ref!r} is recursive: tool schemas must be finite trees", path=place)
+        found = follow_pointer(self.root, target)
+        if found is None:
+            raise UnsupportedSchemaError(f"$ref {ref!r} points to nothing in the schema", path=place)
         self._expanding.add(target)
-        result = self.node(_follow(self.root, target, place), target, depth)
+        result = self.node(found, target, depth)
         self._expanding.discard(target)
         self.report(path, "$ref", "inlined", f"{ref} inlined")
         return result
@@ -322,24 +326,6 @@ def _target_pointer(ref: Any, place: str) -> str:
     from urllib.parse import unquote  # noqa: PLC0415  escaped references are rare, the import is not free
 
     return unquote(ref[1:])
-
-
-def _follow(root: Any, target: str, place: str) -> Any:
-    """Return the value at a JSON pointer (RFC 6901).
-
-    Raises:
-        UnsupportedSchemaError: there is no value; `place` is the pointer of the `$ref`.
-    """
-    node = root
-    for token in target.split("/")[1:]:
-        key = token.replace("~1", "/").replace("~0", "~")
-        if isinstance(node, Mapping) and key in node:
-            node = node[key]
-        elif isinstance(node, Sequence) and not isinstance(node, str) and key.isdecimal() and int(key) < len(node):
-            node = node[int(key)]
-        else:
-            raise UnsupportedSchemaError(f"$ref '#{target}' points to nothing in the schema", path=place)
-    return node
 
 
 _canonical = re.compile(TOOL_NAME_PATTERN).fullmatch

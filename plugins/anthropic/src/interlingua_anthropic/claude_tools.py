@@ -28,6 +28,7 @@ from interlingua.types import (
     ToolUseEnd,
     ToolUseInputDelta,
     ToolUseStart,
+    follow_pointer,
 )
 
 ECHO = "properties"
@@ -119,7 +120,7 @@ def _join_forms(
 ) -> dict[str, Any]:
     """Return a root without anyOf, oneOf, allOf and $ref: it has the properties of all forms.
 
-    A property is required where the whole schema requires it.
+    A property is required if the whole schema requires it.
     """
     joined = {name: value for name, value in schema.items() if name not in (*_UNIONS, "$ref")}
     properties: dict[str, Any] = dict(joined.get("properties") or {})
@@ -158,10 +159,7 @@ def _resolve(schema: Any, root: Mapping[str, Any]) -> Any:
         if reference in seen or not reference.startswith("#/"):
             return {}
         seen.add(reference)
-        found: Any = root
-        for name in reference[2:].split("/"):
-            found = found.get(name.replace("~1", "/").replace("~0", "~")) if isinstance(found, Mapping) else None
-        schema = found
+        schema = follow_pointer(root, reference[1:])
     return schema
 
 

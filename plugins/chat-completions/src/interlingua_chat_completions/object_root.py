@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from interlingua.plugins import FrozenDict, Loss, dumps, freeze_object, loads
-from interlingua.types import ToolDefinition
+from interlingua.types import ToolDefinition, follow_pointer
 
 _UNIONS = ("anyOf", "oneOf", "allOf")
 _DEPTH = 4  # of forms within forms; a schema may lead back to itself
@@ -23,7 +23,7 @@ class JoinedSchema(NamedTuple):
 def join_root(schema: Mapping[str, Any]) -> JoinedSchema | None:
     """Return the schema with the properties of all forms of its root; None if the root is a plain object.
 
-    A property is required where the whole schema requires it. The description keeps alternatives.
+    A property is required if the whole schema requires it. The description keeps alternatives.
     """
     if schema.get("type") == "object" and not schema.keys() & {"$ref", *_UNIONS}:
         return None
@@ -90,10 +90,7 @@ def _target(schema: Any, root: Mapping[str, Any]) -> Any:
         if reference in seen or not reference.startswith("#/"):
             return {}
         seen.add(reference)
-        found: Any = root
-        for name in reference[2:].split("/"):
-            found = found.get(name.replace("~1", "/").replace("~0", "~")) if isinstance(found, Mapping) else None
-        schema = found
+        schema = follow_pointer(root, reference[1:])
     return schema
 
 

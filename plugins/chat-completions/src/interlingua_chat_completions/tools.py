@@ -21,7 +21,7 @@ from interlingua.plugins import (
     loads,
     option_loss,
 )
-from interlingua.types import RequestOptions, ToolChoice, ToolDefinition, to_wire_function_tool
+from interlingua.types import RequestOptions, ToolChoice, ToolDefinition, follow_pointer, to_wire_function_tool
 from interlingua_chat_completions.cache_markers import TOO_MANY, Markers, cache_control
 from interlingua_chat_completions.dialect import API, Dialect
 from interlingua_chat_completions.object_root import join_root, root_losses
@@ -55,7 +55,7 @@ class ToolList(NamedTuple):
 
 
 def strict_option(options: RequestOptions, dialect: Dialect) -> Any:
-    """Return what the caller wants strict, where the service enforces schemas of tools."""
+    """Return the tools that the caller wants strict, if the service enforces schemas of tools."""
     return options.provider_options.get(STRICT_OPTION) if dialect.strict_option else None
 
 
@@ -212,7 +212,7 @@ def tools_to_offer(
 
 
 def strict_schema(schema: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return a copy with `additionalProperties: false` on every object, or None where strict would change meaning.
+    """Return a copy with `additionalProperties: false` on every object, or None if strict would change the meaning.
 
     An object with optional or open properties is not strict, and the root must be an object.
     """
@@ -309,10 +309,8 @@ class _Keywords:
         return made
 
     def _fit_beside_reference(self, node: Mapping[str, Any], reference: str, path: str) -> Any:
-        target: Any = self._root
-        for name in reference.removeprefix("#").strip("/").split("/"):
-            target = target.get(name.replace("~1", "/").replace("~0", "~")) if isinstance(target, Mapping) else None
-        if reference in self._within or not isinstance(target, Mapping):
+        target = follow_pointer(self._root, reference.removeprefix("#"))
+        if reference in self._within or target is self._root or not isinstance(target, Mapping):
             self._lose(path, "strict mode has nothing beside a reference; it was left out")
             return {"$ref": reference}
         self._lose(path, "strict mode allows no keywords beside a reference; both were merged into one schema")
@@ -340,7 +338,7 @@ def to_wire_answer_schema(
 
     Args:
         options: holds the schema and its name.
-        losses: gets a row where the name does not fit the wire's pattern, and where strict mode is left out.
+        losses: gets a row if the name does not fit the wire's pattern, or if strict mode is left out.
         object_root: the service refuses a root that is no object, and forces an answer in strict mode only.
         any_keyword: the service takes every keyword in strict mode, or passes over it.
 
@@ -355,7 +353,7 @@ def to_wire_answer_schema(
     sent = complete_schema(schema, root=object_root) if strict is None else strict
     if object_root and sent.get("type") != "object":
         raise CapabilityError(
-            "the root of an answer's schema must be an object here: make yours a property of one",
+            "the root of an answer's schema must be an object here: put yours into a property of an object",
             path="options.response_schema",
         )
     name = _OUTSIDE_NAMES.sub("_", options.response_name)[:_NAME_LENGTH] or "response"

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import attrs
 
+from interlingua.types import follow_pointer
 from interlingua_cli.lint.rules import Check, Fault, Hit, Path, RequestFacts, join_path, parse_path
 
 _Parameter = TypeVar("_Parameter")
@@ -244,7 +245,7 @@ def unique(inside: Path, hit: Hit) -> Iterator[Fault]:
 
 @verb("body_bytes", read_bounds)
 def body_bytes(bounds: tuple[float, float], _hits: Sequence[Hit], request: RequestFacts) -> Iterator[Fault]:
-    """The body as it is sent has so many bytes."""
+    """The size of the body as sent, in bytes, is within these bounds."""
     if not bounds[0] <= request.size <= bounds[1]:
         yield Fault("", f"it has {request.size}")
 
@@ -422,7 +423,7 @@ def _check_root(hit: Hit, subset: Subset) -> Iterator[Fault]:
         yield Fault(hit.path, f"{cycle} leads back to itself")
     if subset.resolved:
         for reference in sorted(_find_references(hit.value)):
-            if not _resolves(reference, hit.value):
+            if not reference.startswith("#") or follow_pointer(hit.value, reference[1:]) is None:
                 yield Fault(hit.path, f"{reference} leads nowhere in it")
 
 
@@ -505,11 +506,3 @@ def _reachable(start: str, leads: Mapping[str, set[str]]) -> set[str]:
             reached.add(name)
             todo.extend(leads.get(name, ()))
     return reached
-
-
-def _resolves(reference: str, root: Any) -> bool:
-    """Follow a JSON pointer from the root; `#` is the root itself."""
-    start, *names = reference.split("/")
-    for name in names:
-        root = root.get(name.replace("~1", "/").replace("~0", "~")) if isinstance(root, dict) else None
-    return start == "#" and root is not None
