@@ -17,17 +17,7 @@ TOOL_PREFIX = "tu_"
 
 
 def _encode(value: int) -> str:
-    pairs = _PAIRS
-    low = value & 0xFFFFFFFFFFFFFFF  # 60 bits: twelve characters
-    mid = (value >> 60) & 0xFFFFFFFFFFFFFFF
-    top = value >> 120
-    return (
-        pairs[top]
-        + pairs[mid >> 50] + pairs[(mid >> 40) & 1023] + pairs[(mid >> 30) & 1023]
-        + pairs[(mid >> 20) & 1023] + pairs[(mid >> 10) & 1023] + pairs[mid & 1023]
-        + pairs[low >> 50] + pairs[(low >> 40) & 1023] + pairs[(low >> 30) & 1023]
-        + pairs[(low >> 20) & 1023] + pairs[(low >> 10) & 1023] + pairs[low & 1023]
-    )  # fmt: skip
+    return "".join([_PAIRS[(value >> shift) & 1023] for shift in range(120, -1, -10)])
 
 
 class UlidMinter:

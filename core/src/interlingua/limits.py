@@ -12,13 +12,13 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any
 
 import attrs
 
 from interlingua.errors import CallerError
 
-__all__ = ["Bucket", "ClientLimits", "ModelLimiter", "Turn", "Waiting", "read_reset", "used_up_for"]
+__all__ = ["Bucket", "ClientLimits", "ModelLimiter", "Turn", "read_reset", "used_up_for"]
 
 _LONGEST_RESET = 120.0  # seconds; a longer limit, such as a day's, is left to the refusals of the service
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
@@ -80,23 +80,13 @@ class Bucket:
             self.level -= amount
 
 
-class Waiting(Protocol):
-    """A thread or a task that waits; `wake` may be called from any thread."""
-
-    def wake(self) -> None:
-        """End its wait."""
-
-    async def wait(self) -> None:
-        """Wait for `wake`."""
-
-
 @attrs.define(eq=False)
 class Turn:
     """A request that may be sent at a time, in seconds of the limiter's clock, and its estimated tokens."""
 
     tokens: float
     at: float = 0.0
-    waiting: Waiting | None = None
+    waiting: Any = None  # in the queue: what its thread or task waits by (`BlockingIO.waiting`)
 
 
 class ModelLimiter:
@@ -122,7 +112,7 @@ class ModelLimiter:
 
         Args:
             io: waits; as the clients do it.
-            tokens: what the request is estimated to take of the tokens' rate.
+            tokens: estimate of the tokens that the request takes of the rate.
         """
         turn = Turn(tokens)
         with self._lock:
@@ -150,8 +140,8 @@ class ModelLimiter:
         """End a request, and let the next one go.
 
         Args:
-            turn: of the request.
-            tokens: what it took of the tokens' rate; None leaves the estimate.
+            turn: the turn that `acquire` returned.
+            tokens: the tokens that it took of the rate; None leaves the estimate.
         """
         with self._lock:
             self._open -= 1

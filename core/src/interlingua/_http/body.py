@@ -57,7 +57,6 @@ class ReplyBody:
         self._pieces: Iterator[bytes] = iter(())
         encoding = reply.headers.get("content-encoding", "").strip().lower()
         self._inflate = None if encoding in ("", "identity") else Decompressor(encoding).pieces
-        self._has_total = limits.timeout is not None and limits.timeout.total is not None
         self._next: Callable[[], Awaitable[bytes]] | None = None
         self._whole: WireResponse | None = None  # once `read` has read it
         self._rest: Iterator[bytes] = iter(())  # its body, to iterate over
@@ -66,8 +65,7 @@ class ReplyBody:
         return self
 
     async def __anext__(self) -> bytes:
-        if self._has_total:
-            self._limits.left()
+        self._limits.left()
         if self._whole is not None:
             for whole in self._rest:
                 return whole

@@ -32,7 +32,7 @@ class Cassette:
     """The exchanges of an application with services, in a file of JSON lines.
 
     While recording, requests are sent, and each exchange is appended once its answer is read. Keys, tokens and cookies
-    of requests are left out, also where an answer repeats them; prompts and answers are in the file.
+    of requests are left out, even if an answer repeats them; prompts and answers are in the file.
     While replaying, a request gets the answer of the first exchange not used yet whose method, address and body are
     the same, in any order, so that requests may run at once.
 
@@ -178,7 +178,7 @@ class RecordingTransport:
 
     def open(self, request: HttpRequest, limits: TimeLimits) -> Any:
         """Send a request and return its reply, which is recorded when it is closed."""
-        return _RecordedReply(self._cassette, request, self._inner.open(_uncompressed(request), limits))
+        return _RecordedReply(self._cassette, request, self._inner.open(request, limits))
 
     def close(self) -> None:
         """Close the connections."""
@@ -193,15 +193,11 @@ class AsyncRecordingTransport:
 
     async def open(self, request: HttpRequest, limits: TimeLimits) -> Any:
         """See `RecordingTransport.open`."""
-        return _AsyncRecordedReply(self._cassette, request, await self._inner.open(_uncompressed(request), limits))
+        return _AsyncRecordedReply(self._cassette, request, await self._inner.open(request, limits))
 
     async def aclose(self) -> None:
         """Close the connections."""
         await self._inner.aclose()
-
-
-def _uncompressed(request: HttpRequest) -> HttpRequest:
-    return request._replace(headers={**request.headers, "accept-encoding": "identity"})
 
 
 def _described(request: HttpRequest) -> dict[str, Any]:
@@ -250,7 +246,7 @@ def _pieces(exchange: Mapping[str, Any]) -> Iterator[bytes]:
 
 
 def _difference(recorded: Any, sent: Any, place: str) -> str:
-    """Say where two values differ first."""
+    """Describe the first difference of two values."""
     if isinstance(recorded, Mapping) and isinstance(sent, Mapping):
         for name in [*recorded, *(name for name in sent if name not in recorded)]:
             if recorded.get(name) != sent.get(name):
