@@ -42,7 +42,7 @@ class Sent(NamedTuple):
 
 
 class _Token(google.auth.credentials.Credentials):
-    """A token that is there already."""
+    """A token that exists already."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -100,7 +100,7 @@ def test_a_session_is_placed_once(run: Run, agent: str) -> None:
     again = run("transcript", "resume", "s.json", "--in", agent)
     assert again.stdout == first.stdout
     assert own[:8] in again.stderr
-    assert "is there already" in again.stderr
+    assert "already exists" in again.stderr
 
 
 @pytest.mark.usefixtures("place", "own_home")

@@ -98,7 +98,7 @@ class Price(Rates):
     tiers: tuple[PriceTier, ...] = ()
 
     def active(self, at: datetime) -> bool:
-        """Say whether these rates apply at a moment; a naive `at` is taken as UTC."""
+        """Return whether these rates apply at a moment; a naive `at` is taken as UTC."""
         moment = at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
         if self.since is not None and moment.date() < self.since:
             return False
@@ -107,7 +107,7 @@ class Price(Rates):
         return start <= now < end if start < end else now >= start or now < end
 
     def rates(self, input_tokens: int) -> Rates:
-        """Return the rates for a request of so many inclusive input tokens: of the highest tier passed, or the base."""
+        """Return the rates for a number of inclusive input tokens: those of the highest tier passed, or the base."""
         return next((tier for tier in reversed(self.tiers) if input_tokens > tier.above_input_tokens), self)
 
 

@@ -35,7 +35,7 @@ def _digits(data: bytes | str) -> bytes:
 
 
 def describe_json_error(error: ValueError) -> str:
-    """Say what is wrong with one line of JSON, and at which of its characters, from 1; its end is not one of them."""
+    """Describe the fault of one line of JSON, with the number of its character, from 1; the line's end has none."""
     if not isinstance(error, json.JSONDecodeError):
         return str(error)
     return f"{error.msg} (character {min(error.pos, len(error.doc.rstrip())) + 1})"

@@ -15,7 +15,7 @@ class Deprecation(NamedTuple):
     Attributes:
         name: the whole name.
         since: the release that deprecated it, such as `0.3`.
-        instead: what to use.
+        instead: the name that replaces it.
     """
 
     name: str

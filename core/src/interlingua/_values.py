@@ -267,7 +267,7 @@ def _exact(cls: Any) -> Convert:
 
 
 def _is_closed(kind: Any) -> bool:
-    """Say whether a class has no subclasses here: every value of it is exactly of it."""
+    """Return whether a class has no subclasses here: every value of it is exactly of it."""
     return isinstance(kind, type) and (attrs.has(kind) or isinstance(kind, EnumMeta) or kind in (bool, FrozenDict))
 
 

@@ -78,7 +78,7 @@ class Fallback:
         rest_after: failures of a model, one after another, after which it rests: other calls do not ask it, and calls
             that wait to ask it turn to the next model. A model whose service says when it can be asked again
             rests until then, for at most 300 seconds.
-        rest: seconds of that rest. Then one call in so many seconds asks the model, until one is answered.
+        rest: seconds of that rest. Then one call in each such period asks the model, until one is answered.
     """
 
     on: tuple[type[InterlinguaError], ...] = attrs.field(
@@ -169,7 +169,7 @@ class ModelChain:
         models: canonical ids, in their order.
         policy: which failures lead to the next model.
         health: which models rest.
-        arguments: of the call, from which the request to each model is made.
+        arguments: arguments of the call, from which the request to each model is made.
     """
 
     def __init__(self, models: Sequence[str], policy: Fallback, health: ModelHealth, arguments: Any) -> None:

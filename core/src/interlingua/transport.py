@@ -52,7 +52,7 @@ class Timeout:
 
     Attributes:
         connect: until the connection is established.
-        first_byte: from there until the answer's status and headers; a model may think for minutes before it answers.
+        first_byte: then, until the answer's status and headers arrive; a model may think for minutes before it answers.
         between_chunks: from one piece of the body to the next.
         total: the whole call, including retries, the waits between them, uploads and the exchange of a key. With
             `http_client=`, one read may overrun it, by no more than was left when the body began.
@@ -171,7 +171,7 @@ class Transport(Protocol):
         """Send a request and return its reply as soon as the headers have arrived; redirects are not followed.
 
         Args:
-            request: what to send. `headers` are complete but for `host` and `content-length`.
+            request: the request to send. `headers` are complete but for `host` and `content-length`.
             limits: read `connect` and `first_byte` now, and `between_chunks` when a read of the body begins.
 
         Raises:
@@ -226,7 +226,7 @@ def connection_failed(error: BaseException, url: str | None = None, *, connected
     """Return the error for a connection that failed.
 
     Args:
-        error: what the library raised.
+        error: the exception that the library raised.
         url: the address, if no headers had arrived yet; None if the connection broke within the body.
         connected: False if nothing can have been sent.
     """

@@ -375,13 +375,13 @@ def test_no_key_is_sent_to_an_address_of_another_host(place: str) -> None:
     connection = attrs.evolve(SIGNED, auth=auth)
     if place.startswith((".", "@")):
         connection = attrs.evolve(connection, base_url="https://api.acme.example")
-    with pytest.raises(PluginError, match="no host of this service"):
+    with pytest.raises(PluginError, match="not a host of this service"):
         sign_request(connection, wire, {}, follows=True)
 
 
 def test_a_proxy_is_not_left_for_the_service() -> None:
     wire = WireRequest(method="GET", path=HOME, body=b"", api="say")
-    with pytest.raises(PluginError, match="no host of this service"):
+    with pytest.raises(PluginError, match="not a host of this service"):
         sign_request(attrs.evolve(SIGNED, base_url="https://proxy.example/v1"), wire, {}, follows=True)
 
 
@@ -390,7 +390,7 @@ def test_a_foreign_host_is_refused_before_anything_is_sent_there(run: Run) -> No
     with served() as foreign, service(jobs := Jobs()) as server:
         named = {"id": "j1", "status": "starting", "urls": {"get": f"{foreign.url}/jobs/j1"}}
         jobs.replies["jobs"] = Reply(body=(json.dumps(named).encode(),))
-        with pytest.raises(PluginError, match="no host of this service"):
+        with pytest.raises(PluginError, match="not a host of this service"):
             run(server.url, Later(), "send")
         assert foreign.got == []
 
@@ -400,7 +400,7 @@ def test_a_message_from_a_store_cannot_say_where_the_key_goes(run: Run) -> None:
     with served() as foreign, service(Jobs()) as server:
         pending: Message = run(server.url, Later(), "start")
         text = codec.dumps_message(pending).replace(f"{server.url}/jobs/j1", foreign.url)
-        with pytest.raises(PluginError, match="no host of this service"):
+        with pytest.raises(PluginError, match="not a host of this service"):
             run(server.url, Later(), "resume", codec.loads_message(text))
         assert foreign.got == []
 

@@ -189,7 +189,7 @@ def test_a_backup_is_the_store_as_it_is(run: Run, server: LocalServer, place: Pa
     copy = place.with_name("copy.db")
     assert run("session", "backup", str(copy)).exit_code == 0
     assert stored(copy) == stored(place)
-    assert "is there already" in run("session", "backup", str(copy)).stderr
+    assert "already exists" in run("session", "backup", str(copy)).stderr
 
 
 def test_reprice_keeps_the_old_price(run: Run, server: LocalServer, place: Path, home: Path) -> None:

@@ -208,7 +208,7 @@ def test_what_is_no_store_is_refused_and_leaves_no_file(damaged: Path) -> None:
     other.write_bytes(b"\0" * 3 * PAGE)
     with pytest.raises(StoreError, match="nothing of a store"):
         list(repair_store(other, damaged.with_name("new.db")))
-    with pytest.raises(CallerError, match="is there already"):
+    with pytest.raises(CallerError, match="already exists"):
         list(repair_store(damaged, other))
     with pytest.raises(CallerError, match="only SQLite stores"):
         list(repair_store("postgresql://localhost/x", damaged.with_name("new.db")))

@@ -17,10 +17,10 @@ is written by hand: a program takes the types of the SDKs, asks for a request wi
 an answer with each field, block and event to the adapter, whole and streamed, and compares. A word counts only if every
 text and number that it brought is found again.
 
-Written by `python -m tests.tools.coverage`, of these SDKs: {sdks}.
-`python -m tests.tools.coverage newest` takes the newest SDKs and prints the words that have no place yet. Only the APIs
-that conversations and decisions use are here; [limits of plugins](../plugins/limits.md) has what a plugin cannot
-express.
+Written by `python -m tests.tools.coverage` from these SDKs: {sdks}.
+`python -m tests.tools.coverage newest` compares the newest SDKs and prints the fields and values that are not
+covered yet. The page has only the APIs that conversations and decisions use; [limits of plugins](../plugins/limits.md)
+lists what a plugin cannot express.
 
 | state | meaning |
 |---|---|

@@ -108,7 +108,7 @@ class AnyIO:
         return _TaskWaiting()
 
     async def run_together(self, work: Callable[[], Coroutine[Any, Any, None]], count: int) -> None:
-        """Run so many workers at once, each in a task, and wait for all."""
+        """Run `count` workers at once, each in a task, and wait for all."""
         async with anyio.create_task_group() as group:
             for _ in range(count):
                 group.start_soon(work)

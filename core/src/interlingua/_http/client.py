@@ -222,7 +222,7 @@ class Client(BaseClient[Transport]):
         retry: when to try again; a number is how many times.
         http_client: an httpx client, used unchanged and never closed. Its own timeouts apply unless `timeout` is set or
             they are httpx's defaults.
-        transport: what moves the requests: a `Transport` of `interlingua.transport`, which stays open, or a name:
+        transport: the transport of the requests: a `Transport` of `interlingua.transport`, which stays open, or a name:
             `httpx` (the default), or one that an installed distribution provides, such as `pycurl`.
         headers: further headers of every request.
         workspace: the folder that `file_ref` media are read from.
@@ -234,7 +234,7 @@ class Client(BaseClient[Transport]):
             (`any`) or none (`none`).
         fallback: when a call tries its next model, and how long a failing model rests (`interlingua.fallback`).
         concurrency: most requests under way at each model; further ones wait, in the order of their calls.
-        requests_per_minute: at each model, sent evenly.
+        requests_per_minute: most requests a minute at each model, sent evenly.
         tokens_per_minute: input and output, at each model. With any of these limits, nothing more is sent to a
             service whose headers report a limit as used up, until its reset.
         uploads: an `Uploads` of the extra `uploads`: large media are uploaded once and referred to.
@@ -309,7 +309,7 @@ class Client(BaseClient[Transport]):
             output_retries: as for `send`.
             concurrency: most requests at once; None takes the client's limit, or 8.
             progress: True shows a line on stderr; or a function, called after each request.
-            **options: of every request.
+            **options: options of every request.
         """
         return run_without_waiting(self._map(requests, concurrency, progress, output, output_retries, options))
 
@@ -403,9 +403,9 @@ class Client(BaseClient[Transport]):
 
         Args:
             provider: a provider's key; None means the default model's.
-            kind: what to ask for; the provider's README lists kinds and arguments. `batch_results` of an
+            kind: the kind of request; the provider's README lists kinds and arguments. `batch_results` of an
                 `AsyncClient` with `lines=True` may be a body of JSON Lines: iterate over its bytes, then close it.
-            **arguments: of this kind.
+            **arguments: the arguments of this kind.
 
         Raises:
             CapabilityError: the provider does not offer it.

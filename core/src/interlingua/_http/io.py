@@ -78,7 +78,7 @@ class BlockingIO:
         return _ThreadWaiting()
 
     async def run_together(self, work: Callable[[], Coroutine[Any, Any, None]], count: int) -> None:
-        """Run so many workers at once, each in a thread, and wait for all."""
+        """Run `count` workers at once, each in a thread, and wait for all."""
         from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  few calls are mapped
         from contextvars import copy_context  # noqa: PLC0415
 

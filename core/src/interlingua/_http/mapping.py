@@ -67,7 +67,7 @@ async def map_requests(
     concurrency: int,
     progress: bool | Callable[[MapProgress], object],
 ) -> list[Any]:
-    """Send all requests, so many at once, and return the answers and errors in the order of the requests.
+    """Send all requests, `concurrency` at once, and return the answers and errors in the order of the requests.
 
     Raises:
         CallerError: `concurrency` is not a number from 1, or `requests` is one request.

@@ -87,7 +87,7 @@ def _unpack(packed: Mapping[str, Any]) -> WireRequest:
 
 
 def check_address(url: str, connection: Connection) -> None:
-    """Refuse the address of a follow-up if it is not of the service: the key must not go where an answer says.
+    """Refuse the address of a follow-up if it is not of the service: an answer must not redirect the key.
 
     Raises:
         PluginError: the address is of another host.
@@ -99,5 +99,5 @@ def check_address(url: str, connection: Connection) -> None:
         listed = re.fullmatch(hosts, place.hostname or ".") is not None
         at_home = listed and place.scheme == "https" and place.netloc.removesuffix(":443") == place.hostname
     if not at_home or "\\" in url or not (url.isascii() and url.isprintable()):
-        text = f"an answer names {place.hostname!r} for the next request, which is no host of this service"
+        text = f"an answer names {place.hostname!r} for the next request, which is not a host of this service"
         raise PluginError(f"{text}; nothing was sent there. If it is one, add it to Connection.hosts")

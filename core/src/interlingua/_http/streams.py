@@ -243,7 +243,7 @@ class MessageStream(BaseStream):
         """The message; reading it waits for the rest of the answer.
 
         Raises:
-            InterlinguaError: what ended the stream, with `.partial`.
+            InterlinguaError: the error that ended the stream, with `.partial`.
         """
         if not self._finished:
             for _ in self:
@@ -311,7 +311,7 @@ class AsyncMessageStream(BaseStream):
         """The message, to be awaited; that waits for the rest of the answer.
 
         Raises:
-            InterlinguaError: what ended the stream, with `.partial`; raised by awaiting.
+            InterlinguaError: the error that ended the stream, with `.partial`; raised by awaiting.
         """
         return _Later(self._rest)
 
@@ -372,7 +372,7 @@ class OutputStream(MessageStream, Generic[_T]):
 
         Raises:
             InvalidOutputError: it does not fit.
-            InterlinguaError: what ended the stream, with `.partial`.
+            InterlinguaError: the error that ended the stream, with `.partial`.
         """
         return self._read_answer(self.message)
 

@@ -156,7 +156,7 @@ class ProviderHooks:
         Args:
             kind: `models` (the live list; the answer is a list of names), `count_tokens` (of the input; the answer is
                 an int), one of the batch kinds (docs/reference/hooks.md), or a kind that only this provider has.
-            arguments: for `count_tokens` the request that `to_wire` returned, as `request`.
+            arguments: arguments by name; of `count_tokens`, `request` is the request that `to_wire` returned.
         """
 
     @hookspec(firstresult=True)
@@ -193,7 +193,7 @@ class InstrumentScope(Protocol):
         Args:
             result: the result, or the part received before a failure; None if there is neither.
             error: the exception that ended the work, or None.
-            facts: for `chat` the event `answer.received`.
+            facts: facts known at the end; of `chat`, the event `answer.received`.
         """
 
 
@@ -237,7 +237,7 @@ class PluginHooks:
 
         Args:
             kind: `chat` (a request with its retries), `execute_tool`, `invoke_agent` (an agent's run), `serve_request`.
-            facts: what is known at the beginning; docs/reference/hooks.md lists the facts of each kind. They include
+            facts: facts known at the beginning; docs/reference/hooks.md lists the facts of each kind. They include
                 the contents of messages: the plugin decides which of them it passes on.
         """
 

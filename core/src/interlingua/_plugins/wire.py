@@ -95,7 +95,7 @@ class WireResponse:
         status: HTTP status.
         headers: names in lower case.
         body: the whole body.
-        losses: for an answer that a plugin wrote: what the API could not express.
+        losses: rows for an answer that a plugin wrote: content that the API could not express.
     """
 
     status: int = 200
@@ -219,7 +219,7 @@ class RequestContext:
             trace: details that help to understand the answer; may be trimmed.
             status: status of the message.
             error: ErrorInfo of a failed message.
-            losses: what the service says it left out of the request.
+            losses: rows for content that the service reports it left out of the request.
         """
         origin = self.origin
         raw: dict[str, Any] | None = None

@@ -31,7 +31,7 @@ MEDIA = {
 
 
 def media_refusal(block: Any, target: ProjectionTarget, *, in_result: bool = False) -> str | None:
-    """Say why the target cannot take this media block, or None."""
+    """Return the reason why the target cannot take this media block, or None."""
     flag, accepted_name = MEDIA[type(block)]
     if in_result and type(block) is DocumentBlock and target.capabilities.supports_tool_result_documents:
         flag = "supports_tool_result_documents"

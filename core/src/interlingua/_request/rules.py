@@ -39,12 +39,12 @@ class Violation:
     """One place where a conversation breaks a rule.
 
     Attributes:
-        number: of the rule, as in docs/reference/format.md.
+        number: number of the rule, as in docs/reference/format.md.
         rule: the rule's name.
         path: place, such as `messages[3].content[0]`; from `check_message`, without the message.
-        message: what is wrong, in words.
+        message: a description of the violation.
         repairable: True when a request may still be sent: projection repairs it, or no wire carries it.
-        message_id: id of the message, where the place is in one.
+        message_id: id of the message, if the place is in a message.
     """
 
     number: int

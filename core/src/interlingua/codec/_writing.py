@@ -165,7 +165,7 @@ def write_value(value: Any) -> Any:
 
 
 def write_message(message: Message) -> dict[str, Any]:
-    """Write a message, with the fields a newer version wrote put back where they stood."""
+    """Write a message, with the fields a newer version wrote put back in their places."""
     data: dict[str, Any] = _writers[Message](message)
     if UNKNOWN_FIELDS in message.metadata.extra:
         _put_back(data)
@@ -223,7 +223,7 @@ def _value_writer(cls: type) -> Write:
 
 
 def _is_unchanged(cls: type, field: attrs.Attribute[Any]) -> bool:
-    """Say whether a field's value is JSON already; a call's `kind` may be a member of an enum."""
+    """Return whether a field's value is JSON already; a call's `kind` may be a member of an enum."""
     kinds = get_args(field.type) or (field.type,)
     return all(kind in _UNCHANGED for kind in kinds) and (cls, field.name) != (ToolUseBlock, "kind")
 

@@ -190,7 +190,7 @@ class ImageBlock:
     """An image.
 
     Attributes:
-        source: where its bytes are.
+        source: location of its bytes.
         media_type: IANA media type such as `image/png`; empty if unknown, as for a URL.
         detail: resolution at which the model sees it, if the API has a field for it: low, high, auto, original.
         cache: prompt-cache hint, or None.
@@ -209,7 +209,7 @@ class AudioBlock:
     """Audio, from the user or from the model.
 
     Attributes:
-        source: where its bytes are.
+        source: location of its bytes.
         media_type: IANA media type such as `audio/wav`.
         transcript: the words in it, if the provider sends them.
         cache: prompt-cache hint, or None.
@@ -228,7 +228,7 @@ class VideoBlock:
     """A video.
 
     Attributes:
-        source: where its bytes are.
+        source: location of its bytes.
         media_type: IANA media type such as `video/mp4`.
         cache: prompt-cache hint, or None.
     """
@@ -245,10 +245,10 @@ class DocumentBlock:
     """A document such as a PDF or a plain text file.
 
     Attributes:
-        source: where its bytes are; plain text is base64 of UTF-8, like any other bytes.
+        source: location of its bytes; plain text is base64 of UTF-8, like any other bytes.
         media_type: IANA media type such as `application/pdf`.
         title: file name or title, if known.
-        context: what the model should know about it.
+        context: background about the document, for the model.
         cite: ask the model for citations of it.
         cache: prompt-cache hint, or None.
     """

@@ -147,7 +147,7 @@ class RawUpdate:
     Attributes:
         replay: state that a replay needs; each key replaces the earlier value of that key.
         trace: diagnostic state that may be trimmed; its keys are replaced in the same way.
-        losses: what the service says it left out of the request; they replace earlier ones.
+        losses: rows for content that the service reports it left out of the request; they replace earlier ones.
         follow_up: the `FollowUp` whose stream continues this answer if the body ends before the terminal event; its
             events reach the same generator. A later one replaces it, and `client.resume` begins with it.
     """
@@ -180,7 +180,7 @@ class ErrorEvent:
     """The terminal event of a stream that failed; the client raises `error` after delivering it.
 
     Attributes:
-        error: what went wrong.
+        error: the error.
     """
 
     type: ClassVar[Literal["error"]] = "error"

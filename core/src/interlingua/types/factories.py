@@ -238,7 +238,7 @@ def change(
         add: tools that the model may call from here on; one of a known name replaces it.
         remove: names of tools that it may not call any more.
         effort: how hard to think; None: as before.
-        response_schema: what answers must follow; `{}`: any text; None: as before.
+        response_schema: JSON Schema that answers must follow; `{}`: any text; None: as before.
         session_id: the session it belongs to.
     """
     made = ChangeBlock(tools_added=add, tools_removed=remove, effort=effort, response_schema=response_schema)

@@ -113,7 +113,7 @@ class CostParts:
         output: output, reasoning included.
         cached_read: input read from a cache.
         cache_write: input written to a cache.
-        other: what `Usage.extra_units` counts.
+        other: units counted in `Usage.extra_units`.
     """
 
     input: Decimal
@@ -224,8 +224,8 @@ class RoutingDecision:
         mode: how it was chosen, coarsely.
         chosen_model: canonical model id, the same as the message's.
         reason: one sentence for a person.
-        rule_name: in mode RULE, which rule.
-        confidence: in mode PATTERN, 0 to 1.
+        rule_name: name of the rule, in mode RULE.
+        confidence: confidence from 0 to 1, in mode PATTERN.
         alternatives_considered: canonical model ids.
 
     Raises:
@@ -332,16 +332,16 @@ class MessageMetadata:
         api: which of the provider's APIs.
         routing: why this model was chosen.
         usage: tokens, money, time.
-        parent_tool_use_id: for TOOL messages, the call they answer.
+        parent_tool_use_id: id of the call that a TOOL message answers.
         status: how far it got; a plain string is converted.
         stop_reason: why the model stopped.
         stop_reason_raw: the provider's word for it.
-        error: what ended a message that failed.
-        provenance: where it came from; None means authored, or generated if `model` is set.
+        error: the error that ended a message that failed.
+        provenance: origin of the message; None means authored, or generated if `model` is set.
         critical: indexes of blocks that must not be dropped: a target that cannot take them raises CapabilityError.
         user_id: stable pseudonymous id of the user.
         team_id: stable pseudonymous id of the team.
-        losses: of an answer just received: the ledger rows of its request; not stored, not part of equality or hash.
+        losses: ledger rows of the request, on an answer just received; not stored, not part of equality or hash.
         app: free JSON of applications, each under its own key, such as the name of its package; never sent.
         provider_raw: `{origin, replay, trace}` of the plugin that wrote it; not part of equality or hash.
         extra: metadata fields written by a newer version, kept on re-save.

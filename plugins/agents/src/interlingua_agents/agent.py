@@ -89,8 +89,8 @@ class Agent(Generic[AnswerT]):
         output_retries: number of further attempts after an answer that does not fit the type; the model is told what is
             wrong.
         instructions: a system message that is sent before the history and is not part of it.
-        name: for traces.
-        description: for traces.
+        name: name in traces.
+        description: description in traces.
         confirm: asked for consent before a tool runs that may change something, on the caller's thread, one question at
             a time; may be `async` in asynchronous code. Without it such calls are rejected, and the model reads why.
             `DEFER` leaves them open, which ends the run.

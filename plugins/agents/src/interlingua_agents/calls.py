@@ -374,7 +374,7 @@ class CallResults:
     Attributes:
         messages: the results of the last answer's calls.
         pending: calls that were left open.
-        whole: by call id, whole results of calls whose message holds a shortened result.
+        whole: whole results of calls whose message holds a shortened result, by call id.
         called: number of calls whose function was called.
     """
 

@@ -34,7 +34,7 @@ def shell_tool(
     """Make a tool that runs shell commands; it needs consent: it may do anything that this process may.
 
     Args:
-        folder: where the commands run.
+        folder: folder in which the commands run.
         definition: the definition that the model is offered, such as the one of a service's own shell tool, which
             takes `commands`; None: a plain function.
         seconds: that one command may take at most.

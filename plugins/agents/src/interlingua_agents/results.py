@@ -141,7 +141,7 @@ class RunResult(Generic[OutputT]):
             one answer.
         stop: how the run ended.
         pending: calls that wait for consent or for the application.
-        whole_results: by call id, the whole results of calls whose message holds a shortened result.
+        whole_results: whole results of calls whose message holds a shortened result, by call id.
     """
 
     messages: tuple[Message, ...]

@@ -123,7 +123,7 @@ class AgentRun:
 
     Attributes:
         cancelled: True once `cancel` was called.
-        decisions: by call id.
+        decisions: decisions by call id.
         uncertain: ids of calls that an earlier run started without reporting their end.
         answers: the answers so far.
         calls: adds the results of calls.

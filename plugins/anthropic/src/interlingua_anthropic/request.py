@@ -53,7 +53,7 @@ from interlingua_anthropic.messages import (
 from interlingua_anthropic.models import API, OWN_MODELS, KnownModels, facts_of
 
 SAMPLING_VERSION = "2023-06-01"  # the only live one that still takes temperature, top_p and top_k
-# above 21,333 tokens the service wants a stream; an answer that is not streamed stays well below
+# above 21,333 tokens the service requires a stream; an answer that is not streamed stays well below
 _UNSTREAMED_DEFAULT = 16_384
 _ANSWER_TOKENS = 4096  # above a thinking budget the caller set
 _USER_ID_LENGTH = 256

@@ -36,7 +36,7 @@ _STOPS = {
 _SEALED = (RedactedThinkingBlock, OpaqueBlock)  # blocks of other origins that only they can use
 _JSON = {"content-type": "application/json"}
 _STATELESS = "state of the model that answered has no place here; there is nothing to seal it with"
-_LATE = "state of the model that answered came after the last place where it could be sealed"
+_LATE = "state of the model arrived after the last place at which it could be sealed"
 
 
 def to_wire_response(message: Message, context: ServeContext) -> WireResponse:

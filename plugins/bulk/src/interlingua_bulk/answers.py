@@ -34,8 +34,8 @@ class BulkInput:
     Attributes:
         path: the file.
         rows: how many it has.
-        size: in bytes.
-        sha256: of all its bytes, as 64 hexadecimal digits.
+        size: size in bytes.
+        sha256: digest of all its bytes, as 64 hexadecimal digits.
     """
 
     path: Path

@@ -27,7 +27,7 @@ class Batch:
     """One batch of a run, as stored on disk.
 
     Attributes:
-        number: from 0.
+        number: number of the batch, from 0.
         provider: whose.
         model: canonical model id.
         name: the label it was created with.
@@ -42,7 +42,7 @@ class Batch:
         succeeded: requests with an answer, as the service counts; None while it does not say.
         failed: number of rows that failed.
         fetched_from: size of the output in bytes when the first fetch of its results began.
-        cost_usd: of the fetched answers whose price is known, as a decimal number.
+        cost_usd: cost of the fetched answers whose price is known, as a decimal number.
         single_usd: the cost of the same answers in single requests.
     """
 

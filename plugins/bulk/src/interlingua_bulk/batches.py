@@ -63,9 +63,9 @@ class BatchRun:
     Args:
         out: the output file; shared with `run`, which does not send rows that are in a batch under way.
         rows: the input; None for the input that the output was started with.
-        model: for rows that name none; None for the output's.
-        options: of every request; None for the output's.
-        tools: for rows that bring none; empty for the output's.
+        model: model of rows without a model; None takes the output's.
+        options: options of every request; None takes the output's.
+        tools: tools of rows without tools; empty takes the output's.
         client: makes and sends requests.
     """
 

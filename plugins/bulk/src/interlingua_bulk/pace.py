@@ -15,7 +15,7 @@ import attrs
 from interlingua.limits import Bucket, used_up_for
 
 FIRST = 8  # requests under way at the start: services refuse a rise that is too steep
-SLOW = 2.0  # a median time per output token of so many times the best one means that the service is overloaded
+SLOW = 2.0  # times the best median time per output token from which on the service counts as overloaded
 LEAST_SAMPLES = 16
 MANY = 0.1  # share of a round's requests that the service was too busy for, from which on the limit falls
 LEAST_REFUSED = 3  # fewer refusals say nothing
@@ -26,9 +26,9 @@ _MOST_USUAL = 0.3  # a larger share has a cause
 _MOST_OVER = 0.55  # where requests are counted one by one, half of them are refused just above the rate
 _CALM = 4  # spans without a change of the rate before it grows
 _LEAST_RATE = 0.2  # requests a second; a service that accepts fewer refuses the others
-_SPAN_S = 5.0  # a rate at which nothing is refused is judged after so many seconds
-_SPAN_SENT = 64  # a rate is judged by so many requests
-_PAUSE_S = 0.5  # the first pause of those that double, where the service names none
+_SPAN_S = 5.0  # seconds after which a rate at which nothing is refused is judged
+_SPAN_SENT = 64  # requests by which a rate is judged
+_PAUSE_S = 0.5  # the first of the doubling pauses, if the service names none
 _LONGEST_PAUSE_S = 15.0
 _PROBE_S = 1.0  # a request not refused until then is accepted: refusals come at once, answers may take minutes
 _LEASE_WAIT_S = 1.0  # a lease wakes the pace up earlier
@@ -76,7 +76,7 @@ class Lease:
     """A request that may be sent now.
 
     Attributes:
-        tokens: what it was estimated to take of the tokens' rate.
+        tokens: estimate of the tokens that it takes of the rate.
         started: when, in seconds of the pace's clock.
         refused: the service refused it.
     """
@@ -180,7 +180,7 @@ class Pace:
         """Wait until a request may be sent.
 
         Args:
-            tokens: what it is estimated to take of the tokens' rate.
+            tokens: estimate of the tokens that it takes of the rate.
         """
         if not self._waiters and not self._wait(tokens):
             return self._grant(tokens)
@@ -198,9 +198,9 @@ class Pace:
         """Record an answer.
 
         Args:
-            lease: of the request.
-            tokens: what it really took of the tokens' rate; None leaves the estimate.
-            output_tokens: of the answer: a long one takes long without any load.
+            lease: lease of the request.
+            tokens: the tokens that it took of the rate; None leaves the estimate.
+            output_tokens: tokens of the answer: a long answer takes long without any load.
         """
         now = self._clock()
         if tokens is not None:
@@ -216,8 +216,8 @@ class Pace:
         """Record a refusal for too many requests or tokens, and return the seconds until this one may be sent again.
 
         Args:
-            lease: of the request that was refused.
-            wait_s: what the service asked for; None where it said nothing.
+            lease: lease of the request that was refused.
+            wait_s: the wait that the service asked for; None if it named no wait.
             tries: how often this request was refused so far.
         """
         now = self._clock()

@@ -50,7 +50,7 @@ class Chunk:
     Attributes:
         number: from 0.
         first: index of the first row.
-        offset: where that row's line begins in the file.
+        offset: byte at which that row's line begins in the file.
         rows: how many.
         done: 1 for each row that must not be sent.
     """
@@ -84,7 +84,7 @@ class Limiter:
     Actors call it now and then and get a slice of the rates, never once a row.
 
     Args:
-        requests_per_minute: of all actors together; None for no limit.
+        requests_per_minute: limit of all actors together; None for no limit.
         tokens_per_minute: as for `arun`.
     """
 
@@ -236,13 +236,13 @@ def run_on_ray(
     Args:
         rows: as for `run`; the file has to be readable at the same path on every machine.
         out: the output file, on the machine that this runs on.
-        model: for rows that name none.
-        options: of every request; a row's own win.
-        tools: for rows that bring none.
-        address: of a cluster; None runs Ray on this machine, bound to 127.0.0.1.
+        model: model of rows without a model.
+        options: options of every request; a row's own options win.
+        tools: tools of rows without tools.
+        address: address of a cluster; None runs Ray on this machine, bound to 127.0.0.1.
         actors: how many processes send.
         concurrency: most requests under way in one of them.
-        requests_per_minute: of all of them together.
+        requests_per_minute: limit of all processes together.
         tokens_per_minute: as for `arun`.
         max_attempts: as for `run`.
         patience_s: as for `arun`.
@@ -342,7 +342,7 @@ def start_ray(processes: int, address: str | None = None) -> tuple[Any, bool]:
 
     Args:
         processes: CPUs of a Ray on this machine.
-        address: of a cluster to join; None starts one here that listens on 127.0.0.1 only.
+        address: address of a cluster to join; None starts a cluster here that listens on 127.0.0.1 only.
 
     Returns:
         The module, and False where Ray was running already.

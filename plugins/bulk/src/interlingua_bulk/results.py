@@ -257,7 +257,7 @@ class _Losses:
     Attributes:
         unnamed: answers without an id.
         lines: lines that could not be read.
-        first: what is wrong with the first of them.
+        first: the fault of the first of them.
     """
 
     unnamed: int = 0

@@ -42,8 +42,8 @@ class BulkRow:
         index: place in the input, from 0.
         id: its own, or its line number as text.
         messages: the conversation; a string is one user message.
-        tools: what the model may call.
-        options: of this row, names as in `RequestKwargs`.
+        tools: tools that the model may call.
+        options: options of this row, named as in `RequestKwargs`.
         model: instead of the run's model.
         metadata: comes back in the row's line of the output.
     """

@@ -39,17 +39,17 @@ class BulkReport:
     """The result of a run.
 
     Attributes:
-        rows: in the input.
+        rows: rows in the input.
         done: rows with an answer, those of earlier runs included.
         failed: rows whose last line is an error.
         resumed: rows that were finished before this run.
         asked: requests that were sent in this run.
-        input_tokens: of this run's answers.
+        input_tokens: input tokens of this run's answers.
         output_tokens: output tokens of all answers.
-        cost_usd: of this run's answers whose price is known.
+        cost_usd: cost of this run's answers whose price is known.
         unpriced: answers of this run whose price is not known.
         shared: rows that share another's answer.
-        seconds: of this run.
+        seconds: duration of this run.
         stopped: why the run ended before all rows were finished; None when they were.
         error: the error that stopped the run, if any.
     """
@@ -109,14 +109,14 @@ async def arun(
         rows: the input file (JSON Lines, CSV or Parquet by its suffix, `.gz` or `.zst` behind it), or rows, for example
             of `read_table`. Rows that are not plain JSON Lines are copied to `<out>.in.jsonl`.
         out: the output file; `<out>.run.json` says beside it what was asked.
-        model: for rows that name none; else the client's default.
-        options: of every request, names as in `RequestKwargs`; a row's own win.
-        tools: for rows that bring none.
+        model: model of rows without a model; None takes the client's default.
+        options: options of every request, named as in `RequestKwargs`; a row's own options win.
+        tools: tools of rows without tools.
         concurrency: most requests under way for one model; how many there are adapts to the service.
         requests_per_minute: per model; None leaves it to the service's refusals and headers.
         tokens_per_minute: input and output tokens, per model; None measures the rate.
         budget_usd: send nothing more when this is spent, counting what is under way at its estimated cost.
-        max_attempts: times one row is sent where the service fails or the connection breaks; refusals for load do not
+        max_attempts: times one row is sent if the service fails or the connection breaks; refusals for load do not
             count.
         patience_s: longest wait in seconds that a service may ask for; one that asks for more stops the run.
         dedupe: rows that ask the same share one answer.

@@ -80,7 +80,7 @@ class RowAnswer:
         line: the whole line for the output, line end included.
         input_tokens: as billed.
         output_tokens: as billed.
-        cost_usd: None where the price is not known.
+        cost_usd: cost in USD; None if the price is not known.
         attempts: times it was sent.
     """
 
@@ -97,10 +97,10 @@ class Sender:
 
     Args:
         client: makes and sends requests; it should not try again by itself.
-        model: for rows that name none.
-        options: of every request; a row's own win.
-        tools: for rows that bring none.
-        limits: what may be used.
+        model: model of rows without a model.
+        options: options of every request; a row's own options win.
+        tools: tools of rows without tools.
+        limits: limits of requests, tokens and cost.
 
     Attributes:
         asked: requests sent so far.
@@ -160,7 +160,7 @@ class Sender:
 
         Args:
             row: the request.
-            key: of its content, where rows that ask the same share one answer.
+            key: key of its content, if equal rows share one answer.
 
         Raises:
             StopRunError: no further row can be answered, or the run was stopped before this one was sent.

@@ -22,7 +22,7 @@ class SizingPlan:
         tokens: input and output of a row together.
         processes: number of sending processes, each on a separate core.
         concurrency: most requests under way in one of them.
-        requests_per_minute: of all of them together; None for no limit.
+        requests_per_minute: limit of all processes together; None for no limit.
         tokens_per_minute: the service's limit of tokens; no limit if missing.
     """
 
@@ -47,7 +47,7 @@ class Estimate:
 
     Attributes:
         rows_per_second: once the run is under way.
-        seconds: of the whole run.
+        seconds: duration of the whole run.
         bottleneck: `processor`, `concurrency`, `requests_per_minute` or `tokens_per_minute`.
         bounds: rows a second that each of these alone would allow.
     """
@@ -80,7 +80,7 @@ def estimate(plan: SizingPlan, *, sample: int | None = None, seed: int = 1) -> E
     Args:
         plan: the run.
         sample: rows to simulate; None for twenty rounds.
-        seed: of the latencies.
+        seed: seed of the latencies.
     """
     allowed = bounds(plan)
     chance = Random(seed)  # noqa: S311  a simulation

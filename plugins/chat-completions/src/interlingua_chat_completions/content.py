@@ -66,7 +66,7 @@ def from_wire_content(content: Any) -> Pieces:
         for part in content:
             _part(part, pieces)
     elif content is not None:
-        pieces.text.append(_text(content))  # an object where a service parsed its own structured answer
+        pieces.text.append(_text(content))  # an object if a service parsed its own structured answer
     return pieces
 
 

@@ -383,7 +383,7 @@ def _document(block: DocumentBlock, at: int, dialect: Dialect, losses: list[Bloc
     if named:
         name = {"document_name": block.title} if block.title else {}
         return None if url is None else {"type": "document_url", "document_url": url, **name}
-    # the service wants a name with file_data; the block's title is the only one there is
+    # the service requires a name with file_data; the block's title is the only one there is
     return None if url is None else {"type": "file", "file": {"filename": block.title or "document", "file_data": url}}
 
 

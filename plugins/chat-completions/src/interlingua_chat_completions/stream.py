@@ -25,7 +25,7 @@ async def stream_response(  # noqa: C901, PLR0912, PLR0915  the hot path: a call
     """
     reader = ChatAnswerReader(context, dialect)
     calls, thoughts, done = reader.calls.by_index, reader.reasoning.texts, False
-    has_finish = False  # some choice has the member `finish_reason`, be it null
+    has_finish = False  # some choice has the member `finish_reason`, null included
     async for name, data in source:
         if data[:1] != b"{":
             done = data.strip() == b"[DONE]"

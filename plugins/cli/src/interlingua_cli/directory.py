@@ -23,14 +23,14 @@ class ListedDistribution:
 
     Attributes:
         distribution: its name on the package index.
-        summary: what it is, in one sentence.
+        summary: description in one sentence.
         tier: `ours`; `verified` (its contract report was made again by this project); `community` (by its author).
         version: the version that the row describes.
         contract_version: the contract that its provider plugins are written for; None without a provider.
         keys: the providers that it brings.
         commands: the commands of `interlingua` that it brings; `chat.session` is the option `--session` of `chat`.
         requires: other listed distributions that it needs.
-        url: where to read about it.
+        url: address of its documentation.
         reports: provider key -> counts of `interlingua check KEY --json`: `passed`, `pass`, `fail`, `skip`, `deviates`.
     """
 

@@ -180,7 +180,7 @@ def read_options(_ctx: click.Context, _parameter: click.Parameter, pairs: Iterab
 
 
 def option_pairs(options: Mapping[str, Any]) -> list[str]:
-    """Return options as `NAME=VALUE` pairs, which `read_options` reads as the same."""
+    """Return options as `NAME=VALUE` pairs, from which `read_options` reads the same options."""
     values = ((name, one) for name, value in options.items()
               for one in (value if isinstance(value, (list, tuple)) else (value,)))  # fmt: skip
     return [f"{name}={_write_option(value)}" for name, value in values]

@@ -189,7 +189,7 @@ class LazyGroup(SuggestingGroup):
         self._commands = commands
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return all names."""
+        """Return the names of all commands."""
         return sorted(self._commands)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:

@@ -26,9 +26,9 @@ class YesNo:
     """A question with the answers yes and no.
 
     Attributes:
-        text: the question.
-        yes: what yes means, or None.
-        no: what no means, or None.
+        text: the thing to find.
+        yes: the meaning of yes, or None.
+        no: the meaning of no, or None.
     """
 
     kind: ClassVar[str] = "yes_no"
@@ -58,7 +58,7 @@ class Choice:
     """A question whose answer is one of several options.
 
     Attributes:
-        text: the question.
+        text: the thing to find.
         options: the options, each with its description or None; or a list of options.
 
     Raises:
@@ -90,7 +90,7 @@ class Scale:
     """A question whose answer is a place on a scale.
 
     Attributes:
-        text: the question.
+        text: the thing to find.
         levels: descriptions of the levels, from the lowest; ten are the most that every service takes.
 
     Raises:
@@ -117,7 +117,7 @@ class Locate:
     """A question where in a picture something is; only services with such questions answer it.
 
     Attributes:
-        text: what to look for.
+        text: the thing to find.
     """
 
     kind: ClassVar[str] = "locate"

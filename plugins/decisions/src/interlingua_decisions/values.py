@@ -36,7 +36,7 @@ class YesNoDecision(_Decided):
 
     Attributes:
         value: the more probable answer; True for equal ones.
-        probability: of yes, from 0 to 1 and rounded by the service; None if the model gave a typed answer.
+        probability: probability of yes, from 0 to 1, rounded by the service; None for a typed answer of a model.
     """
 
     value: bool
@@ -52,7 +52,7 @@ class ChoiceDecision(_Decided):
 
     Attributes:
         value: the option.
-        probabilities: of each option, rounded by the service, so that their sum may miss 1; None if unknown.
+        probabilities: probability of each option, rounded by the service, so their sum may miss 1; None if unknown.
     """
 
     value: str
@@ -65,7 +65,7 @@ class ScaleDecision(_Decided):
 
     Attributes:
         value: place on the scale, 0 for its first level: the mean of the levels by their probabilities.
-        probabilities: of each level, in their order, rounded by the service; None if unknown.
+        probabilities: probability of each level, in their order, rounded by the service; None if unknown.
     """
 
     value: float
@@ -95,7 +95,7 @@ class Undecided(_Decided):
         reason: `refused`: the service does not answer this question; `blocked`: it did not read the conversation;
             `missing`: its answer has none to this question; `malformed`: what it says to this question cannot be read
             (`raw`); `unknown`: of a kind that this version does not know.
-        detail: in the service's words, what is wrong, or "".
+        detail: the service's description of the fault, or "".
     """
 
     reason: Literal["refused", "blocked", "missing", "malformed", "unknown"]

@@ -229,7 +229,7 @@ class Access:
             message: its answer, or the part that was received.
             error: the failure.
             unknown: True if the service may have answered, but the answer is lost: the most that it may cost counts.
-            use: what a request used that has no message as its answer.
+            use: usage of a request whose answer is no message.
         """
         names = (admission.api, self._label(admission.target) if message is not None and message.content else "")
         self._open.labels(admission.api).dec()

@@ -180,7 +180,7 @@ class GatewayDatabase:
             connection: the transaction.
             table: the table.
             place: its primary key.
-            amounts: what is added, by column.
+            amounts: the amounts to add, by column.
         """
         statement = self.insert(table).values(**place, **amounts)
         sums = {name: table.c[name] + statement.excluded[name] for name in amounts}

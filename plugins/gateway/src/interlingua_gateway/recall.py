@@ -94,7 +94,7 @@ class Recall:
         Args:
             tenant: the caller.
             request: the request as the caller sent it.
-            gaps: what `find_gaps` returned for it.
+            gaps: the gaps that `find_gaps` returned for it.
         """
         return await ask_store(self._restore, tenant, request, gaps) if gaps else request
 

@@ -406,9 +406,9 @@ class GatewayStore:
 
         Args:
             tenant: the caller.
-            handles: what it is found by.
+            handles: keys by which it is found.
             seal: the sealed state.
-            digest: of the state, by which two states are compared.
+            digest: digest of the state, by which two states are compared.
         """
         same = {"tenant": tenant, "seal": seal, "digest": digest, "created": time.time()}
         statement = self.database.insert(STATES).values([{**same, "handle": handle} for handle in sorted(set(handles))])
@@ -551,7 +551,7 @@ def note_change(connection: Any, actor: str, action: str, subject: str, details:
     Args:
         connection: the transaction.
         actor: the one who makes the change.
-        action: what is done.
+        action: the action.
         subject: the id of what is changed.
         details: the new values.
     """

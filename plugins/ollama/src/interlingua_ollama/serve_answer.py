@@ -193,7 +193,7 @@ class LineWriter(BaseStreamWriter):
             self._state.note(RawUpdate(replay=replay))
 
     def add(self, index: int, block: ContentBlock) -> None:
-        """Write a whole block; if its text or thinking was written in pieces, only its end."""
+        """Write a whole block, or only its end if its text or thinking was already written in pieces."""
         if not self.context.is_own:
             self._state.add(index, block, block.id if isinstance(block, ToolUseBlock) else "")
         message: dict[str, Any] = {"role": "assistant", "content": ""}

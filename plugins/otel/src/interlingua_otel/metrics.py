@@ -67,12 +67,12 @@ class Instruments:
         """Record a request.
 
         Args:
-            attributes: of its span.
+            attributes: attributes of its span.
             seconds: how long it took.
             first_chunk: seconds to a stream's first chunk.
             chunks: seconds between further chunks.
             usage: its tokens, if known.
-            context: with its span, for exemplars.
+            context: context that holds its span, for exemplars.
         """
         common = {name: attributes[name] for name in (*_OF_REQUEST, *_OF_SERVER) if name in attributes}
         self._duration.record(seconds, _with_error(common, attributes), context)

@@ -32,7 +32,7 @@ class Telemetry:
         tracer_provider: makes the tracer; None uses the global one, whenever it is set.
         meter_provider: the same for metrics.
         logger_provider: the same for events.
-        capture: where prompts and answers are recorded; None reads the environment variable
+        capture: places where prompts and answers are recorded; None reads the environment variable
             `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT`, without which they are not recorded.
         content_filter: called with an attribute's name and its structured value before it is recorded; returns the
             value to record instead, or None to leave it out.

@@ -212,9 +212,9 @@ def _raise_typed(error: BaseException, limits: TimeLimits, url: str | None = Non
     """Raise the typed error for a failure of libcurl; any other exception unchanged.
 
     Args:
-        error: what was raised.
-        limits: of the call.
-        url: of the request, if no headers had arrived yet.
+        error: the exception.
+        limits: time limits of the call.
+        url: address of the request, if no headers had arrived yet.
     """
     if isinstance(error, TimeoutError):
         raise limits.timed_out("between_chunks" if url is None else "first_byte") from error

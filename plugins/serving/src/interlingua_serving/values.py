@@ -290,7 +290,7 @@ class RequestMessages:
         Args:
             role: its role.
             content: its blocks.
-            replay: what only this API expresses.
+            replay: fields that only this API has.
             call: the id of the call that it answers.
         """
         self.messages.append(self._made(role, content, replay, call))
@@ -300,7 +300,7 @@ class RequestMessages:
 
         Args:
             items: its blocks, with each unsealed state before the block that carried it.
-            replay: what only this API expresses.
+            replay: fields that only this API has.
         """
         message = restore_answer(self._made(Role.ASSISTANT, (), replay), items)
         self.messages.append(message)

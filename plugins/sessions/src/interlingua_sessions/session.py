@@ -93,7 +93,7 @@ class SessionBase(ABC, Generic[ClientT, TurnT]):
             user_id: stable pseudonymous id written onto each message, and not sent to any provider.
             team_id: same, for a team.
             workspace: folder the session works in, for a new session.
-            context: what a model sees of history and entries; None: `build_context`, so all of it until compaction.
+            context: selects what a model sees of history and entries; None: `build_context`, all until compaction.
             compactor: keeps the context inside the window.
             options: request options of every turn, fields of `RequestKwargs`.
 
@@ -187,7 +187,7 @@ class SessionBase(ABC, Generic[ClientT, TurnT]):
 
         Raises:
             CallerError: the session has no such message, or none at all.
-            SessionExistsError: a session of this id is there already.
+            SessionExistsError: a session with this id already exists.
         """
         self.refresh()
         last = self._state.last_id if at is None else at if isinstance(at, str) else at.id
@@ -279,12 +279,12 @@ class SessionTurn(TurnBase[Client]):
         """Make one step: ask the model over the current history, store the answer and return the stored answer.
 
         Args:
-            tools: what the model may call.
+            tools: tools that the model may call.
             **options: fields of `RequestKwargs` for this step, instead of the turn's.
 
         Raises:
             SwapRefusedError, NoRouteError: no model can answer.
-            InterlinguaError: what the client raises, when no other model answers either.
+            InterlinguaError: the error of the client, if no other model answers either.
         """
         self.start()
         plan = self.plan(tools, options)
@@ -331,9 +331,9 @@ class Session(SessionBase[Client, SessionTurn]):
 
         Args:
             content: text, blocks or a message; None answers the history without a new message, such as after a failure.
-            model: for this message alone.
-            tools: what the model may call: definitions, or tools with their functions (also as a `Toolbox`), whose
-                calls are run as an `Agent` with these tools runs them.
+            model: model for this message alone.
+            tools: tools that the model may call: definitions, or tools with functions (also as a `Toolbox`), which
+                are run as an `Agent` with these tools runs them.
             delegate: the model a planner asks for.
             **options: fields of `RequestKwargs` by name.
 

@@ -244,7 +244,7 @@ class SessionStream(_Stream[Client, MessageStream]):
         """The answer as stored; reading it waits for the rest.
 
         Raises:
-            InterlinguaError: what ended the stream, with `.partial`.
+            InterlinguaError: the error that ended the stream, with `.partial`.
         """
         inner, writer = self._opened()
         if writer.stored is None:
@@ -311,7 +311,7 @@ class AsyncSessionStream(_Stream[AsyncClient, AsyncMessageStream]):
         """The answer as stored, to be awaited; that waits for the rest.
 
         Raises:
-            InterlinguaError: what ended the stream, with `.partial`; raised by awaiting.
+            InterlinguaError: the error that ended the stream, with `.partial`; raised by awaiting.
         """
         return _Rest(self._rest)
 

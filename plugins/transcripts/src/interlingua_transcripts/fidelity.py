@@ -73,7 +73,7 @@ class Fidelity:
 
     Attributes:
         system: whose file it is; `interlingua` for a session made here.
-        version: of the format.
+        version: version of the format.
         session_id: the system's id of the session.
         target: the format to write; default: the file's own.
         entries: how many the file has.
@@ -87,7 +87,7 @@ class Fidelity:
         reasons: why leaves have another form: reason -> how many.
         places: path of a leaf, without indexes -> how many were kept; so what has no canonical place can be read off.
         lost: path of a leaf, without indexes -> how many were lost.
-        notes: what reading had to say.
+        notes: notes of the reader.
     """
 
     system: str
@@ -278,8 +278,8 @@ class _Search:
     Args:
         system: its rules are tried before the general ones.
         group: the entries.
-        stacks: what was written of the group's messages.
-        facts: what was written of the session.
+        stacks: entries written for the group's messages.
+        facts: facts written about the session.
         issued: canonical id of a call -> the id a service issued; of a session made here.
     """
 
@@ -381,8 +381,8 @@ def _judged(
         report: gets places and reasons.
         at: the entry's index.
         value: its value.
-        carried: what was found in what was written.
-        known: what was found in the messages; None where the messages are the entries.
+        carried: values found in the written entries.
+        known: values found in the messages; None if the messages are the entries.
     """
     count = Count()
     for path, _ in leaves(value):

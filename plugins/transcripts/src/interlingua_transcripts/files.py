@@ -268,7 +268,7 @@ def group_messages(
 
     Args:
         system: whose file it is.
-        plan: of the conversation.
+        plan: plan of the conversation.
         values: the JSON values of the entries.
         notes: gets the notes.
         renamed: gets, for the number of each group, the ids of its calls and results if calls of the file share an id.

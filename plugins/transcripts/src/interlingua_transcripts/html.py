@@ -22,8 +22,8 @@ def to_html(report: Fidelity, name: str) -> str:
     """Return the page.
 
     Args:
-        report: what became of the leaves.
-        name: of the file, for the heading.
+        report: report on the leaves.
+        name: name of the file, for the heading.
     """
     heading = f"{name}: {report.system} to {report.target}"
     kinds = [(kind, *_cells(count)) for kind, count in sorted(report.by_kind.items())]

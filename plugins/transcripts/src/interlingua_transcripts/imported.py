@@ -238,7 +238,7 @@ def uuid_of(seed: str) -> str:
 
 
 def is_uuid(text: str) -> bool:
-    """Say if a string is a UUID as agents write it: small hexadecimal letters, in groups."""
+    """Return whether a string is a UUID as agents write it: small hexadecimal letters, in groups."""
     try:
         return str(UUID(text)) == text
     except ValueError:
@@ -295,7 +295,7 @@ def cost_parts(cost: Mapping[str, Any], *, read: str, write: str) -> CostParts |
     """Read the parts of a cost; None if one is missing.
 
     Args:
-        cost: with `input` and `output`.
+        cost: cost, with `input` and `output`.
         read: the name of the part for cached reads.
         write: the name of the part for cache writes.
     """

@@ -62,7 +62,7 @@ class RuntimeReader:
     """Reads one conversation's messages and events.
 
     Args:
-        session_id: of the messages made.
+        session_id: session id of the messages.
     """
 
     def __init__(self, session_id: str = DEFAULT_SESSION) -> None:

@@ -194,7 +194,7 @@ def _tokens(data: bytes) -> Iterator[_Found]:
 
 
 def _begins(data: bytes, place: int, inside: frozenset[int]) -> bool:
-    """Say if a secret can begin at a place: not among letters, except behind an escape."""
+    """Return whether a secret can begin at a place: not among letters, except behind an escape."""
     return (
         place == 0
         or data[place] not in _LETTERS
@@ -254,7 +254,7 @@ def _assigned(data: bytes, lower: bytes) -> Iterator[_Found]:
 
 
 def _is_random(value: bytes) -> bool:
-    """Say if a value looks as if a program made it: no words, no name of a file or a class, no example."""
+    """Return whether a value looks as if a program made it: no words, no name of a file or a class, no example."""
     if _PLACEHOLDERS.search(value) or _entropy(value) < 3:
         return False
     letters = sum(byte in _LETTERS and not 48 <= byte <= 57 for byte in value)

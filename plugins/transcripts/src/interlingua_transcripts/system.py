@@ -43,9 +43,9 @@ class SessionFormat:
     one group of them. `write` is the way back.
 
     Attributes:
-        name: what commands call it.
+        name: name in commands.
         title: its name for people.
-        suffix: of the files it writes.
+        suffix: suffix of the files that it writes.
         writable: False where files are only read.
         several: True if a file holds several conversations, each a separate group.
         results_in_calls: True if a result is a part of its call's entry.
@@ -125,7 +125,7 @@ class SessionFormat:
         Args:
             group: the group.
             values: the JSON values of its entries.
-            plan: what `plan` returned.
+            plan: the result of `plan`.
             ids: source of canonical ids for messages and calls, the same on every reading.
         """
         raise NotImplementedError
@@ -146,7 +146,7 @@ class SessionFormat:
         """Return further changes, of entries that repeat messages from others or are numbered; none by default.
 
         Args:
-            entries: of the file, before the changes.
+            entries: entries of the file, before the changes.
             groups: the messages that they make.
             changes: index of an entry -> the new string; None for an omitted entry.
         """
@@ -177,10 +177,10 @@ class SessionFormat:
 
         Args:
             data: the one file.
-            name: of the folder; the id of a session that has none.
+            name: name of the folder; for a session without a folder, its id.
 
         Returns:
-            path in the folder -> content; None where a session is a file.
+            path in the folder -> content; None if a session is a file.
 
         Raises:
             TranscriptError: a name of the file cannot be the name of a file in the folder.

@@ -32,7 +32,7 @@ class Note(NamedTuple):
 
     Attributes:
         entry: index of the entry it is about; None for the whole file.
-        text: what it is.
+        text: description.
     """
 
     entry: int | None
@@ -58,7 +58,7 @@ class HeldSession(NamedTuple):
 
     Attributes:
         session_id: the system's id of it.
-        title: what it is called.
+        title: its title.
         cwd: the folder it was held in.
         context: indexes of those of its messages that the model would see next, after a compaction. Default: all.
     """
@@ -75,14 +75,14 @@ class ReadPlan:
 
     Attributes:
         session_id: the system's id of the session.
-        version: of the format, as the file says it.
+        version: version of the format, as the file has it.
         groups: the conversation in order: the active branch.
         context: indexes of the groups that the model would see next, after a compaction, in its order; of a group of
             which it sees one message, the index with the message's own. Default: all.
         branches: index of an entry that belongs to another branch -> that branch's name.
-        title: what the session is called.
+        title: title of the session.
         cwd: the folder it was held in.
-        notes: what was repaired, guessed or not understood.
+        notes: descriptions of what was repaired, guessed or not understood.
         sessions: of a file that holds several conversations, the facts about each group's; empty without any.
     """
 
@@ -124,9 +124,9 @@ class Transcript:
         counts: how many messages each group makes.
         context: the messages that the model would see next: fewer than `messages` after a compaction.
         branches: index of an entry that belongs to another branch -> that branch's name.
-        title: what the session is called.
+        title: title of the session.
         cwd: the folder it was held in.
-        notes: what was repaired, guessed or not understood.
+        notes: descriptions of what was repaired, guessed or not understood.
     """
 
     system: str
@@ -147,7 +147,7 @@ class SessionPlace(NamedTuple):
     """Where an agent looks for a session.
 
     Attributes:
-        path: of the session's file.
+        path: path of the session's file.
         command: the command that continues it, run in the folder of the session.
         first: a command that must run before it, such as an import; empty without one.
     """
@@ -177,7 +177,7 @@ class Conversation:
         messages: the messages, in order.
         session_id: the system's id of the session.
         created_at: when it began.
-        title: what it is called.
+        title: its title.
         cwd: the folder it was held in.
         calls: canonical id of a call -> the call, of the whole conversation.
         spread: id of a message -> how many entries it had in the system's own file; empty for another system's session.

@@ -50,7 +50,7 @@ class Form(NamedTuple):
     """A named rule that turns a value of a file into the values that say the same.
 
     Attributes:
-        reason: what the rule is, in a few words.
+        reason: the rule, in a few words.
         turn: takes the value and the object it is in; returns the values to be found, none if others say it
             already; None if the rule does not apply.
     """
@@ -88,7 +88,7 @@ class Haystack:
         values: JSON values.
 
     Attributes:
-        names: of the members that hold a value other than an empty one or false.
+        names: names of the members that hold a value other than an empty one or false.
     """
 
     def __init__(self, *values: Any) -> None:

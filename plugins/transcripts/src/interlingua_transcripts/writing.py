@@ -24,7 +24,7 @@ def write_transcript(transcript: Transcript | OpenTranscript, system: str | Sess
     """Write a session as a file.
 
     Args:
-        transcript: what was read or opened, or made of messages by `transcript_of`.
+        transcript: a transcript that was read or opened, or that `transcript_of` made of messages.
         system: format of the file; default: the transcript's own, in which entries whose messages are unchanged are
             written unchanged.
 
@@ -176,11 +176,11 @@ class _KeptEntries(Sequence[bytes]):
     """The entries of a file that are kept, with what changed in them.
 
     Attributes:
-        entries: of the file.
+        entries: entries of the file.
         changes: index -> the new text.
         above: id of an entry that is left out -> the nearest ancestor that is kept.
         links: the members that hold an entry's id and its parent's.
-        indexes: of the entries that are kept.
+        indexes: indexes of the entries that are kept.
     """
 
     entries: Sequence[bytes]

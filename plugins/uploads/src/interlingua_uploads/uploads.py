@@ -46,7 +46,7 @@ class UploadedFile:
         provider: provider key.
         account: digest of the address and the key; a file belongs to one account.
         digest: SHA-256 of the bytes and their media type.
-        id: what a request refers to.
+        id: id by which a request refers to the file.
         size: bytes.
         media_type: IANA media type.
         uploaded_at: time of the upload.

@@ -39,7 +39,7 @@ def pace_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--tpm", type=click.FloatRange(0, min_open=True), help="Most tokens a minute, per model."),
         click.option("--budget", metavar="USD", help="Send nothing more when this is spent."),
         click.option("--attempts", type=click.IntRange(1), default=5, show_default=True,
-                     help="Times a row is sent where the service fails; refusals for load do not count."),
+                     help="Times a row is sent if the service fails; refusals for load do not count."),
         click.option("--timeout", type=click.FloatRange(0, min_open=True), help="Most seconds for one request."),
     )  # fmt: skip
     for option in reversed(options):

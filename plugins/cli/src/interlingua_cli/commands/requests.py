@@ -59,7 +59,7 @@ def _format_sentence(facts: dict[str, Any]) -> str:
 
 
 def _format_lost_cache(lost: dict[str, Any]) -> str:
-    """Say what of the cost is the lost cache's."""
+    """Describe the part of the cost that the lost cache causes."""
     if not lost["tokens"]:  # nothing is swapped, or nothing was cached
         return ""
     if lost["source"] == "usage":

@@ -101,7 +101,7 @@ class DemoPrinter:
             self._console.print(label.append_text(Text(line.plain, "dim" if dim else "")), soft_wrap=True)
 
     def print_start(self) -> None:
-        """Say what is going to be shown."""
+        """Print what will be shown."""
         self._print_line("", "", _START)
 
     def print_end(self, where: str) -> None:

@@ -44,7 +44,7 @@ class Match:
     Attributes:
         provider: the provider.
         api: name of the API.
-        connection: of the provider, without key and environment.
+        connection: connection of the provider, without key and environment.
         model: the model that the entry's address names, or None.
         read: False where the provider knows the endpoint and does not read it.
     """

@@ -161,8 +161,8 @@ def _check_signatures(subject: Subject, aim: Aim) -> Iterator[RuleFinding]:
     "Thinking, signatures, opaque blocks and provider_raw of another origin never reach the wire, in any form.",
     source="format.md, Metadata; format.md, Projection and losses",
     fix="""Core removes this state before your hook runs. Write thinking only as thinking, never in a text block or a
-    tool result. Read from `provider_raw` only what you wrote there, and only if its `origin` has your api
-    and, if the wire binds it to a model, your model.""",
+    tool result. Read from `provider_raw` only what you wrote there, and only if its `origin` has your API
+    (and your model, if the service binds the state to a model).""",
 )
 def foreign_state_stays_away(subject: Subject) -> Iterator[RuleFinding]:
     """Three origins: this one, another model of this provider, another provider.

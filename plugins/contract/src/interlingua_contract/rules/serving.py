@@ -378,10 +378,10 @@ def _state_of(message: Message) -> list[Any]:
 
 @rule(
     "C66",
-    "State that only its origin can read appears in an answer of another origin inside the seal only.",
+    "In an answer of another origin, state that only its origin can read is inside the seal and nowhere else.",
     source="hook to_wire_response; hook stream_to_wire",
-    fix="""Write signatures, encrypted reasoning, opaque blocks and replay state of another origin into the seal
-    only. Without a seal, drop them with a row in the writer's losses; never put them into a text block.""",
+    fix="""Write signatures, encrypted reasoning, opaque blocks and replay state of another origin only into the
+    seal. Without a seal, drop them with a row in the writer's losses; never put them into a text block.""",
 )
 def state_is_never_text(subject: Subject) -> Iterator[RuleFinding]:
     """Generated answers of another origin, with a mark in everything opaque; with a seal and without."""

@@ -111,7 +111,7 @@ def fill_step(match: StepMatch, written: Mapping[int, Any]) -> dict[str, Any] | 
 
     Args:
         match: a step and its blocks.
-        written: what is sent for each block of an output or without a canonical form, by its index.
+        written: the JSON that is sent for each block of an output or without a canonical form, by its index.
     """
     step = match.step
     kind = step.get("type")

@@ -21,9 +21,9 @@ class CallForm(NamedTuple):
         result: the item type of the result.
         call: the member of the result that holds the call's id.
         needs_id: an item of this type is refused without the id that the service gave it.
-        prefix: what ids of these items begin with.
+        prefix: prefix of these items' ids.
         tools: the types of tools that are called so.
-        description: what another service's model reads about the tool.
+        description: description of the tool for another service's model.
         schema: the schema of the arguments for another service.
     """
 

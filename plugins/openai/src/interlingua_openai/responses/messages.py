@@ -187,7 +187,7 @@ def to_wire_elements(
         message: a projected message.
         model: decides whether the message's own state goes back.
         marked: blocks that get a cache marker.
-        calls: by id, the earlier calls whose results are no plain results of functions.
+        calls: earlier calls whose results are no plain results of functions, by id.
         plain: the service takes reasoning back that has no encrypted form.
     """
     role = message.role

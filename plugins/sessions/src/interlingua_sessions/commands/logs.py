@@ -35,8 +35,8 @@ _SHORT = 100  # characters
 @click.option("-l", "--latest", is_flag=True, help="With -q: the latest first.")
 @click.option("-m", "--model", type=MODEL, metavar="MODEL", help="Those that this model answered.")
 @click.option("-T", "--tool", "tools", metavar="NAME", multiple=True,
-              help="Those where this tool ran; may be repeated, for all of them.")  # fmt: skip
-@click.option("--tools", "any_tool", is_flag=True, help="Those where a tool ran.")
+              help="Those in which this tool ran; may be repeated, for all of them.")  # fmt: skip
+@click.option("--tools", "any_tool", is_flag=True, help="Those in which a tool ran.")
 @schema_option
 @schema_multi_option
 @click.option("-c", "--current", is_flag=True, help="Those of the last conversation, all of them.")

@@ -158,7 +158,7 @@ def export_command(session: str, file: Path, force: bool, context: bool, place: 
     all that is stored, which `session import` reads.
     """
     if file != _STANDARD and file.exists() and not force:
-        raise click.UsageError(f"{file} is there already: --force writes over it")
+        raise click.UsageError(f"{file} already exists: --force overwrites it")
     with store_at(place) as store:
         if context:
             store.session(session)

@@ -21,7 +21,7 @@ _WORTH_A_BAR = 400  # sessions or files
 @click.command("search")
 @click.argument("text")
 @click.option("--session", "session_id", metavar="SESSION", shell_complete=complete_sessions, help="Only this session.")
-@click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="At most so many.")
+@click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="Maximum number of results.")
 @store_option
 @json_option
 @plugin_option

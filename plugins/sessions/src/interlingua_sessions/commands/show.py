@@ -22,7 +22,7 @@ _SHORT = 100
 
 @click.command("list")
 @click.option("--workspace", metavar="FOLDER", help="Only sessions of this workspace.")
-@click.option("--limit", type=click.IntRange(1), default=50, show_default=True, help="At most so many.")
+@click.option("--limit", type=click.IntRange(1), default=50, show_default=True, help="Maximum number of sessions.")
 @store_option
 @json_option
 @plugin_option
@@ -52,7 +52,7 @@ def record_json(record: SessionRecord) -> dict[str, Any]:
 
 @click.command("show")
 @click.argument("session", shell_complete=complete_sessions)
-@click.option("--limit", type=click.IntRange(1), help="Only so many of the newest messages.")
+@click.option("--limit", type=click.IntRange(1), help="Show only this number of the newest messages.")
 @click.option("--whole", is_flag=True, help="Print whole texts with their lines.")
 @store_option
 @json_option
@@ -109,7 +109,7 @@ def switch_command(
 ) -> None:
     """Use another model for a session from now on.
 
-    Refused, with the reason, where the model cannot carry what the session holds.
+    Refused, with the reason, if the model cannot carry what the session holds.
     """
     from interlingua_sessions.session import Session  # noqa: PLC0415  it loads the client, which lists need not
 

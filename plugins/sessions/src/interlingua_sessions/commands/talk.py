@@ -169,7 +169,7 @@ class StoredConversations:
     """The store as the command line's log; satisfies `interlingua_cli.conversation.ConversationLog`.
 
     Args:
-        place: of the store; None for the user's own.
+        place: place of the store; None for the user's own store.
         may_begin: True to create a conversation whose id does not exist.
     """
 

@@ -88,7 +88,7 @@ class RoutingRule:
     """A configured rule: the first one that matches proposes its model.
 
     Attributes:
-        name: for the record (`rule_name`).
+        name: name in the record (`rule_name`).
         model: canonical model id or alias.
         when: its conditions.
     """
@@ -198,7 +198,7 @@ class ConstraintFailure:
 
     Attributes:
         capability: the field of `ModelCapabilities`, or `provider` if the provider is not available.
-        reason: for a person; it follows "Cannot swap to X: ".
+        reason: reason for people; it follows "Cannot swap to X: ".
     """
 
     capability: str
@@ -213,8 +213,8 @@ class Candidate:
         policy: which link of the chain.
         model: id or alias, as it was set.
         reason: one sentence for a person.
-        rule_name: of the rule, for RULE.
-        confidence: of the pattern, for PATTERN.
+        rule_name: name of the rule, in mode RULE.
+        confidence: confidence of the pattern, in mode PATTERN.
     """
 
     policy: ChainPolicy

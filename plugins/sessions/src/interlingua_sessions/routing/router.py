@@ -144,8 +144,8 @@ def constraint_failures(
     """Return why a model cannot answer; empty when it can.
 
     Args:
-        needs: what the turn needs.
-        can: what the model's adapter declares.
+        needs: capabilities that the turn needs.
+        can: capabilities that the model's adapter declares.
         tokens: estimates the input tokens, asked only where the window is known; None leaves size out.
     """
     if can.assumed:
@@ -191,10 +191,10 @@ class RoutedTurn:
     """One turn about to be answered.
 
     Attributes:
-        session_id: of the session.
-        messages: what would be sent, the user's new message last.
-        tools: what the model would be offered.
-        options: what else is asked, by name of the option.
+        session_id: id of the session.
+        messages: the messages that would be sent, the user's new message last.
+        tools: tools that the model would be offered.
+        options: further options of the request, by name.
         override: the model named for this message alone.
         delegation: the model a planner asks for.
         tool_models: as in `RoutingPolicy`.
@@ -309,9 +309,9 @@ class RouteDecision:
     """The model of one step.
 
     Attributes:
-        candidate: what won.
+        candidate: the candidate that won.
         model: its canonical id.
-        refused: what was proposed before it and cannot answer, or failed there.
+        refused: candidates proposed before it that cannot answer, or failed.
     """
 
     candidate: Candidate
@@ -335,9 +335,9 @@ class RouteDecision:
         """Return the `route.decided` event.
 
         Args:
-            session_id: of the session.
+            session_id: id of the session.
             after: id of the message that is answered.
-            tools: what the model is offered: their side effects say what this step may change.
+            tools: tools that the model is offered; their side effects declare what this step may change.
         """
         record = self.record
         return {

@@ -28,7 +28,7 @@ class Page(NamedTuple):
     """The readable records of one page.
 
     Attributes:
-        number: of the page, from 1.
+        number: number of the page, from 1.
         rows: records of a table.
         keys: records of an index.
         damaged: records that cannot be read; None if the whole page cannot.

@@ -80,7 +80,7 @@ def repair_store(damaged: str | Path, new: str | Path, progress: Progress | None
     if "://" in str(damaged) or not source.is_file():
         raise CallerError(f"{damaged} is not a file: only SQLite stores are repaired; restore others from a backup")
     if target.exists():
-        raise CallerError(f"{target} is there already: name a new file")
+        raise CallerError(f"{target} already exists: choose another file")
     draft = target.with_name(f".{target.name}.repairing")
     draft.unlink(missing_ok=True)
     try:

@@ -83,7 +83,7 @@ class SessionRecord:
     """One session (table `sessions`).
 
     Attributes:
-        id: of the session.
+        id: id of the session.
         workspace_path: folder the session works in; empty for none.
         active_model: canonical model id, or None for the default.
         routing_policy: the session's routing policy as JSON, or None.
@@ -131,10 +131,10 @@ class ToolCallRecord:
 
     Attributes:
         id: canonical tool-use id.
-        session_id: of the session.
+        session_id: id of the session.
         message_id: the assistant message that holds the call.
         result_message_id: the tool message that answers it, or None.
-        name: of the tool.
+        name: name of the tool.
         status: the status of the call.
         provider_id: the id the provider issued, or None.
         provider: provider key, or None.
@@ -177,10 +177,10 @@ class SessionEntry:
 
     Attributes:
         id: ULID; entries of a session increase.
-        session_id: of the session.
+        session_id: id of the session.
         kind: which of the three.
-        custom_type: what a CUSTOM entry is, for dispatch; None for the others.
-        text: what a person or a context builder reads: the summary.
+        custom_type: type of a CUSTOM entry, for dispatch; None for the others.
+        text: the summary, for people and for context builders.
         content: blocks, if the entry holds more than text; `text` is their text.
         data: free JSON: for a compaction, what it covers and how it was made.
         after: id of the message before the entry; None if the entry is first.
@@ -203,7 +203,7 @@ class StoreFinding:
     """One fault that `Store.verify` found.
 
     Attributes:
-        session_id: of the session.
+        session_id: id of the session.
         check: which check: `ids`, `links`, `reading`, or a rule of the conversation such as `I21`.
         message: the fault, for a person.
         message_id: id of the message with the fault, or None.
@@ -222,8 +222,8 @@ class Repriced:
     """One message priced anew; both usages are kept, each with its `pricing_version` (format.md, Pricing).
 
     Attributes:
-        session_id: of the session.
-        message_id: of the message.
+        session_id: id of the session.
+        message_id: id of the message.
         old: usage before.
         new: usage after.
         repriced_at: UTC.

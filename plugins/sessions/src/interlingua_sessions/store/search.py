@@ -52,9 +52,9 @@ class FoundMessage:
     """One message that holds the searched words.
 
     Attributes:
-        session_id: of its session.
-        message_id: of the message.
-        role: of the message.
+        session_id: id of its session.
+        message_id: id of the message.
+        role: role of the message.
         model: canonical model id of an answer, or None.
         created_at: UTC.
         line: the line that holds the words, cut to 160 letters.
@@ -186,7 +186,7 @@ def newest_turns(
     """Yield turns, the newest first, read page by page; with words, only turns that contain them all.
 
     Args:
-        sql: of the store.
+        sql: statements of the store.
         session_id: only of this session.
         words: searched in questions and answers, ignoring case; letters and digits only where a word begins.
         tools: names of tools that were called in the session.

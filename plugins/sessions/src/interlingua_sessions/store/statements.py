@@ -466,7 +466,7 @@ def stamp_of(time: datetime) -> int:
 
 
 def time_of(stamp: int) -> datetime:
-    """Return the time of so many microseconds since 1970, UTC."""
+    """Return the UTC time of a number of microseconds since 1970."""
     return _EPOCH + timedelta(0, 0, stamp)  # by place: half the cost of by name
 
 

@@ -156,7 +156,7 @@ class Store:
         """Append several messages in one transaction, and return them as stored.
 
         Args:
-            messages: what to append; possibly of several sessions, unless `after` is given.
+            messages: the messages to append; possibly of several sessions, unless `after` is given.
             opening: goes in front of the whole session, unless that has a message of its role by then: of two
                 processes that begin one conversation with a system prompt, one stores it.
             after: id of the newest message the caller has read, or an empty string; messages that others
@@ -199,7 +199,7 @@ class Store:
 
         Args:
             message: holds one result.
-            status: of the call; as it is where the call has an answer already.
+            status: status of the call; a call with an answer keeps its status.
             completed_at: UTC.
             error: why it failed.
             whole: the result, where the message holds it shortened; `kept_result` returns it.
@@ -252,11 +252,11 @@ class Store:
         """Yield messages in order, reading some hundreds at a time, with no transaction open in between.
 
         Args:
-            session_id: of the session.
+            session_id: id of the session.
             after: only messages behind the one of this id.
             before: only messages before the one of this id.
             newest_first: the other way round.
-            limit: at most so many.
+            limit: maximum number of results.
         """
         pages = self._sql.pages(session_id, after=after, before=before, newest_first=newest_first, limit=limit)
         first = next(pages, None)
@@ -302,7 +302,7 @@ class Store:
         Args:
             query: some words.
             session_id: only of this session.
-            limit: at most so many.
+            limit: maximum number of results.
             progress: called while the index is made, with the number of sessions done and of all.
 
         Raises:
@@ -335,7 +335,7 @@ class Store:
     def tool_calls(
         self, session_id: str, *, status: ToolCallStatus | None = None, message_id: str | None = None
     ) -> list[ToolCallRecord]:
-        """Return the tool calls of a session in order, of one status or one assistant message where given."""
+        """Return the tool calls of a session in order, optionally of one status or one assistant message."""
         wanted = {"status": None if status is None else status.value, "message_id": message_id}
         given = {name: value for name, value in wanted.items() if value is not None}
         return self._sql.tool_calls(session_id, "".join(f" AND c.{name} = ?" for name in given), *given.values())
@@ -485,7 +485,7 @@ class Store:
             StoreError: it cannot be written, or the store is in PostgreSQL, whose pg_dump does this.
         """
         if Path(file).exists():
-            raise CallerError(f"{file} is there already: name a new file")
+            raise CallerError(f"{file} already exists: choose another file")
         self.database.backup(Path(file))
 
     def export_lines(self, session_id: str) -> Iterator[str]:
@@ -503,10 +503,10 @@ class Store:
 
         Args:
             lines: blank ones are passed over.
-            session_id: of the new session; None takes the header's own.
+            session_id: id of the new session; None takes the header's.
 
         Raises:
-            SessionExistsError: a session of this id is there already.
+            SessionExistsError: a session with this id already exists.
             DecodeError: a line is invalid; the message contains its number.
         """
         return self._sql.session(transfer.import_lines(self._sql, lines, session_id))
@@ -522,7 +522,7 @@ class Store:
             new_id: id of the new session; None for a new one.
 
         Raises:
-            SessionExistsError: a session of this id is there already.
+            SessionExistsError: a session with this id already exists.
             CallerError: the session has no such message.
         """
         return self.import_lines(transfer.branch_lines(self.export_lines(session_id), at), new_id or new_ulid())
@@ -530,9 +530,9 @@ class Store:
     def import_jsonl(
         self, path: Path, session_id: str | None = None, *, progress: Progress | None = None
     ) -> SessionRecord:
-        """Read those lines from a file; raises as `import_lines`, with the file in the message.
+        """Import the lines of a file, as `import_lines` does; its errors name the file.
 
-        `progress` is called with bytes here.
+        `progress` is called with numbers of bytes.
         """
         with transfer.read_lines(path, progress) as lines:
             return self.import_lines(lines, session_id)

@@ -101,7 +101,7 @@ class Revision(NamedTuple):
         key: a session's id, or a file's path.
         stamp: the document's, when the passages were read.
         about: facts to return with what is found.
-        passages: to add.
+        passages: the passages to add.
         removed: ids of passages that are out of date.
     """
 
@@ -119,12 +119,12 @@ class FoundPassage:
     Attributes:
         key: the session's id, or the file's path.
         about: facts about the document.
-        message_id: of the message.
+        message_id: id of the message.
         position: number of the message in its document, from 0.
-        role: of the message.
+        role: role of the message.
         model: canonical model id, or None.
         created_at: microseconds since 1970, UTC.
-        text: of the passage; None where the index does not keep it.
+        text: text of the passage; None if the index does not keep it.
     """
 
     key: str
@@ -220,7 +220,7 @@ class TextIndex:
     """The index in one database.
 
     Args:
-        database: where its tables are.
+        database: database that holds its tables.
         keep_text: store the text of passages, compressed, for documents that are slow to read again.
     """
 
@@ -283,7 +283,7 @@ class TextIndex:
         """Store new passages in one transaction.
 
         Args:
-            revisions: of each document.
+            revisions: revision of each document.
             seen: `changes` before the documents were read; False, and no change, if the index changed since.
         """
         ready = [(one, [(passage, *_prepared(passage)) for passage in one.passages]) for one in revisions]
@@ -354,10 +354,10 @@ class TextIndex:
         """Return the passages that hold all phrases, what was indexed last first.
 
         Args:
-            phrases: of `phrases_of`.
-            limit: at most so many.
+            phrases: result of `phrases_of`.
+            limit: maximum number of results.
             where: a further condition in SQL, with `p` for the passage and `d` for the document.
-            values: of the condition's parameters.
+            values: values of the condition's parameters.
         """
         columns = "d.key, d.about, p.message_id, p.position, p.role, p.model, p.created_at, p.body"
         order = "w.rowid" if self._kind == "sqlite" else "p.id"

@@ -27,7 +27,7 @@ _SHORT = 500  # letters of a tool result
 
 @click.command("list")
 @system_option("--system", text="Sessions of this system only.")
-@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="At most so many.")
+@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="Maximum number of sessions.")
 @click.option("--all", "every", is_flag=True, help="All of them.")
 @json_option
 @plugin_option

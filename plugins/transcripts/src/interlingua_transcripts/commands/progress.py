@@ -25,7 +25,7 @@ def over_files(paths: Sequence[Path], what: str, *, to_stdout: bool = False) -> 
     """Show the number of finished files, and the progress within a large one; after an interruption, print the number.
 
     Args:
-        paths: of the files.
+        paths: paths of the files.
         what: is done to them, such as "importing".
         to_stdout: the output goes to standard output; show nothing if that is the same terminal.
     """

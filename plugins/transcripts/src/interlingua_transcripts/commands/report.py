@@ -96,7 +96,7 @@ def _cells_of(row: dict[str, Any]) -> list[Any]:
 @json_option
 @plugin_option
 def fidelity_command(source: Path, target: str | None, system: str | None, page: Path | None, as_json: bool) -> None:
-    """Say what another system's format would hold of a session, by kind of entry."""
+    """Print what another system's format would hold of a session, by kind of entry."""
     with over_files([source], "measuring"), opened_session(source, system) as session:
         report = measure_fidelity(session, target)
     if page is not None:

@@ -49,7 +49,7 @@ class _File(NamedTuple):
 @click.command("search")
 @click.argument("text")
 @system_option("--system", text="Sessions of this system only.")
-@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="At most so many.")
+@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="Maximum number of results.")
 @json_option
 @plugin_option
 @click.pass_obj

@@ -123,7 +123,7 @@ def _pieces(file: IO[bytes]) -> Iterator[bytes]:
 
 
 def name_secrets(found: Mapping[str, int], *, redact: bool, name: str) -> None:
-    """Say on stderr which kinds of secrets a file has, and what is done about them."""
+    """Print on stderr which kinds of secrets a file has, and what is done about them."""
     if found:
         kinds = ", ".join([f"{kind} ({number})" for kind, number in found.items()])
         how = "replaced" if redact else "--redact replaces them"
@@ -174,12 +174,12 @@ def _write_folder(folder: Path, main: str, files: Mapping[str, bytes]) -> None:
 def report_unwritten(
     transcript: Transcript | OpenTranscript, target: str, *, name: str, strict: bool, as_json: bool, to_stdout: bool
 ) -> None:
-    """Say in one line what a file for a system does not get of a session.
+    """Print in one line what a file for a system does not get of a session.
 
     Args:
         transcript: the session.
         target: the system.
-        name: of the session, in front of the line.
+        name: name of the session, at the start of the line.
         strict: fail if it is anything.
         as_json: print a JSON object, also if it is nothing.
         to_stdout: the file itself goes to stdout, the line to stderr.

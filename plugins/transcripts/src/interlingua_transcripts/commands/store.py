@@ -331,7 +331,7 @@ def _resume_in(
                 f"{session_format(agent).title} is given no session by a file; use `convert --to {agent}`"
             )
         if where.path.exists():
-            click.echo(f"{where.path} is there already, and is not written again", err=True)
+            click.echo(f"{where.path} already exists, and is not written again", err=True)
         else:
             transcript = attrs.evolve(transcript, session_id=own, cwd=cwd)
             report_unwritten(transcript, agent, name=source, strict=strict, as_json=as_json, to_stdout=True)
@@ -356,7 +356,7 @@ def _check_alone(session: OpenTranscript, source: str) -> None:
 
 
 def _report_losses(losses: Sequence[Loss], model: str, *, strict: bool, as_json: bool) -> None:
-    """Say what a model does not get of a session.
+    """Print what a model does not get of a session.
 
     Raises:
         TranscriptError: it does not get all, and `strict` is given.

@@ -310,7 +310,7 @@ def read_chat_response(value: Mapping[str, Any], session_id: str = DEFAULT_SESSI
 
     Args:
         value: the JSON object.
-        session_id: of the message.
+        session_id: session id of the message.
     """
     ids = ImportedIds("attocode", session_id)
     usage, model, word = value.get("usage"), value.get("model"), value.get("stopReason")

@@ -254,7 +254,7 @@ def read_chat_message(
         raw: the message.
         ids: source of canonical ids.
         provider: provider of an answer, "" if unknown.
-        model: of an answer; a message's own `model` wins.
+        model: model of an answer; a message's own `model` wins.
         at: time of the message, unless it has its own.
     """
     role = str(raw.get("role"))

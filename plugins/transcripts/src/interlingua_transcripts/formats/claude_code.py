@@ -446,7 +446,7 @@ def _bodies(message: Message, conversation: Conversation) -> Iterator[dict[str, 
 
 
 def _is_refused(block: ContentBlock, metadata: MessageMetadata) -> bool:
-    """Say if a block is thinking without a signature of Claude's own, which the service refuses in a request."""
+    """Return whether a block is thinking without Claude's signature, which the service refuses in a request."""
     if not isinstance(block, ThinkingBlock | RedactedThinkingBlock):
         return False
     by_claude = metadata.provider == "anthropic" or "claude" in (metadata.model or "")

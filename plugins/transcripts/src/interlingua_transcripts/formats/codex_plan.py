@@ -190,7 +190,7 @@ class Planner:
             self.plan.title = payload["thread_name"]
 
     def _compact(self, at: int, value: Mapping[str, Any]) -> None:
-        """Set the context to what replaces the history: messages that are there already, and the compaction's own.
+        """Set the context to what replaces the history: the existing messages, and the compaction's own.
 
         Without a list of items the program keeps what the user said, and the summary.
         """

@@ -342,7 +342,7 @@ def written_chat(message: Message, results: Mapping[str, Sequence[tuple[str, Too
     """Return the line of a message.
 
     Args:
-        message: of a user or a model; a system prompt is written as a user's.
+        message: message of a user or a model; a system prompt is written as a user's.
         results: id of a call -> its results, and the ids of their messages.
     """
     by_model = message.role is Role.ASSISTANT

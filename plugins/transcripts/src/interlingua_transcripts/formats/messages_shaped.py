@@ -55,7 +55,7 @@ def read_turn(
     """Yield the results in a message's content, each a message, then its other blocks as one.
 
     Args:
-        role: of the message.
+        role: role of the message.
         content: a string or blocks.
         ids: source of canonical ids.
         at: when it was said.

@@ -259,9 +259,9 @@ class _Draft:
     """One message as opencode keeps it.
 
     Args:
-        message: what is written.
+        message: the message to write.
         session: opencode's id of the session.
-        own: of the message.
+        own: opencode's id of the message.
     """
 
     def __init__(self, message: Message, session: str, own: str) -> None:
