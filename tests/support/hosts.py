@@ -1,14 +1,18 @@
-"""What a host that serves another maker's format reads of its cassettes, and what the maker's own adapter reads."""
+"""Hosts that serve other makers' formats: what they read of their cassettes, and how their requests are signed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from inspect import isawaitable
+from typing import Any
 from urllib.parse import urlsplit
 
 import attrs
 
 from interlingua.errors import ProviderError
-from interlingua.plugins import ConnectionSettings, WireResponse
+from interlingua.plugins import Connection, ConnectionSettings, HttpRequest, WireRequest, WireResponse
 from interlingua.types.blocks import OpaqueBlock
 from interlingua.types.messages import Message
 from tests.support import driving
@@ -49,6 +53,27 @@ def api_of(key: str, exchange: RecordedExchange) -> str:
     assert found is not None
     assert found.read
     return found.api
+
+
+def address(connection: Connection, request: WireRequest) -> str:
+    """Return the address of a request at a host that computes it."""
+    assert connection.url is not None
+    return connection.url(request)
+
+
+def signed(connection: Connection, request: WireRequest, refused: Any = None) -> dict[str, str]:
+    """Return the secret headers; a source of tokens is asked, with the error that refused the last one."""
+    if connection.sign is None:
+        return dict(connection.auth(request))
+    assert connection.credentials is not None
+    made = connection.credentials(refused)
+    secret = asyncio.run(_wait_for(made)) if isawaitable(made) else made
+    now = datetime(2026, 11, 22, tzinfo=UTC)
+    return dict(connection.sign(HttpRequest("POST", address(connection, request), {}, request.body, now), secret))
+
+
+async def _wait_for(made: Awaitable[Any]) -> Any:
+    return await made
 
 
 def _read(read: Callable[[], Message]) -> Outcome:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -14,12 +13,12 @@ import pytest
 
 from interlingua._http.client import Client
 from interlingua.errors import AuthenticationError, CallerError, CapabilityError, PluginError
-from interlingua.plugins import Connection, ConnectionSettings, HttpRequest, WireRequest, WireResponse, build_request
+from interlingua.plugins import Connection, ConnectionSettings, WireRequest, WireResponse, build_request
 from interlingua.types.factories import user
 from interlingua.types.options import RequestOptions
 from interlingua_azure import plugin
 from tests.support import driving
-from tests.support.hosts import exchange_of
+from tests.support.hosts import address, exchange_of, signed
 
 AZURE = driving.provider("azure")
 ENDPOINT = "https://r.openai.azure.com"
@@ -34,26 +33,6 @@ def asked(model: str, **options: Any) -> WireRequest:
 
 def connected(environ: Mapping[str, str] = ENVIRON, *, key: str | None = None, **options: Any) -> Connection:
     return AZURE.connection(ConnectionSettings(environ=environ, api_key=key, options=options))
-
-
-def address(connection: Connection, request: WireRequest) -> str:
-    assert connection.url is not None
-    return connection.url(request)
-
-
-def signed(connection: Connection, request: WireRequest) -> dict[str, str]:
-    """Return the secret headers, the source of tokens asked where there is one."""
-    if connection.sign is None:
-        return dict(connection.auth(request))
-    assert connection.credentials is not None
-    made = connection.credentials(None)
-    secret = asyncio.run(_wait_for(made)) if asyncio.iscoroutine(made) else made
-    now = datetime(2026, 11, 22, tzinfo=UTC)
-    return dict(connection.sign(HttpRequest("POST", address(connection, request), {}, request.body, now), secret))
-
-
-async def _wait_for(made: Any) -> Any:
-    return await made
 
 
 @pytest.mark.parametrize(

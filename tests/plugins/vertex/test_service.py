@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -11,12 +10,13 @@ from typing import Any
 import pytest
 
 from interlingua.errors import AuthenticationError, CallerError, CapabilityError, PluginError
-from interlingua.plugins import Connection, ConnectionSettings, HttpRequest, WireRequest, WireResponse, build_request
+from interlingua.plugins import Connection, ConnectionSettings, WireRequest, WireResponse, build_request
 from interlingua.types.factories import user
 from interlingua.types.options import RequestOptions
 from interlingua_cli.replay.exchange import match_host
 from interlingua_vertex import plugin
 from tests.support import driving
+from tests.support.hosts import address, signed
 
 VERTEX = driving.provider("vertex")
 GEMINI, CLAUDE = "gemini-2.5-flash", "claude-sonnet-4-5@20250929"
@@ -29,26 +29,6 @@ def asked(model: str, **options: Any) -> WireRequest:
 
 def connected(environ: Mapping[str, str] = PROJECT, *, key: str | None = None, **options: Any) -> Connection:
     return VERTEX.connection(ConnectionSettings(environ=environ, api_key=key, options=options))
-
-
-def address(connection: Connection, request: WireRequest) -> str:
-    assert connection.url is not None
-    return connection.url(request)
-
-
-def signed(connection: Connection, request: WireRequest, refused: Any = None) -> dict[str, str]:
-    """Return the secret headers, the source of tokens asked where there is one."""
-    if connection.sign is None:
-        return dict(connection.auth(request))
-    assert connection.credentials is not None
-    made = connection.credentials(refused)
-    secret = asyncio.run(_wait_for(made)) if asyncio.iscoroutine(made) else made
-    now = datetime(2026, 11, 22, tzinfo=UTC)
-    return dict(connection.sign(HttpRequest("POST", address(connection, request), {}, request.body, now), secret))
-
-
-async def _wait_for(made: Any) -> Any:
-    return await made
 
 
 @pytest.mark.parametrize(
