@@ -79,7 +79,7 @@ def test_options_reach_the_requests(tmp_path: Path) -> None:
 def test_another_file_is_no_output(tmp_path: Path) -> None:
     rows = write_rows(tmp_path / "in.jsonl", 1)
 
-    assert "no output of" in invoke("status", rows).output
+    assert "not an output of" in invoke("status", rows).output
     assert invoke("retry", rows, "--failed").exit_code == 1
 
 

@@ -90,7 +90,7 @@ def test_another_input_model_or_option_is_not_mixed_in(tmp_path: Path) -> None:
         write_rows(rows, 3)
         with pytest.raises(CallerError, match="a different input"):
             run(rows, out, server.url)
-        with pytest.raises(CallerError, match="no output of"):
+        with pytest.raises(CallerError, match="not an output of"):
             run(rows, rows, server.url)
 
     assert len(lines(out)) == 2

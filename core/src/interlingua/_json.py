@@ -181,7 +181,7 @@ def freeze(value: Any, levels: int = MAX_DEPTH) -> Any:
     Tuples and sets become arrays, half a surrogate pair becomes U+FFFD.
 
     Raises:
-        FieldError: it is not JSON: NaN, infinities, keys that are no strings and other classes are refused, and so
+        FieldError: it is not JSON: NaN, infinities, keys that are not strings and other classes are refused, and so
             are numbers of more than 4,300 digits and more than 200 levels.
     """
     kind = type(value)

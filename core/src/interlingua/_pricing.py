@@ -101,7 +101,7 @@ def _parts(usage: Usage, rates: Rates) -> tuple[CostParts, list[str]]:
     write_rate = _first(rates.cache_write_per_mtok_usd, input_rate)
     read_rate = _first(rates.cached_read_per_mtok_usd, input_rate)
     audio_rate, cached_audio_rate = rates.audio_input_per_mtok_usd, rates.cached_audio_read_per_mtok_usd
-    if audio and audio_rate is None:  # audio is no text, and costs up to seven times as much
+    if audio and audio_rate is None:  # audio is not text, and costs up to seven times as much
         missing.append(f"{audio} audio_input_tokens")
         audio_rate = cached_audio_rate = _NOTHING
     return CostParts(

@@ -146,7 +146,7 @@ def _tag_the_system(body: Body, losses: list[Loss], messages: Sequence[Message])
         (_tag_the_system, "(text): role neither in the wire nor in the ledger"),
         (_say_it_twice, "(text): text in the wire and in the ledger (so it seems)"),
         (_say_it_for_nothing, "(text): the ledger has 1 rows for 0 losses (so it seems)"),
-        (_number, "its request is no element prefix of the request after the return"),
+        (_number, "its request is not an element prefix of the request after the return"),
         (_count, "a field beside the conversation changed in the request after the return"),
         (_cut_an_id, "is missing from either the call or the result"),
     ],

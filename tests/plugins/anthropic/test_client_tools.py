@@ -82,5 +82,5 @@ def test_a_served_request_declares_them() -> None:
 
 @pytest.mark.parametrize("kind", ["code_execution_20260120", "bash", "web_search_20250305"])
 def test_other_tools_are_refused(kind: str) -> None:
-    with pytest.raises(ValueError, match="no tool that the caller runs"):
+    with pytest.raises(ValueError, match="not a tool that the caller runs"):
         client_tool(kind)

@@ -370,7 +370,7 @@ class Exchange(SignedExchange):
         if not response.attempts:  # the time of a call counts from its first attempt
             self._limits = self.limits_before or TimeLimits(state.timeout)
             response.request_id_headers = self.connection.request_id_headers
-        if not response.attempts or self._next is None or self._tries > 1:  # a follow-up is no attempt
+        if not response.attempts or self._next is None or self._tries > 1:  # a follow-up is not an attempt
             response.attempts += 1
             response.started = time.monotonic()
         self._sent, follows = (request.wire, False) if self._next is None else (self._next.request, True)
@@ -512,7 +512,7 @@ class Exchange(SignedExchange):
 
 
 class AuxiliaryExchange(SignedExchange):
-    """One exchange that is no conversation: a model list, a token count, a reported cost."""
+    """One exchange that is not a conversation: a model list, a token count, a reported cost."""
 
     def __init__(
         self,

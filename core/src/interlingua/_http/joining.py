@@ -132,7 +132,7 @@ class ChunkJoiner:
 
 
 class _Sizes(dict[bytes, int]):
-    """Size lines as numbers; -1 for what is no size of a chunk, including that of the last one."""
+    """Size lines as numbers; -1 for what is not the size of a chunk, including that of the last one."""
 
     def __missing__(self, line: bytes) -> int:
         size = int(line, 16) if _SIZE.fullmatch(line + b"\r\n") else -1

@@ -47,7 +47,7 @@ class MapProgress:
 
 
 class _Line:
-    """Writes progress on one line of stderr; if that is no terminal, only the last state."""
+    """Writes progress on one line of stderr; if that is not a terminal, only the last state."""
 
     def __init__(self) -> None:
         self._written = 0.0

@@ -42,7 +42,7 @@ _log = logging.getLogger("interlingua")
 _MARGIN = timedelta(minutes=1)  # a secret that expires within this time is replaced
 _SECRET = re.compile(r"(?:^|[_-])(?:(?:api_?)?key|token|secret|password|credentials?)(?:$|[_-])", re.I)
 _SETTINGS = frozenset({"api", "api_key", "base_url", "options"})
-_ARGUMENTS = ("model", "tools", "routing", "user_id", "team_id")  # what is no option of `read_options`
+_ARGUMENTS = ("model", "tools", "routing", "user_id", "team_id")  # what is not an option of `read_options`
 
 FetchPolicy = Literal["public", "any", "none"]
 """Which image URLs a client fetches for services that take none: those of public addresses, all, or none."""

@@ -153,7 +153,7 @@ class EventWriter:
                 return {"type": "error", "reason": reason, "error": message | {"stopReason": reason}}
             return {"type": "done", "reason": reason, "message": message}
         if not isinstance(event, BlockMoment):
-            raise CallerError(f"{event.type} is no event of an answer: write it with to_wire_event")
+            raise CallerError(f"{event.type} is not an event of an answer: write it with to_wire_event")
         written: dict[str, Any] = {
             "type": event.type,
             "contentIndex": event.content_index,

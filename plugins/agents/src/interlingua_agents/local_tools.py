@@ -120,7 +120,7 @@ def patch_tool(folder: str | os.PathLike[str] = ".", *, definition: ToolDefiniti
             file.write_text(apply_diff("", diff), encoding="utf-8", newline="")
             return f"Created {path}"
         if not file.is_file():
-            raise ToolError(f"{path} is no file")
+            raise ToolError(f"{path} is not a file")
         if type == "delete_file":
             file.unlink()
             return f"Deleted {path}"

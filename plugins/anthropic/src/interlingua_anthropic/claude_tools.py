@@ -68,7 +68,7 @@ def fit_tools(tools: Sequence[ToolDefinition]) -> FittedTools:
     """Return the tools with schemas that the service accepts (WIRE.md, Tools).
 
     Raises:
-        CapabilityError: the root of a schema is no object.
+        CapabilityError: the root of a schema is not an object.
     """
     made: list[ToolDefinition] = []
     names: dict[str, Mapping[str, str]] = {}

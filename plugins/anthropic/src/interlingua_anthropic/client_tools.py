@@ -59,7 +59,7 @@ def client_tool(kind: str, **members: Any) -> WireTool:
     """
     match = _TYPE.fullmatch(kind)
     if match is None:
-        raise ValueError(f"{kind!r} is no tool that the caller runs: bash_…, text_editor_…, computer_… or memory_…")
+        raise ValueError(f"{kind!r} is not a tool that the caller runs: bash_…, text_editor_…, computer_… or memory_…")
     family, version = match.groups()
     form = _FORMS[family]
     name = _OLD_EDITOR if family == "text_editor" and version < _RENAMED else _NAMES.get(family, family)

@@ -318,7 +318,7 @@ def to_wire_tools(
 ) -> MessagesTools:
     """Write the definitions, with at most four cache markers; deferred if a search is among the service's tools.
 
-    A deferred tool is no part of the prompt: its marker moves to the last earlier tool that is not deferred.
+    A deferred tool is not part of the prompt: its marker moves to the last earlier tool that is not deferred.
     """
     made = _definitions(tools, losses, service_tools)
     unmarked = [dumps(each) for each in made]

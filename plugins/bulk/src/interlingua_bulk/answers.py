@@ -65,7 +65,7 @@ class AnswerFile:
 
     Raises:
         CallerError: another process writes the file, or it belongs to another run.
-        DecodeError: a line that is not the last is no answer.
+        DecodeError: a line that is not the last is not an answer.
     """
 
     def __init__(self, path: Path, source: BulkInput, asked: Mapping[str, Any], *, force: bool = False) -> None:
@@ -193,7 +193,7 @@ class AnswerFile:
         before = read_facts(self.path)
         if before is None:
             if os.fstat(self._fd).st_size:
-                raise CallerError(f"{self.path} is there and is no output of `bulk run`: name another file")
+                raise CallerError(f"{self.path} exists and is not an output of `bulk run`: choose another file")
             write_facts(self.path, facts)
             return
         if before.get("format") != FORMAT:
@@ -217,7 +217,7 @@ def recover(fd: int, path: Path, states: bytearray, leaders: dict[str, Leader]) 
     """Read a file into `states` and `leaders`, cut off an incomplete last line, and return the size.
 
     Raises:
-        DecodeError: another line is no answer to one of the rows.
+        DecodeError: another line is not an answer to one of the rows.
     """
     size = 0
     with os.fdopen(os.dup(fd), "rb", buffering=1 << 20) as file:
@@ -228,7 +228,7 @@ def recover(fd: int, path: Path, states: bytearray, leaders: dict[str, Leader]) 
             head = _HEAD.match(line)
             index = int(head[1]) if head else len(states)
             if head is None or index >= len(states):
-                raise DecodeError(f"{path}, line {number} is no answer of this run: {line[:80]!r}")
+                raise DecodeError(f"{path}, line {number} is not an answer of this run: {line[:80]!r}")
             states[index] = _OK if head[2] == b"ok" else _FAILED
             if head[3] and head[2] == b"ok":
                 leaders.setdefault(head[3].decode(), Leader(size, len(line)))
@@ -314,7 +314,7 @@ def last_lines(path: Path) -> Iterator[bytes]:
             if line.endswith(b"\n"):
                 head = _HEAD.match(line)
                 if head is None:
-                    raise DecodeError(f"{path}, line {number} is no answer: {line[:80]!r}")
+                    raise DecodeError(f"{path}, line {number} is not an answer: {line[:80]!r}")
                 places[int(head[1])] = (size, len(line))
             size += len(line)
         for _, (offset, length) in sorted(places.items()):
@@ -355,4 +355,4 @@ def _lock(fd: int, path: Path) -> None:
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        raise CallerError(f"another process writes {path}: wait for it, or name another file") from None
+        raise CallerError(f"another process writes {path}: wait for it, or choose another file") from None

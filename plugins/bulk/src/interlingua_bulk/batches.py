@@ -82,7 +82,7 @@ class BatchRun:
         self.out, self.client = Path(out), client
         facts = read_facts(self.out)
         if facts is None and rows is None:
-            raise CallerError(f"{out} is no output of `bulk submit`")
+            raise CallerError(f"{out} is not an output of `bulk submit`")
         asked = {} if facts is None else facts["asked"]
         self.path = prepare_input(rows, self.out) if rows is not None else Path(facts["input"]["path"])  # type: ignore[index]
         self.model = model or asked.get("model") or client.model

@@ -80,7 +80,7 @@ def iterate_rows(path: Path, wanted: Callable[[int], bool] = lambda _: True) -> 
     """Yield the index and the JSON object of each wanted row, without empty lines.
 
     Raises:
-        DecodeError: a line is no JSON object.
+        DecodeError: a line is not a JSON object.
     """
     index = 0
     with path.open("rb", buffering=_BLOCK) as file:
@@ -220,7 +220,7 @@ def load_row(line: bytes, name: str, number: int) -> Mapping[str, Any]:
     except ValueError as error:
         raise DecodeError(f"{name}, line {number} is not JSON: {error}") from None
     if not isinstance(data, dict):
-        raise DecodeError(f"{name}, line {number} is no JSON object")
+        raise DecodeError(f"{name}, line {number} is not a JSON object")
     return data
 
 

@@ -1,4 +1,4 @@
-"""Schemas of tools whose root is no plain object: joined into one, because services take no other root."""
+"""Schemas of tools whose root is not a plain object: joined into one, because services take no other root."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def to_wire_tools(tools: Sequence[ToolDefinition], dialect: Dialect, wanted: Any
     """Write the tool list; a tool's cache hint has a form on few of these services.
 
     Raises:
-        CapabilityError: more tools than the service takes, or `wanted` (see `strict_option`) is no choice of tools.
+        CapabilityError: more tools than the service takes, or `wanted` (see `strict_option`) is not a choice of tools.
     """
     if dialect.max_tools is not None and len(tools) > dialect.max_tools:
         text = f"{len(tools)} tools; this service takes {dialect.max_tools} in one request: offer fewer"
@@ -339,11 +339,11 @@ def to_wire_answer_schema(
     Args:
         options: holds the schema and its name.
         losses: gets a row if the name does not fit the wire's pattern, or if strict mode is left out.
-        object_root: the service refuses a root that is no object, and forces an answer in strict mode only.
+        object_root: the service refuses a root that is not an object, and forces an answer in strict mode only.
         any_keyword: the service takes every keyword in strict mode, or passes over it.
 
     Raises:
-        CapabilityError: the root is no object and has to be.
+        CapabilityError: the root is not an object and has to be.
     """
     schema: Mapping[str, Any] = options.response_schema or {}
     changed: list[Loss] = []

@@ -80,7 +80,7 @@ def read_facts(subject: Subject) -> Facts | None:
     """Return the facts in `facts.toml` beside the cassettes; None without that file.
 
     Raises:
-        CallerError: it is no TOML.
+        CallerError: it is not TOML.
     """
     path = subject.folder / FACTS_FILE if subject.folder is not None else None
     if path is None or not path.is_file():

@@ -91,7 +91,7 @@ def read_chains(subject: Any) -> Iterator[list[Step]]:
 
 
 def read_exchanges(subject: Any) -> Iterator[RecordedExchange]:
-    """Yield every recorded exchange of every cassette, also those that are no conversation."""
+    """Yield every recorded exchange of every cassette, also those that are not conversations."""
     for path in sorted(subject.folder.rglob("*.yaml")) if subject.folder is not None else ():
         with suppress(CallerError):
             yield from read_cassette(path)
@@ -121,7 +121,7 @@ def find_follow_up(
 
 
 def names_next(subject: Any, answered: RecordedExchange, following: RecordedExchange) -> bool:
-    """Return True if an exchange that is no conversation is about what an answer names: a job, not a list of models."""
+    """Return True if an exchange is about what an answer names, such as a job, and is not a conversation."""
     path = urlsplit(following.uri).path
     if subject.api_of(following) is not None:
         return False

@@ -45,7 +45,7 @@ def vcr_config(headers: Collection[str] = (), provider: str | Provider | None = 
     """Return vcr's options: the body matched too, only allowed headers kept, secrets removed.
 
     Args:
-        headers: names of request headers that the service requires and that are no secret.
+        headers: names of request headers that the service requires and that are not secret.
         provider: a provider, or the key of an installed one. Only its exchanges are kept: those with an endpoint of its
             connection, the exchange of its key without the key and the token, and, if it implements `follow_up`,
             what goes to the service's hosts. None keeps all.

@@ -26,7 +26,7 @@ class ReadResult:
         events: of a stream; empty for a whole body.
         message: the message, the partial message of a failed answer, or None.
         error: the typed error, or None.
-        escaped: an exception that is no typed error, or None; always a mistake.
+        escaped: an exception that is not a typed error, or None; always a mistake.
     """
 
     events: tuple[StreamEvent, ...] = ()

@@ -202,7 +202,7 @@ def with_streaming(exchange: RecordedExchange, provider: Provider, api: str) -> 
 
 
 def _is_framed(framing: Any, exchange: RecordedExchange) -> bool:
-    """Return True where the body is no JSON value, and the framing finds events in it."""
+    """Return True where the body is not a JSON value, and the framing finds events in it."""
     body = exchange.body.removeprefix(b"\xef\xbb\xbf").lstrip()
     if framing == "ndjson" and exchange.streamed:
         return True  # a stream of one line is a JSON value too
@@ -367,7 +367,7 @@ class Subject:
         return UNKNOWN_OF_VENDOR if names and all("/" in name for name in names) else UNKNOWN_MODEL
 
     def api_of(self, exchange: RecordedExchange) -> str | None:
-        """Return the API an exchange was made on, or None when it is no conversation of this provider."""
+        """Return the API an exchange was made on, or None when it is not a conversation of this provider."""
         found = self.connection.find_endpoint(urlsplit(exchange.uri).path)
         return found.api if found is not None and found.read else None
 

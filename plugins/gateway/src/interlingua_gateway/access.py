@@ -129,7 +129,7 @@ class Access:
 
         Raises:
             AuthenticationError: the request has no valid key.
-            PermissionDeniedError: the key is no admin's.
+            PermissionDeniedError: the key is not an admin's.
             OverloadedError: the database does not respond.
         """
         key = await self.authenticate(headers, query)
@@ -229,7 +229,7 @@ class Access:
             message: its answer, or the part that was received.
             error: the failure.
             unknown: True if the service may have answered, but the answer is lost: the most that it may cost counts.
-            use: usage of a request whose answer is no message.
+            use: usage of a request whose answer is not a message.
         """
         names = (admission.api, self._label(admission.target) if message is not None and message.content else "")
         self._open.labels(admission.api).dec()

@@ -35,7 +35,7 @@ async def read_body(receive: Receive, headers: Mapping[str, str], limit: int) ->
     text = headers.get("content-length", "0")
     if text.isdecimal() and int(text) > limit:
         raise BodyTooLargeError(f"the body has {text} bytes; the limit of this gateway is {limit}")
-    body = io.BytesIO()  # its value is no copy, which would hold up the event loop
+    body = io.BytesIO()  # its value is not a copy, which would hold up the event loop
     while True:
         try:
             event = await asyncio.wait_for(receive(), _BODY_PAUSE)

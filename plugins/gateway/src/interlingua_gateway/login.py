@@ -154,7 +154,7 @@ class LoginService:
         who = _administrator_of(claims, self._config.groups_claim)
         if not self.is_allowed(who):
             _log.info("%.200a logged in, but admin_login does not list the address or a group", who.name)
-            return self._without_flow(_refusal(403, "you are no administrator of this gateway"))
+            return self._without_flow(_refusal(403, "you are not an administrator of this gateway"))
         seconds = self._config.hours * 3600
         try:
             token = await ask_store(self.logins.add, who, seconds)

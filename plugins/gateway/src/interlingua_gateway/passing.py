@@ -1,4 +1,4 @@
-"""Pass requests that are no conversations, such as embeddings and files, to the service of the caller's API.
+"""Pass requests that are not conversations, such as embeddings and files, to the service of the caller's API.
 
 Bodies are copied unchanged, both ways; only the key is replaced.
 """

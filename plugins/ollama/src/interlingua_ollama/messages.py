@@ -91,7 +91,7 @@ def to_wire_message(message: Message, tool_name: str | None = None) -> OllamaEle
     more = {"thinking": "\n".join(thoughts) if thoughts else None, "images": images, "tool_calls": calls}
     body |= {name: value for name, value in more.items() if value or value == ""}
     body |= kept.get("message") or EMPTY
-    is_sent = texts or unsaid or any(more.values()) or kept.get("message")  # empty thinking alone is no message
+    is_sent = texts or unsaid or any(more.values()) or kept.get("message")  # empty thinking alone is not a message
     return OllamaElement(dumps_trimmed(body) if is_sent else None, tuple(rows))
 
 

@@ -166,7 +166,7 @@ def base_url_of(host: str) -> str:
         given = split.port
     except ValueError as error:
         raise CallerError(
-            f"{host!r} is no address: write host, host:port or a URL (OLLAMA_HOST, or base_url)"
+            f"{host!r} is not an address: write host, host:port or a URL (OLLAMA_HOST, or base_url)"
         ) from error
     name = _ANY.get(name, name)
     default = _DEFAULT_PORTS.get(scheme)

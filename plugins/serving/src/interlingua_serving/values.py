@@ -44,7 +44,7 @@ class ServedRoute:
             `/v1beta/models/{model:path}:generateContent`.
         kind: `send` for a conversation, `count_tokens` for a count of its tokens, `models` for the list of models,
             `model` for the facts of one (named in the path as `{model}` or `{model:path}`, else by
-            `from_wire_request`), `version` for the version of the API, `pass` for requests that are no conversations
+            `from_wire_request`), `version` for the version of the API, `pass` for requests that are not conversations
             and go unchanged to the API's own service; `answer`, `cancel` and `delete` for an answer that the host
             keeps, with its id as `{answer}` in the path.
         method: the HTTP method.
@@ -221,7 +221,7 @@ def read_body(body: bytes) -> dict[str, Any]:
     """Return a body as a JSON object.
 
     Raises:
-        CallerError: the body is no JSON, or another value.
+        CallerError: the body is not JSON, or another value.
     """
     value = loads(body)
     if not isinstance(value, dict):

@@ -226,7 +226,7 @@ class SessionBase(ABC, Generic[ClientT, TurnT]):
 
         Raises:
             SwapRefusedError: it cannot carry the session; the active model is unchanged.
-            CallerError: the name is no model id and no alias, or its provider is not installed.
+            CallerError: the name is neither a model id nor an alias, or its provider is not installed.
         """
         return self._state.switch(model, reason)
 

@@ -273,7 +273,7 @@ class SessionState:
 
         Raises:
             SwapRefusedError: it cannot carry the session; nothing changed.
-            CallerError: the name is no model id and no alias, or its provider is not installed.
+            CallerError: the name is neither a model id nor an alias, or its provider is not installed.
         """
         self.refresh()
         name = None

@@ -31,7 +31,7 @@ _BEGINNING = 4_096  # bytes of a file of text that tell its system
 NOT_JSON = "not JSON; kept unchanged"
 _GZIP = b"\x1f\x8b"
 _PACKED = {b"PK\x03\x04": "unzip", b"(\xb5/\xfd": "zstd -d"}  # zip, Zstandard: first bytes -> what unpacks it
-_LARGEST = 16 << 30  # bytes that a compressed file may unpack to; more is no session
+_LARGEST = 16 << 30  # bytes that a compressed file may unpack to; more is not a session
 APP = "interlingua.session_formats"
 """Under which name a message keeps the entries it came from (`MessageMetadata.app`)."""
 

@@ -79,7 +79,7 @@ class RuntimeReader:
         """Read a message; one of another role than the runtime's is a `CustomMessage`.
 
         Raises:
-            TranscriptError: it is no such message.
+            TranscriptError: it is not such a message.
         """
         if not isinstance(value, Mapping) or not isinstance(value.get("role"), str):
             raise TranscriptError("a message of this form is an object with a role")
@@ -108,7 +108,7 @@ class RuntimeReader:
         last event (`RunEnd.result`).
 
         Raises:
-            TranscriptError: it is no event of this form.
+            TranscriptError: it is not an event of this form.
         """
         kind = value.get("type") if isinstance(value, Mapping) else None
         read = _READERS.get(str(kind))

@@ -1,6 +1,6 @@
 """Secrets in session files, found by their form: agents read key files, and their sessions keep what they read.
 
-A file is searched as it is written, in JSON: the `n` of an escaped line break is no letter of a secret after it, and
+A file is searched as it is written, in JSON: the `n` of an escaped line break is not a letter of a secret after it, and
 strings inside strings are escaped twice. After a replacement the file is still valid JSON.
 """
 

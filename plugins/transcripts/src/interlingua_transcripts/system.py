@@ -49,7 +49,7 @@ class SessionFormat:
         writable: False where files are only read.
         several: True if a file holds several conversations, each a separate group.
         results_in_calls: True if a result is a part of its call's entry.
-        text: True if a file is no JSON: `detect` gets its beginning as a string, and `parse` makes the entries.
+        text: True if a file is not JSON: `detect` gets its beginning as a string, and `parse` makes the entries.
         links: where entries make a tree, the members that hold an entry's id and its parent's.
         forms: rules that turn a value of an entry into the values by which a message says the same: end of its path,
             without indexes, such as `usage.input` -> rule.
@@ -217,10 +217,10 @@ class DocumentFormat(SessionFormat):
         values = [document]
         if not self.items:
             if not isinstance(document, list):
-                raise TypeError("the file is no JSON list")
+                raise TypeError("the file is not a JSON list")
             values = [None, *document]
         elif not isinstance(document, dict):
-            raise TypeError("the file is no JSON object")
+            raise TypeError("the file is not a JSON object")
         elif isinstance(held := document.get(self.items), list) and held:
             values = [{**document, self.items: None}, *held]
         return list(map(dumps, values)), values

@@ -244,7 +244,7 @@ def _part_at(part: str, text: str) -> int | None:
 
 
 def _instant(value: Any) -> int | None:
-    """Return a time's milliseconds since 1970; None for a value that is no time of this century or the last."""
+    """Return a time's milliseconds since 1970; None for a value that is not a time of this century or the last."""
     if isinstance(value, str):
         if not 16 <= len(value) <= 40 or _ISO.match(value) is None:
             return None

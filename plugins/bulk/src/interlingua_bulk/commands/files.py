@@ -32,7 +32,7 @@ def status_command(context: CommandContext, out: Path, *, url: str | None, as_js
     """
     facts = read_facts(out)
     if facts is None:
-        raise CallerError(f"{out} is no output of `bulk run` or `bulk submit`")
+        raise CallerError(f"{out} is not an output of `bulk run` or `bulk submit`")
     status = summarize(out, facts)
     batches = read_batches(out)[1]
     if any(batch.state == "submitted" for batch in batches):

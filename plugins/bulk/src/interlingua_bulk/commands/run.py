@@ -140,7 +140,7 @@ def retry_command(
     context: CommandContext = ctx.ensure_object(CommandContext)
     facts = read_facts(out)
     if facts is None:
-        raise CallerError(f"{out} is no output of `bulk run`")
+        raise CallerError(f"{out} is not an output of `bulk run`")
     if not failed:
         raise click.UsageError("say which rows are sent again: --failed")
     if by_batch:

@@ -458,7 +458,7 @@ def _uploads(subject: Subject) -> Iterator[Shown]:
 
 
 def _auxiliary_answers(subject: Subject) -> Iterator[Shown]:
-    """Yield each recorded answer that is no conversation, read as each kind; most are of one kind only."""
+    """Yield each recorded answer that is not a conversation, read as each kind; most are of one kind only."""
     for path in sorted(subject.folder.rglob("*.yaml")) if subject.folder is not None else ():
         try:
             exchanges = read_cassette(path)

@@ -173,7 +173,7 @@ class Body:
         return text in self._all if text.strip() else text in self.texts
 
     def has_object(self, text: str) -> bool:
-        """Tell whether the body has a JSON object or list unchanged, keys in order; or the text, if it is no JSON."""
+        """Tell whether the body has a JSON object or list unchanged, keys in order; or the text, if it is not JSON."""
         try:
             value = loads(text)
         except ValueError:

@@ -137,7 +137,7 @@ class WrittenRequest:
         return links
 
     def _flag_sent(self, index: int, at: int, kind: str) -> bool:
-        """Write the request again without the flag: another sentence is no flag, another form or word is one."""
+        """Write the request again without the flag: another sentence is not a flag, another form or word is one."""
         message = self.messages[index]
         content = list(message.content)
         without: dict[str, Any] = {"error": {"is_error": False}, "cache": {"cache": None}}
@@ -252,7 +252,7 @@ class Crossing:
             if not early.elements and early.speaker.side.growing_path is None:
                 yield f"{early.speaker.side.name}: no array of the body grows with the conversation"
             elif not _is_prefix(late.elements, early.elements):
-                yield f"{early.speaker.side.name}: its request is no element prefix of {what}"
+                yield f"{early.speaker.side.name}: its request is not an element prefix of {what}"
             elif early.frame != late.frame and _thinking_rows(late) == _thinking_rows(early):
                 yield f"{early.speaker.side.name}: a field beside the conversation changed in {what}"
 

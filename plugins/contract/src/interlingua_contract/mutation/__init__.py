@@ -11,7 +11,7 @@ into the hook's result without indexes; elements of a list are told apart by the
    exchanges and models in which it is, and samples of its values. A rule that fails, is skipped or deviates without
    any mutant cannot judge. Rules that start processes are left out.
 3. *Operations* (`operations`) take all values at a place of one result: drop, alter, swap with a neighbour, double,
-   move, reorder, cut, normalise, take from another element or request. One that changes no sample is no mutant, and
+   move, reorder, cut, normalise, take from another element or request. One that changes no sample is not a mutant, and
    one that changed nothing while the rules ran is not counted.
 4. *Judging* (`run`) arms the seam with one mutant and runs the rules that lead to its place, until one fails: first
    those that noticed similar mutants, and of equally likely ones the quickest; first with the models and exchanges

@@ -343,7 +343,7 @@ class Seam:
         response = yield
         return response and self._pass("to_wire_auxiliary", response, kind)
 
-    # -- what is no plain value ---------------------------------------------------------------------------------
+    # -- what is not a plain value ---------------------------------------------------------------------------------
 
     def _with_functions(self, made: Connection) -> Connection:
         """Wrap the functions of a connection: their results cross the seam too."""

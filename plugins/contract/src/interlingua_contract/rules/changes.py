@@ -21,7 +21,7 @@ _ANSWER = {"type": "object", "properties": {"mkanswered": {"type": "string"}}, "
 _OTHER = ToolDefinition(
     name="mkother", description="mkother", side_effects="read", input_schema={"type": "object", "properties": {}}
 )
-_CHOICE = ("tool_choice",)  # what may be called is no part of what services cache
+_CHOICE = ("tool_choice",)  # what may be called is not part of what services cache
 
 
 @rule(
@@ -80,7 +80,7 @@ def _check_changes(subject: Subject, aim: Aim, path: Path) -> Iterator[RuleFindi
 
 
 def _parts(subject: Subject, aim: Aim, history: list[Message], path: Path) -> tuple[list[Any], str, str]:
-    """Return the elements of a conversation, the rest of the body, and the choice of tools, which is no part of it."""
+    """Return the elements of a conversation, the rest of the body, and the choice of tools, which is not part of it."""
     body = subject.body(aim, history, [READ, _OTHER])
     rest = without(body, path)
     choice = {name: rest.pop(name) for name in _CHOICE if name in rest}

@@ -52,7 +52,7 @@ def decisions_are_about_their_questions(subject: Subject) -> Iterator[RuleFindin
 
 
 def _decider(subject: Subject, exchange: RecordedExchange) -> Aim | None:
-    """Return what an exchange is a decision of; None if it is no decision."""
+    """Return what an exchange is a decision of; None if it is not a decision."""
     if not is_decision(exchange):
         return None
     model = str(json.loads(exchange.request_body).get("model"))

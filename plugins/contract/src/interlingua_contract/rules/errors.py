@@ -174,7 +174,7 @@ def errors_in_streams_have_their_class(subject: Subject) -> Iterator[RuleFinding
         wanted = stated if len(stated) == 1 else {next(iter(found.values()))}  # else only the status says it
         wrong = [f"{place} {kind.__name__}" for place, kind in found.items() if kind and kind not in wanted]
         if missed:
-            yield RuleFinding(f"{missed[0]} it is no error of the provider", where)
+            yield RuleFinding(f"{missed[0]} it is not an error of the provider", where)
         elif wrong:
             yield RuleFinding(f"{', '.join(wrong)}; as a failure {type(_error_of(subject, exchange)).__name__}", where)
 

@@ -70,7 +70,7 @@ def _wrong_cut(found: ReadResult, whole: ReadResult) -> str:
     if len(found.text) < len(delivered):
         return "text that was delivered is not in the partial message"
     if not all(any(now.startswith(was) for now in _texts(whole.message)) for was in _texts(found.message)):
-        return "the partial text is no beginning of the whole text"
+        return "the partial text is not the beginning of the whole text"
     return ""
 
 

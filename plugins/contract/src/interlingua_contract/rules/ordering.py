@@ -194,7 +194,7 @@ def _check_texts(projected: Sequence[Message], body: Any, rewritten: Container[s
     """
     there = "\x1f".join(leaf for _, leaf in strings(body))
     for message in projected:
-        wanted = [repair_surrogates(text) for text in _texts_of(message)]  # half a surrogate pair is no text
+        wanted = [repair_surrogates(text) for text in _texts_of(message)]  # half a surrogate pair is not text
         if wanted and message.role is Role.ASSISTANT and (message is projected[-1] or message.id in rewritten):
             wanted[-1] = wanted[-1].rstrip()
         for text in wanted:

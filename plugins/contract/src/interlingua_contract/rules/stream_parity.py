@@ -272,7 +272,7 @@ async def _close_after(subject: Subject, exchange: RecordedExchange, place: int)
     made = framer(framing_of(subject, exchange))
     stream = subject.provider.stream_response(_source(list(made.feed(exchange.body))), subject.context(exchange))
     if (closing := getattr(stream, "aclose", None)) is None:
-        return "it is no asynchronous generator"
+        return "it is not an asynchronous generator"
     try:
         for _ in range(place):
             await anext(stream)

@@ -96,7 +96,7 @@ def arguments_arrive_exactly(subject: Subject) -> Iterator[RuleFinding]:
         request = subject.write(aim, [user("q"), assistant_turn([broken], None), tool_result(broken, "r")], [READ])
         dropped = any(loss.block_type == "tool_use" and loss.verdict == "dropped" for loss in request.losses)
         if not dropped and "mkr1q" not in request.body.decode():
-            yield RuleFinding("arguments that are no JSON are not in the body, and no loss has them dropped", aim.name)
+            yield RuleFinding("arguments that are not JSON are not in the body, and no loss has them dropped", aim.name)
 
 
 def _objects(body: Any) -> Iterator[Any]:
@@ -120,7 +120,7 @@ _LONG = f" {'Use it for files, and when asked. ' * 200}\n"
     `supports_tools=False`; core then sends it none.""",
 )
 def tool_definitions_arrive(subject: Subject) -> Iterator[RuleFinding]:
-    """Every field of a definition, a long description, and many names in an order that is no other's."""
+    """Every field of a definition, a long description, and many names in an unusual order."""
     names = ("zz_first", "beta", "read_file", "delta", "omega" * 12, "a1", *[f"tool_{at}" for at in range(20, 0, -1)])
     offered = [attrs.evolve(READ, name=name) for name in names]
     offered[0] = attrs.evolve(offered[0], description="mkd1q", input_schema=SCHEMA)

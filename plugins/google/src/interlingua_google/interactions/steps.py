@@ -37,7 +37,7 @@ def steps_in(body: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the steps that the model made; the user's own may precede them (WIRE.md, Interactions answers).
 
     Raises:
-        MalformedResponseError: `steps` is no list of objects.
+        MalformedResponseError: `steps` is not a list of objects.
     """
     steps = body.get("steps")
     if steps is None:
@@ -68,7 +68,7 @@ def contents_of(step: Mapping[str, Any]) -> Sequence[Any]:
     """Return the content of a step.
 
     Raises:
-        MalformedResponseError: it is no list.
+        MalformedResponseError: it is not a list.
     """
     found = step.get("content")
     if found is None or isinstance(found, (list, tuple)):
@@ -138,7 +138,7 @@ def summary_text(item: Any) -> str:
 
 
 def from_wire_call(step: Mapping[str, Any], context: RequestContext, minted: str | None = None) -> ToolUseBlock:
-    """Return a call; arguments that are no object are kept as a string, with the parse error.
+    """Return a call; arguments that are not an object are kept as a string, with the parse error.
 
     Args:
         step: the whole step.

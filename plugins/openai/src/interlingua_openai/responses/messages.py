@@ -72,7 +72,7 @@ class MessageItems(NamedTuple):
         wire: its items as JSON, separated by commas.
         losses: the losses of its blocks.
         hints: places of the blocks with a cache hint that this wire can mark.
-        calls: its calls whose results are no plain results of functions.
+        calls: its calls whose results are not plain results of functions.
     """
 
     wire: bytes
@@ -187,7 +187,7 @@ def to_wire_elements(
         message: a projected message.
         model: decides whether the message's own state goes back.
         marked: blocks that get a cache marker.
-        calls: earlier calls whose results are no plain results of functions, by id.
+        calls: earlier calls whose results are not plain results of functions, by id.
         plain: the service takes reasoning back that has no encrypted form.
     """
     role = message.role
@@ -309,7 +309,7 @@ def _file(block: DocumentBlock) -> dict[str, Any]:
 
 
 def to_wire_results(message: Message, marked: Sequence[int], calls: Mapping[str, Mapping[str, Any]]) -> MessageItems:
-    """Write the results; `calls` holds, by id, the calls whose results are no plain results of functions."""
+    """Write the results; `calls` holds, by id, the calls whose results are not plain results of functions."""
     items: list[dict[str, Any]] = []
     losses: list[BlockLoss] = []
     hints = []

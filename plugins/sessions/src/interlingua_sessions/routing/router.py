@@ -413,7 +413,7 @@ class Router:
 
         Raises:
             SwapRefusedError: it cannot carry the session.
-            CallerError: the name is no model id and no alias.
+            CallerError: the name is neither a model id nor an alias.
             UnknownProviderError: its provider is not installed.
         """
         name, _ = self.find(model)
@@ -466,7 +466,7 @@ class Router:
         """Return a model's canonical id and its provider, looked up once.
 
         Raises:
-            CallerError: the name is no model id and no alias.
+            CallerError: the name is neither a model id nor an alias.
             UnknownProviderError: its provider is not installed.
         """
         found = self._found.get(model)

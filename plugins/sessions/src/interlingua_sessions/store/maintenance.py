@@ -223,7 +223,7 @@ class _Place(NamedTuple):
 def verify(
     sql: Statements, session_id: str | None = None, progress: Callable[[int], None] | None = None
 ) -> Iterator[StoreFinding]:
-    """See `Store.verify`; a message that is still being streamed is no fault."""
+    """See `Store.verify`; a message that is still being streamed is not a fault."""
     if session_id is None:
         for text in sql.database.damage():
             yield StoreFinding(session_id="", check="database", message=text)

@@ -174,7 +174,7 @@ class _Repair:
             yield _finding("its workspace, model and routing policy could not be read", session)
 
     def _check_messages(self, session: str) -> Iterator[StoreFinding]:
-        """Remove the messages of a session that are no messages, and restore the calls of the others."""
+        """Remove the messages of a session that are not messages, and restore the calls of the others."""
         for rows in self._sql.pages(session):
             found = []
             with self._db.transaction():

@@ -20,8 +20,8 @@ _POLL_SECONDS = 0.005  # SQLite's own waiting sleeps up to 100 ms at a time: too
 _ADVICE = {
     "locked": f"another process held it for {BUSY_SECONDS:.0f} s: end that one and try again",
     "unable to open": "does its folder exist, and may this user write there?",
-    "not a database": "restore it from a backup, or name another file",
-    "malformed": "restore it from a backup, or name another file",
+    "not a database": "restore it from a backup, or choose another file",
+    "malformed": "restore it from a backup, or choose another file",
     "readonly": "this user needs permission to write the file and its folder",
     "full": "free some space; nothing that was stored is lost",
 }

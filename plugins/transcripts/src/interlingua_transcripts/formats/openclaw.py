@@ -45,7 +45,7 @@ class OpenClaw(Pi):
         return None
 
     def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
-        """Yield the sessions of every agent; archives and sidecars are no sessions."""
+        """Yield the sessions of every agent; archives and sidecars are not sessions."""
         for name in (".openclaw", ".moltbot", ".clawdbot"):
             for path in (home / name / "agents").glob("*/sessions/*.jsonl"):
                 if ".checkpoint." not in path.name and ".trajectory" not in path.name:
