@@ -43,7 +43,7 @@ class BaseStream:
 
     @property
     def partial(self) -> Message:
-        """The message as far as it has been received; built anew at each access."""
+        """The message as far as it has been received; built at each access."""
         if self._message is not None:
             return self._message
         if self._error is not None and isinstance(self._error.partial, Message):

@@ -116,7 +116,7 @@ class ConversationCache:
     def claim(self, messages: Sequence[Message]) -> ConversationState:
         """Return the conversation of these messages, which no other request gets before `release` or its `with` ends.
 
-        Nothing waits: if another request has the conversation, all but resolved media is computed anew. An edited,
+        Nothing waits: if another request has the conversation, all but resolved media is computed again. An edited,
         forked or shortened conversation gets its own state, which begins with what was written of the same messages.
         """
         get = self._found.get

@@ -93,7 +93,7 @@ class Cassette:
             fits = (place for place, one in enumerate(self._left) if _same(one) == _same(asked))
             place = next(fits, None)
             if place is None:
-                raise AssertionError(f"{self.path}: {self._explain(asked)}; record it anew if that is right")
+                raise AssertionError(f"{self.path}: {self._explain(asked)}; record it again if that is right")
             found = self._left.pop(place)
         return MemoryReply(_pieces(found), status=found["status"], headers=found["headers"])
 
@@ -230,7 +230,7 @@ def _without(text: str, secrets: list[str]) -> str:
 
 
 def _same(exchange: Mapping[str, Any]) -> bytes:
-    """Return what has to be the same for an answer to fit; ids that were minted anew are numbered."""
+    """Return what has to be the same for an answer to fit; newly minted ids are numbered."""
     text = dumps([exchange["method"], exchange["url"], exchange["body"]]).decode()
     seen: dict[str, str] = {}
     return _CALL_ID.sub(lambda found: seen.setdefault(found[0], f"tu_{len(seen)}"), text).encode()

@@ -304,7 +304,7 @@ class UnknownBlock:
 @validated
 @attrs.frozen(kw_only=True)
 class ChangeBlock:
-    """A change of what the model may call, how hard it thinks and what it answers, from here to the end or the next.
+    """A change of the model's tools, its effort and the schema of its answers, which applies until the next change.
 
     It is in system messages only. `ToolDefinition`s are whole, so that a stored conversation needs no other list.
 

@@ -28,7 +28,7 @@ from interlingua.types.blocks import ChangeBlock, ContentBlock, TextBlock, Think
 
 
 class Role(StrEnum):
-    """Whose message it is."""
+    """The author of a message."""
 
     USER = "user"
     ASSISTANT = "assistant"
@@ -410,7 +410,7 @@ class Message:
     Attributes:
         id: ULID, monotonic per session.
         session_id: the session it belongs to.
-        role: whose message it is; a plain string is converted.
+        role: role of the author; a plain string is converted.
         content: blocks in order; a string is converted to one TextBlock.
         metadata: everything else that is known.
         created_at: time in UTC, to the microsecond.

@@ -35,7 +35,7 @@ class AnswerMoment:
 
     @property
     def partial(self) -> Message:
-        """The answer at this event, status PARTIAL; built anew at each read."""
+        """The answer at this event, status PARTIAL; built at each read."""
         return self.growing.at(self.seen)
 
     @property

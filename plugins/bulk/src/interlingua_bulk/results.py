@@ -143,7 +143,7 @@ class ResultWriter:
         """Write a line for each row of an ended batch.
 
         Rows that an interrupted call has written are skipped. After a cut connection the results are requested again;
-        tries are counted anew whenever a row was written.
+        the count of tries starts again when a row was written.
 
         Raises:
             InterlinguaError: the results could not be read to the end; the rows read so far are in the output.

@@ -31,8 +31,8 @@ class Step:
     Attributes:
         answer: the first request of the chain with the answer that it and those after it make so far.
         sent: the recorded exchange whose answer was read last.
-        context: what the hook gets.
-        found: what has to follow, or None.
+        context: the hook's context.
+        found: the follow-up, or None.
         after: the recorded exchange at the address of `found.request`, or None.
         following: the exchange that is recorded next in the cassette, or None.
     """

@@ -67,7 +67,7 @@ class HookCall:
     """One call of a hook, or a few that belong together.
 
     Attributes:
-        name: what is called with what, for messages.
+        name: the call and its argument, for messages.
         make: calls it.
         apart: calls with the same word here ask for different things, so that no two of them have one result.
         alike: calls with the same word here ask for the same thing, so that all have one result.

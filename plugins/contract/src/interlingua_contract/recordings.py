@@ -23,7 +23,7 @@ class ReadResult:
     """The result of reading one answer.
 
     Attributes:
-        events: of a stream; empty for a whole body.
+        events: events of a stream; empty for a whole body.
         message: the message, the partial message of a failed answer, or None.
         error: the typed error, or None.
         escaped: an exception that is not a typed error, or None; always a mistake.

@@ -16,7 +16,7 @@ class RuleFinding:
     """One violation of a rule.
 
     Attributes:
-        why: what was expected and what was found, for the plugin's author.
+        why: the expectation and the finding, for the plugin's author.
         where: cassette, option, capability or conversation in which it was found; empty if it is everywhere.
         scene: the smallest conversation that was found to show it.
         expected: what was expected, around the first difference.
@@ -65,7 +65,7 @@ class ContractRule:
 
     Attributes:
         number: such as `C01`; a number is never reused.
-        name: in snake_case; the test is `test_c01_<name>`.
+        name: name in snake_case; the test is `test_c01_<name>`.
         statement: one line.
         source: section of the documentation (docs/reference), or the hook, that the rule comes from.
         fix: a paragraph for the author of a plugin that breaks the rule.

@@ -71,13 +71,13 @@ class Scene:
     """A history with one block in it that some targets cannot carry.
 
     Attributes:
-        name: for messages; also the key in `quirks.dropped_kinds`.
+        name: name in messages; also the key in `quirks.dropped_kinds`.
         block_type: what the ledger calls it.
         history: the conversation.
         payload: what the body must contain if the capability is declared, and must not contain otherwise.
         flag: the capability that declares it, or several; empty where no target may carry it.
         media: the list of accepted media types that must hold `media_type` as well.
-        media_type: of the payload.
+        media_type: media type of the payload.
         tools: definitions sent along.
     """
 
@@ -224,7 +224,7 @@ def with_system_prompt() -> tuple[Message, ...]:
 
 
 def text_document_probes() -> Mapping[str, tuple[tuple[Message, ...], str]]:
-    """Return the same for services whose documents are plain text."""
+    """Return the probes of documents, for services whose documents are plain text."""
     document = DocumentBlock(source=_DATA, media_type="text/plain", title="a.txt")
     flag = "supports_tool_result_documents"
     return {"supports_documents": (_in_question(document), WORDS), flag: (_in_result(document, flag).history, WORDS)}

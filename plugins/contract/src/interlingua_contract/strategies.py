@@ -307,8 +307,8 @@ def conversations(
         turns: the most answers.
         ragged: also histories that core has to repair: calls without results, results without calls.
         marked: put a distinct mark (see `MARK`) into every text, argument, signature and opaque leaf.
-        cached: with cache hints.
-        linked: with images by URL.
+        cached: whether blocks may have cache hints.
+        linked: whether images may be URLs.
     """
     make = _HistoryMaker(draw, origins, marked=marked, cached=cached, linked=linked)
     made = [make.system() for _ in range(draw(_up_to(2)))]

@@ -60,7 +60,7 @@ class Quirks:
             array of elements.
         headers: lower-case names of headers that cassettes may hold beyond the usual ones.
         connection: connection options (`settings=` of a client) that every request needs, such as a project's id.
-        key_exchange: of a service that exchanges the key: `answer`, the JSON of a good answer with made-up values;
+        key_exchange: for a service that exchanges the key: `answer`, the JSON of a good answer with made-up values;
             `secret`, the token in it; `expires_at`, the time at which it expires (TOML: a date with time and zone).
         import_ms: milliseconds of processor time that importing the plugin may take beyond core.
     """
@@ -237,7 +237,7 @@ class Subject:
         quirks: what is different about it; by default what the file `quirks.toml` beside the cassettes holds.
         registry: the registry that has the provider, and its wrappers.
         examples: generated conversations per rule.
-        seed: of their generation.
+        seed: seed of their generation.
         shrink_s: seconds spent on making a failing example smaller; 0 where only the failure counts.
     """
 

@@ -34,8 +34,8 @@ class ProviderContract:
         cassettes: folder of recorded traffic.
         quirks: facts and declared deviations, each with its reason; None reads `quirks.toml` beside the cassettes.
         examples: generated conversations per rule.
-        seed: of their generation.
-        registry: where the provider is found; by default what is installed.
+        seed: seed of their generation.
+        registry: registry that has the provider; by default that of the installed plugins.
     """
 
     pytestmark = pytest.mark.block_network

@@ -200,7 +200,7 @@ class LoginService:
     async def _read_metadata(self) -> None:
         """Read the provider's metadata, once; it must be of the configured issuer.
 
-        Keys are read anew for each login, so that those count that the provider has now.
+        Keys are read again for each login, so that the provider's present keys count.
         """
         found = await self._client.load_server_metadata()
         if found.get("issuer") != self._config.issuer:

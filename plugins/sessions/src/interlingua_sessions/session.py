@@ -418,7 +418,7 @@ class Session(SessionBase[Client, SessionTurn]):
     ) -> WireRequest:
         """Return the request that `send` would make, with its ledger; nothing is sent and nothing stored.
 
-        With content the request ends in a message that is not kept, so the next one is joined anew: seen only in
+        With content the request ends in a message that is not kept, so the next one is joined again: seen only in
         sessions of thousands of messages, and not in `turn(…).build_request()`.
         """
         self.refresh()
@@ -564,7 +564,7 @@ class AsyncSession(SessionBase[AsyncClient, AsyncSessionTurn]):
     ) -> WireRequest:
         """Return the request that `send` would make, with its ledger; nothing is sent and nothing stored.
 
-        With content the request ends in a message that is not kept, so the next one is joined anew: seen only in
+        With content the request ends in a message that is not kept, so the next one is joined again: seen only in
         sessions of thousands of messages, and not in `turn(…).build_request()`.
         """
         await in_thread(self.refresh)

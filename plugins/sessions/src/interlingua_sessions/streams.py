@@ -175,7 +175,7 @@ class _Stream(Generic[ClientT, StreamT]):
 
     @property
     def partial(self) -> Message:
-        """The answer received so far; built anew at each read."""
+        """The answer received so far; built at each read."""
         inner, writer = self._opened()
         return writer.stored or inner.partial
 

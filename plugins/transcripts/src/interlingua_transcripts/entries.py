@@ -27,7 +27,7 @@ def with_entries(transcript: Transcript) -> tuple[Message, ...]:
 
 
 class KeptMessages(LazyMessages):
-    """A session's messages as `with_entries` returns them, created anew on each access."""
+    """A session's messages as `with_entries` returns them, created at each access."""
 
     def __init__(self, transcript: Transcript) -> None:
         self._transcript = transcript

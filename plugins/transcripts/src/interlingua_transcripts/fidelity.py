@@ -72,7 +72,7 @@ class Fidelity:
     """The report of one file.
 
     Attributes:
-        system: whose file it is; `interlingua` for a session made here.
+        system: the system that wrote the file; `interlingua` for a session made here.
         version: version of the format.
         session_id: the system's id of the session.
         target: the format to write; default: the file's own.

@@ -267,7 +267,7 @@ def group_messages(
     """Yield each group's messages; one that cannot be understood has none, and a note.
 
     Args:
-        system: whose file it is.
+        system: the system that wrote the file.
         plan: plan of the conversation.
         values: the JSON values of the entries.
         notes: gets the notes.

@@ -117,7 +117,7 @@ class ImportedIds:
 
 
 class CallNames:
-    """Gives calls of a file that share an id an id each: some services count their calls anew in each turn.
+    """Assigns different ids to calls of a file that share one: some services restart their count in each turn.
 
     The first call keeps its id. A result answers the latest message's first open call with its id.
 

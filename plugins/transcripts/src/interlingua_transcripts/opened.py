@@ -43,7 +43,7 @@ class OpenTranscript:
     held whole.
 
     Attributes:
-        system: whose file it is.
+        system: the system that wrote the file.
         plan: the session's facts: its id, version, title, folder, groups.
         entries: the JSON text of each entry.
         counts: how many messages each group made, as far as they were read.

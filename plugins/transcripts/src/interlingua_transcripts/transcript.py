@@ -181,7 +181,7 @@ class Conversation:
         cwd: the folder it was held in.
         calls: canonical id of a call -> the call, of the whole conversation.
         spread: id of a message -> how many entries it had in the system's own file; empty for another system's session.
-        before: the entries already in the file, where messages are added to one; empty for a new file.
+        before: the entries already in the file, if messages are added to a file; empty for a new file.
         branch: the entries of `before` that the new messages continue: the active branch as far as it is kept.
     """
 

@@ -67,8 +67,8 @@ def _format_lost_cache(lost: dict[str, Any]) -> str:
     else:  # the answer does not say what was cached
         counted = f"about {lost['tokens']:,} tokens that {lost['from']} may have cached"
     if lost["cost_usd"] is None:
-        return f"; what reading {counted} anew costs is unknown: {lost['cost_note']}"
-    return f", of it ${lost['cost_usd']:f} for reading {counted} anew"
+        return f"; the cost of reading {counted} again is unknown: {lost['cost_note']}"
+    return f", of it ${lost['cost_usd']:f} for reading {counted} again"
 
 
 @click.command("wire", cls=PairCommand)

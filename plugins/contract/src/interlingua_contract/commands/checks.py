@@ -53,7 +53,7 @@ _MOST_FINDINGS = 30
     help="Measure the rules: change each value that the plugin returns, and show the changes that no rule notices.",
 )
 @click.option("--sample", type=click.IntRange(1), metavar="N", help="With --mutate: try only N of the changes.")
-@click.option("--minutes", type=click.FloatRange(0, min_open=True), help="With --mutate: stop after so many minutes.")
+@click.option("--minutes", type=click.FloatRange(0, min_open=True), help="With --mutate: time limit in minutes.")
 @click.option("--jobs", type=click.IntRange(1), show_default="all cores", help="Processes that run the rules.")
 @click.option("--watch", "watched", is_flag=True, help="Check again when a file changes, the quick rules first.")
 @click.option("--quick-first", is_flag=True, hidden=True)

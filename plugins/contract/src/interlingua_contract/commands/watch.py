@@ -27,7 +27,7 @@ def watch(provider: str, cassettes: Path | None, arguments: Sequence[str], *, ro
     Args:
         provider: provider key.
         cassettes: folder of recorded traffic, whose files count too.
-        arguments: of the command line.
+        arguments: arguments of the command line.
         rounds: runs after which to return; None for no end.
     """
     folders = [*_package_folders(provider), *([cassettes] if cassettes is not None else [])]

@@ -45,7 +45,7 @@ class Leaf(NamedTuple):
         place: the block it belongs to, as a path of the ledger.
         kind: text, thinking, signature, data, call, form, citations, error, place, role (of a system message, or of
             media in an answer), content, cache, lifetime (of a cache hint), or a field of a media block.
-        value: what is looked for.
+        value: the value to find.
         block: the block it belongs to, for kinds that are recognised by structure.
         part: number of the part inside a result; several parts of one type share a place.
     """

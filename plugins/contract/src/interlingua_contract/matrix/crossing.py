@@ -171,7 +171,7 @@ class CrossingRun:
         models: the model that it started on and the model it was swapped to.
         losses: what the swap costs: the ledger of the first request to the other side.
         back: the ledger of the request after the return.
-        findings: what is wrong; empty is green.
+        findings: the faults; empty is green.
     """
 
     history: str
@@ -194,7 +194,7 @@ class Cell:
 
     @property
     def green(self) -> bool:
-        """True when nothing is wrong."""
+        """True if there are no findings."""
         return not any(run.findings for run in self.runs)
 
 

@@ -26,7 +26,7 @@ class Matrix:
 
     @property
     def green(self) -> bool:
-        """True when every cell is."""
+        """True if every cell is green."""
         return all(cell.green for cell in self.cells)
 
     @property

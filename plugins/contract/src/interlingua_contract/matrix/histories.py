@@ -377,7 +377,7 @@ class History:
     """One history of the set.
 
     Attributes:
-        name: for people.
+        name: name for people.
         needs: capabilities that a model must declare for all of it to be exercised.
         write: writes it on behalf of a speaker; it ends where a request can be sent.
     """

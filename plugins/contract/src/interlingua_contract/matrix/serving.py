@@ -38,7 +38,7 @@ class ServedRun:
         history: its name.
         direct: the ledger of the request that this side gets without the API between.
         added: what is in the ledger beyond that, of the answers' way to the caller and of the request's way back.
-        findings: what is wrong; empty is green.
+        findings: the faults; empty is green.
     """
 
     history: str

@@ -72,12 +72,12 @@ class MutationReport:
 
     Attributes:
         provider: its key.
-        verdicts: on every mutant that was tried.
+        verdicts: verdict on every mutant that was tried.
         planned: number of mutants that there are.
         unreached: hooks that the plugin has and no rule calls.
         not_judging: numbers of rules that failed, were skipped or deviated without any mutant.
         seconds: duration of the run.
-        seed: of the sample and of the conversations.
+        seed: seed of the sample and of the conversations.
     """
 
     provider: str
@@ -175,8 +175,8 @@ def measure(
 
     Args:
         run: what to judge; `discover` was not called yet.
-        sample: only so many mutants, chosen by the seed.
-        seconds: stop after so many seconds of judging.
+        sample: number of mutants to judge, chosen by the seed.
+        seconds: time for judging, in seconds.
         jobs: processes; None for one per core.
         progress: called with each verdict.
     """

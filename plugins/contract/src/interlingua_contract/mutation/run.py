@@ -48,7 +48,7 @@ _NEAR_REQUESTS = 4
 """Recorded requests, each with its answers, that a mutant is first held against."""
 
 _SLOW = 10
-"""A rule that takes so many times the median is left out at first."""
+"""A rule that takes this many times the median is left out at first."""
 
 _VALUE = 120
 """Characters of a value that are shown."""
@@ -66,7 +66,7 @@ class Verdict:
         rule: number of the rule that noticed it, or "".
         scene: where its place was met first.
         value: what was there.
-        reason: of a free one.
+        reason: the reason why it is free.
         rules: numbers of the rules that did not notice it.
     """
 
@@ -88,7 +88,7 @@ class MutationRun:
         registry: the registry that has the provider; it gets another plugin, so it is good for nothing else.
         quirks: as for `Subject`.
         examples: generated conversations per rule.
-        seed: of their generation, and of a sample.
+        seed: seed of their generation, and of a sample.
         rules: the rules to run.
         confirm: hold a survivor against every model, cassette and rule too. A run without that is several times as
             quick; some of its survivors would be noticed then.
@@ -314,7 +314,7 @@ def _reported(found: Iterable[list[Verdict]], until: float, progress: Callable[[
 
 
 def sample_of(mutants: Sequence[Mutant], most: int, seed: int) -> list[Mutant]:
-    """Return so many of the mutants by seed, in their order."""
+    """Return a number of the mutants, chosen by the seed, in their order."""
     if most >= len(mutants):
         return list(mutants)
     chosen = set(random.Random(seed).sample(range(len(mutants)), most))  # noqa: S311  no secret

@@ -31,7 +31,7 @@ class Support:
     Attributes:
         api: the wire format.
         capability: the field of ModelCapabilities.
-        declared: by any of its models.
+        declared: True if any of its models declares it.
         evidence: cassettes that show it.
         excuse: why there can be none (quirks.unevidenced).
     """

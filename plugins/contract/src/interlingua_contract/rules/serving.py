@@ -160,7 +160,7 @@ def _check_stream(subject: Subject, api: str, message: Message, context: ServeCo
         for size in (0, 7):
             _check_same(message, decode_stream(subject, api, body, size).message())
         if writer.feed(events) or writer.end():
-            raise LawBroken("bytes come behind the end of a stream")
+            raise LawBroken("bytes follow the end of a stream")
 
 
 def _each_answer(

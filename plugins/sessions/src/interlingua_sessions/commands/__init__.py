@@ -14,7 +14,7 @@ _COMMANDS = {
     "export": ("maintenance", "Write a session to a JSON Lines file."),
     "import": ("maintenance", "Create a session from a JSON Lines file."),
     "list": ("show", "List sessions, the latest used first."),
-    "reprice": ("maintenance", "Price stored answers anew from today's catalogues."),
+    "reprice": ("maintenance", "Price stored answers again, from today's catalogues."),
     "search": ("search", "Search the messages of all sessions."),
     "send": ("send", "Ask a question in a session and print the answer."),
     "show": ("show", "Show a session's messages, and why each model answered."),

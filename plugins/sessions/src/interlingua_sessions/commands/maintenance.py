@@ -45,7 +45,7 @@ _STANDARD = Path("-")
 def reprice_command(
     context: CommandContext, session: str | None, at: datetime | None, place: str | None, as_json: bool
 ) -> None:
-    """Price stored answers anew from today's catalogues.
+    """Price stored answers again, from today's catalogues.
 
     Each change is stored as it is printed, beside what it was before; Ctrl-C loses nothing.
     """

@@ -155,7 +155,7 @@ def reprice(
 
 
 def reprice_message(message: Message, lookup: Callable[[str], ModelInfo | None], at: datetime | None = None) -> Message:
-    """Return the message with its cost computed anew; the same object where the cost stays, or there is no usage.
+    """Return the message with its cost computed again; the same object if the cost stays, or without usage.
 
     The charge that a service reported is kept.
 

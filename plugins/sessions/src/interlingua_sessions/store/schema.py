@@ -219,7 +219,7 @@ class StoreFinding:
 
 @attrs.frozen(kw_only=True)
 class Repriced:
-    """One message priced anew; both usages are kept, each with its `pricing_version` (format.md, Pricing).
+    """One message priced again; both usages are kept, each with its `pricing_version` (format.md, Pricing).
 
     Attributes:
         session_id: id of the session.

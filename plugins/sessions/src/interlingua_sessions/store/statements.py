@@ -151,7 +151,7 @@ class Statements:
         """Store the row of a new session and return its record."""
         sql = f"INSERT INTO sessions ({_SESSION}) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING"
         if not self.database.run(sql, row):
-            raise SessionExistsError(f"there is a session {row[0]!r} already; choose another id")
+            raise SessionExistsError(f"a session {row[0]!r} already exists; choose another id")
         return read_session(row)
 
     def update_session(self, session_id: str, values: dict[str, Any]) -> None:

@@ -453,7 +453,7 @@ class Store:
         at: datetime | None = None,
         progress: Progress | None = None,
     ) -> Iterator[Repriced]:
-        """Price messages anew, each by its own day unless `at` is given, and yield what changed; the old usage is kept.
+        """Price messages again, each by its own day unless `at` is set, and yield what changed; the old usage is kept.
 
         Each yielded change is stored already: stopping half-way leaves the rest unchanged.
         """

@@ -75,7 +75,7 @@ def convert_command(
             place = (out / path.relative_to(source)).with_name(f"{stem_of(path)}{suffix}")
             try:
                 if place in made:
-                    raise click.UsageError(f"{place} is there: {made[place]} became it")
+                    raise click.UsageError(f"{place} was already converted: {made[place]} became it")
                 made[place] = path
                 convert(path, place)
             except Exception as error:  # one bad file never stops the others

@@ -140,13 +140,13 @@ def write_session(path: Path | None, pieces: Iterable[bytes], target: str, *, fo
         force: write over a file that is there.
 
     Raises:
-        click.UsageError: it is there and `force` is not given.
+        click.UsageError: it already exists, and `force` is not set.
     """
     if path is None:
         sys.stdout.buffer.writelines(pieces)
         return
     if path.exists() and not force:
-        raise click.UsageError(f"{path} is there; --force writes over it")
+        raise click.UsageError(f"{path} already exists; --force overwrites it")
     if path.exists() and not path.is_file():  # a pipe or a device is written to, never replaced
         with path.open("wb") as file:
             file.writelines(pieces)

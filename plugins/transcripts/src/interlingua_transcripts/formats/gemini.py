@@ -72,7 +72,7 @@ class GeminiCli(DocumentFormat):
         return str(value.get("type") or next((name for name in value if name.startswith("$")), "record"))
 
     def plan(self, values: Sequence[Any]) -> ReadPlan:
-        """Replay the log: a message with a known id replaces, `$rewindTo` drops, `$set` of messages starts anew."""
+        """Replay the log: a message with a known id replaces, `$rewindTo` drops, `$set` of messages starts again."""
         root = values[0] if isinstance(values[0], dict) else {}
         plan = ReadPlan(
             session_id=str(root.get("sessionId", "")),
