@@ -120,7 +120,7 @@ class FollowUp:
 
     Attributes:
         request: the next request; with `stream=True` its answer is read by `stream_response`.
-        after: seconds to wait before it is sent; a ValueError if it is not such a number.
+        after: seconds to wait before it is sent; any other value is a ValueError.
         cancel: request that ends the work; sent if the caller leaves or a time limit passes.
         usage: request for the usage, if the answer to `request` has none; sent when that is complete, and its answer is
             read by `from_wire_response`.

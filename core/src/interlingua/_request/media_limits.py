@@ -83,7 +83,7 @@ def find_places(messages: Sequence[Message], media: Iterable[int], target: Proje
 
 
 def size_of(media: Any) -> int:
-    """Return the bytes a block holds, 0 for a reference; told from the length of its base64."""
+    """Return the bytes a block holds, 0 for a reference; computed from the length of its base64."""
     data: str = media.source.data
     return 0 if media.source.kind != "base64" else len(data) * 3 // 4 - data[-2:].count("=")
 

@@ -64,7 +64,7 @@ def option_losses(body: Mapping[str, Any], taken: Iterable[str], options: Mappin
     Args:
         body: the request of the conversation.
         taken: members that the decision has, or that say how a conversation is sent.
-        options: member -> the option that it is, where their names differ.
+        options: member -> the option that it is, if their names differ.
     """
     others = [name for name in body if name not in taken and name not in _TOOLS]
     losses = [option_loss(options.get(name, name), "dropped", "a decision has no such option") for name in others]

@@ -103,7 +103,7 @@ def _completed(written: bytes, root: bool) -> FrozenDict | None:
 
 
 def _complete(schema: Any) -> Any:
-    """Return the schema, or a copy where something in it is missing."""
+    """Return the schema, or a copy if something in it is missing."""
     if not isinstance(schema, Mapping):
         return schema
     changes: dict[str, Any] = {}
@@ -334,7 +334,7 @@ def _is_strict_keyword(key: str, value: Any, node: Mapping[str, Any]) -> bool:
 def to_wire_answer_schema(
     options: RequestOptions, losses: list[Loss], *, object_root: bool, any_keyword: bool = False
 ) -> dict[str, Any]:
-    """Return `name`, `schema` and `strict` for the answer's schema; strict only where that means the same.
+    """Return `name`, `schema` and `strict` for the answer's schema; strict only if that means the same.
 
     Args:
         options: holds the schema and its name.

@@ -75,7 +75,7 @@ class Scene:
         block_type: what the ledger calls it.
         history: the conversation.
         payload: what the body must contain if the capability is declared, and must not contain otherwise.
-        flag: the capability that declares it, or several; empty where no target may carry it.
+        flag: the capability that declares it, or several; empty if no target may carry it.
         media: the list of accepted media types that must hold `media_type` as well.
         media_type: media type of the payload.
         tools: definitions sent along.
@@ -355,7 +355,7 @@ def with_tools(histories: st.SearchStrategy[list[Message]]) -> st.SearchStrategy
 
 
 def offered_tools(aim: Aim) -> list[ToolDefinition]:
-    """Return the tool to offer where tools can be, else none."""
+    """Return the tool to offer if tools can be offered, else none."""
     return [READ] if aim.capabilities.supports_tools else []
 
 

@@ -50,7 +50,7 @@ def secret_headers(made: Connection, request: WireRequest, secret: Any) -> dict[
 
 
 def _asked_the_network(error: BaseException | None) -> bool:
-    """Return True where an error, or one that led to it, is the closed network's."""
+    """Return True if an error, or one that led to it, is the closed network's."""
     while error is not None:
         if isinstance(error, NetworkUsed):
             return True

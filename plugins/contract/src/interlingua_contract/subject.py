@@ -94,7 +94,7 @@ class Quirks:
                 )
 
     def has_call_ids(self, api: str) -> bool:
-        """Return True where calls have ids on this wire."""
+        """Return True if calls have ids on this wire."""
         return self.ids_on_wire if isinstance(self.ids_on_wire, bool) else self.ids_on_wire.get(api, True)
 
 
@@ -202,7 +202,7 @@ def with_streaming(exchange: RecordedExchange, provider: Provider, api: str) -> 
 
 
 def _is_framed(framing: Any, exchange: RecordedExchange) -> bool:
-    """Return True where the body is not a JSON value, and the framing finds events in it."""
+    """Return True if the body is not a JSON value, and the framing finds events in it."""
     body = exchange.body.removeprefix(b"\xef\xbb\xbf").lstrip()
     if framing == "ndjson" and exchange.streamed:
         return True  # a stream of one line is a JSON value too

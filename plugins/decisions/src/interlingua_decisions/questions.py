@@ -171,7 +171,7 @@ class Questions(OutputFormat[dict[str, Decision]]):
     async def ask(
         self, begin: Callable[[], Awaitable[Any]], complete: Callable[..., Any]
     ) -> Answer[dict[str, Decision]] | None:
-        """Ask the decision API of a service that has one; return None where a typed answer is asked for instead."""
+        """Ask the decision API of a service that has one; return None if a typed answer is asked for instead."""
         preview = await begin()
         try:
             if self._request(preview, preview.write(None)) is None:

@@ -1,4 +1,4 @@
-"""Refuse requests of web pages, where no key protects the gateway.
+"""Refuse requests of web pages if no key protects the gateway.
 
 A page of any site can make a browser send requests to this machine. They have the page's `Origin`, or a `Host` that
 resolves to this machine (DNS rebinding), or a content type that browsers send without asking first.

@@ -54,7 +54,7 @@ def serve(app: Any, listener: socket.socket, *, drain: float, reload: Callable[[
         app: an ASGI application.
         listener: the socket on which connections arrive.
         drain: seconds that open answers have to finish at the end.
-        reload: is called on SIGHUP, where the system has it.
+        reload: is called on SIGHUP, if the system has it.
     """
     _show_log()
     signal.signal(signal.SIGTERM, lambda *_: None)  # uvicorn stops cleanly, then raises it again: exit 143

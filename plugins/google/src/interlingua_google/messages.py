@@ -40,7 +40,7 @@ _ASSISTANT, _SYSTEM, _TOOL = Role.ASSISTANT, Role.SYSTEM, Role.TOOL  # finding a
 # base64 of `skip_thought_signature_validator`: accepted instead of a missing signature (WIRE.md, Thinking)
 STAND_IN = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
 OTHER_CANDIDATE = "candidate"
-"""Kind of the opaque blocks that hold answers beside the first, where a request wants several."""
+"""Kind of the opaque blocks that hold answers beside the first, if a request asks for several."""
 
 Media: TypeAlias = ImageBlock | AudioBlock | VideoBlock | DocumentBlock
 MEDIA = (ImageBlock, AudioBlock, VideoBlock, DocumentBlock)

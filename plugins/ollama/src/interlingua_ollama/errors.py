@@ -15,7 +15,7 @@ from interlingua.errors import (
 )
 from interlingua.plugins import WireResponse, dumps, error_class_for_status, error_for_status, loads, retry_after
 
-# an overflow is an error only where `truncate` is off
+# an overflow is an error only if `truncate` is off
 OVERFLOW = ("exceeded max context length", "exceeds the context length", "exceeds maximum context length")
 _NO_HEADERS: Mapping[str, str] = {}
 

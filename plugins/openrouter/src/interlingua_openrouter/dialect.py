@@ -18,7 +18,7 @@ from interlingua_anthropic.models import facts_of as claude_facts_of
 from interlingua_chat_completions.dialect import Dialect, capabilities_of
 
 # If no upstream of a model supports a part, the service answers 404 "no endpoints found". Images, files and forced
-# tools are recorded; audio and video are stated only where the vendor takes them. A text document goes as text.
+# tools are recorded; audio and video are stated only if the vendor takes them. A text document goes as text.
 _DEFAULTS: dict[str, Any] = {
     "supports_images": True,
     "supports_image_urls": True,
@@ -81,7 +81,7 @@ DIALECT = Dialect(
     effort_shape="object",
     thinking_shape="object",
     reasoning_fields=("reasoning", "reasoning_content"),
-    reasoning_echo="reasoning",  # only where an answer had no details; recorded
+    reasoning_echo="reasoning",  # only if an answer had no details; recorded
     reasoning_scope="model",
     reasoning_details=True,
     parallel_tool_calls=True,

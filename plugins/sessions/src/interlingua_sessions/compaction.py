@@ -212,7 +212,7 @@ _LONGEST_RESULT = 2_000  # characters; the answer after a longer result repeats 
 
 
 def pieces(messages: Sequence[Message], size: int) -> Iterator[str]:
-    """Yield the transcript in pieces of about `size` characters at most, cut between messages where possible."""
+    """Yield the transcript in pieces of about `size` characters at most, cut between messages if possible."""
     held: list[str] = []
     length = 0
     for line in _lines(messages):

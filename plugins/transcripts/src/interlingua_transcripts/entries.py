@@ -87,7 +87,7 @@ def _renamed_calls(calls: Mapping[str, tuple[str, str | None]], before: Sequence
         calls: id of a call -> its message, and the id it was issued under.
         before: the original messages.
     """
-    now: dict[tuple[str, str | None], list[str]] = {}  # several where a message's calls share one id, in their order
+    now: dict[tuple[str, str | None], list[str]] = {}  # several if a message's calls share one id, in their order
     for call, where in calls.items():
         now.setdefault(where, []).append(call)
     found = {}

@@ -225,7 +225,7 @@ def _count(
         system: the file's.
         groups: the entries, with the messages they made.
         read: the session.
-        written: the entries of the other system's file; None where it is written back for its own.
+        written: the entries of the other system's file; None if it is written back for its own.
     """
     about = {"session": read.session_id, "title": read.title, "cwd": read.cwd, "version": read.version}
     issued: dict[str, str] = {}

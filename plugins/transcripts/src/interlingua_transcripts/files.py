@@ -37,7 +37,7 @@ APP = "interlingua.session_formats"
 
 
 def detect_format(data: bytes) -> tuple[SessionFormat, str] | None:
-    """Return the system whose file this is, and its format's version; None where no installed system knows it."""
+    """Return the system whose file this is, and its format's version; None if no installed system knows it."""
     found = recognise(data)
     return None if found is None else found[:2]
 
@@ -78,7 +78,7 @@ def read_transcript(source: str | Path | bytes, system: str | SessionFormat | No
     entry of an unknown kind.
 
     Args:
-        source: a file, or its bytes; a folder where a system keeps each session in one.
+        source: a file, or its bytes; a folder if the system keeps each session in a folder.
         system: its system; None finds it out by the content.
 
     Raises:

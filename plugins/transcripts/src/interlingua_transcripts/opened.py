@@ -90,7 +90,7 @@ class OpenTranscript:
         return None
 
     def group(self, number: int) -> list[Message]:
-        """Return the messages of one group, read for itself; their ids are rising only where all are read.
+        """Return the messages of one group, read for itself; their ids rise only if all are read.
 
         Calls that share an id have own ids if all groups were read before.
         """
@@ -167,7 +167,7 @@ def open_transcript(
     """Open one session, to read it message by message.
 
     Args:
-        source: a file, its bytes, or the file open already; a folder where a system keeps each session in one.
+        source: a file, its bytes, or the file open already; a folder if the system keeps each session in a folder.
         system: its system; None finds it out by the content.
         hold: bytes of lines at the beginning that are parsed once, and held as values until their messages are read;
             the lines after them are parsed twice.
@@ -220,7 +220,7 @@ def _outlines(system: SessionFormat, lines: Iterable[bytes], held: dict[int, Any
 def _outline(system: SessionFormat, value: Any) -> Any:
     try:
         return system.outline(value)
-    except ODD:  # the plan leaves it aside, as it does where a file is read whole
+    except ODD:  # the plan leaves it aside, as it does if a file is read whole
         return value
 
 

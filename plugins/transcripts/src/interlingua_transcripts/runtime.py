@@ -79,7 +79,7 @@ class RuntimeReader:
         """Read a message; one of another role than the runtime's is a `CustomMessage`.
 
         Raises:
-            TranscriptError: it is not such a message.
+            TranscriptError: it is not a message, or has no role.
         """
         if not isinstance(value, Mapping) or not isinstance(value.get("role"), str):
             raise TranscriptError("a message of this form is an object with a role")

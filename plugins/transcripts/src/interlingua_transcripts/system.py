@@ -46,11 +46,11 @@ class SessionFormat:
         name: name in commands.
         title: its name for people.
         suffix: suffix of the files that it writes.
-        writable: False where files are only read.
+        writable: False if files are only read.
         several: True if a file holds several conversations, each a separate group.
         results_in_calls: True if a result is a part of its call's entry.
         text: True if a file is not JSON: `detect` gets its beginning as a string, and `parse` makes the entries.
-        links: where entries make a tree, the members that hold an entry's id and its parent's.
+        links: if entries form a tree, the members that hold an entry's id and its parent's.
         forms: rules that turn a value of an entry into the values by which a message says the same: end of its path,
             without indexes, such as `usage.input` -> rule.
         beside: beginnings of places, without indexes, whose values belong to no message although their entry makes one,
@@ -133,7 +133,7 @@ class SessionFormat:
     # -- writing -------------------------------------------------------------------------------------------------
 
     def write(self, conversation: Conversation) -> Iterator[Written]:
-        """Yield the entries of a conversation: a header first where `before` is empty. Pure: ids are made of ids.
+        """Yield the entries of a conversation: a header first if `before` is empty. Pure: ids are made of ids.
 
         Raises:
             TranscriptError: this system cannot hold it.
@@ -169,7 +169,7 @@ class SessionFormat:
         return None
 
     def gather(self, path: Path) -> bytes | None:
-        """Return as one file what a session's folder, or its main file, holds; None where a file is whole by itself."""
+        """Return as one file what a session's folder, or its main file, holds; None if a file is whole by itself."""
         return None
 
     def scatter(self, data: bytes, name: str) -> Mapping[str, bytes] | None:

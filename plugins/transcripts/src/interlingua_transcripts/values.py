@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-EMPTY = "empty or false: left out where a message has nothing"
+EMPTY = "empty or false: left out if a message has nothing"
 TIME = "a time in another notation"
 NUMBER = "a number in another notation"
 PART = "a part of a longer string"

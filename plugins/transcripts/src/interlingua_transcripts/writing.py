@@ -150,7 +150,7 @@ def _find_changes(
 
 
 def _different(messages: Sequence[Message], before: Sequence[Message], ids: Sequence[str]) -> set[str]:
-    """Return the ids of the messages that are other than before; both are gone through once where the order is kept."""
+    """Return the ids of the messages that are other than before; both are gone through once if the order is kept."""
     places = {own: at for at, own in enumerate(ids)}
     found = set()
     old = MessagesInOrder(before)

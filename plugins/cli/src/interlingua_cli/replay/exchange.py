@@ -46,7 +46,7 @@ class Match:
         api: name of the API.
         connection: connection of the provider, without key and environment.
         model: the model that the entry's address names, or None.
-        read: False where the provider knows the endpoint and does not read it.
+        read: False if the provider knows the endpoint and does not read it.
     """
 
     provider: Provider

@@ -77,7 +77,7 @@ class Entry:
     status: int = 200  # HTTP status of the answer
     headers: Mapping[str, str] = attrs.field(factory=dict)  # of the answer, names in lower case
     body: bytes  # of the answer, as on the wire
-    kind: str  # json, sse, ndjson, or another framing's name; read from the body where the recording has none
+    kind: str  # json, sse, ndjson, or another framing's name; read from the body if the recording has none
     model: str  # the model asked for, else the model that answered
     provider: str = ""  # the recorder's word for the service; a hint
     endpoint: str = ""  # the recorder's word for the endpoint; a hint

@@ -490,7 +490,7 @@ _WRITERS = {
 
 
 def fixed_histories(origin: Origin) -> dict[str, list[Message]]:
-    """Return the conversations by name; answers are of this origin where no other is named."""
+    """Return the conversations by name; answers are of this origin if no other is named."""
     made = {name: write(_Maker(origin)) for name, write in _WRITERS.items()}
     made |= {"changes": _changing(_Maker(origin)), "changes of effort": _trying(_Maker(origin))}
     made["changes of format"] = _answering(_Maker(origin))

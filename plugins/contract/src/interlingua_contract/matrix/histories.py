@@ -44,7 +44,7 @@ _LENGTHS = (24, 9)
 
 
 def make_issued_id(speaker: Speaker, number: int) -> str | None:
-    """Return a call id as this speaker would issue it, or None where its wire carries none."""
+    """Return a call id as this speaker would issue it, or None if its wire carries none."""
     return _matching_id(speaker, number) if _carries_ids(speaker) else None
 
 

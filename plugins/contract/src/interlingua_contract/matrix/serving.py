@@ -70,7 +70,7 @@ class ServedApiCase:
     Args:
         side: the provider whose API it is.
         plugin: its serving plugin.
-        echoed: pointer into a whole answer at what callers send back; None where they send what the adapter writes.
+        echoed: pointer into a whole answer at what callers send back; None if they send what the adapter writes.
     """
 
     def __init__(self, side: Side, plugin: ServingPlugin, echoed: str | None) -> None:

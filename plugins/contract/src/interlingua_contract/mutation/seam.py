@@ -360,7 +360,7 @@ class Seam:
         return attrs.evolve(made, **changed) if changed else made
 
     async def _stream(self, events: AsyncIterator[StreamEvent], where: str) -> AsyncGenerator[StreamEvent, None]:
-        """Pass events on one by one, or in pairs where the mutant compares two."""
+        """Pass events on one by one, or in pairs if the mutant compares two."""
         window = _Window(self, where)
         try:
             async for event in events:

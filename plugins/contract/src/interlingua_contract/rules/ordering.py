@@ -111,7 +111,7 @@ def _written_as_user(body: Any, path: Path) -> bool:
 
 
 def _surroundings(body: Any, word: str) -> str:
-    """Return the outermost list's element that contains a word, without the word; empty where none does."""
+    """Return the outermost list's element that contains a word, without the word; empty if none does."""
     for path, leaf in strings(body):
         if word in leaf:
             depth = next((depth for depth, key in enumerate(path, 1) if isinstance(key, int)), 0)

@@ -24,7 +24,7 @@ class StepMatch(NamedTuple):
 
     Attributes:
         step: its shell (`shell_of`).
-        blocks: one for each place that the shell leaves open, with its index in the message; None where projection
+        blocks: one for each place that the shell leaves open, with its index in the message; None if projection
             dropped a block.
         same: the blocks hold what they held when the step arrived.
     """

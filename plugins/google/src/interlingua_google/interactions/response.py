@@ -85,7 +85,7 @@ def _message(
 def replay_of(body: Mapping[str, Any], rows: list[dict[str, Any]], context: RequestContext) -> dict[str, Any]:
     """Return the replay state: the shells of the steps, and the interaction if the service stored it."""
     state: dict[str, Any] = {"steps": rows} if rows else {}
-    if isinstance(body.get("id"), str) and body["id"]:  # "" where nothing is stored
+    if isinstance(body.get("id"), str) and body["id"]:  # "" if nothing is stored
         state["id"] = body["id"]
         if "prefix" in context.echo:
             state["prefix"] = context.echo["prefix"]

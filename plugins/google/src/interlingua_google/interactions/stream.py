@@ -300,7 +300,7 @@ class InteractionReader:
             yield BlockEnd(index=step.index, block=opaque)
 
     def _end_call(self, step: _Step, *, whole: bool) -> Iterator[StreamEvent]:
-        """End a call; the arguments of its start are a placeholder where pieces of them followed."""
+        """End a call; the arguments of its start are a placeholder if pieces of them followed."""
         if not whole or step.call is None:
             step.done = False
             return

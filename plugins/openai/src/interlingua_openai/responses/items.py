@@ -60,7 +60,7 @@ def is_picture(item: Mapping[str, Any]) -> bool:
 
 
 def from_wire_picture(data: str, output_format: Any) -> ImageBlock:
-    """Return a picture of base64 text; its own first bytes decide where the service does not say the format."""
+    """Return a picture of base64 text; its own first bytes decide if the service does not report the format."""
     form = output_format or next((form for start, form in _STARTS.items() if data.startswith(start)), "png")
     media_type = "image/svg+xml" if form == "svg" else f"image/{form}"
     return ImageBlock(source=MediaSource(kind="base64", data=data), media_type=media_type)

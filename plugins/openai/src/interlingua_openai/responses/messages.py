@@ -132,7 +132,7 @@ def to_wire_input(messages: Sequence[Message], model: str, *, plain: bool = Fals
 def _count_hoisted(messages: Sequence[Message]) -> int:
     """Count the leading system messages that become `instructions`.
 
-    They stay in the input where nothing or an assistant message follows: an empty input is refused, and what one
+    They stay in the input if nothing or an assistant message follows: an empty input is refused, and what one
     turn sent as an item the next must send as one too.
     """
     for at, message in enumerate(messages):
@@ -274,7 +274,7 @@ def _system_text(message: Message) -> str:
 
 
 def to_wire_part(block: ContentBlock, at: int, losses: list[BlockLoss]) -> dict[str, Any] | None:
-    """Return the input part of a block, or None where this wire has none for it."""
+    """Return the input part of a block, or None if this wire has none for it."""
     if isinstance(block, TextBlock):
         return {"type": "input_text", "text": block.text}
     if isinstance(block, ImageBlock):

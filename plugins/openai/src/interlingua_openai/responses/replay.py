@@ -102,7 +102,7 @@ class ItemMatch(NamedTuple):
 
     Attributes:
         item: its skeleton.
-        blocks: one per place the skeleton leaves open; None where projection dropped a block.
+        blocks: one per place the skeleton leaves open; None if projection dropped a block.
         same: True when the blocks hold what they held when the item arrived.
     """
 

@@ -46,7 +46,7 @@ from interlingua_openai.responses.messages import to_wire_input
 _ABSENT = ("stop", "seed", "top_k")
 _LEAST_TOKENS = 16
 _THINKS_BY_DEFAULT = ("on", "always")
-_ENOUGH = "medium"  # the effort the service itself takes where a model thinks by default
+_ENOUGH = "medium"  # the effort the service itself takes if a model thinks by default
 _ENCRYPTED, _PLAIN = "encrypted", "plain"
 _STORED = ("previous_response_id", "conversation", "background", "store")  # fields about answers that are stored
 _NOT_SEARCHED = "the request has no tool search, so the tool is sent whole; provider_options adds one to `tools`"
@@ -260,7 +260,7 @@ def to_wire_tools(
 ) -> bytes:
     """Write the definitions; without `strict` the server would try strict mode (WIRE.md, Responses tools).
 
-    It is false where strictness was not requested, because it makes every property required and so changes what the
+    It is false if strictness was not requested, because it makes every property required and so changes what the
     tool accepts. Tools are deferred if a search is among those of the service.
     """
     searched = any(isinstance(tool, Mapping) and tool.get("type") == "tool_search" for tool in service_tools)

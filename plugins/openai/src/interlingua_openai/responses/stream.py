@@ -25,7 +25,7 @@ from interlingua_openai.responses.replay import item_shell, skeleton
 from interlingua_openai.responses.response import find_failure, from_wire_stop, from_wire_trace, from_wire_usage
 from interlingua_openai.responses.stream_blocks import SPAN, ItemState, ResponsesBlocks
 
-# an item without a canonical form is kept exact, so its event is read again where it may hold a long integer
+# an item without a canonical form is kept exact, so its event is read again if it may hold a long integer
 _WHOLE = frozenset(("response.output_item.done", "response.completed", "response.incomplete", "response.failed"))
 _READ = frozenset(("message", "reasoning", *CALLS))
 _LONG_NUMBER = re.compile(rb"\d{17}")

@@ -178,7 +178,7 @@ def _output_tool(names: Collection[str]) -> str:
 
 
 def _data(turn: _Turn, *, key: str | None, with_ids: bool) -> Iterator[Any]:
-    """Yield the JSON of a turn's answer, or the objects of its list under a key; nothing where it holds none."""
+    """Yield the JSON of a turn's answer, or the objects of its list under a key; nothing if it holds none."""
     value = _read_data(turn)
     if value is None:
         return

@@ -146,7 +146,7 @@ def constraint_failures(
     Args:
         needs: capabilities that the turn needs.
         can: capabilities that the model's adapter declares.
-        tokens: estimates the input tokens, asked only where the window is known; None leaves size out.
+        tokens: estimates the input tokens, asked only if the window is known; None leaves size out.
     """
     if can.assumed:
         return []

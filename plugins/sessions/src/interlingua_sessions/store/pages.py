@@ -17,7 +17,7 @@ Record: TypeAlias = tuple[Value, ...]
 _HEADER = 100  # bytes before the tree on the first page
 _INDEX_INNER, _TABLE_INNER, _INDEX_LEAF, _TABLE_LEAF = 2, 5, 10, 13
 _INTEGERS = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}  # bytes
-_USUAL = 4096  # bytes of a page, where the header does not tell
+_USUAL = 4096  # bytes of a page, if the header does not tell
 
 
 class _DamagedError(ValueError):

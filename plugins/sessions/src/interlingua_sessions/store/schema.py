@@ -29,7 +29,7 @@ class Database(Protocol):
     kind: str
     """Names the migrations: `sqlite` or `postgresql`."""
     commit_order: str | None
-    """A column that increases from one inserted row to the next, where the database has one."""
+    """A column that increases from one inserted row to the next, if the database has one."""
     read_only: bool
     """True if nothing can be written: no migration is applied, and no search index made."""
     as_json: str

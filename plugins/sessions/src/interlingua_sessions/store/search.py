@@ -188,7 +188,7 @@ def newest_turns(
     Args:
         sql: statements of the store.
         session_id: only of this session.
-        words: searched in questions and answers, ignoring case; letters and digits only where a word begins.
+        words: searched in questions and answers, ignoring case; letters and digits match only at the start of a word.
         tools: names of tools that were called in the session.
     """
     wanted = [word.casefold() for word in words]

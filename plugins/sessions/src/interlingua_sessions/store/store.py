@@ -140,7 +140,7 @@ class Store:
     def append(self, message: Message) -> Message:
         """Store a message, its tool calls, and the result in a tool message; return the stored message.
 
-        The returned message has a greater id than every other of its session: its own where that holds already, else
+        The returned message has a greater id than every other of its session: its own if that holds already, else
         one minted inside the transaction.
 
         Raises:
@@ -202,7 +202,7 @@ class Store:
             status: status of the call; a call with an answer keeps its status.
             completed_at: UTC.
             error: why it failed.
-            whole: the result, where the message holds it shortened; `kept_result` returns it.
+            whole: the result, if the message holds it shortened; `kept_result` returns it.
             after: as for `extend`, and so is what is returned.
         """
         kept = None if whole is None else _result_json(whole, message.session_id)

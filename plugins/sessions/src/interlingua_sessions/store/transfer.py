@@ -43,7 +43,7 @@ from interlingua_sessions.store.statements import (
     time_of,
 )
 
-FORMAT_VERSION = 1  # of the canonical format, where a header says nothing
+FORMAT_VERSION = 1  # of the canonical format, if a header says nothing
 FORMAT = 1
 
 _SESSION_LINE = """

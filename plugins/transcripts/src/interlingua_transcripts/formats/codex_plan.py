@@ -35,7 +35,7 @@ class _Digest(str):
 
 
 def item_of(value: Any) -> Mapping[str, Any] | None:
-    """Return the Responses item of an entry, None where it holds none."""
+    """Return the Responses item of an entry, None if it holds none."""
     if not isinstance(value, dict):
         return None
     if value.get("type") == "response_item":

@@ -59,7 +59,7 @@ class GeminiCli(DocumentFormat):
             return entries, [load_entry(entry) for entry in entries]
 
     def join(self, entries: Sequence[bytes]) -> bytes:  # type: ignore[override]
-        """Return a log, or a document where the first entry is one without its messages."""
+        """Return a log, or a document whose first entry is a document without its messages."""
         entries = list(entries)
         if entries and b'"messages":null' in entries[0].replace(b" ", b""):
             return super().join(entries)

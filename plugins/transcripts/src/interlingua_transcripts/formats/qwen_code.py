@@ -30,7 +30,7 @@ class QwenCode(SessionFormat):
     )  # fmt: skip
 
     def detect(self, head: Sequence[Any]) -> str | None:
-        """Return the program's version where messages have parts: Claude Code's lines have the same links."""
+        """Return the program's version if messages have parts: Claude Code's lines have the same links."""
         lines = [line for line in head if isinstance(line, dict) and line.get("type") in _KINDS]
         own = [line for line in lines if "uuid" in line and "sessionId" in line]
         if not own or not any(is_qwen(line) for line in own):
