@@ -21,7 +21,7 @@ from interlingua_cli.output import json_option, print_facts, print_json
 
 @click.command("status")
 @click.argument("out", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--url", metavar="BASE", help="Another base URL, where batches are under way.")
+@click.option("--url", metavar="BASE", help="Another base URL, at which batches are under way.")
 @json_option
 @plugin_option
 @click.pass_obj

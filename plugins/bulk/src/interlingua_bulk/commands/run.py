@@ -77,7 +77,7 @@ def output_file(out: Path) -> Iterator[Path]:
     "--batch-when",
     type=(click.Choice(("cheaper-than",)), click.FloatRange(0, min_open=True)),
     metavar="cheaper-than SHARE",
-    help="Submit a row to its service's batch API where that costs less than "
+    help="Submit a row to its service's batch API if that costs less than "
     "this share of single requests, such as 0.6; send the others.",
 )
 @click.option("--engine", type=click.Choice(("local", "ray")), default="local", help="ray: send from a cluster.")

@@ -108,7 +108,7 @@ def _user_words(value: Any) -> Iterator[str]:
 
 @click.command("show")
 @source_argument
-@system_option("--system", text="Whose file it is; found out by its content where this is not given.")
+@system_option("--system", text="The system that wrote the file; by default it is detected from the content.")
 @click.option("--context", is_flag=True, help="Only what a model would see next: after a compaction, not all of it.")
 @json_option
 @plugin_option

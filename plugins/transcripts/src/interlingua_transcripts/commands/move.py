@@ -28,8 +28,8 @@ from interlingua_transcripts.writing import write_pieces
 @click.command("convert")
 @source_argument
 @system_option("--to", "target", required=True, text="The system it is written for; its own rewrites it.")
-@system_option("--system", text="Whose file it is; found out by its content where this is not given.")
-@click.option("--out", type=click.Path(path_type=Path), help="The file to write, or the folder where SRC is a folder.")
+@system_option("--system", text="The system that wrote the file; by default it is detected from the content.")
+@click.option("--out", type=click.Path(path_type=Path), help="The file to write, or the folder if SRC is a folder.")
 @click.option("--force", is_flag=True, help="Write over files that are there.")
 @redact_option
 @strict_option

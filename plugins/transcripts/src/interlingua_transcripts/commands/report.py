@@ -30,7 +30,7 @@ _NOTES = 5  # shown of each file
 
 @click.command("check")
 @sources_argument
-@system_option("--system", text="Whose files they are; found out by their content where this is not given.")
+@system_option("--system", text="The system that wrote the files; by default it is detected from the content.")
 @json_option
 @plugin_option
 @click.pass_context
@@ -91,7 +91,7 @@ def _cells_of(row: dict[str, Any]) -> list[Any]:
 @click.command("fidelity")
 @source_argument
 @system_option("--to", "target", text="The format to write; default: the file's own.")
-@system_option("--system", text="Whose file it is; found out by its content where this is not given.")
+@system_option("--system", text="The system that wrote the file; by default it is detected from the content.")
 @click.option("--html", "page", type=click.Path(dir_okay=False, path_type=Path), help="Write the report as a page.")
 @json_option
 @plugin_option

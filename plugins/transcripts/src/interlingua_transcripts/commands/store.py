@@ -63,7 +63,7 @@ _context_option = click.option(
 
 @click.command("import")
 @sources_argument
-@system_option("--system", text="Whose files they are; found out by their content where this is not given.")
+@system_option("--system", text="The system that wrote the files; by default it is detected from the content.")
 @click.option("--id", "session_id", metavar="SESSION", help="Id of the new session, instead of the file's own.")
 @_context_option
 @redact_option
