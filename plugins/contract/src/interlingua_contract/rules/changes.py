@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from interlingua.types import Message, ToolDefinition, assistant, change, user
-from interlingua_contract.json_paths import Path, value_at, without
+from interlingua_contract.json_paths import Path, nodes, value_at, without
 from interlingua_contract.rule import NotApplicable, RuleFinding, rule
 from interlingua_contract.rules.prefix import growing_path
 from interlingua_contract.scenes import READ
@@ -74,9 +74,17 @@ def _check_changes(subject: Subject, aim: Aim, path: Path) -> Iterator[RuleFindi
         missing = [word for word in words if word not in behind]
         if missing and choice == plain_choice:  # removed tools may be left out of the choice instead
             yield RuleFinding(f"{missing[0]!r} is not in the request behind the change", where)
+        known_schemas = _schemas(subject.body(aim, before, [READ, _OTHER, _ADDED]))
+        if any(schema not in known_schemas for schema in _schemas(elements[known:])):
+            yield RuleFinding("the schema of the added tool is another one than among the tools in front", where)
         later, _, _ = _parts(subject, aim, [*before, changed, *after, assistant("mkt6q"), user("mkt7q")], path)
         if json.dumps(later[: len(elements)]) != json.dumps(elements):
             yield RuleFinding("the change is written otherwise in a longer conversation", where)
+
+
+def _schemas(body: Any) -> list[Any]:
+    """Return the properties of the added tool, wherever they are."""
+    return [node for _, node in nodes(body) if isinstance(node, dict) and "mkaproperty" in node]
 
 
 def _parts(subject: Subject, aim: Aim, history: list[Message], path: Path) -> tuple[list[Any], str, str]:
