@@ -417,7 +417,7 @@ class CompactionPolicy(Protocol):
 
 
 UNKNOWN_WINDOW = 32_000
-"""Tokens that a model's context window is taken for if it is unknown; a warning names it once."""
+"""Assumed tokens of a model's context window if it is unknown, with one warning for each model."""
 
 
 def reported_tokens(messages: Sequence[Message], entries: Sequence[SessionEntry], model: str) -> int | None:

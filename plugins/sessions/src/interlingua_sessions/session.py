@@ -479,9 +479,9 @@ class AsyncSessionTurn(TurnBase[AsyncClient]):
 class AsyncSession(SessionBase[AsyncClient, AsyncSessionTurn]):
     """As `Session`, with `await`; one task at a time.
 
-    What a turn reads and stores is read and stored in worker threads, so a database that is busy does not hold up the
-    event loop. Plain calls (`open`, `add`, `switch`, `refresh`) and what the tool loop and compaction store are brief
-    and are done at once, in the loop's own thread.
+    A turn reads and stores in worker threads, so a database that is busy does not hold up the event loop. Plain calls
+    (`open`, `add`, `switch`, `refresh`) and what the tool loop and compaction store are brief and are done at once, in
+    the loop's own thread.
     """
 
     _turn_type = AsyncSessionTurn

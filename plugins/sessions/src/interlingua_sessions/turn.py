@@ -111,7 +111,7 @@ class SystemPrompt:
 
 
 def places_of_settings() -> dict[str, str]:
-    """Return where arguments belong that are none of `Session.open`."""
+    """Return hints about arguments that belong elsewhere, not to `Session.open`."""
     places = dict.fromkeys(signature(Client).parameters, "pass a client: client=Client(…, {}=…)")
     agent = "use an Agent(…, {}=…) and its run(session=…)"
     return places | {"tools": "pass it to a turn: session.send(…, {}=…)", "confirm": agent, "budget_usd": agent}

@@ -29,7 +29,7 @@ from interlingua_sessions.session import Session
 @click.command("send", cls=PairCommand)
 @click.argument("session", shell_complete=complete_sessions)
 @click.argument("text", nargs=-1, type=check_text)
-@click.option("-m", "--model", type=MODEL, metavar="MODEL", help="Ask this model, for this message alone.")
+@click.option("-m", "--model", type=MODEL, metavar="MODEL", help="Ask this model, only about this message.")
 @click.option(
     "-s", "--system", "instructions", type=check_text, metavar="TEXT", help="System prompt of a new conversation."
 )
@@ -37,7 +37,7 @@ from interlingua_sessions.session import Session
 @attach_option
 @attach_type_option
 @url_option
-@click.option("--again", is_flag=True, help="Say nothing new: answer the conversation as it stands.")
+@click.option("--again", is_flag=True, help="Send no new message: answer the conversation so far.")
 @option_option
 @store_option
 @json_option
@@ -49,9 +49,9 @@ def send_command(context: CommandContext, session: str, text: tuple[str, ...], m
                  place: str | None, as_json: bool) -> None:  # fmt: skip
     """Ask a question in a session and print the answer.
 
-    Text piped in precedes TEXT, or in place of a - in it. Ctrl-C stops the answer and keeps what came. A session
-    that is not there is made; without --model the one it was begun with answers, or the one it was switched to. With
-    --json the stored answer is printed, also one that was stopped or broke off.
+    Text from a pipe precedes TEXT, or replaces a - in it. Ctrl-C stops the answer and keeps the received part. A
+    session that does not exist is created; without --model, the session's first model answers, or the model to which
+    it was switched. --json prints the stored answer, even if it was stopped or interrupted.
     """
     attached = Attachments(fragments=fragments, media=media, typed=typed)
     content = None if again else _content(text, attached)

@@ -53,7 +53,7 @@ def record_json(record: SessionRecord) -> dict[str, Any]:
 @click.command("show")
 @click.argument("session", shell_complete=complete_sessions)
 @click.option("--limit", type=click.IntRange(1), help="Show only this number of the newest messages.")
-@click.option("--whole", is_flag=True, help="Print whole texts with their lines.")
+@click.option("--whole", is_flag=True, help="Print whole messages with their line breaks.")
 @store_option
 @json_option
 @plugin_option

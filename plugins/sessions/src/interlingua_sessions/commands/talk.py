@@ -150,7 +150,7 @@ class StoredConversation:
     def save(self, path: Path) -> None:
         """Write the context that a model is sent; the conversation stays in the store."""
         write_conversation(path, self._session.context())
-        click.echo(f"{path} holds the conversation so far; session {self._session.id} goes on", err=True)
+        click.echo(f"{path} holds the conversation so far; session {self._session.id} continues", err=True)
 
 
 def _is_complete(message: Message) -> bool:
