@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlingua.errors import UnsupportedSchemaError
-from interlingua.types.tools import check_schema
+from interlingua.types.tools import check_schema, follow_pointer
 
 from . import strategies as s
 
@@ -115,3 +115,19 @@ def test_hostile_depth_ends_in_a_typed_error() -> None:
     with pytest.raises(UnsupportedSchemaError) as caught:
         check_schema({"type": "object", "enum": deep_enum})
     assert caught.value.path == "/enum"
+
+
+# the document of RFC 6901, section 5, with its values, and what the section's rules exclude
+RFC = {"foo": ["bar", "baz"], "": 0, "a/b": 1, "c%d": 2, " ": 7, "m~n": 8, "~1": 9}
+
+
+@pytest.mark.parametrize(
+    ("pointer", "value"),
+    [
+        ("", RFC), ("/foo", ["bar", "baz"]), ("/foo/0", "bar"), ("/", 0), ("/a~1b", 1), ("/c%d", 2), ("/ ", 7),
+        ("/m~0n", 8), ("/~01", 9),
+        ("/foo/2", None), ("/foo/-", None), ("/foo/bar", None), ("/foo/0/x", None), ("/none", None), ("foo", None),
+    ],
+)  # fmt: skip
+def test_a_pointer_is_followed_as_its_specification_says(pointer: str, value: object) -> None:
+    assert follow_pointer(RFC, pointer) == value
