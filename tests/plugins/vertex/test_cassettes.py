@@ -9,7 +9,7 @@ from interlingua.plugins import WireResponse
 from tests.support import driving
 from tests.support.hosts import api_of, exchange_of, exchanges_of, names_of, outcome_of
 
-MAKERS = {"generate": "google", "messages": "anthropic"}
+MAKERS = {"generate": "google", "interactions": "google", "messages": "anthropic"}
 
 
 @pytest.mark.parametrize("name", names_of("vertex"))

@@ -7,7 +7,10 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+import httpx
 import pytest
+from google import genai
+from google.oauth2.credentials import Credentials
 
 from interlingua.errors import AuthenticationError, CallerError, CapabilityError, PluginError
 from interlingua.plugins import Connection, ConnectionSettings, WireRequest, WireResponse, build_request
@@ -52,6 +55,35 @@ def test_each_location_has_its_host(location: str | None, host: str) -> None:
             f"https://{host}/v1beta1/{place}/google/models/{GEMINI}:generateContent"
         )
         assert address(connection, asked(CLAUDE)) == f"https://{host}/v1/{place}/anthropic/models/{CLAUDE}:rawPredict"
+
+
+def test_interactions_are_where_the_sdk_asks_for_them() -> None:
+    heard: list[httpx.Request] = []
+    body = {"object": "interaction", "id": "v1_x", "status": "in_progress", "steps": []}
+
+    def reply(request: httpx.Request) -> httpx.Response:
+        heard.append(request)
+        return httpx.Response(200, json=body)
+
+    http: Any = {"httpx_client": httpx.Client(transport=httpx.MockTransport(reply))}
+    token: Any = Credentials
+    sdk: Any = genai.Client(vertexai=True, project="p", location="us", credentials=token("t"), http_options=http)
+    sdk.interactions.create(model=GEMINI, input=[{"type": "user_input", "content": []}], store=False)
+    sdk.interactions.get("v1_x")
+    sdk.interactions.cancel("v1_x")
+
+    connection = connected(location="us")
+    whole, stream = (asked(GEMINI, api="interactions", stream=stream) for stream in (False, True))
+    context = driving.context("vertex", "interactions", GEMINI)
+    later = VERTEX.follow_up(WireResponse(body=json.dumps(body).encode()), context)
+    assert later is not None
+    assert later.cancel is not None
+    sent = [address(connection, request) for request in (whole, later.request, later.cancel)]
+    assert sent == [str(request.url).partition("?")[0] for request in heard]
+    assert json.loads(whole.body).keys() == json.loads(heard[0].content).keys()
+    assert (address(connection, stream), json.loads(stream.body)["stream"]) == (sent[0], True)
+    with pytest.raises(CapabilityError, match="count_tokens"):
+        VERTEX.auxiliary_request("count_tokens", {"request": whole})
 
 
 def test_streams_versions_and_tuned_models() -> None:
@@ -148,7 +180,9 @@ def test_who_is_billed_is_a_header() -> None:
     assert connected(user_project="q").headers == {"x-goog-user-project": "q"}
 
 
-@pytest.mark.parametrize(("model", "api"), [(CLAUDE, "generate"), (GEMINI, "messages"), (GEMINI, "chat")])
+@pytest.mark.parametrize(
+    ("model", "api"), [(CLAUDE, "generate"), (CLAUDE, "interactions"), (GEMINI, "messages"), (GEMINI, "chat")]
+)
 def test_a_model_is_not_asked_on_an_api_it_does_not_have(model: str, api: str) -> None:
     with pytest.raises(CapabilityError, match="no API"):
         VERTEX.capabilities(model, RequestOptions(model=model, api=api))

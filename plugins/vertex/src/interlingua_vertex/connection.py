@@ -24,7 +24,7 @@ from interlingua.plugins import (
 
 _Auth = Callable[[WireRequest], Mapping[str, str]]
 _Credentials = Callable[[ProviderError | None], Any]
-GENERATE, MESSAGES = "generate", "messages"
+GENERATE, INTERACTIONS, MESSAGES = "generate", "interactions", "messages"
 
 _PROJECTS = ("GOOGLE_CLOUD_PROJECT", "ANTHROPIC_VERTEX_PROJECT_ID")  # the first that is set wins
 _LOCATIONS = ("GOOGLE_CLOUD_LOCATION", "CLOUD_ML_REGION")
@@ -75,6 +75,7 @@ def connection(settings: ConnectionSettings) -> Connection:
         hosts=("aiplatform.googleapis.com", "aiplatform.*.rep.googleapis.com"),
         endpoints={
             GENERATE: rf"{_MODEL}:(g|streamG)enerateContent",
+            INTERACTIONS: r"/interactions$",
             MESSAGES: rf"{_MODEL}:(r|streamR)awPredict",
         },
         unread_endpoints={

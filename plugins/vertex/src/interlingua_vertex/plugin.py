@@ -27,12 +27,12 @@ from interlingua.plugins import (
     quote_model,
 )
 from interlingua.types import Message, ModelCapabilities, RequestOptions, StreamEvent, ToolDefinition
-from interlingua_vertex.connection import GENERATE, MESSAGES, connection
+from interlingua_vertex.connection import GENERATE, INTERACTIONS, MESSAGES, connection
 
 KEY = "vertex"
 ANTHROPIC_VERSION = "vertex-2023-10-16"
 _GOOGLE, _ANTHROPIC = "google", "anthropic"
-_FORMATS = {GENERATE: _GOOGLE, MESSAGES: _ANTHROPIC}
+_FORMATS = {GENERATE: _GOOGLE, INTERACTIONS: _GOOGLE, MESSAGES: _ANTHROPIC}
 _COUNTED = ("contents", "systemInstruction", "tools", "generationConfig")  # what countTokens takes of a request
 # Claude on this host: images as bytes only, of 5 MB in base64 (WIRE.md, Claude)
 _CLAUDE_IMAGE_BYTES = 5 * 1024 * 1024 * 3 // 4
@@ -68,6 +68,8 @@ class _Vertex:
         )
         if api == MESSAGES:
             return _to_prediction(made, options)
+        if api == INTERACTIONS:
+            return made  # the model is in the body
         # tuned models (`endpoints/…`) belong to the project, the others to their publisher
         return attrs.evolve(made, path=f"/publishers/google{made.path}" if "/" not in options.model else made.path)
 
@@ -109,7 +111,9 @@ class _Vertex:
     @hookimpl
     def auxiliary_request(self, kind: str, arguments: Mapping[str, Any]) -> WireRequest | None:
         """Build the request for `count_tokens` (`request`: the request to count)."""
-        return to_count(arguments["request"]) if kind == "count_tokens" else None
+        if kind != "count_tokens" or arguments["request"].api == INTERACTIONS:
+            return None
+        return to_count(arguments["request"])
 
     @hookimpl
     def from_wire_auxiliary(self, kind: str, response: WireResponse) -> Any:
@@ -136,7 +140,7 @@ def _format(name: str) -> Any:
 
 def _installed() -> list[Any]:
     found = []
-    for name in _FORMATS.values():
+    for name in dict.fromkeys(_FORMATS.values()):
         try:
             found.append(_format(name))
         except PluginError:
@@ -151,7 +155,7 @@ def _format_of(context: RequestContext) -> Any:
 @cache
 def models() -> tuple[ModelInfo, ...]:
     """Return the catalogues of the installed formats (WIRE.md, Models); Claude's models name their API."""
-    found = [info for of in _installed() for info in of.models() if info.api in (None, *_FORMATS)]
+    found = [info for of in _installed() for info in of.models() if info.api in (None, GENERATE, MESSAGES)]
     return tuple(
         attrs.evolve(info, maker="anthropic", api=MESSAGES)
         if _is_claude(info.id)
@@ -170,19 +174,20 @@ def api_of(model: str, wanted: str | None) -> str:
     Raises:
         CapabilityError: the model does not have the requested API.
     """
-    own = MESSAGES if _is_claude(model) else GENERATE
-    if wanted is None or wanted == own:
-        return own
-    if wanted not in _FORMATS or _is_claude(model) or model.startswith("gemini"):
-        raise CapabilityError(f"no API {wanted!r} for {model}; available: {own}", path="options.api")
-    return wanted
+    gemini, claude = model.startswith("gemini"), _is_claude(model)
+    own = (MESSAGES,) if claude else (GENERATE, INTERACTIONS) if gemini else (GENERATE, INTERACTIONS, MESSAGES)
+    if wanted is not None and wanted not in own:
+        available = ", ".join(own[:2])
+        raise CapabilityError(f"no API {wanted!r} for {model}; available: {available}", path="options.api")
+    return wanted or own[0]
 
 
 @cache
 def capabilities_of(model: str, api: str) -> ModelCapabilities:
     """Return the capabilities of a model on this host; the same arguments return the same object."""
-    found: ModelCapabilities = _format(_FORMATS[api]).capabilities(model=model, options=None)
-    if api == GENERATE:
+    options = RequestOptions(model=model, api=api)
+    found: ModelCapabilities = _format(_FORMATS[api]).capabilities(model=model, options=options)
+    if api != MESSAGES:
         return found
     return attrs.evolve(found, supports_image_urls=False, max_image_bytes=_CLAUDE_IMAGE_BYTES)
 
