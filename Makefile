@@ -10,7 +10,7 @@ INPUTS := pyproject.toml core/pyproject.toml $(wildcard plugins/*/pyproject.toml
 
 SERVED := anthropic,openai,google,ollama
 .DEFAULT_GOAL := help
-.PHONY: help demo test docs ray mutants lint wheels release bench matrix record venv constraints clean
+.PHONY: help demo test docs ray mutants mutation lint wheels release bench matrix record venv constraints clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 14
@@ -31,6 +31,9 @@ ray: $(VENV)/.dev ## Install Ray beside .venv and run the tests of bulk on it
 
 mutants: $(VENV)/.dev ## Print the kill matrix: broken adapters, the rules that catch them (ARGS="--only chat")
 	$(BYTECODE) $(BIN)/python -m tests.contract.broken $(ARGS)
+
+mutation: $(VENV)/.dev ## Measure which changes of results the contract's rules notice; write docs/reference/mutation.md (ARGS="--sample 60" for a part)
+	$(BYTECODE) $(BIN)/python -m tests.tools.mutation $(ARGS)
 
 lint: $(VENV)/.dev ## ruff, mypy --strict, the import contracts and the limits of prose
 	$(BIN)/ruff check .
