@@ -55,6 +55,18 @@ REASONS: tuple[tuple[str, str], ...] = (
         "Core issued both ids: exchanged wherever they occur, they still tell the two calls apart.",
     ),
     (
+        "to_wire /echo/body/model",
+        "Only a request for a long answer has it; tests/plugins/google/test_interactions_cassettes.py continues one.",
+    ),
+    (
+        "from_wire_response /error/message other-digits",
+        "No cassette of this provider has an answer that is not JSON.",
+    ),
+    (
+        "prompt_cache_breakpoint/ttl other-case",
+        "One rule reaches the marker, and compares the lifetimes of two hints with each other.",
+    ),
+    (
         "to_wire /echo/own_thinking",
         "Only a request with the caller's own `thinking` has it: tests/plugins/test_refused_thinking.py shows it.",
     ),
