@@ -30,7 +30,8 @@ _NAMES = {
     "_plugins.provider": "Provider",
     "_plugins.registry": "InstrumentedWork Registry format_provider",
     "_plugins.wire": "FollowUp RequestContext WireChunk WireRequest WireResponse replay_state",
-    "_request.prepare": "estimate_tokens build_request",
+    "_request.prefix": "estimate_tokens",
+    "_request.prepare": "build_request",
     "_response.decode": "MessageAssembler",
     "types.messages": "Loss",
     "types.options": "explain_arguments unknown_argument",
@@ -79,7 +80,8 @@ if TYPE_CHECKING:
         FollowUp as FollowUp, RequestContext as RequestContext, WireChunk as WireChunk, WireRequest as WireRequest,
         WireResponse as WireResponse, replay_state as replay_state
     )
-    from interlingua._request.prepare import estimate_tokens as estimate_tokens, build_request as build_request
+    from interlingua._request.prefix import estimate_tokens as estimate_tokens
+    from interlingua._request.prepare import build_request as build_request
     from interlingua._response.decode import MessageAssembler as MessageAssembler
     from interlingua.types.messages import Loss as Loss
     from interlingua.types.options import explain_arguments as explain_arguments, unknown_argument as unknown_argument

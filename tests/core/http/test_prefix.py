@@ -13,7 +13,7 @@ import pytest
 from interlingua._catalogue import ModelInfo, Price
 from interlingua._http.client import Client
 from interlingua._plugins.hookspecs import hookimpl
-from interlingua.types.factories import assistant, user
+from interlingua.types.factories import assistant, change, user
 from interlingua.types.messages import Message, Usage
 from interlingua.types.options import RequestOptions
 from interlingua.types.tools import SideEffects, ToolDefinition
@@ -111,6 +111,21 @@ def test_an_edit_is_told_of_with_its_place_and_its_price(
     (record,) = [record for record in caplog.records if hasattr(record, "changed_prefix")]
     assert record.levelno == logging.WARNING
     assert "from message=1 lost_tokens=100" in record.getMessage()
+
+
+@pytest.mark.parametrize(
+    ("model", "price"), [("known", "200 tokens, 0.001800 USD more"), ("other", "200 tokens, no price")]
+)
+def test_a_change_of_tools_that_is_sent_as_a_whole_has_its_price(client: Client, model: str, price: str) -> None:
+    talk = [*_talk()[:2], user("three"), change(add=[TOOL]), user("four")]
+    client.build_request(talk[:3], model=model)
+    first = client.build_request(talk, model=model)
+    later = client.build_request([*talk, assistant("five"), user("six")], model=model)
+
+    (row,) = [row for row in first.losses if row.block_type == "change"]
+    assert row.reason.endswith(f"what was cached of the conversation is read again ({price})")
+    (row,) = [row for row in later.losses if row.block_type == "change"]
+    assert row.reason.endswith("is read again")  # it was, in the request before
 
 
 def test_other_tools_are_another_prefix_from_its_beginning(client: Client, watch: Watch) -> None:

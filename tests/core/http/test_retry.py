@@ -5,6 +5,7 @@ Expected waits come from the case and from RFC 9110 §10.2.3 (Retry-After).
 
 from __future__ import annotations
 
+import random
 import time
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -92,11 +93,13 @@ def test_a_stream_that_gave_an_event_is_never_tried_again() -> None:
     assert len(server.got) == 1
 
 
-def test_waits_double_up_to_the_maximum_and_jitter_only_shortens() -> None:
+def test_waits_double_up_to_the_maximum_and_jitter_only_shortens(monkeypatch: pytest.MonkeyPatch) -> None:
     rule = il.Retry(max_attempts=9, initial_delay=1, max_delay=5, jitter=0.5)
     error = il.errors.ServerError("no")
-    assert [rule.delay(error, attempt, lambda: 0.0) for attempt in range(1, 5)] == [1, 2, 4, 5]
-    assert rule.delay(error, 1, lambda: 1.0) == 0.5
+    monkeypatch.setattr(random, "random", lambda: 0.0)
+    assert [rule.delay(error, attempt) for attempt in range(1, 5)] == [1, 2, 4, 5]
+    monkeypatch.setattr(random, "random", lambda: 1.0)
+    assert rule.delay(error, 1) == 0.5
     assert rule.delay(error, 9) is None
     assert rule.delay(il.errors.BadRequestError("no"), 1) is None
 

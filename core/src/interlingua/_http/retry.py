@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import attrs
 
 from interlingua.errors import CallerError, InterlinguaError
 from interlingua.types.options import explain_arguments
-
-
-def _random() -> float:
-    from random import random  # noqa: PLC0415  loads a hash library, and few calls are retried
-
-    return random()  # noqa: S311  spreads load, keeps no secret
 
 
 @explain_arguments()
@@ -49,10 +41,12 @@ class Retry:
             raise CallerError(f"retry must be a Retry or the number of further attempts, not {value!r}")
         return cls(max_attempts=value + 1)
 
-    def delay(self, error: InterlinguaError, attempt: int, random: Callable[[], float] = _random) -> float | None:
+    def delay(self, error: InterlinguaError, attempt: int) -> float | None:
         """Return the seconds to wait after an attempt (numbered from 1) failed, or None to give up."""
         if not error.retryable or attempt >= self.max_attempts:
             return None
         if error.retry_after:
             return error.retry_after if error.retry_after <= self.max_delay else None
-        return min(self.initial_delay * 2.0 ** (attempt - 1), self.max_delay) * (1 - self.jitter * random())
+        from random import random  # noqa: PLC0415  loads a hash library, and few calls are retried
+
+        return min(self.initial_delay * 2.0 ** (attempt - 1), self.max_delay) * (1 - self.jitter * random())  # noqa: S311

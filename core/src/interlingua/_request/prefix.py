@@ -13,6 +13,8 @@ from decimal import Decimal
 from threading import Lock
 from typing import Any, Literal, NamedTuple
 
+import attrs
+
 from interlingua._catalogue import ModelInfo
 from interlingua._plugins.encoding import ProjectedConversation
 from interlingua._plugins.provider import Provider
@@ -21,7 +23,7 @@ from interlingua._pricing import cost_of
 from interlingua._request.project import project_conversation
 from interlingua._values import replace
 from interlingua.errors import InterlinguaError
-from interlingua.types.messages import Message, Role, Usage
+from interlingua.types.messages import Loss, Message, Role, Usage
 from interlingua.types.options import RequestOptions
 from interlingua.types.tools import CacheHint, ToolDefinition
 
@@ -130,17 +132,13 @@ class _Sent(NamedTuple):
     grown: list[Message]
     length: int
 
-    @property
-    def messages(self) -> list[Message]:
-        return self.grown[: self.length]
-
     def kept_by(self, later: _Sent) -> int | None:
         """Return how many messages a later request begins with unchanged; None if it only adds or removes the last."""
         if self.tools is not later.tools and list(self.tools) != list(later.tools):
             return 0  # tools precede all messages
         if self.grown is later.grown and self.length <= later.length:
             return None
-        pairs = zip(self.messages, later.messages, strict=False)
+        pairs = zip(self.grown[: self.length], later.grown, strict=False)
         return next((at for at, (a, b) in enumerate(pairs) if a is not b and a != b), None)
 
 
@@ -162,10 +160,11 @@ class PrefixWatch:
         tools: Sequence[ToolDefinition],
         options: RequestOptions,
         model_info: Callable[[], ModelInfo | None],
-    ) -> None:
+    ) -> LostCache | None:
         """Remember a request; if it edits what the last one of its session sent, log a warning and tell observers.
 
-        Later requests of the conversation may extend the list; `model_info` is called only for a warning.
+        Later requests of the conversation may extend the list; `model_info` is called only for a warning. Returns what
+        is lost and its price, if the provider estimates tokens.
         """
         sent = _Sent(provider, options.model, tools, messages, len(messages))
         with self._lock:
@@ -175,35 +174,25 @@ class PrefixWatch:
             if len(self._last) > _SESSIONS:
                 del self._last[next(iter(self._last))]
         if before is None or before.model != sent.model or before.provider is not provider:
-            return  # the caller chose another model; `interlingua explain` shows what that costs
-        kept = before.kept_by(sent)
-        if kept is not None and _are_one_conversation(before.messages, sent.messages):
-            self._warn(before, kept, sent, options, model_info())
-
-    def clear(self) -> None:
-        """Forget every session."""
-        with self._lock:
-            self._last.clear()
-
-    def _warn(self, before: _Sent, kept: int, sent: _Sent, options: RequestOptions, info: ModelInfo | None) -> None:
-        """Log and report what a changed prefix costs; `kept` messages are in both requests."""
-        target = sent.provider.target(options)
+            return None  # the caller chose another model; `interlingua explain` shows what that costs
+        kept, earlier = before.kept_by(sent), before.grown[: before.length]
+        if kept is None or not _are_one_conversation(earlier, messages):
+            return None
 
         def count(messages: Sequence[Message]) -> int:
-            projected = project_conversation(messages, target)[0]
-            return sent.provider.estimate_input_tokens(projected, sent.tools, options) if messages else 0
+            return estimate_tokens(provider, messages, tools, options) if messages else 0
 
         lost, cost = None, None
         with suppress(InterlinguaError):  # an estimate that fails does not stop the request
-            still, every = count(sent.messages[:kept]), count(sent.messages)
-            lost = lost_cache(before.messages, every, info, datetime.now(UTC), count, still=still)
+            still, every = count(messages[:kept]), count(messages)
+            lost = lost_cache(earlier, every, model_info(), datetime.now(UTC), count, still=still)
             cost = None if lost.cost_usd is None else f"{lost.cost_usd:f}"
         if lost is not None and not lost.tokens:
-            return  # the edited messages had not been cached
+            return None  # the edited messages had not been cached
         fields = {
-            "session_id": sent.messages[-1].session_id,
-            "provider": sent.provider.key,
-            "model": sent.model,
+            "session_id": session,
+            "provider": provider.key,
+            "model": options.model,
             "message": kept,
             "tokens": lost and lost.tokens,
             "cost_usd": cost,
@@ -216,6 +205,27 @@ class PrefixWatch:
             extra={"changed_prefix": fields},
         )
         self._registry.observe({"type": "prefix.changed", **fields})
+        return lost
+
+    def clear(self) -> None:
+        """Forget every session."""
+        with self._lock:
+            self._last.clear()
+
+
+def price_change(losses: Sequence[Loss], lost: LostCache) -> tuple[Loss, ...]:
+    """Return the rows of a request, the one about the newest change in the conversation with what it costs."""
+    newest = [row for row in losses if row.block_type == "change"][-1:]
+    price = f"{lost.tokens:,} tokens, " + (f"{lost.cost_usd:f} USD more" if lost.cost_usd is not None else "no price")
+    return tuple(attrs.evolve(row, reason=f"{row.reason} ({price})") if row in newest else row for row in losses)
+
+
+def estimate_tokens(
+    provider: Provider, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions
+) -> int:
+    """Estimate the input tokens of a request."""
+    projected, _ = project_conversation(messages, provider.target(options))
+    return provider.estimate_input_tokens(projected, tools, options)
 
 
 def _are_one_conversation(early: Sequence[Message], late: Sequence[Message]) -> bool:

@@ -17,8 +17,8 @@ from interlingua._plugins.provider import ProjectionTarget, Provider
 from interlingua._plugins.wire import RequestContext, WireRequest
 from interlingua._request.conversation import ConversationCache, ConversationState
 from interlingua._request.media import Fetched, refer_to_uploads, resolve_references, urls_to_fetch
-from interlingua._request.prefix import PrefixWatch, add_cache_hints
-from interlingua._request.project import BLOCK_PATH, NOTED, locate_losses, project_conversation
+from interlingua._request.prefix import PrefixWatch, add_cache_hints, price_change
+from interlingua._request.project import BLOCK_PATH, NOTED, locate_losses
 from interlingua._request.rules import i23_tool_names_are_unique
 from interlingua._request.wire_names import wire_name, wire_tools
 from interlingua._values import replace
@@ -200,7 +200,9 @@ class RequestDraft:
                 self.provider.log_losses(self.wire.losses, messages[0].session_id, conversation.logged)
             conversation.note_written(self.target, len(self.wire.body))
         if watch is not None:
-            watch.check(conversation.messages, self.provider, tools, self.options, model_info)
+            missed = watch.check(conversation.messages, self.provider, tools, self.options, model_info)
+            if missed is not None:
+                self.wire = attrs.evolve(self.wire, losses=price_change(self.wire.losses, missed))
         newest = self.messages[-1]
         self.context = RequestContext(
             origin=Origin(self.provider.key, self.wire.api, self.options.model),
@@ -301,14 +303,6 @@ def build_request(
         if request.losses:
             provider.log_losses(request.losses, messages[0].session_id if messages else "", conversation.logged)
         return request
-
-
-def estimate_tokens(
-    provider: Provider, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: RequestOptions
-) -> int:
-    """Estimate the input tokens of a request."""
-    projected, _ = project_conversation(messages, provider.target(options))
-    return provider.estimate_input_tokens(projected, tools, options)
 
 
 def fold_changes(
