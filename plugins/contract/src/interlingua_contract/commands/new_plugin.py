@@ -23,6 +23,7 @@ _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _LONGEST = 40  # characters of a name
 _PREFIX = "interlingua"
 _ENDING = ".jinja"
+_LEFT_BY_TOOLS = ("_cache", "__pycache__", ".hypothesis")
 
 _NEXT = """
 Next, in {folder}:
@@ -139,7 +140,7 @@ def _read_files(folder: str) -> Iterator[tuple[str, str]]:
     while queue:
         path, node = queue.pop()
         if node.is_dir():
-            children = [child for child in node.iterdir() if not child.name.endswith(("_cache", "__pycache__"))]
+            children = [child for child in node.iterdir() if not child.name.endswith(_LEFT_BY_TOOLS)]
             queue += [(f"{path}/{child.name}".lstrip("/"), child) for child in children]
         else:
             yield path, node.read_text(encoding="utf-8")
