@@ -122,6 +122,16 @@ def test_a_rule_that_fails_already_cannot_judge() -> None:
     assert run.mutants() == []
 
 
+def test_a_rule_that_took_long_judges_too() -> None:
+    run = _run("llamacpp", "C45", "C96", "C75")
+    run.discover()
+    run._seconds |= dict.fromkeys(run._seconds, 0.001) | {"C96": 9.0}  # of a busy machine
+    fates = _fates(run, lambda mutant: mutant.hook == "capabilities" and mutant.operation in ("off-by-one", "invert"))
+
+    assert {verdict.fate for verdict in fates.values()} == {"killed"}
+    assert "C96" in {verdict.rule for verdict in fates.values()}
+
+
 def test_a_provider_that_is_loaded_already_is_refused() -> None:
     registry = Registry()
     registry.provider("llamacpp")

@@ -96,6 +96,7 @@ WIDER_MODELS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "vertex": {
         "generate": ("gemini-3-pro-preview", "gemini-2.5-flash-lite"),
+        "interactions": ("gemini-3-pro-preview",),
         "messages": ("claude-sonnet-4-5", "claude-opus-5"),
     },
     "bedrock": {
@@ -227,6 +228,7 @@ CHECKS: dict[str, Callable[[dict[str, Any], WireRequest], list[str]]] = {
     "azure responses": _by_stream(responses_params, "ResponseCreate"),
     "bedrock": _bedrock,
     "vertex generate": _google,
+    "vertex interactions": _interactions,
     "vertex messages": _vertex_messages,
     "cohere": _cohere,
     "google generate": _google,

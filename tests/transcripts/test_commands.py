@@ -150,7 +150,7 @@ def test_two_files_never_become_one(run: Run, file: Path, force: tuple[str, ...]
     Path("s.json").write_bytes(FILE[:-1])
     done = run("transcript", "convert", ".", "--to", "pi", "--out", "made", *force)
     assert done.exit_code == 1
-    assert "s.jsonl: made/s.jsonl is there: s.json became it" in done.stderr
+    assert "s.jsonl: made/s.jsonl was already converted: s.json became it" in done.stderr
 
 
 def test_the_title_is_kept(run: Run, file: Path) -> None:

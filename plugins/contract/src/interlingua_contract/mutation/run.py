@@ -174,9 +174,10 @@ class MutationRun:
         order = self._order(mutant, seen.rules)
         changed = 0
         limit = _SLOW * statistics.median(self._seconds.values())
+        once = not self._confirm or mutant.hook in _DERIVED
         for near in (True, False):  # first with what the place is in, then with everything
             for number in order:
-                if near and self._confirm and self._seconds[number] > limit:
+                if near and not once and self._seconds[number] > limit:
                     continue  # it runs in the second round
                 applied, failed = self._try(mutant, number, seen if near else None)
                 changed += applied
@@ -184,7 +185,7 @@ class MutationRun:
                     for key in _keys(mutant):
                         self._kills[key][number] += 1
                     return attrs.evolve(verdict, fate="killed", rule=number)
-            if not self._confirm or mutant.hook in _DERIVED:
+            if once:
                 break
         return attrs.evolve(verdict, fate="survived", rules=tuple(sorted(order))) if changed else verdict
 
