@@ -127,6 +127,10 @@ def test_a_change_of_tools_that_is_sent_as_a_whole_has_its_price(client: Client,
     (row,) = [row for row in later.losses if row.block_type == "change"]
     assert row.reason.endswith("is read again")  # it was, in the request before
 
+    edited = client.build_request([talk[0], attrs.evolve(talk[1], content="2"), *talk[2:]], model=model)
+    (row,) = [row for row in edited.losses if row.block_type == "change"]
+    assert row.reason.endswith("is read again")  # the edit costs that, not the change
+
 
 def test_other_tools_are_another_prefix_from_its_beginning(client: Client, watch: Watch) -> None:
     talk = _talk()

@@ -13,8 +13,6 @@ from decimal import Decimal
 from threading import Lock
 from typing import Any, Literal, NamedTuple
 
-import attrs
-
 from interlingua._catalogue import ModelInfo
 from interlingua._plugins.encoding import ProjectedConversation
 from interlingua._plugins.provider import Provider
@@ -160,11 +158,11 @@ class PrefixWatch:
         tools: Sequence[ToolDefinition],
         options: RequestOptions,
         model_info: Callable[[], ModelInfo | None],
-    ) -> LostCache | None:
+    ) -> tuple[LostCache, Sequence[Message]] | None:
         """Remember a request; if it edits what the last one of its session sent, log a warning and tell observers.
 
         Later requests of the conversation may extend the list; `model_info` is called only for a warning. Returns what
-        is lost and its price, if the provider estimates tokens.
+        is lost, if the provider estimates tokens, and the messages of the last request.
         """
         sent = _Sent(provider, options.model, tools, messages, len(messages))
         with self._lock:
@@ -205,7 +203,7 @@ class PrefixWatch:
             extra={"changed_prefix": fields},
         )
         self._registry.observe({"type": "prefix.changed", **fields})
-        return lost
+        return lost and (lost, earlier)
 
     def clear(self) -> None:
         """Forget every session."""
@@ -213,11 +211,12 @@ class PrefixWatch:
             self._last.clear()
 
 
-def price_change(losses: Sequence[Loss], lost: LostCache) -> tuple[Loss, ...]:
-    """Return the rows of a request, the one about the newest change in the conversation with what it costs."""
-    newest = [row for row in losses if row.block_type == "change"][-1:]
+def price_change(losses: Sequence[Loss], lost: LostCache, earlier: Sequence[Message]) -> tuple[Loss, ...]:
+    """Return the rows of a request, those about changes behind the last request's messages with what they cost."""
+    known = {message.id for message in earlier}
     price = f"{lost.tokens:,} tokens, " + (f"{lost.cost_usd:f} USD more" if lost.cost_usd is not None else "no price")
-    return tuple(attrs.evolve(row, reason=f"{row.reason} ({price})") if row in newest else row for row in losses)
+    new = [row for row in losses if row.block_type == "change" and row.message_id not in known]
+    return tuple(replace(row, reason=f"{row.reason} ({price})") if row in new else row for row in losses)
 
 
 def estimate_tokens(

@@ -202,7 +202,7 @@ class RequestDraft:
         if watch is not None:
             missed = watch.check(conversation.messages, self.provider, tools, self.options, model_info)
             if missed is not None:
-                self.wire = attrs.evolve(self.wire, losses=price_change(self.wire.losses, missed))
+                self.wire = attrs.evolve(self.wire, losses=price_change(self.wire.losses, *missed))
         newest = self.messages[-1]
         self.context = RequestContext(
             origin=Origin(self.provider.key, self.wire.api, self.options.model),

@@ -177,8 +177,7 @@ def api_of(model: str, wanted: str | None) -> str:
     gemini, claude = model.startswith("gemini"), _is_claude(model)
     own = (MESSAGES,) if claude else (GENERATE, INTERACTIONS) if gemini else (GENERATE, INTERACTIONS, MESSAGES)
     if wanted is not None and wanted not in own:
-        available = ", ".join(own[:2])
-        raise CapabilityError(f"no API {wanted!r} for {model}; available: {available}", path="options.api")
+        raise CapabilityError(f"no API {wanted!r} for {model}; available: {', '.join(own)}", path="options.api")
     return wanted or own[0]
 
 
