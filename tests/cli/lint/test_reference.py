@@ -101,7 +101,7 @@ def _measured() -> Iterator[str]:
         "their reasons in `tests/cli/lint/exceptions.toml`; where a recorder wrote over an id, its form is not judged. "
         "Every recorded 400 was labelled by hand before a rule was written (`tests/cli/lint/labels/`); a label is "
         "structural when the fault can be seen in the body. The recorded 400s are few, and several rules come "
-        "from them (their citation says so): recall here shows that nothing known is missed, not what share of the "
+        "from them (their citation states it): recall here shows that nothing known is missed, not what share of the "
         "unknown would be found. `python -m tests.cli.lint.recall` measures again.",
         118,
     )

@@ -337,7 +337,7 @@ class Projection:
                 return block
             reason = "thinking without a signature is refused"
         if self.target.thinking_as_text and type(block) is ThinkingBlock and block.text.strip():
-            self._report(block.type, "rewritten", f"{reason}; sent as text because thinking_as_text was asked for")
+            self._report(block.type, "rewritten", f"{reason}; sent in a text block because thinking_as_text is set")
             return TextBlock(text=block.text)
         return self._drop(block, reason)
 
@@ -402,7 +402,7 @@ class Projection:
     def _project_opaque(self, block: OpaqueBlock) -> Any:
         role, origin = self.sources[-1].role, self.sources[-1].metadata.origin
         if block.provider == self.target.provider and (origin is None or origin.api in ("", self._can.api)):
-            reason = "system messages are sent as text of the user here, which holds no such block"
+            reason = "this target takes system messages as user messages only, which hold no such block"
             return block if role is not _SYSTEM or self._takes_system() else self._drop(block, reason)
         return self._drop(block, f"{block.kind} content belongs to {block.provider} and goes only there")
 

@@ -248,7 +248,7 @@ class DocumentBlock:
         source: location of its bytes; plain text is base64 of UTF-8, like any other bytes.
         media_type: IANA media type such as `application/pdf`.
         title: file name or title, if known.
-        context: background about the document, for the model.
+        context: background information that the model reads with the document.
         cite: ask the model for citations of it.
         cache: prompt-cache hint, or None.
     """

@@ -160,7 +160,7 @@ def _check_signatures(subject: Subject, aim: Aim) -> Iterator[RuleFinding]:
     "C14",
     "Thinking, signatures, opaque blocks and provider_raw of another origin never reach the wire, in any form.",
     source="format.md, Metadata; format.md, Projection and losses",
-    fix="""Core removes this state before your hook runs. Write thinking only as thinking, never in a text block or a
+    fix="""Core removes this state before your hook runs. Write thinking only as thinking, never in a TextBlock or a
     tool result. Read from `provider_raw` only what you wrote there, and only if its `origin` has your API
     (and your model, if the service binds the state to a model).""",
 )

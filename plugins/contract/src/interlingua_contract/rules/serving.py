@@ -381,7 +381,7 @@ def _state_of(message: Message) -> list[Any]:
     "In an answer of another origin, state that only its origin can read is inside the seal and nowhere else.",
     source="hook to_wire_response; hook stream_to_wire",
     fix="""Write signatures, encrypted reasoning, opaque blocks and replay state of another origin only into the
-    seal. Without a seal, drop them with a row in the writer's losses; never put them into a text block.""",
+    seal. Without a seal, drop them with a row in the writer's losses; never put them into a TextBlock.""",
 )
 def state_is_never_text(subject: Subject) -> Iterator[RuleFinding]:
     """Generated answers of another origin, with a mark in everything opaque; with a seal and without."""
