@@ -468,3 +468,23 @@ def test_a_change_is_in_system_messages_only() -> None:
     found = check_message(Message(role=Role.USER, content=(TextBlock(text="x"), block)))
     assert [one.path for one in found] == ["content[1]"]
     assert not [one for one in check_message(CHANGES[3]) if not one.repairable]
+
+
+@pytest.mark.parametrize(
+    "malformed", [{"properties": ["x"]}, {"properties": True}, {"required": 1.5}, {"required": [{}]}]
+)
+def test_a_malformed_schema_of_a_caller_reaches_its_service(malformed: dict[str, Any]) -> None:
+    schema = {"type": "object", "anyOf": [{"properties": {"a b": {"type": "string"}}}, malformed], **malformed}
+    body = {
+        "model": "claude-opus-5-5", "max_tokens": 9, "messages": [{"role": "user", "content": "q"}],
+        "tools": [{"name": "search", "input_schema": schema}],
+    }  # fmt: skip
+    wire = WireRequest(path="/messages", body=json.dumps(body).encode(), api="messages")
+    read = find_serving_plugin(REGISTRY, "anthropic").from_wire_request(
+        wire, ServeContext(provider="anthropic", api="messages")
+    )
+    assert read is not None
+    messages, options, _ = read.for_upstream("bedrock", "converse", "anthropic.claude-opus-5")
+    written = build_request(REGISTRY.provider("bedrock"), messages, read.tools, options)
+
+    assert b'"search"' in written.body

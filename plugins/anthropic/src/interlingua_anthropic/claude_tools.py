@@ -123,8 +123,8 @@ def _join_forms(
     A property is required if the whole schema requires it.
     """
     joined = {name: value for name, value in schema.items() if name not in (*_UNIONS, "$ref")}
-    properties: dict[str, Any] = dict(joined.get("properties") or {})
-    required = [*(joined.get("required") or ())]
+    properties: dict[str, Any] = dict(_properties(joined))
+    required = _required(joined)
     words: list[str] = []
     for keyword in (*_UNIONS, "$ref"):
         if keyword not in schema:
@@ -133,10 +133,10 @@ def _join_forms(
         found = [_resolve(one, root) for one in given if depth < _DEPTH]
         forms = [_join_forms(form, root, [], depth + 1) for form in found if isinstance(form, Mapping)]
         for form in forms:
-            for name, child in (form.get("properties") or {}).items():
+            for name, child in _properties(form).items():
                 known = properties.get(name, child)
                 properties[name] = child if known == child else {"anyOf": [known, child]}
-        demands = [{*(form.get("required") or ())} for form in forms]
+        demands = [{*_required(form)} for form in forms]
         if demands:
             shared = set.union(*demands) if keyword in ("allOf", "$ref") else set.intersection(*demands)
             required += sorted(shared.difference(required))
@@ -150,6 +150,17 @@ def _join_forms(
     if words:
         joined["description"] = "; ".join(filter(None, [joined.get("description"), *words]))
     return joined
+
+
+def _properties(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the properties of a schema; {} for malformed ones of a caller, which the service refuses itself."""
+    found = schema.get("properties")
+    return found if isinstance(found, Mapping) else {}
+
+
+def _required(schema: Mapping[str, Any]) -> list[str]:
+    found = schema.get("required")
+    return [name for name in found if isinstance(name, str)] if isinstance(found, (list, tuple)) else []
 
 
 def _resolve(schema: Any, root: Mapping[str, Any]) -> Any:
@@ -230,7 +241,7 @@ def _rename_properties(node: Any, names: Mapping[str, str]) -> Any:
         if isinstance(node.get(keyword), Mapping):
             made[keyword] = _rename_properties(node[keyword], names)
     if isinstance(node.get("required"), list):
-        made["required"] = [names.get(name, name) for name in node["required"]]
+        made["required"] = [names.get(name, name) if isinstance(name, str) else name for name in node["required"]]
     return made
 
 

@@ -232,7 +232,8 @@ def _input_message(message: Message, role: str, marked: Sequence[int]) -> Messag
                 hints.append(at)
         elif isinstance(block, ChangeBlock):
             items.extend(_message(role, parts, sent))
-            own = [tool for each in message.content if each.type == "opaque" for tool in each.data["tools"]]
+            beside = [each for each in message.content if each.type == "opaque" and each.kind == "additional_tools"]
+            own = [tool for each in beside for tool in each.data["tools"]]
             items.extend(to_wire_change(block, at, losses, change, own))
             parts = []
         elif block.type == "opaque":  # a separate input item, such as an approval
