@@ -470,10 +470,13 @@ def test_a_change_is_in_system_messages_only() -> None:
     assert not [one for one in check_message(CHANGES[3]) if not one.repairable]
 
 
+@pytest.mark.parametrize("model", ["anthropic.claude-opus-5", "amazon.nova-pro-v1:0"])
 @pytest.mark.parametrize(
-    "malformed", [{"properties": ["x"]}, {"properties": True}, {"required": 1.5}, {"required": [{}]}]
-)
-def test_a_malformed_schema_of_a_caller_reaches_its_service(malformed: dict[str, Any]) -> None:
+    "malformed",
+    [{"properties": ["x"]}, {"properties": True}, {"properties": {"x": {"type": True}}}, {"required": 1.5},
+     {"required": [{}]}],
+)  # fmt: skip
+def test_a_malformed_schema_of_a_caller_reaches_its_service(malformed: dict[str, Any], model: str) -> None:
     schema = {"type": "object", "anyOf": [{"properties": {"a b": {"type": "string"}}}, malformed], **malformed}
     body = {
         "model": "claude-opus-5-5", "max_tokens": 9, "messages": [{"role": "user", "content": "q"}],
@@ -484,7 +487,7 @@ def test_a_malformed_schema_of_a_caller_reaches_its_service(malformed: dict[str,
         wire, ServeContext(provider="anthropic", api="messages")
     )
     assert read is not None
-    messages, options, _ = read.for_upstream("bedrock", "converse", "anthropic.claude-opus-5")
+    messages, options, _ = read.for_upstream("bedrock", "converse", model)
     written = build_request(REGISTRY.provider("bedrock"), messages, read.tools, options)
 
     assert b'"search"' in written.body

@@ -201,7 +201,7 @@ def complete_schema(schema: Any) -> Any:
         elif name in ("items", "additionalProperties"):
             whole[name] = complete_schema(value)
     kind = schema.get("type")
-    kinds = (kind,) if isinstance(kind, str) else kind or ()
+    kinds = kind if isinstance(kind, (list, tuple)) else (kind,)
     if "object" in kinds:
         whole.setdefault("properties", {})
     if "array" in kinds and whole.get("items", True) is True:
