@@ -28,6 +28,7 @@ from interlingua_transcripts import (
     with_entries,
     write_transcript,
 )
+from interlingua_transcripts.system import list_files
 from tests.transcripts.histories import own_file, writable_systems
 
 USAGE = {"input": 5, "output": 2, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 7}
@@ -409,3 +410,15 @@ def test_ids_rise_where_an_entry_makes_many_messages() -> None:
     ids = [message.id for message in read.messages]
     assert ids == sorted(set(ids))
     assert read_transcript(lines({"messages": talk}, {"messages": talk[:3]}), "chat-ft").messages == read.messages[:603]
+
+
+def test_files_are_listed_as_path_glob_does(tmp_path: Path) -> None:
+    for name in ("a/b/one.jsonl", "a/.hidden/two.jsonl", "three.jsonl", "a/b/other.json", "a/c.jsonl/four.jsonl"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    (tmp_path / "a" / "above").symlink_to(tmp_path)
+    (tmp_path / "a" / "link.jsonl").symlink_to(tmp_path / "three.jsonl")
+    for pattern in ("*.jsonl", "*/*.jsonl", "*/*/*.jsonl", "a/*/*.json", "**/*.jsonl", "**/o*.jsonl", "b/*.jsonl"):
+        listed = sorted(list_files(tmp_path, pattern))
+        assert listed == sorted(map(str, tmp_path.glob(pattern))), pattern
+    assert sorted(list_files(tmp_path, "a/b/*", "*.jsonl", "b*")) == [str(tmp_path / "a" / "b" / "other.json")]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import zip_longest
 from shutil import get_terminal_size
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 from urllib.parse import urlsplit, urlunsplit
 
 import attrs
@@ -32,10 +32,13 @@ from interlingua.errors import (
     StreamInterruptedError,
     UnknownProviderError,
 )
-from interlingua.plugins import ConnectionSettings, Loss
-from interlingua.types import Message, MessageStatus, StreamEvent, TextDelta, ThinkingDelta
+from interlingua.types import MessageStatus
 from interlingua_cli.context import CommandContext
 from interlingua_cli.streams import escape_controls, supports_unicode
+
+if TYPE_CHECKING:
+    from interlingua.plugins import Loss
+    from interlingua.types import Message, StreamEvent
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON only.")
 _WIDE = 120  # columns without a terminal
@@ -297,6 +300,8 @@ def end_lines() -> None:
 
 def print_stream(stream: Iterable[StreamEvent], *, thinking: bool = True) -> None:
     """Print a stream's text as it arrives, then a line end; reasoning only on a terminal."""
+    from interlingua.types import TextDelta, ThinkingDelta  # noqa: PLC0415  few commands print a stream
+
     try:
         for event in stream:
             if type(event) is TextDelta:
@@ -403,6 +408,8 @@ def advise(context: CommandContext, error: InterlinguaError) -> str | None:
 
 def _key_variable(context: CommandContext, provider: str) -> str | None:
     """Return the environment variable of the provider's key."""
+    from interlingua.plugins import ConnectionSettings  # noqa: PLC0415  for one message
+
     configured: str | None = context.config.providers.get(provider, {}).get("api_key_env")
     if configured:
         return configured

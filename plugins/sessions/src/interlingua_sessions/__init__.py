@@ -49,6 +49,5 @@ if TYPE_CHECKING:
     from interlingua_sessions.streams import AsyncSessionStream as AsyncSessionStream, SessionStream as SessionStream
     from interlingua_sessions.turn import SystemPrompt as SystemPrompt
     # fmt: on
-    # fmt: on
 else:
     __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)

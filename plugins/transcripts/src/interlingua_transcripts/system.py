@@ -7,8 +7,10 @@ import logging
 from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from datetime import datetime
+from fnmatch import fnmatch
 from functools import cache
 from importlib.metadata import entry_points
+from os import scandir, stat, stat_result
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -187,8 +189,8 @@ class SessionFormat:
         """
         return None
 
-    def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
-        """Yield the session files of this system on this machine, without opening them.
+    def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[Path | str]:
+        """Yield the paths of this system's session files on this machine, without opening them.
 
         Args:
             home: the user's home folder.
@@ -291,3 +293,47 @@ def session_format(name: str) -> SessionFormat:
     if found is None:
         raise TranscriptError(f"no system {name!r}; there are {', '.join(installed_formats())}")
     return found
+
+
+def list_files(folder: Path | str, pattern: str, *left_out: str) -> Iterator[str]:
+    """Yield the paths of the files below a folder that match a pattern, in half the time of `Path.glob`.
+
+    Args:
+        folder: the folder; nothing is yielded if it does not exist or cannot be read.
+        pattern: patterns of folders and of a file, such as `*/chats/*.json`; `**` stands for folders of any depth. No
+            symbolic link is followed for it.
+        left_out: patterns of the names of files that are left out.
+    """
+    first, _, rest = pattern.partition("/")
+    try:
+        with scandir(folder) as entries:
+            listed = list(entries)
+    except OSError:
+        return
+    if first == "**":
+        yield from list_files(folder, rest, *left_out)
+        folders = [one for one in listed if one.is_dir(follow_symlinks=False)]
+    elif rest:
+        folders = [one for one in listed if fnmatch(one.name, first) and one.is_dir()]
+        pattern = rest
+    else:
+        folders = []
+        for one in listed:
+            if fnmatch(one.name, first) and not any(fnmatch(one.name, name) for name in left_out):
+                yield one.path
+    for one in folders:
+        yield from list_files(one.path, pattern, *left_out)
+
+
+def find_files(
+    systems: Iterable[SessionFormat], environ: Mapping[str, str]
+) -> Iterator[tuple[SessionFormat, stat_result, str]]:
+    """Yield the paths of the session files of systems on this machine, with their size and times."""
+    home = Path(environ.get("HOME") or Path.home())
+    for system in systems:
+        for path in system.find(home, environ):
+            try:
+                status = stat(path)  # noqa: PTH116  there may be ten thousand
+            except OSError:
+                continue
+            yield system, status, str(path)

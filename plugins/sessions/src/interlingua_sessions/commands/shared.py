@@ -15,11 +15,12 @@ from interlingua.types import Role
 from interlingua_cli.config import data_folder
 from interlingua_cli.context import CommandContext
 from interlingua_cli.output import mask_credentials
-from interlingua_sessions.store import EntryKind, SessionNotFoundError, Store, open_store
+from interlingua_sessions.store.schema import EntryKind, SessionNotFoundError
 
 if TYPE_CHECKING:
     from interlingua import Client
     from interlingua_sessions.session import Session
+    from interlingua_sessions.store import Store
 
 _COMPLETED = 50  # sessions
 VARIABLE = "INTERLINGUA_SESSIONS"
@@ -64,6 +65,8 @@ def open_private(place: str | Path) -> Store:
     if "://" not in str(place):
         with suppress(OSError):  # it exists or cannot be created: opening it reports that
             os.close(os.open(place, os.O_CREAT | os.O_EXCL, 0o600))
+    from interlingua_sessions.store import open_store  # noqa: PLC0415  some commands need no store
+
     return open_store(place)
 
 

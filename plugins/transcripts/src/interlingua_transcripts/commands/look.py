@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from itertools import islice
 from os import stat_result
@@ -18,7 +18,7 @@ from interlingua_cli.context import CommandContext, plugin_option
 from interlingua_cli.output import json_option, print_json, print_table
 from interlingua_cli.streams import escape_controls
 from interlingua_transcripts.commands.shared import opened_session, source_argument, system_option
-from interlingua_transcripts.system import SessionFormat, installed_formats, load_entry, session_format
+from interlingua_transcripts.system import SessionFormat, find_files, installed_formats, load_entry, session_format
 
 _PEEK = 65_536  # bytes of a file that are read for a line of the list
 _FIRST = 60  # letters of a session's first words
@@ -38,7 +38,7 @@ def list_command(context: CommandContext, system: str | None, limit: int, every:
     Only the beginning of each file listed is read.
     """
     systems = [session_format(system)] if system else list(installed_formats().values())
-    found = sorted(found_files(systems, context.environ), key=lambda one: -one[1].st_mtime)
+    found = sorted(find_files(systems, context.environ), key=lambda one: -one[1].st_mtime)
     rows = [_row(*one) for one in (found if every else found[:limit])]
     if as_json:
         print_json(rows)
@@ -53,27 +53,13 @@ def list_command(context: CommandContext, system: str | None, limit: int, every:
         click.echo("no session was found; `interlingua transcript show FILE` reads one from anywhere", err=True)
 
 
-def found_files(
-    systems: Iterable[SessionFormat], environ: Mapping[str, str]
-) -> Iterator[tuple[SessionFormat, stat_result, Path]]:
-    """Yield the session files of systems on this machine, with their size and times."""
-    home = Path(environ.get("HOME") or Path.home())
-    for system in systems:
-        for path in system.find(home, environ):
-            try:
-                status = path.stat()
-            except OSError:
-                continue
-            yield system, status, path
-
-
-def _row(system: SessionFormat, status: stat_result, path: Path) -> dict[str, Any]:
+def _row(system: SessionFormat, status: stat_result, path: str) -> dict[str, Any]:
     return {
         "system": system.name,
-        "path": str(path),
+        "path": path,
         "changed": datetime.fromtimestamp(status.st_mtime, UTC).isoformat(timespec="seconds"),
         "bytes": status.st_size,
-        "begins": _first_words(path),
+        "begins": _first_words(Path(path)),
     }
 
 

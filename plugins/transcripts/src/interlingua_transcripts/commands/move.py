@@ -12,15 +12,14 @@ from interlingua_transcripts.commands.progress import over_files
 from interlingua_transcripts.commands.shared import (
     opened_session,
     redact_option,
-    report_unwritten,
     session_files,
     source_argument,
     stem_of,
     strict_option,
     system_option,
     why_unread,
-    write_session,
 )
+from interlingua_transcripts.commands.writing import report_unwritten, write_session
 from interlingua_transcripts.system import session_format
 from interlingua_transcripts.writing import write_pieces
 

@@ -28,11 +28,10 @@ from interlingua_sessions.store.text_index import (
     passages_of,
     phrases_of,
 )
-from interlingua_transcripts.commands.look import found_files
 from interlingua_transcripts.commands.shared import system_option
 from interlingua_transcripts.files import ODD
 from interlingua_transcripts.opened import open_transcript
-from interlingua_transcripts.system import SessionFormat, installed_formats
+from interlingua_transcripts.system import SessionFormat, find_files, installed_formats
 
 _TOGETHER = 2_000  # passages that are indexed in a transaction
 
@@ -115,9 +114,9 @@ def _as_json(one: FoundPassage, query: str) -> dict[str, Any]:
 
 def _update(index: TextIndex, environ: Mapping[str, str]) -> None:
     """Bring the index up to date; an interruption keeps what is indexed."""
-    found = found_files(installed_formats().values(), environ)
+    found = find_files(installed_formats().values(), environ)
     files = [
-        _File(system, str(path), status.st_mtime, status.st_mtime_ns ^ status.st_size) for system, status, path in found
+        _File(system, path, status.st_mtime, status.st_mtime_ns ^ status.st_size) for system, status, path in found
     ]
     unread = 0
     try:

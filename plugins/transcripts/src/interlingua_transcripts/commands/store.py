@@ -33,15 +33,14 @@ from interlingua_transcripts.commands.shared import (
     name_secrets,
     opened_session,
     redact_option,
-    report_unwritten,
     session_files,
     sources_argument,
     stem_of,
     strict_option,
     system_option,
     why_unread,
-    write_session,
 )
+from interlingua_transcripts.commands.writing import report_unwritten, write_session
 from interlingua_transcripts.entries import open_messages
 from interlingua_transcripts.imported import is_uuid, uuid_of
 from interlingua_transcripts.lazy import LazyMessages

@@ -28,7 +28,7 @@ from interlingua.types import (
     read_tool_input,
 )
 from interlingua_transcripts.imported import ImportedIds, count_of, time_of, to_iso, usd_of
-from interlingua_transcripts.system import SessionFormat
+from interlingua_transcripts.system import SessionFormat, list_files
 from interlingua_transcripts.transcript import Conversation, MessageGroup, ReadPlan, Written
 
 _KINDS = {"message", "tool_call", "tool_result", "compaction", "checkpoint", "metadata"}
@@ -118,9 +118,9 @@ class Attocode(SessionFormat):
                 line = {"timestamp": to_iso(message.created_at), "type": "message", "data": data}
                 yield Written(data if flat else line, (message.id,))
 
-    def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
+    def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[str]:
         """Yield the sessions of the current folder: Attocode keeps them in each project."""
-        return (Path.cwd() / ".agent" / "sessions").glob("*.jsonl")
+        return list_files(Path.cwd() / ".agent" / "sessions", "*.jsonl")
 
 
 def _blocks(content: Any) -> list[ContentBlock]:

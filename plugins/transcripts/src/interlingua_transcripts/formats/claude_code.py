@@ -30,7 +30,7 @@ from interlingua.types import (
 from interlingua_transcripts.formats.messages_shaped import listed_blocks, read_block, read_turn
 from interlingua_transcripts.formats.qwen_code import is_qwen
 from interlingua_transcripts.imported import ImportedIds, count_of, time_of, to_iso, uuid_of
-from interlingua_transcripts.system import SessionFormat, pick
+from interlingua_transcripts.system import SessionFormat, list_files, pick
 from interlingua_transcripts.transcript import Conversation, MessageGroup, Note, ReadPlan, SessionPlace, Written
 from interlingua_transcripts.values import Form, sum_form
 
@@ -188,12 +188,10 @@ class ClaudeCode(SessionFormat):
         folder = re.sub(r"[^A-Za-z0-9]", "-", cwd)
         return SessionPlace(base / "projects" / folder / f"{session_id}.jsonl", ("claude", "--resume", session_id))
 
-    def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
+    def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[str]:
         """Yield the sessions of every project, those of subagents left out."""
         base = Path(environ.get("CLAUDE_CONFIG_DIR") or home / ".claude")
-        for path in (base / "projects").glob("*/*.jsonl"):
-            if not path.name.startswith("agent-"):
-                yield path
+        return list_files(base / "projects", "*/*.jsonl", "agent-*")
 
 
 # -- the chain --------------------------------------------------------------------------------------------------------

@@ -40,7 +40,7 @@ from interlingua_transcripts.formats.codex_plan import (
     replacing_items,
 )
 from interlingua_transcripts.imported import ImportedIds, count_of, time_of, to_iso, uuid_of
-from interlingua_transcripts.system import SessionFormat
+from interlingua_transcripts.system import SessionFormat, list_files
 from interlingua_transcripts.transcript import Conversation, MessageGroup, ReadPlan, SessionPlace, Written
 
 _USER, _ASSISTANT, _SYSTEM, _TOOL = Role.USER, Role.ASSISTANT, Role.SYSTEM, Role.TOOL
@@ -146,11 +146,11 @@ class Codex(SessionFormat):
         name = f"rollout-{created_at:%Y-%m-%dT%H-%M-%S}-{session_id}.jsonl"
         return SessionPlace(base / f"{created_at:%Y/%m/%d}" / name, ("codex", "resume", session_id))
 
-    def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
+    def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[str]:
         """Yield the rollouts, the archived ones as well."""
         base = Path(environ.get("CODEX_HOME") or home / ".codex")
         for folder in ("sessions", "archived_sessions"):
-            yield from (base / folder).glob("**/rollout-*.jsonl")
+            yield from list_files(base / folder, "**/rollout-*.jsonl")
 
 
 # -- reading ----------------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from interlingua.types import (
 )
 from interlingua_transcripts.formats.chat_shaped import read_chat_message
 from interlingua_transcripts.imported import EPOCH, ImportedIds
-from interlingua_transcripts.system import DocumentFormat
+from interlingua_transcripts.system import DocumentFormat, list_files
 from interlingua_transcripts.transcript import MessageGroup, ReadPlan
 
 _ENDED = {"done", "errored", "canceled"}
@@ -92,12 +92,10 @@ class ContinueDev(DocumentFormat):
         )
         return [*made, *_results(item, ids)]
 
-    def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
+    def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[str]:
         """Yield the sessions of this machine."""
         sessions = Path(environ.get("CONTINUE_GLOBAL_DIR") or home / ".continue") / "sessions"
-        for path in sessions.glob("*.json"):
-            if path.name != "sessions.json":  # the list of them
-                yield path
+        return list_files(sessions, "*.json", "sessions.json")
 
 
 def _is_item(value: Any) -> bool:

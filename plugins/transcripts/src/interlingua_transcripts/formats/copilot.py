@@ -20,7 +20,7 @@ from interlingua.types import (
     read_tool_input,
 )
 from interlingua_transcripts.imported import ImportedIds, count_of, time_of
-from interlingua_transcripts.system import SessionFormat
+from interlingua_transcripts.system import SessionFormat, list_files
 from interlingua_transcripts.transcript import MessageGroup, ReadPlan
 
 _TALK = {"system.message", "user.message", "assistant.message", "tool.execution_complete"}
@@ -121,11 +121,11 @@ class CopilotCli(SessionFormat):
             blocks += _images(data.get("attachments"))
         return [ids.make_message(role, blocks, at, facts)] if blocks else []
 
-    def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
+    def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[str]:
         """Yield the sessions of this machine."""
         state = Path(environ.get("COPILOT_HOME") or home / ".copilot") / "session-state"
-        yield from state.glob("*/events.jsonl")
-        yield from state.glob("*.jsonl")
+        yield from list_files(state, "*/events.jsonl")
+        yield from list_files(state, "*.jsonl")
 
 
 def _name_apart(plan: ReadPlan) -> None:

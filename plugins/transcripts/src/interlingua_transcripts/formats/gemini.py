@@ -26,7 +26,7 @@ from interlingua.types import (
     Usage,
 )
 from interlingua_transcripts.imported import ImportedIds, count_of, time_of, to_iso
-from interlingua_transcripts.system import DocumentFormat, load_entry
+from interlingua_transcripts.system import DocumentFormat, list_files, load_entry
 from interlingua_transcripts.transcript import Conversation, MessageGroup, Note, ReadPlan, SessionPlace, Written
 
 _SHOWN_ONLY = {"info", "error", "warning", "choice"}
@@ -161,10 +161,10 @@ class GeminiCli(DocumentFormat):
         name = f"session-{created_at:%Y-%m-%dT%H-%M}-{session_id[:8]}.jsonl"
         return SessionPlace(base / "tmp" / str(project) / "chats" / name, ("gemini", "--resume", session_id))
 
-    def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
+    def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[str]:
         """Yield the chats of every project."""
         for pattern in ("*/chats/session-*.json", "*/chats/session-*.jsonl"):
-            yield from (home / ".gemini" / "tmp").glob(pattern)
+            yield from list_files(home / ".gemini" / "tmp", pattern)
 
 
 def _listed(value: Mapping[str, Any]) -> Sequence[Any]:

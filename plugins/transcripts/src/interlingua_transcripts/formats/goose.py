@@ -22,7 +22,7 @@ from interlingua.types import (
     ToolUseBlock,
 )
 from interlingua_transcripts.imported import ImportedIds, time_of
-from interlingua_transcripts.system import DocumentFormat, SessionFormat
+from interlingua_transcripts.system import DocumentFormat, SessionFormat, list_files
 from interlingua_transcripts.transcript import MessageGroup, ReadPlan
 
 _ROLES = ("user", "assistant")
@@ -111,10 +111,10 @@ class GooseLines(_Goose, SessionFormat):
         own = any(part.get("type") in (*_CALLS, "toolResponse") for line in lines for part in line["content"])
         return "" if own and all(isinstance(line.get("created"), int) for line in lines) else None
 
-    def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
+    def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[str]:
         """Yield the sessions of this machine."""
         data = Path(environ.get("XDG_DATA_HOME") or home / ".local" / "share")
-        yield from (data / "goose" / "sessions").glob("*.jsonl")
+        yield from list_files(data / "goose" / "sessions", "*.jsonl")
 
 
 def _is_message(value: Any) -> bool:

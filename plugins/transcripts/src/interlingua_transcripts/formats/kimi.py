@@ -9,7 +9,7 @@ from typing import Any
 from interlingua.types import Message
 from interlingua_transcripts.formats.chat_shaped import read_chat_message
 from interlingua_transcripts.imported import ImportedIds
-from interlingua_transcripts.system import SessionFormat
+from interlingua_transcripts.system import SessionFormat, list_files
 from interlingua_transcripts.transcript import MessageGroup, ReadPlan
 
 _PROMPT = "_system_prompt"
@@ -51,11 +51,11 @@ class KimiCli(SessionFormat):
         raw = values[0]
         return read_chat_message({**raw, "role": "system"} if raw["role"] == _PROMPT else raw, ids)
 
-    def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
+    def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[str]:
         """Yield the sessions of every folder."""
         sessions = Path(environ.get("KIMI_SHARE_DIR") or home / ".kimi") / "sessions"
-        yield from sessions.glob("*/*/context.jsonl")
-        yield from sessions.glob("*/*.jsonl")  # of older versions
+        yield from list_files(sessions, "*/*/context.jsonl")
+        yield from list_files(sessions, "*/*.jsonl")  # of older versions
 
 
 kimi = KimiCli()

@@ -11,7 +11,7 @@ import orjson
 from interlingua.types import Message, Role, StopReason, Usage
 from interlingua_transcripts.formats.messages_shaped import listed_blocks, read_turn
 from interlingua_transcripts.imported import ImportedIds, count_of, time_of
-from interlingua_transcripts.system import DocumentFormat, SessionFormat
+from interlingua_transcripts.system import DocumentFormat, SessionFormat, list_files
 from interlingua_transcripts.transcript import MessageGroup, ReadPlan
 
 _ROLES = ("user", "assistant")
@@ -58,9 +58,9 @@ class FactoryDroid(SessionFormat):
             facts = {"provider": "unknown", "model": f"unknown:{body['model']}"}
         return list(read_turn(Role(body["role"]), body["content"], ids, time_of(values[0].get("timestamp")), facts))
 
-    def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
+    def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[str]:
         """Yield the sessions of every folder."""
-        yield from (home / ".factory" / "sessions").glob("*/*.jsonl")
+        yield from list_files(home / ".factory" / "sessions", "*/*.jsonl")
 
 
 def _word(value: Mapping[str, Any], *names: str) -> str | None:
@@ -96,10 +96,10 @@ class CursorCli(SessionFormat):
         value = values[0]
         return list(read_turn(Role(value["role"]), value["message"]["content"], ids, time_of(None)))
 
-    def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
+    def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[str]:
         """Yield the transcripts of every project."""
         for pattern in ("*/agent-transcripts/*.jsonl", "*/agent-transcripts/*/*.jsonl"):
-            yield from (home / ".cursor" / "projects").glob(pattern)
+            yield from list_files(home / ".cursor" / "projects", pattern)
 
 
 def _is_cursor(line: Mapping[str, Any]) -> bool:
@@ -148,10 +148,10 @@ class Amp(DocumentFormat):
         content = [_amp_block(block) for block in listed_blocks(raw.get("content"))]
         return list(read_turn(Role(raw["role"]), content, ids, at, facts))
 
-    def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
+    def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[str]:
         """Yield the threads of this machine."""
         data = Path(environ.get("XDG_DATA_HOME") or home / ".local" / "share")
-        yield from (data / "amp" / "threads").glob("T-*.json")
+        yield from list_files(data / "amp" / "threads", "T-*.json")
 
 
 def _amp_block(raw: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -26,7 +26,7 @@ from interlingua.types import (
     Usage,
 )
 from interlingua_transcripts.imported import ImportedIds, count_of, time_of, usd_of
-from interlingua_transcripts.system import DocumentFormat
+from interlingua_transcripts.system import DocumentFormat, list_files
 from interlingua_transcripts.transcript import MessageGroup, ReadPlan
 
 _RESULT = "tool_result"
@@ -175,12 +175,12 @@ class Cline(DocumentFormat):
             made[-1] = attrs.evolve(made[-1], content=(thought, *made[-1].content))
         return made
 
-    def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
+    def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[str]:
         """Yield the histories of Visual Studio Code's extensions, and of Cline's own folder."""
         for extension in _EXTENSIONS:
             for store in _STORES:
-                yield from (home / store / extension).glob(_HISTORY)
-        yield from (home / ".cline" / "data").glob(_HISTORY)
+                yield from list_files(home / store / extension, _HISTORY)
+        yield from list_files(home / ".cline" / "data", _HISTORY)
 
 
 def _is_stored(one: Any) -> bool:

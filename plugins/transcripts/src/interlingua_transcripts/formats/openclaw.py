@@ -9,6 +9,7 @@ from typing import Any
 
 from interlingua_transcripts.formats.pi import API_WORDS, ROLES, Pi, is_openclaw, read_version
 from interlingua_transcripts.imported import short_id, to_iso, to_milliseconds
+from interlingua_transcripts.system import list_files
 from interlingua_transcripts.transcript import Conversation, SessionPlace, Written
 
 
@@ -44,12 +45,10 @@ class OpenClaw(Pi):
         """Return None: the gateway of OpenClaw keeps a list of its sessions."""
         return None
 
-    def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
+    def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[str]:
         """Yield the sessions of every agent; archives and sidecars are not sessions."""
-        for name in (".openclaw", ".moltbot", ".clawdbot"):
-            for path in (home / name / "agents").glob("*/sessions/*.jsonl"):
-                if ".checkpoint." not in path.name and ".trajectory" not in path.name:
-                    yield path
+        for folder in (".openclaw", ".moltbot", ".clawdbot"):
+            yield from list_files(home / folder / "agents", "*/sessions/*.jsonl", "*.checkpoint.*", "*.trajectory*")
 
 
 class OpenClawLines(Pi):
@@ -73,7 +72,7 @@ class OpenClawLines(Pi):
         """Return None: no program continues this form."""
         return None
 
-    def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
+    def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[str]:
         """Yield nothing: OpenClaw's own folder holds files of the other form."""
         return iter(())
 

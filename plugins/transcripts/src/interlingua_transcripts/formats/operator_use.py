@@ -28,7 +28,7 @@ from interlingua.types import (
     Usage,
 )
 from interlingua_transcripts.imported import ImportedIds, cost_parts, count_of, short_id, time_of, usd_of, uuid_of
-from interlingua_transcripts.system import SessionFormat
+from interlingua_transcripts.system import SessionFormat, list_files
 from interlingua_transcripts.transcript import Conversation, MessageGroup, Note, ReadPlan, Written
 from interlingua_transcripts.values import Form
 
@@ -191,9 +191,9 @@ class OperatorUse(SessionFormat):
             yield Written(body if flat else {**entry, "message": body}, tuple(one.id for one in messages))
             parent = own
 
-    def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
+    def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[str]:
         """Yield Tau's sessions."""
-        return (home / ".tau" / "sessions").glob("*/*.jsonl")
+        return list_files(home / ".tau" / "sessions", "*/*.jsonl")
 
 
 def _is_sent(body: Mapping[str, Any]) -> bool:

@@ -40,7 +40,7 @@ from interlingua_transcripts.imported import (
     usd_of,
     uuid_of,
 )
-from interlingua_transcripts.system import SessionFormat, pick
+from interlingua_transcripts.system import SessionFormat, list_files, pick
 from interlingua_transcripts.transcript import Conversation, MessageGroup, Note, ReadPlan, SessionPlace, Written
 from interlingua_transcripts.values import Form, sum_form
 
@@ -202,9 +202,9 @@ class Pi(SessionFormat):
         name = f"{to_iso(created_at).replace(':', '-').replace('.', '-')}_{session_id}.jsonl"
         return SessionPlace(folder / name, ("pi", "--session", session_id))
 
-    def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
+    def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[str]:
         """Yield the files below pi's session folder."""
-        return _sessions_of(home, environ).glob("**/*.jsonl")
+        return list_files(_sessions_of(home, environ), "**/*.jsonl")
 
 
 def _sessions_of(home: Path, environ: Mapping[str, str]) -> Path:

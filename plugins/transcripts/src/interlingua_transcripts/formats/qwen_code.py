@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from interlingua.types import ContentBlock, Message, Role, Usage
 from interlingua_transcripts.formats.gemini import is_answer, read_parts, read_result
 from interlingua_transcripts.imported import ImportedIds, count_of, time_of
-from interlingua_transcripts.system import SessionFormat
+from interlingua_transcripts.system import SessionFormat, list_files
 from interlingua_transcripts.transcript import MessageGroup, Note, ReadPlan
 
 _TALK = {"user", "assistant", "tool_result"}
@@ -79,10 +79,10 @@ class QwenCode(SessionFormat):
             return [one for content in history or () for one in _messages(content, {}, at, ids)]
         return list(_messages(value["message"], value, at, ids))
 
-    def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
+    def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[str]:
         """Yield the chats of every project."""
         own = Path(environ.get("QWEN_RUNTIME_DIR") or environ.get("QWEN_HOME") or home / ".qwen")
-        yield from (own / "projects").glob("*/chats/*.jsonl")
+        yield from list_files(own / "projects", "*/chats/*.jsonl")
 
 
 def is_qwen(value: Mapping[str, Any]) -> bool:

@@ -33,7 +33,7 @@ from interlingua.types import (
     read_tool_input,
 )
 from interlingua_transcripts.imported import ImportedIds, short_id, time_of
-from interlingua_transcripts.system import DocumentFormat
+from interlingua_transcripts.system import DocumentFormat, list_files
 from interlingua_transcripts.transcript import (
     Conversation,
     MessageGroup,
@@ -209,9 +209,9 @@ class Wolo(DocumentFormat):
         folder = home / ".wolo" / "sessions" / session_id
         return SessionPlace(folder / "session.json", ("wolo", "session", "resume", session_id))
 
-    def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
+    def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[str]:
         """Yield the folders of sessions, each named by its session.json."""
-        return (home / ".wolo" / "sessions").glob("*/session.json")
+        return list_files(home / ".wolo" / "sessions", "*/session.json")
 
 
 def _loaded(path: Path) -> Any:

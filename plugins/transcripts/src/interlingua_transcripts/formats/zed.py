@@ -115,7 +115,7 @@ class Zed(SessionFormat):
         except sqlite3.Error as error:
             raise TranscriptError(f"not a database of Zed's threads: {error}", path=path) from error
 
-    def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
+    def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[str]:
         """Yield the database, in the folder of each platform."""
         data = Path(environ.get("XDG_DATA_HOME") or home / ".local" / "share")
         for folder in (
@@ -124,7 +124,7 @@ class Zed(SessionFormat):
             home / "AppData" / "Local" / "Zed",
         ):
             if (path := folder / "threads" / "threads.db").is_file():
-                yield path
+                yield str(path)
 
 
 # -- the database -----------------------------------------------------------------------------------------------------
