@@ -38,6 +38,10 @@ class Service:
         self.per_second = settings.get("per_second")  # requests; above are 429
         self.retry_after_ms = settings.get("retry_after_ms", 50)  # None for no header
         self.refusals = settings.get("refusals", 0.0)  # share of 429, whatever the rate
+        self.at_once = settings.get("at_once", 0.0)  # share of the refusals that ask for no wait: `retry-after: 0`
+        self.outage = settings.get("outage")  # from and until, seconds after the first request: all get 429
+        self.began: float | None = None
+        self.times: Counter[int] = Counter()  # answers in each tenth of a second since
         self.input_tokens, self.output_tokens = settings.get("input_tokens", 20), settings.get("output_tokens", 18)
         self.refuse_every = settings.get("refuse_every")  # after so many answers all get 429 for a while
         self.refuse_for = settings.get("refuse_for_ms", 30) / 1000
@@ -71,8 +75,11 @@ class Service:
             return self.failure("500 Internal Server Error", "server_error", "server_error")
         if row in self.bad_rows:
             return self.failure("400 Bad Request", "bad_row", "invalid_request_error")
+        now = time.monotonic()
+        self.began = self.began or now
         refused = self.refusals and self.random.random() < self.refusals
-        if refused or self.limited() or time.monotonic() < self.refused_until:
+        refused = refused or (self.outage and self.outage[0] <= now - self.began < self.outage[1])
+        if refused or self.limited() or now < self.refused_until:
             return self.failure("429 Too Many Requests", "rate_limit_exceeded", "requests")
         chance = self.random.random()
         if chance < self.errors:
@@ -80,6 +87,7 @@ class Service:
             return self.failure(status, "server_error", "server_error")
         self.answered[row] += 1
         self.total += 1
+        self.times[int((now - self.began) * 10)] += 1
         if self.refuse_every and self.total % self.refuse_every == 0:
             self.refused_until = time.monotonic() + self.refuse_for
         if chance < self.errors + self.cuts:
@@ -108,8 +116,12 @@ class Service:
 
     def failure(self, status: str, code: str, kind: str) -> tuple[str, bytes, bool]:
         self.kinds[status[:3]] += 1
-        wait = self.retry_after_ms is not None and status.startswith("429")
-        headers = f"{status}\r\nretry-after-ms: {self.retry_after_ms}" if wait else status
+        headers = status
+        if status.startswith("429"):
+            if self.at_once and self.random.random() < self.at_once:
+                headers += "\r\nretry-after: 0"
+            elif self.retry_after_ms is not None:
+                headers += f"\r\nretry-after-ms: {self.retry_after_ms}"
         return headers, json.dumps({"error": {"message": status, "type": kind, "code": code}}).encode(), False
 
     def stats(self) -> dict[str, Any]:
@@ -117,7 +129,7 @@ class Service:
         return {
             "rows": len(self.answered), "answers": self.answered.total(), "twice": twice[:1000],
             "extra": self.answered.total() - len(self.answered), "kinds": dict(self.kinds), "most": self.most,
-            "asked": self.asked.total(),
+            "asked": self.asked.total(), "times": self.times,
         }  # fmt: skip
 
 

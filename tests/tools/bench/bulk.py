@@ -61,7 +61,7 @@ async def run_bulk(rows: Path, out: Path, url: str, concurrency: int) -> None:
     from interlingua import AsyncClient, Retry
 
     async with AsyncClient("vllm:small", base_url=url, api_key="test-key", retry=Retry(max_attempts=1)) as client:
-        report = await bulk.arun(rows, out, client=client, concurrency=concurrency)
+        report = await bulk.arun(rows, out, client=client, concurrency=concurrency, max_attempts=20)
     assert (report.done, report.failed, report.stopped) == (report.rows, 0, None), report
 
 

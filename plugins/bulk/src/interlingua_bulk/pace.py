@@ -7,6 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from itertools import islice
+from math import log
 from random import random
 from statistics import median
 
@@ -17,12 +18,14 @@ from interlingua.limits import Bucket, used_up_for
 FIRST = 8  # requests under way at the start: services refuse a rise that is too steep
 SLOW = 2.0  # times the best median time per output token from which on the service counts as overloaded
 LEAST_SAMPLES = 16
-MANY = 0.1  # share of a round's requests that the service was too busy for, from which on the limit falls
 LEAST_REFUSED = 3  # fewer refusals say nothing
+_LEAST_CLOSED = 5  # fewer refusals, though all are refused, may be chance
 _TOLERATED = 0.01  # the share of refusals may exceed the usual share by so much
 _TOLERATED_FIRST = 0.1  # while the number under way doubles
 _LOWER = 0.9  # of the accepted rate, after too many refusals: surely low enough
 _MOST_USUAL = 0.3  # a larger share has a cause
+_DEVIATIONS = 3  # of a share from its usual value, that chance may explain
+_SURE = 3.0  # e to this power: how much likelier one of two explanations of the refusals has to be
 _MOST_OVER = 0.55  # where requests are counted one by one, half of them are refused just above the rate
 _CALM = 4  # spans without a change of the rate before it grows
 _LEAST_RATE = 0.2  # requests a second; a service that accepts fewer refuses the others
@@ -97,18 +100,33 @@ class _Span:
 
 @attrs.frozen
 class _Signal:
-    """Too many refusals in a span: the limit on the rate then, the rate itself, and the share that was refused."""
+    """Too many refusals in a span: the limit on the rate then, the rate itself, and what was sent and refused."""
 
     limit: float | None
     rate: float
-    share: float
+    sent: int
+    refused: int
+
+    @property
+    def share(self) -> float:
+        return self.refused / self.sent
+
+    def evidence(self, sent: int, refused: int, usual: float) -> float:
+        """Return how much likelier this share is than the usual one, after so many requests at a lower rate.
+
+        The logarithm of the ratio: above 0, the lower rate did not help.
+        """
+        least = self.share - (self.share * (1 - self.share) / self.sent) ** 0.5
+        same = min(max(least, 0.5 * self.share), 0.95)
+        few = min(max(usual, 0.02, self.share / 3), 0.6 * same)
+        return refused * log(same / few) + (sent - refused) * log((1 - same) / (1 - few))
 
 
 class Pace:
     """Decides when the next request to one model is sent. For one event loop.
 
-    Two limits hold. The number of requests under way starts small and doubles with each round of answers, until answers
-    get slow. The rate is free until the service refuses too many; then it is the rate at which the service accepted
+    Two limits hold. The number of requests under way starts small and grows with each answer, until answers get slow.
+    The rate is free until the service refuses too many; then it is the rate at which the service accepted
     requests, which grows slowly, and faster while nothing is refused. Refusals that do not become fewer at a lower rate
     have nothing to do with it: their share is the usual one, and only a larger share lowers the rate.
 
@@ -116,7 +134,7 @@ class Pace:
     takes requests again; one request tries first.
 
     Answers that are slow beside the quickest leave the number under way unchanged, unless more of them arrive; those
-    that are slow beside the usual ones take it to 0.9, and many for lack of capacity to 0.7.
+    that are slow beside the usual ones take it to 0.9.
 
     Args:
         ceiling: most requests under way.
@@ -146,9 +164,9 @@ class Pace:
         self.tokens = LeasedBucket(tokens_per_minute, now, burst_s=5.0)
         self._growing = True  # until the first sign of load
         self._decreased_at = -1.0
-        self._overloads = 0  # in this round
         self._round: list[float] = []
         self._round_began = now
+        self._round_limit = int(self.limit)  # when this round began
         self._peak = 0  # most under way in this round
         self._best: float | None = None  # seconds per output token: the least, and the average of late
         self._usual: float | None = None
@@ -208,12 +226,14 @@ class Pace:
         if lease is self._probe:
             self._open(now)
         self._round.append((now - lease.started) / max(output_tokens or 1, 1))
-        if len(self._round) >= max(int(self.limit), LEAST_SAMPLES):
+        if self._growing and self._peak >= self._round_limit:
+            self.limit = min(self.limit + 1, float(self.ceiling))
+        if len(self._round) >= max(self._round_limit, LEAST_SAMPLES):
             self._end_round(now)
         self._end()
 
     def refuse(self, lease: Lease, wait_s: float | None, tries: int = 1) -> float:
-        """Record a refusal for too many requests or tokens, and return the seconds until this one may be sent again.
+        """Record a refusal for too many requests or for lack of capacity -> seconds until this one may be sent again.
 
         Args:
             lease: lease of the request that was refused.
@@ -234,14 +254,6 @@ class Pace:
             wait_s = min(_PAUSE_S * 2.0 ** (tries - 1), _LONGEST_PAUSE_S)
         self._end()
         return max(self._closed_until - now, self._spread(wait_s))
-
-    def overload(self, lease: Lease) -> None:
-        """Record that the service was overloaded; a single such answer among many does not change the limit."""
-        self._overloads += 1
-        if self._overloads > MANY * max(self.limit, LEAST_SAMPLES) and lease.started > self._decreased_at:
-            self._overloads = 0
-            self._decrease(0.7, self._clock())
-        self.fail(lease)
 
     def fail(self, lease: Lease) -> None:
         """Record a request that ended in any other way."""
@@ -335,7 +347,8 @@ class Pace:
         """Return True if nearly all of the requests that were sent just before this one were refused, too."""
         before = (each.refused for each in reversed(self._newest) if each.started <= lease.started)
         newest = list(islice(before, LEAST_SAMPLES))
-        return sum(newest) >= max(LEAST_REFUSED, 0.9 * len(newest))
+        least = _LEAST_CLOSED if self._taken > self._opened[1] else LEAST_REFUSED
+        return sum(newest) >= max(least, 0.9 * len(newest))
 
     def _open(self, now: float) -> None:
         """Go on at the rate at which the service accepted requests, the pause included."""
@@ -351,19 +364,20 @@ class Pace:
         span, usual = self._span, self._usual_share
         seconds = now - span.began
         few = self._seeking or (seconds >= _SPAN_S and not span.refused)  # a very low rate grows, too
-        if seconds < 1 or span.sent < (1 if few else LEAST_SAMPLES):
+        early = seconds < (0.25 if span.refused >= LEAST_SAMPLES else 1)
+        if early or span.sent < (1 if few else LEAST_SAMPLES):
             return
         share, rate = span.refused / span.sent, span.sent / seconds
         likely = usual + 2 * (usual / span.sent) ** 0.5 + (_TOLERATED if self.rate else _TOLERATED_FIRST)
-        if span.sent < _SPAN_SENT and span.refused >= LEAST_REFUSED and share < likely + 0.1:
+        signal = self._signal
+        if span.sent < _SPAN_SENT and self._is_unsure(span, likely):
             return
-        self._span = _Span(now)
-        signal, self._signal = self._signal, None
+        self._span, self._signal = _Span(now), None
         if signal is not None and share < _MOST_USUAL:
-            self._learn_usual_share(signal, share, now)
+            self._learn_usual_share(signal, span, now)
             return
         if span.refused >= LEAST_REFUSED and share > likely:
-            self._signal = _Signal(self.rate, rate, share)
+            self._signal = _Signal(self.rate, rate, span.sent, span.refused)
             self._set_rate(_LOWER * rate * (1 - share), now)
             return
         self._calm += 1
@@ -374,10 +388,21 @@ class Pace:
             elif self._calm > _CALM:
                 self._set_rate(self.rate * (1 + min(0.01 * 1.5 ** (self._calm - _CALM), 1.0)), now)
 
-    def _learn_usual_share(self, signal: _Signal, share: float, now: float) -> None:
+    def _is_unsure(self, span: _Span, likely: float) -> bool:
+        """Return True if chance may explain that many refusals, or what a lower rate seems to have changed."""
+        share = span.refused / span.sent
+        deviation = (share * (1 - share) / span.sent) ** 0.5
+        if self._signal is None or share >= _MOST_USUAL:
+            most = likely if self._signal is None else _MOST_USUAL
+            return span.refused >= LEAST_REFUSED and most < share < most + _DEVIATIONS * deviation
+        return abs(self._signal.evidence(span.sent, span.refused, self._usual_share)) < _SURE
+
+    def _learn_usual_share(self, signal: _Signal, span: _Span, now: float) -> None:
         """Set the rate after too many refusals, by the share that was refused at a rate that is surely low enough."""
-        self._usual_share = share
-        if signal.share - share <= 0.5 * share:  # the lower rate did not help
+        helped = signal.evidence(span.sent, span.refused, self._usual_share) < 0
+        self._usual_share = share = span.refused / span.sent
+        if not helped:
+            self._usual_share = (signal.refused + span.refused) / (signal.sent + span.sent)
             self._accepted.rate = None
             if signal.limit is not None:
                 self._set_rate(signal.limit, now)
@@ -406,17 +431,18 @@ class Pace:
     def _end_round(self, now: float) -> None:
         typical, rate = median(self._round), len(self._round) / max(now - self._round_began, 1e-6)
         self._round.clear()
-        self._overloads = 0
         self._round_began = now
         self._best = typical if self._best is None else min(self._best * 1.01, typical)
         usual = self._usual = typical if self._usual is None else self._usual + 0.1 * (typical - self._usual)
-        reached, self._peak = self._peak >= int(self.limit), 0
+        reached, self._peak = self._peak >= self._round_limit, 0
         if typical > SLOW * usual:
             self._decrease(0.9, now)
         elif not reached:
-            return  # then the limit says nothing
+            pass  # then the limit says nothing
         elif typical <= SLOW * self._best or rate > 1.1 * self._grown_rate:
             self._grown_rate = rate
-            self.limit = min(self.limit * 2 if self._growing else self.limit + 1, float(self.ceiling))
+            if not self._growing:
+                self.limit = min(self.limit + max(1.0, self.limit / 16), float(self.ceiling))
         else:
             self._growing = False
+        self._round_limit = int(self.limit)

@@ -8,7 +8,6 @@ from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from decimal import Decimal
-from random import uniform
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -206,10 +205,10 @@ class Sender:
                     await self._turn(asyncio.sleep(wait_s))
                     continue
                 if isinstance(error, OverloadedError) and error.retryable and waited < self.limits.patience_s:
-                    pace.overload(lease)
-                    wait_s = error.retry_after or min(0.5 * 2.0**overloads, 60.0) * uniform(0.75, 1.25)  # noqa: S311
+                    overloads += 1
+                    wait_s = pace.refuse(lease, error.retry_after, overloads)
                     self._check_wait(wait_s, error)
-                    overloads, waited = overloads + 1, waited + wait_s
+                    waited += wait_s
                     await self._turn(asyncio.sleep(wait_s))
                     continue
                 pace.fail(lease)

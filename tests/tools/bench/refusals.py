@@ -1,0 +1,117 @@
+"""Many requests to services that refuse, fail and cut some of them: `python tests/tools/bench/refusals.py`.
+
+At each share of faults the same rows go to the same loopback service (tests/bulk/loopback.py, in its own process), by
+`bulk run`'s pace and by a loop of 64 connections, each in its own process. The loop waits as long as a refusal asks, or
+half a second, and tries a broken connection again at once. Prints rows a second over the whole run, its start
+included, and the share of requests that were refused; with `--outage`, also how long it takes after two seconds in
+which the service refuses everything until answers arrive as fast as before. `--litellm` and `--curator` take a Python
+that has them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
+
+RATES = (0.0, 0.01, 0.04, 0.1, 0.2)
+KINDS = {
+    "429": lambda rate: {"refusals": rate},
+    "429, `retry-after: 0`": lambda rate: {"refusals": rate, "at_once": 1.0},
+    "500 and 503": lambda rate: {"errors": rate},
+    "cut answers": lambda rate: {"cuts": rate},
+    "all of them": lambda rate: {"refusals": rate / 2, "at_once": 0.5, "errors": rate / 4, "cuts": rate / 4},
+}
+OUTAGE = (6.0, 8.0)  # seconds after the first request
+
+
+def send(kind: str, python: str, url: str, rows: Path, connections: int) -> dict[str, Any]:
+    """Send all rows by one of the programs -> its figures."""
+    from tests.tools.bench.bulk import LITELLM
+
+    out = rows.with_name(f"{kind}.out")
+    for path in (out, Path(f"{out}.run.json")):
+        path.unlink(missing_ok=True)
+    places = [str(rows), str(out), url, str(connections)]
+    program = str(Path(__file__).with_name("bulk.py"))
+    command = [python, "-c", LITELLM, *places] if kind == "litellm" else [python, program, "--measure", kind, *places]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"{kind}: {done.stderr[-2000:]}")
+    figures: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    figures["lines"] = sum(1 for _ in out.open())
+    return figures
+
+
+def recovery(times: dict[str, int]) -> float | None:
+    """Return the seconds after the outage until half a second brings 0.9 of the answers it brought before."""
+    found = {int(tenth): count for tenth, count in times.items()}
+    first, last = (int(at * 10) for at in OUTAGE)
+    before = statistics.median(sum(found.get(at + n, 0) for n in range(5)) for at in range(first - 20, first - 5))
+    for at in range(last, max(found) - 4):
+        if sum(found.get(at + n, 0) for n in range(5)) >= 0.9 * before:
+            return (at - last) / 10
+    return None
+
+
+def compare(asked: argparse.Namespace) -> None:
+    """Measure each kind of fault at each share, and print a line for it."""
+    from tests.bulk.loopback import loopback
+
+    programs = {"bulk": sys.executable, "bare": sys.executable}
+    programs |= {"litellm": asked.litellm} if asked.litellm else {}
+    print("| fault | share | " + " | ".join(f"{name}, rows/s | refused" for name in programs) + " |")
+    print("|---|--:|" + "--:|--:|" * len(programs))
+    plans = [(kind, rate) for kind in KINDS for rate in asked.rates if rate or kind == next(iter(KINDS))]
+    plans += [("outage of 2 s", -1.0)] if asked.outage else []
+    with tempfile.TemporaryDirectory() as folder:
+        for kind, rate in plans:
+            outage = rate < 0
+            count = asked.rows if not outage else asked.rows * 2
+            rows = Path(folder, "rows.jsonl")
+            rows.write_text(
+                "".join(f'{{"id": "r{n}", "prompt": "row {n}: say something"}}\n' for n in range(count)), "utf-8"
+            )
+            faults: dict[str, Any] = {"outage": OUTAGE} if outage else KINDS[kind](rate)
+            cells = []
+            for name, python in programs.items():
+                rates, refused, back = [], [], []
+                for repeat in range(asked.repeat):
+                    settings = {"latency_ms": asked.latency, "retry_after_ms": None, "seed": repeat + 1, **faults}
+                    with loopback(**settings) as server:
+                        figures = send(name, python, server.url, rows, asked.connections)
+                        stats = server.stats()
+                    assert figures["lines"] == count, (name, figures)
+                    rates.append(count / figures["wall"])
+                    refused.append(stats["kinds"].get("429", 0) / stats["asked"])
+                    back.append(recovery(stats["times"]) if outage else None)
+                text = f"{statistics.median(rates):.0f}"
+                if outage:
+                    text += f", back after {statistics.median(at if at is not None else 99 for at in back):.1f} s"
+                cells.append(f"{text} | {statistics.median(refused):.1%}")
+            share = "" if outage else f"{rate:.0%}"
+            name = "none" if not rate else kind
+            print(f"| {name} | {share} | " + " | ".join(cells) + " |", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Compare programs at services that refuse and fail.")
+    parser.add_argument("--rows", type=int, default=3_000)
+    parser.add_argument("--latency", type=float, default=300, help="mean milliseconds of an answer")
+    parser.add_argument("--connections", type=int, default=64)
+    parser.add_argument("--rates", type=float, nargs="+", default=RATES)
+    parser.add_argument("--repeat", type=int, default=1)
+    parser.add_argument("--outage", action="store_true")
+    parser.add_argument("--litellm", help="a Python that has litellm")
+    compare(parser.parse_args())
+
+
+if __name__ == "__main__":
+    main()
