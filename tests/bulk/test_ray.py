@@ -14,13 +14,14 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.bulk.loopback import Loopback, loopback
-from tests.bulk.support import LOCAL, assert_every_row_once, lines, run, write_rows
+from tests.bulk.support import LOCAL, PRICED, assert_every_row_once, lines, run, write_rows
 from tests.support.counts import FULL
 from tests.support.waiting import until
 
@@ -28,7 +29,7 @@ pytestmark = [
     pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray is not installed; .ci/run has it"),
     pytest.mark.filterwarnings("ignore"),  # Ray's own
 ]
-ROWS, IN_FLIGHT, ACTORS = (10_000 if FULL else 1_000), 32, 2
+ROWS, IN_FLIGHT, ACTORS = (20_000 if FULL else 1_000), 32, 2
 
 
 @pytest.fixture(scope="module")
@@ -107,6 +108,43 @@ def test_a_rate_is_shared_by_the_actors(ray: Any, tmp_path: Path) -> None:
 
     assert_every_row_once(out, 120)
     assert marks[-1] - began > 120 / 20 * 0.7, "1,200 a minute are 20 a second for all actors together"
+
+
+def test_equal_rows_share_an_answer_over_all_actors(ray: Any, tmp_path: Path) -> None:
+    rows = write_rows(
+        tmp_path / "in.jsonl",
+        ({"id": f"r{number}", "prompt": f"row {number % 300}: say something"} for number in range(1200)),
+    )
+    with loopback(latency_ms=5, bad_rows=[7]) as server:
+        one = run(rows, tmp_path / "one.jsonl", server.url, concurrency=IN_FLIGHT, dedupe=True)
+        before = server.stats()["asked"]
+        many = on_ray(rows, tmp_path / "many.jsonl", server, dedupe=True)
+        asked = server.stats()["asked"] - before
+
+    assert essence(tmp_path / "one.jsonl") == essence(tmp_path / "many.jsonl")
+    assert (many.done, many.failed, many.shared) == (one.done, one.failed, one.shared) == (1196, 4, 897)
+    assert asked == 299 + 4, "each question once, and the refused row of each id"
+
+
+def test_a_budget_holds_for_all_actors_together(ray: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from interlingua_bulk.ray_engine import run_on_ray
+
+    rows, out = write_rows(tmp_path / "in.jsonl", 2000), tmp_path / "out.jsonl"
+    with loopback(latency_ms=20, input_tokens=1000, output_tokens=1000) as server:
+        client = {"settings": {"openai": {"base_url": server.url, "api_key": "test-key"}}}
+        options = {"api": "chat", "max_tokens": 1000}
+        arguments = {"model": PRICED, "options": options, "actors": ACTORS, "concurrency": 8, "client": client}
+        report = run_on_ray(rows, out, budget_usd="3", **arguments)
+        answers = server.stats()["answers"]
+        paid = sum(Decimal(line["cost_usd"]) for line in lines(out))
+        assert report.stopped == "the budget of 3 USD is used up"
+        assert len(lines(out)) == answers == report.done
+        assert paid == report.cost_usd
+        assert Decimal("2.2") < paid <= 3, "at most what waits at each actor is left of it"
+        more = run_on_ray(rows, out, budget_usd="3", **arguments)
+
+    assert more.resumed == report.done
+    assert Decimal("2.2") < more.cost_usd <= 3
 
 
 def test_a_refused_key_stops_the_run_and_it_goes_on_later(ray: Any, tmp_path: Path) -> None:

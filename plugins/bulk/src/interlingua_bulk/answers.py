@@ -106,6 +106,10 @@ class AnswerFile:
         """Return True for a row whose last line is an error."""
         return self.states[index] == _FAILED
 
+    def is_unanswered(self, index: int) -> bool:
+        """Return True for a row that has no answer."""
+        return self.states[index] != _OK
+
     def is_done(self, index: int) -> bool:
         """Return True for a row that has an answer."""
         return self.states[index] == _OK

@@ -9,10 +9,12 @@ from __future__ import annotations
 import asyncio
 import importlib
 import os
+import platform
 import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -21,18 +23,20 @@ import orjson
 
 from interlingua import AsyncClient, Registry, Retry
 from interlingua.errors import CallerError
-from interlingua.limits import Bucket
 from interlingua.types import ToolDefinition
 from interlingua_bulk.answers import AnswerFile, read_facts
+from interlingua_bulk.ray_limiter import Limiter
 from interlingua_bulk.rows import (
+    content_key,
     explain_row,
     inspect_input,
+    iterate_rows,
     read_row,
     unread_row,
     write_asked,
 )
 from interlingua_bulk.runner import BulkReport
-from interlingua_bulk.sender import Limits, RowAnswer, Sender, StopRunError, error_line
+from interlingua_bulk.sender import Limits, RowAnswer, Sender, StopRunError, error_line, shared_line
 from interlingua_bulk.tables import prepare_input
 from interlingua_bulk.wire_rows import WireReader
 
@@ -41,6 +45,7 @@ _BLOCKS_PER_ACTOR = 8
 _STARTS = 4  # of one chunk: Ray itself begins a lost worker's again without end
 _REPORT_S = 0.25  # between two calls of the limiter
 _LEDGER = ".ledger"
+_LEAST_USD = Decimal("0.000000001")
 
 
 @attrs.frozen
@@ -76,39 +81,7 @@ class ActorSettings:
     limits: Limits
     limiter: str
     actors: int
-
-
-class Limiter:
-    """Rates and requested pauses, shared by all actors. A Ray actor.
-
-    Actors call it now and then and get a slice of the rates, never once a row.
-
-    Args:
-        requests_per_minute: limit of all actors together; None for no limit.
-        tokens_per_minute: as for `arun`.
-    """
-
-    def __init__(self, requests_per_minute: float | None, tokens_per_minute: float | None) -> None:
-        now = time.monotonic()
-        self._buckets = (Bucket(requests_per_minute, now), Bucket(tokens_per_minute, now))
-        self._closed_until = 0.0
-
-    def lease(self, wanted: Sequence[float], closed_for: float) -> tuple[list[float], float]:
-        """Return how many requests and tokens an actor may use, and for how many seconds nothing is sent.
-
-        Args:
-            wanted: how many of each it can use until it calls again.
-            closed_for: seconds of the pause that the service asked this actor for; 0 for none.
-        """
-        now = time.monotonic()
-        self._closed_until = max(self._closed_until, now + closed_for)
-        granted = []
-        for bucket, amount in zip(self._buckets, wanted, strict=True):
-            bucket.wait(0, now)  # fills it
-            given = amount if bucket.rate is None else max(min(amount, bucket.level), 0.0)
-            bucket.take(given)
-            granted.append(given)
-        return granted, max(self._closed_until - now, 0.0)
+    dedupe: bool = False
 
 
 class RowActor:
@@ -139,6 +112,9 @@ class RowActor:
         self._client = AsyncClient(registry=registry, retry=Retry(max_attempts=1), **settings.client)
         self._sender = Sender(self._client, settings.model, settings.options, settings.tools, settings.limits)
         self._wire = WireReader(self._client)
+        if settings.limits.budget_usd is not None:
+            self._granted, self._is_used_up = asyncio.Condition(), False
+            self._sender.budget, self._sender.more_budget = Decimal(0), self._more_budget
         self._leasing = asyncio.create_task(self._lease())
 
     async def _send(self, chunk: Chunk) -> tuple[list[bytes], int, str]:
@@ -176,8 +152,9 @@ class RowActor:
             row = unread_row(index, data)
             answer = RowAnswer(False, error_line(row, explain_row(error, row.id), 0))
         else:
+            key = content_key(row, self._settings.model, self._settings.options) if self._settings.dedupe else None
             try:
-                answer = await self._sender.send(row)
+                answer = await self._sender.send(row, key)
             except StopRunError as stopped:
                 self._sender.stop(stopped.why)
                 return
@@ -186,22 +163,42 @@ class RowActor:
         asked.append(answer.attempts)
 
     async def _lease(self) -> None:
-        """Get slices of the shared rates, and share pauses, as long as this actor lives."""
+        """Get slices of the shared rates and budget, and share pauses, as long as this actor lives."""
         ray = importlib.import_module("ray")
-        limiter = ray.get_actor(self._settings.limiter)
         pace = self._sender.pace(self._settings.model)
         buckets = (pace.requests, pace.tokens)
         for bucket in buckets:
             bucket.begin_lease(_REPORT_S)
+        limiter = None
         while True:
-            wanted = [bucket.wanted() for bucket in buckets]
-            granted, closed_for = await limiter.lease.remote(wanted, pace.closed_for)
-            for bucket, amount in zip(buckets, granted, strict=True):
-                bucket.take(-amount)
-            if closed_for > pace.closed_for:
-                pace.close_for(closed_for)
-            pace.wake()
+            try:
+                limiter = limiter or ray.get_actor(self._settings.limiter)
+                wanted = [bucket.wanted() for bucket in buckets]
+                granted, closed_for = await limiter.lease.remote(wanted, pace.closed_for)
+                for bucket, amount in zip(buckets, granted, strict=True):
+                    bucket.take(-amount)
+                if closed_for > pace.closed_for:
+                    pace.close_for(closed_for)
+                pace.wake()
+                if self._settings.limits.budget_usd is not None:
+                    await self._take_budget(limiter)
+            except (ray.exceptions.RayError, ValueError):  # its machine was lost: it starts again on another one
+                limiter = None
             await asyncio.sleep(_REPORT_S)
+
+    async def _take_budget(self, limiter: Any) -> None:
+        sender = self._sender
+        reserved = sender.reserved or _LEAST_USD  # the first requests may have no known cost
+        sender.budget, self._is_used_up = await limiter.grant.remote(
+            f"{platform.node()}-{os.getpid()}", sender.spent, reserved
+        )
+        async with self._granted:
+            self._granted.notify_all()
+
+    async def _more_budget(self) -> bool:
+        async with self._granted:
+            await self._granted.wait()
+        return not self._is_used_up
 
 
 def registry_of_workers(registry: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, Any]:
@@ -222,8 +219,10 @@ def run_on_ray(
     concurrency: int = 128,
     requests_per_minute: float | None = None,
     tokens_per_minute: float | None = None,
+    budget_usd: Decimal | float | str | None = None,
     max_attempts: int = 5,
     patience_s: float = 600.0,
+    dedupe: bool = False,
     retry_failed: bool = False,
     force: bool = False,
     ledger: str | Path | None = None,
@@ -244,8 +243,10 @@ def run_on_ray(
         concurrency: most requests under way in one of them.
         requests_per_minute: limit of all processes together.
         tokens_per_minute: as for `arun`.
+        budget_usd: of all processes together, as for `arun`.
         max_attempts: as for `run`.
         patience_s: as for `arun`.
+        dedupe: as for `arun`; the input is read once more for it.
         retry_failed: as for `arun`.
         force: as for `arun`.
         ledger: folder for the answers as they arrive, on a disk that all machines share; `<out>.ledger` without it.
@@ -272,11 +273,13 @@ def run_on_ray(
             concurrency=concurrency,
             requests_per_minute=requests_per_minute,
             tokens_per_minute=tokens_per_minute,
+            budget_usd=None if budget_usd is None else Decimal(str(budget_usd)),
             max_attempts=max_attempts,
             patience_s=patience_s,
         ),
         limiter=f"interlingua-bulk-{os.getpid()}-{time.time_ns()}",
         actors=actors,
+        dedupe=dedupe,
     )
     return asyncio.run(
         _drive(path, out, folder, settings, address, on_progress, retry_failed=retry_failed, force=force)
@@ -303,8 +306,8 @@ async def _drive(
             await _add(answers, line)
         folder.mkdir(parents=True, exist_ok=True)
         report = BulkReport(rows=source.rows, resumed=answers.done + (0 if retry_failed else answers.failed))
-        chunks = [chunk for chunk in _chunks(path, answers, retry_failed=retry_failed) if 0 in chunk.done]
-        if chunks:
+        wanted = answers.is_unanswered if retry_failed else answers.is_open
+        while chunks := await _next_chunks(path, answers, settings, report, wanted):
             results = _results(chunks, settings, address)
             while (result := await asyncio.to_thread(next, results, None)) is not None:
                 for line in result["lines"].splitlines(keepends=True):
@@ -315,18 +318,60 @@ async def _drive(
                 report.seconds = time.monotonic() - began
                 if on_progress is not None:
                     on_progress(report)
+            if report.stopped or not settings.dedupe:
+                break
+            wanted = answers.is_open
+            for ledger in folder.glob("chunk-*"):  # all their lines are in the output
+                ledger.unlink()
         await answers.flush()
         report.done, report.failed, report.seconds = answers.done, answers.failed, time.monotonic() - began
     shutil.rmtree(folder, ignore_errors=True)  # every line of it is in the output
     return report
 
 
+async def _next_chunks(
+    path: Path, answers: AnswerFile, settings: ActorSettings, report: BulkReport, wanted: Callable[[int], bool]
+) -> list[Chunk]:
+    """Return the chunks with rows to send; of rows that ask the same only the first, and none whose answer is known."""
+    held: set[int] = set()
+    if settings.dedupe:
+        async with AsyncClient(registry=Registry(**settings.registry), **settings.client) as client:
+            await _share_answers(path, answers, settings, report, wanted, WireReader(client), held)
+    return [chunk for chunk in _chunks(path, lambda index: wanted(index) and index not in held) if 0 in chunk.done]
+
+
+async def _share_answers(
+    path: Path,
+    answers: AnswerFile,
+    settings: ActorSettings,
+    report: BulkReport,
+    wanted: Callable[[int], bool],
+    wire: WireReader,
+    held: set[int],
+) -> None:
+    """Write the lines of rows that share a known answer, and note in `held` those that wait for one."""
+    seen: set[str] = set()
+    for index, data in iterate_rows(path, wanted):
+        try:
+            row = read_row(index, data, wire.read, settings.model)
+        except Exception:  # noqa: S112  its actor writes the error
+            continue
+        key = content_key(row, settings.model, settings.options)
+        if (leader := answers.leaders.get(key)) is not None:
+            await answers.add(index, shared_line(row, answers.read(leader)), ok=True)
+            report.shared += 1
+        elif key in seen:
+            held.add(index)
+        else:
+            seen.add(key)
+
+
 async def _add(answers: AnswerFile, line: bytes, report: BulkReport | None = None) -> None:
     data = orjson.loads(line)
     index, ok = data["index"], data["status"] == "ok"
-    if not (answers.is_open(index) or answers.is_failed(index)):
+    if not answers.is_unanswered(index):
         return
-    await answers.add(index, line, ok=ok)
+    await answers.add(index, line, ok=ok, key=data.get("key"))
     if report is not None and ok:
         usage = data.get("usage") or {}
         report.input_tokens += usage.get("input_tokens", 0)
@@ -372,8 +417,9 @@ def _results(chunks: Sequence[Chunk], settings: ActorSettings, address: str | No
     ray, own = start_ray(settings.actors, address)
     data = importlib.import_module("ray.data")
     limits = settings.limits
-    limiter = ray.remote(Limiter).options(name=settings.limiter, num_cpus=0).remote(
-        limits.requests_per_minute, limits.tokens_per_minute
+    limiter = ray.remote(Limiter).options(name=settings.limiter, num_cpus=0, max_restarts=-1).remote(
+        limits.requests_per_minute, limits.tokens_per_minute, limits.budget_usd,
+        str(Path(settings.ledger, "limiter.json")),
     )  # fmt: skip
     try:
         context = data.DataContext.get_current()
@@ -394,26 +440,24 @@ def _results(chunks: Sequence[Chunk], settings: ActorSettings, address: str | No
             ray.shutdown()
 
 
-def _chunks(path: Path, answers: AnswerFile, *, retry_failed: bool) -> Iterator[Chunk]:
+def _chunks(path: Path, wanted: Callable[[int], bool]) -> Iterator[Chunk]:
     """Yield the chunks of a file of lines."""
-    states, index, begun, offset = answers.states, 0, 0, 0
+    index, begun, offset = 0, 0, 0
     position = 0
     with path.open("rb", buffering=1 << 20) as file:
         for line in file:
             if line.strip():
                 if index - begun == CHUNK:
-                    yield _chunk(begun, offset, index, states, retry_failed=retry_failed)
+                    yield _chunk(begun, offset, index, wanted)
                     begun, offset = index, position
                 index += 1
             position += len(line)
     if index > begun:
-        yield _chunk(begun, offset, index, states, retry_failed=retry_failed)
+        yield _chunk(begun, offset, index, wanted)
 
 
-def _chunk(first: int, offset: int, end: int, states: bytearray, *, retry_failed: bool) -> Chunk:
-    open_states = (0, 2) if retry_failed else (0,)
-    done = bytes(0 if state in open_states else 1 for state in states[first:end])
-    return Chunk(first // CHUNK, first, offset, end - first, done)
+def _chunk(first: int, offset: int, end: int, wanted: Callable[[int], bool]) -> Chunk:
+    return Chunk(first // CHUNK, first, offset, end - first, bytes(not wanted(index) for index in range(first, end)))
 
 
 def _chunk_text(chunk: Chunk) -> str:

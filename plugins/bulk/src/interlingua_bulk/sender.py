@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -104,6 +104,8 @@ class Sender:
     Attributes:
         asked: requests sent so far.
         spent: USD of the answers so far.
+        budget: USD that may be spent now; None for no limit.
+        more_budget: waits for a higher budget and returns False if it will not rise; None for a fixed budget.
     """
 
     def __init__(
@@ -117,7 +119,9 @@ class Sender:
         self.client, self.model, self.options, self.tools, self.limits = client, model, options, tools, limits
         self.asked = 0
         self.spent = _NOTHING
-        self._reserved = _NOTHING
+        self.reserved = _NOTHING  # USD that the requests without an answer may cost
+        self.budget = limits.budget_usd
+        self.more_budget: Callable[[], Coroutine[Any, Any, bool]] | None = None
         self._priced = 0
         self._retry = Retry(max_attempts=limits.max_attempts)
         self._paces: dict[str | None, Pace] = {}
@@ -176,7 +180,7 @@ class Sender:
         try:
             return await self._exchange(row, key, pace, exchange, model)
         finally:
-            self._reserved -= reserved
+            self.reserved -= reserved
 
     async def _exchange(
         self, row: BulkRow, key: str | None, pace: Pace, exchange: Exchange, model: str | None
@@ -189,9 +193,13 @@ class Sender:
             tokens = len(wire.body) / _BYTES_PER_TOKEN + (exchange.request.options.max_tokens or 0)
         while True:
             lease = await self._turn(pace.acquire(tokens))
-            if self._over_budget():
+            try:
+                while self._over_budget():
+                    if self.more_budget is None or not await self._turn(self.more_budget()):
+                        raise StopRunError(f"the budget of {self.limits.budget_usd} USD is used up")
+            except BaseException:
                 pace.fail(lease)
-                raise StopRunError(f"the budget of {self.limits.budget_usd} USD is used up")
+                raise
             attempts += 1
             self.asked += 1
             try:
@@ -284,13 +292,13 @@ class Sender:
             return _NOTHING
         most = _most(exchange)
         reserved = most if most is not None else self.spent / self._priced if self._priced else _NOTHING
-        self._reserved += reserved
+        self.reserved += reserved
         return reserved
 
     def _over_budget(self) -> bool:
         """Return True if the started requests, including this one, may cost more than the budget."""
-        budget = self.limits.budget_usd
-        return budget is not None and (self.spent >= budget or self.spent + self._reserved > budget)
+        budget = self.budget
+        return budget is not None and (self.spent >= budget or self.spent + self.reserved > budget)
 
     def _answer(
         self,

@@ -104,9 +104,7 @@ def run_command(
     context: CommandContext = ctx.ensure_object(CommandContext)
     found: Sequence[ToolDefinition] = () if tools is None else read_tools(tools)
     limits = {"requests_per_minute": rpm, "tokens_per_minute": tpm, "budget_usd": budget, "max_attempts": attempts}
-    arguments = {"model": model, "options": options, "tools": found, **limits, **more}
-    if engine == "ray" and (dedupe or budget is not None):
-        raise click.UsageError("--dedupe and --budget are for runs on one machine: workers see their own answers only")
+    arguments = {"model": model, "options": options, "tools": found, "dedupe": dedupe, **limits, **more}
     if engine == "ray" and batch_when is not None:
         raise click.UsageError("--batch-when is for runs on one machine: use `bulk submit` before a run with Ray")
     if str(out) == "-" and (as_json or engine == "ray" or batch_when):
@@ -116,11 +114,10 @@ def run_command(
         if batch_when is not None:
             _submit(context, source, path, url, cheaper_than=batch_when[1], model=model, options=options, tools=found)
         if engine == "ray":
-            del arguments["budget_usd"]
             arguments |= {"address": address, "actors": actors}
             _run_on_ray(ctx, context, source, path, url, timeout, arguments, as_json=as_json)
         else:
-            _run(ctx, context, source, path, url, timeout, {**arguments, "dedupe": dedupe}, as_json=as_json)
+            _run(ctx, context, source, path, url, timeout, arguments, as_json=as_json)
 
 
 @click.command("retry")
