@@ -27,7 +27,7 @@ docs: $(VENV)/.docs ## Build the documentation site into site/, strictly: a brok
 
 ray: $(VENV)/.dev ## Install Ray beside .venv and run the tests of bulk on it
 	@$(PYTHON) tests/tools/venv.py ray
-	.venv-ray/bin/python -m pytest tests/bulk/test_ray.py tests/bulk/test_tables.py $(ARGS)
+	.venv-ray/bin/python -m pytest tests/bulk/test_ray.py tests/bulk/test_ray_cluster.py tests/bulk/test_tables.py $(ARGS)
 
 mutants: $(VENV)/.dev ## Print the kill matrix: broken adapters, the rules that catch them (ARGS="--only chat")
 	$(BYTECODE) $(BIN)/python -m tests.contract.broken $(ARGS)
