@@ -1,4 +1,4 @@
-"""What the actors of a cluster share: rates, pauses and the budget."""
+"""The rates, pauses and budget that the actors of a cluster share."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Account:
 class Limiter:
     """Rates, requested pauses and a budget, shared by all actors. A Ray actor.
 
-    Actors call it now and then and get a slice of the rates and of the budget, never once a row. What it granted is in
+    Actors call it now and then and get a slice of the rates and of the budget, never once a row. Its grants are in
     a file, because it starts again on another machine when its own is lost. An actor that is lost keeps its grant: its
     requests may have been paid for.
 
