@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
@@ -11,7 +12,7 @@ import orjson
 _VALUES: Sequence[Any] = (
     None, True, False, 0, -1, 3.5, 1e300, 2**63, "", "x", "\x00", "\U0001f600", "2026-13-45T99:99:99Z", [], {}, [None],
     [[]], {"type": "text"}, {"type": "tool_use"}, [{"type": "tool_result", "content": 5}],
-    {"role": "assistant"}, "9" * 400,
+    {"role": "assistant"}, "9" * 400, 2**70, -(10**30), "cut \ud83d emoji", "\udc00",
 )  # fmt: skip
 
 
@@ -84,7 +85,7 @@ def _retype(data: bytes, _other: bytes, random: Random) -> bytes:
     except ValueError:
         return data
     changed = _retyped(value, random)
-    text = orjson.dumps(changed)
+    text = json.dumps(changed).encode()
     if whole:
         return text + b"\n"
     lines[at] = text

@@ -15,8 +15,9 @@ from interlingua_transcripts.contract_history import HISTORY
 from interlingua_transcripts.entries import from_messages, with_entries
 from interlingua_transcripts.fidelity import find_uncarried, measure_fidelity
 from interlingua_transcripts.files import detect_format, read_transcript
+from interlingua_transcripts.loading import load_entry
 from interlingua_transcripts.opened import open_transcript
-from interlingua_transcripts.system import DocumentFormat, SessionFormat, load_entry
+from interlingua_transcripts.system import DocumentFormat, SessionFormat
 from interlingua_transcripts.transcript import Transcript, TranscriptError
 from interlingua_transcripts.unwritten import count_missing, count_unwritten
 from interlingua_transcripts.writing import transcript_of, write_transcript

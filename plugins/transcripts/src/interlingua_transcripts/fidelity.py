@@ -22,10 +22,10 @@ import attrs
 from interlingua.codec import encode_message
 from interlingua.types import Message, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
 from interlingua_transcripts.entries import KeptMessages, open_messages
-from interlingua_transcripts.files import APP, kind_of, with_app
+from interlingua_transcripts.files import APP, ODD, kind_of, with_app
 from interlingua_transcripts.lazy import MessagesInOrder
 from interlingua_transcripts.opened import OpenTranscript
-from interlingua_transcripts.system import SessionFormat, load_entry, session_format
+from interlingua_transcripts.system import SessionFormat, session_format
 from interlingua_transcripts.transcript import Note, Transcript, TranscriptError
 from interlingua_transcripts.values import EMPTY, ONCE, TAG, Form, Haystack, find_form, leaves
 from interlingua_transcripts.writing import new_conversation, write_entries
@@ -193,15 +193,16 @@ class _Group:
 
 def _groups(read: Transcript) -> Iterator[_Group]:
     """Yield the groups of a file in order, and each entry that is of no group."""
+    load = session_format(read.system).load
     starts = [0, *accumulate(read.counts)]
     messages = MessagesInOrder(read.messages)
     grouped = {at for group in read.groups for at in group.entries}
     for number, group in enumerate(read.groups):
         made = messages.take(starts[number], starts[number + 1])
-        yield _Group([(at, load_entry(read.entries[at])) for at in group.entries], made)
+        yield _Group([(at, load(read.entries[at])) for at in group.entries], made)
     for at, entry in enumerate(read.entries):
         if at not in grouped:
-            yield _Group([(at, load_entry(entry))], ())
+            yield _Group([(at, load(entry))], ())
 
 
 def _native_groups(read: Transcript) -> Iterator[_Group]:
@@ -342,7 +343,7 @@ def _rule(system: SessionFormat, path: str, leaf: Any, value: Any, stacks: Seque
         return ""
     try:
         turned = form.turn(leaf, _parent(value, path))
-    except (TypeError, ValueError, LookupError):
+    except ODD:
         return None
     there = turned is not None and all(
         one == "" or one is False or any(stack.has(one) or stack.was(one) for stack in stacks) for one in turned
@@ -408,7 +409,7 @@ def _compare(report: Fidelity, read: Transcript, rewritten: Iterator[bytes]) -> 
         text = next(rewritten, None)
         if text == entry:
             continue
-        value, again = load_entry(entry), load_entry(text or b"{}")
+        value, again = system.load(entry), system.load(text or b"{}")
         report.equal = report.equal and text is not None and again == value
         if again == value:
             continue

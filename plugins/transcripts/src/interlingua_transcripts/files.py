@@ -19,7 +19,8 @@ import attrs
 from interlingua import CallerError
 from interlingua.types import Message
 from interlingua_transcripts.imported import CallNames, ImportedIds
-from interlingua_transcripts.system import DocumentFormat, SessionFormat, installed_formats, load_entry, session_format
+from interlingua_transcripts.loading import load_entry
+from interlingua_transcripts.system import DocumentFormat, SessionFormat, installed_formats, session_format
 from interlingua_transcripts.transcript import MessageGroup, Note, ReadPlan, Transcript, TranscriptError
 
 ODD = (ArithmeticError, AttributeError, CallerError, LookupError, TypeError, ValueError)  # what odd values lead to

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from itertools import islice
@@ -13,7 +13,6 @@ from typing import IO, Any, cast, overload
 import attrs
 
 from interlingua.types import Message, Role, ToolUseBlock
-from interlingua_transcripts.system import load_entry
 
 
 class FileEntries(Sequence[bytes]):
@@ -70,10 +69,10 @@ def temporary_entries() -> Iterator[FileEntries]:
 
 
 class EntryValues(Sequence[Any]):
-    """The JSON values of entries, each made when it is asked for; `held` has some, until they are asked for once."""
+    """The JSON values of entries, each loaded on access; `held` has some, until they are accessed once."""
 
-    def __init__(self, entries: Sequence[bytes]) -> None:
-        self._entries = entries
+    def __init__(self, entries: Sequence[bytes], load: Callable[[bytes], Any]) -> None:
+        self._entries, self._load = entries, load
         self.held: dict[int, Any] = {}
 
     def __len__(self) -> int:
@@ -83,7 +82,7 @@ class EntryValues(Sequence[Any]):
         if isinstance(index, slice):
             return [self[at] for at in range(*index.indices(len(self)))]
         value = self.held.pop(index, None)
-        return load_entry(self._entries[index]) if value is None else value
+        return self._load(self._entries[index]) if value is None else value
 
 
 @attrs.frozen

@@ -31,7 +31,7 @@ from interlingua_transcripts.files import (
 )
 from interlingua_transcripts.imported import rename_calls
 from interlingua_transcripts.lazy import EntryValues, FileEntries, LazyMessages
-from interlingua_transcripts.system import DocumentFormat, SessionFormat, load_entry, session_format
+from interlingua_transcripts.system import DocumentFormat, SessionFormat, session_format
 from interlingua_transcripts.transcript import Note, ReadPlan, Transcript
 
 
@@ -186,13 +186,13 @@ def open_transcript(
             yield _opened(reader, entries, parsed, parsed)
         else:
             lines = FileEntries(file)
-            values = EntryValues(lines)
+            values = EntryValues(lines, reader.load)
             yield _opened(reader, lines, values, _outlines(reader, lines.read_lines(), values.held, hold))
 
 
 def open_entries(system: SessionFormat, entries: Sequence[bytes]) -> OpenTranscript:
     """Open a session of entries that were read before; the first of them are parsed once, as `open_transcript` does."""
-    values = EntryValues(entries)
+    values = EntryValues(entries, system.load)
     return _opened(system, entries, values, _outlines(system, entries, values.held, 1 << 20))
 
 
@@ -209,7 +209,7 @@ def _outlines(system: SessionFormat, lines: Iterable[bytes], held: dict[int, Any
     """Return what a plan needs of each line; of the first `hold` bytes all of it, which `held` gets as well."""
     found = []
     for number, line in enumerate(lines):
-        value = load_entry(line)
+        value = system.load(line)
         hold -= len(line)
         if hold >= 0:
             held[number] = value

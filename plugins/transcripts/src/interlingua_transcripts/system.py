@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import logging
-from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from datetime import datetime
 from fnmatch import fnmatch
@@ -14,11 +12,17 @@ from os import scandir, stat, stat_result
 from pathlib import Path
 from typing import Any, ClassVar
 
-import orjson
-
 from interlingua.plugins import dumps
 from interlingua.types import Message
 from interlingua_transcripts.imported import ImportedIds
+from interlingua_transcripts.loading import (
+    dump_document,
+    dump_escaped,
+    load_document,
+    load_entry,
+    load_exactly,
+    load_unchanged,
+)
 from interlingua_transcripts.transcript import (
     Conversation,
     MessageGroup,
@@ -31,10 +35,6 @@ from interlingua_transcripts.values import Form
 
 _log = logging.getLogger("interlingua")
 GROUP = "interlingua.session_formats"
-
-# orjson reads an integer beyond 64 bits as a float; a document without a run of so many digits holds none
-_LONG = b"0" * 19
-_DIGITS = bytes(ord("0") if code in b"0123456789" else 0 for code in range(256))
 
 
 class SessionFormat:
@@ -96,6 +96,10 @@ class SessionFormat:
         """
         entries = self.split(data)
         return entries, list(map(load_entry, entries))
+
+    def load(self, entry: bytes) -> Any:
+        """Return the JSON value that `parse` returns for an entry; None if it is not JSON."""
+        return load_entry(entry)
 
     def join(self, entries: Iterable[bytes]) -> bytes:
         """Return the file that `split` would take apart into these entries."""
@@ -204,10 +208,12 @@ class DocumentFormat(SessionFormat):
 
     Attributes:
         items: name of the document's member that holds the list; "" where the document is the list itself.
+        exact: False if its files may also be lines, of which an integer beyond 64 bits is a float in messages.
     """
 
     suffix: ClassVar[str] = ".json"
     items: ClassVar[str]
+    exact: ClassVar[bool] = True
 
     def split(self, data: bytes) -> list[bytes]:
         """Return the document without its list, then the items."""
@@ -215,51 +221,35 @@ class DocumentFormat(SessionFormat):
 
     def parse(self, data: bytes, document: Any = None) -> tuple[list[bytes], list[Any]]:
         """Return the entries and their values; the file is parsed once."""
-        document = _load_exactly(_without_marks(data), document)
-        values = [document]
+        read, exact, unchanged = load_document(data, document)
+        values = self.pieces(exact)
+        entries = list(map(dumps, values)) if unchanged is exact else list(map(dump_escaped, self.pieces(unchanged)))
+        return entries, values if self.exact or exact is read else list(map(load_entry, entries))
+
+    def pieces(self, document: Any) -> list[Any]:
+        """Return the values of the entries of a document: None, or the part around the list, then the items.
+
+        Raises:
+            TypeError: it is not a document of this format.
+        """
         if not self.items:
             if not isinstance(document, list):
                 raise TypeError("the file is not a JSON list")
-            values = [None, *document]
-        elif not isinstance(document, dict):
+            return [None, *document]
+        if not isinstance(document, dict):
             raise TypeError("the file is not a JSON object")
-        elif isinstance(held := document.get(self.items), list) and held:
-            values = [{**document, self.items: None}, *held]
-        return list(map(dumps, values)), values
+        held = document.get(self.items)
+        return [{**document, self.items: None}, *held] if isinstance(held, list) and held else [document]
+
+    def load(self, entry: bytes) -> Any:
+        """Return the value of an entry, as `parse` does."""
+        return load_exactly(entry) if self.exact else load_entry(entry)
 
     def join(self, entries: Iterable[bytes]) -> bytes:
         """Return the document, indented as such files are."""
-        first, *items = map(_load_exactly, entries)
-        document = items if not self.items else {**first, self.items: items} if items else first
-        try:
-            return orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n"
-        except TypeError:  # an integer beyond 64 bits
-            return json.dumps(document, indent=2, ensure_ascii=False).encode() + b"\n"
-
-
-def _load_exactly(text: bytes, value: Any = None) -> Any:
-    """Return a JSON value with its integers exact, of any length; `value` is it as orjson read it before."""
-    value = orjson.loads(text) if value is None else value
-    if _LONG in text.translate(_DIGITS):
-        try:
-            return json.loads(text)
-        except RecursionError as error:
-            raise ValueError("nested too deeply") from error
-    return value
-
-
-def load_entry(text: bytes) -> Any:
-    """Return an entry's JSON value; None if it is not JSON. A byte-order mark is skipped."""
-    try:
-        return orjson.loads(text)
-    except ValueError:
-        return load_entry(_without_marks(text)) if text.startswith(BOM_UTF8) else None
-
-
-def _without_marks(text: bytes) -> bytes:
-    while text.startswith(BOM_UTF8):  # each program it went through may have added one
-        text = text.removeprefix(BOM_UTF8)
-    return text
+        first, *items = map(load_unchanged, entries)
+        whole = items if first is None or not self.items else {**first, self.items: items} if items else first
+        return dump_document(whole) + b"\n"
 
 
 def pick(value: Mapping[str, Any], *names: str) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from interlingua.types import (
     Usage,
 )
 from interlingua_transcripts.opened import OpenTranscript, open_entries
-from interlingua_transcripts.system import SessionFormat, load_entry, session_format
+from interlingua_transcripts.system import SessionFormat, session_format
 from interlingua_transcripts.transcript import Transcript
 from interlingua_transcripts.values import Haystack, find_form, leaves
 from interlingua_transcripts.writing import new_conversation, write_entries
@@ -92,7 +92,7 @@ def _count_changed(found: Counter[str], transcript: Transcript, system: SessionF
         if kept[hash(entry)] > 0:
             kept[hash(entry)] -= 1
         else:
-            stack.add(load_entry(entry))
+            stack.add(system.load(entry))
     issued: dict[str, str] = {}
     for message in transcript.messages:
         issued.update(_issued_by(message))
@@ -162,7 +162,7 @@ def _said(block: ContentBlock) -> tuple[str, Any, str | None]:
     source = getattr(block, "source", None)
     if source is not None:
         return block.type, source.data, None
-    data = dict(block.data) if isinstance(block, OpaqueBlock) else None
+    data = block.data if isinstance(block, OpaqueBlock) else None
     return "block of a provider's own", data, None
 
 

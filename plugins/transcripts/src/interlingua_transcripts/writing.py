@@ -15,8 +15,9 @@ from interlingua.types import Message, Role
 from interlingua_transcripts.files import kind_of
 from interlingua_transcripts.imported import EPOCH
 from interlingua_transcripts.lazy import EntryValues, LazyCalls, MessagesInOrder, index_messages
+from interlingua_transcripts.loading import load_exactly
 from interlingua_transcripts.opened import OpenTranscript, open_entries
-from interlingua_transcripts.system import SessionFormat, load_entry, session_format
+from interlingua_transcripts.system import SessionFormat, session_format
 from interlingua_transcripts.transcript import Conversation, Transcript, TranscriptError
 
 
@@ -86,8 +87,8 @@ def _changed_entries(transcript: Transcript, before: Transcript, system: Session
     if added:
         conversation = attrs.evolve(
             new_conversation(transcript, [transcript.messages[at] for at in added], system),
-            before=EntryValues(kept),
-            branch=EntryValues(attrs.evolve(kept, indexes=_branch(before, changes, indexes))),
+            before=EntryValues(kept, system.load),
+            branch=EntryValues(attrs.evolve(kept, indexes=_branch(before, changes, indexes)), system.load),
         )
         yield from (dumps(one.value) for one in system.write(conversation))
 
@@ -138,7 +139,7 @@ def _find_changes(
                 f"entry {group.entries[0] + 1} holds several answers, and some of them changed: "
                 "leave out or edit all of its messages"
             )
-        values = [load_entry(before.entries[index]) for index in group.entries]
+        values = [load_exactly(before.entries[index]) for index in group.entries]
         for index, value, old_value, new_value in zip(
             group.entries, values, paired(system, values, was), paired(system, values, becomes), strict=True
         ):
@@ -198,7 +199,7 @@ class _KeptEntries(Sequence[bytes]):
         entry = self.entries[index] if entry is None else entry
         if not self.above:
             return entry
-        value, parent = load_entry(entry), self.links[1]
+        value, parent = load_exactly(entry), self.links[1]
         if not isinstance(value, dict) or str(value.get(parent)) not in self.above:
             return entry
         return dumps({**value, parent: self.above[str(value[parent])]})
@@ -206,7 +207,7 @@ class _KeptEntries(Sequence[bytes]):
 
 def _parents(entries: Sequence[bytes], changes: Mapping[int, bytes | None], own: str, parent: str) -> dict[str, Any]:
     """Return, for the id of each entry that is left out, its nearest ancestor that is kept."""
-    gone = [load_entry(entries[at]) for at, entry in sorted(changes.items()) if entry is None]
+    gone = [load_exactly(entries[at]) for at, entry in sorted(changes.items()) if entry is None]
     above = {str(value[own]): value.get(parent) for value in gone if isinstance(value, dict) and own in value}
     nearest = {}
     for name in above:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import attrs
 
 from interlingua.plugins import dumps
 from interlingua_transcripts.lazy import FileEntries, temporary_entries
-from interlingua_transcripts.system import SessionFormat, load_entry
+from interlingua_transcripts.system import SessionFormat
 from interlingua_transcripts.transcript import Conversation
 from interlingua_transcripts.values import Haystack
 
@@ -24,6 +25,7 @@ class WrittenEntries:
 
     header: Haystack
     _entries: FileEntries
+    _load: Callable[[bytes], Any]
     _places: dict[str, list[int]]
     _waiting: dict[int, int]
     _held: dict[int, Haystack] = attrs.field(factory=dict)
@@ -47,7 +49,7 @@ class WrittenEntries:
                     places.setdefault(own, []).append(len(entries))
                 waiting[len(entries)] = len(one.messages)
                 entries.append(dumps(one.value))
-            yield cls(header, entries, places, waiting)
+            yield cls(header, entries, system.load, places, waiting)
 
     def stacks(self, messages: Sequence[str]) -> list[Haystack]:
         """Return the values of the entries that concern these messages; each message is asked for once."""
@@ -55,7 +57,7 @@ class WrittenEntries:
         for own in messages:
             for place in self._places.get(own, ()):
                 if place not in found:
-                    found[place] = self._held.get(place) or Haystack(load_entry(self._entries[place]))
+                    found[place] = self._held.get(place) or Haystack(self._load(self._entries[place]))
                     self._held[place] = found[place]
                 self._waiting[place] -= 1
                 if self._waiting[place] <= 0:

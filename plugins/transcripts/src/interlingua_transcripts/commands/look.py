@@ -18,7 +18,8 @@ from interlingua_cli.context import CommandContext, plugin_option
 from interlingua_cli.output import json_option, print_json, print_table
 from interlingua_cli.streams import escape_controls
 from interlingua_transcripts.commands.shared import opened_session, source_argument, system_option
-from interlingua_transcripts.system import SessionFormat, find_files, installed_formats, load_entry, session_format
+from interlingua_transcripts.loading import load_entry
+from interlingua_transcripts.system import SessionFormat, find_files, installed_formats, session_format
 
 _PEEK = 65_536  # bytes of a file that are read for a line of the list
 _FIRST = 60  # letters of a session's first words

@@ -21,7 +21,8 @@ from interlingua.types import (
     Usage,
 )
 from interlingua_transcripts.imported import ImportedIds, count_of, time_of, to_iso, usd_of
-from interlingua_transcripts.system import DocumentFormat, load_entry
+from interlingua_transcripts.loading import load_entry
+from interlingua_transcripts.system import DocumentFormat
 from interlingua_transcripts.transcript import Conversation, MessageGroup, Note, ReadPlan, Written
 from interlingua_transcripts.values import Form
 

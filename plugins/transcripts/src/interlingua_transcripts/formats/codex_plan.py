@@ -9,7 +9,8 @@ from typing import Any
 import orjson
 
 from interlingua.plugins import dumps
-from interlingua_transcripts.system import load_entry, pick
+from interlingua_transcripts.loading import load_entry
+from interlingua_transcripts.system import pick
 from interlingua_transcripts.transcript import MessageGroup, Note, ReadPlan
 
 ENVELOPES = {

@@ -26,7 +26,8 @@ from interlingua.types import (
     Usage,
 )
 from interlingua_transcripts.imported import ImportedIds, count_of, time_of, to_iso
-from interlingua_transcripts.system import DocumentFormat, list_files, load_entry
+from interlingua_transcripts.loading import load_entry
+from interlingua_transcripts.system import DocumentFormat, list_files
 from interlingua_transcripts.transcript import Conversation, MessageGroup, Note, ReadPlan, SessionPlace, Written
 
 _SHOWN_ONLY = {"info", "error", "warning", "choice"}
@@ -40,6 +41,7 @@ class GeminiCli(DocumentFormat):
     title = "Gemini CLI"
     suffix = ".jsonl"
     items = "messages"
+    exact = False
     results_in_calls = True
     lacks: ClassVar[Set[str]] = frozenset({"system prompt", "cost", "mark of a stopped answer", "error message"})
 

@@ -8,9 +8,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-import orjson
-
-from interlingua.plugins import dumps
 from interlingua.types import (
     ContentBlock,
     ErrorEvent,
@@ -33,6 +30,7 @@ from interlingua.types import (
     read_tool_input,
 )
 from interlingua_transcripts.imported import ImportedIds, short_id, time_of
+from interlingua_transcripts.loading import dump_document, load_unchanged
 from interlingua_transcripts.system import DocumentFormat, list_files
 from interlingua_transcripts.transcript import (
     Conversation,
@@ -88,20 +86,9 @@ class Wolo(DocumentFormat):
             return None
         return "" if all(map(_is_message, messages)) else None
 
-    def parse(self, data: bytes, document: Any = None) -> tuple[list[bytes], list[Any]]:
-        """Return the entries; of a plain list of messages, the first is null."""
-        document = orjson.loads(data) if document is None else document
-        if isinstance(document, list):
-            values = [None, *document]
-            return list(map(dumps, values)), values
-        return super().parse(data, document)
-
-    def join(self, entries: Iterable[bytes]) -> bytes:
-        """Return the document, or the plain list that it was."""
-        first, *items = entries
-        if first == b"null":
-            return orjson.dumps(list(map(orjson.loads, items)), option=orjson.OPT_INDENT_2) + b"\n"
-        return super().join([first, *items])
+    def pieces(self, document: Any) -> list[Any]:
+        """Return the values of the entries; of a plain list of messages, the first is None."""
+        return [None, *document] if isinstance(document, list) else super().pieces(document)
 
     def kind_of(self, value: Any) -> str:
         """Return `message/` with the role, or `session`."""
@@ -183,23 +170,23 @@ class Wolo(DocumentFormat):
         todos = folder / "todos.json"
         messages = [_loaded(each) for each in sorted((folder / "messages").glob("*.json"))]
         held = {"session": _loaded(folder / "session.json"), "messages": messages}
-        return orjson.dumps({**held, "todos": _loaded(todos)} if todos.is_file() else held)
+        return dump_document({**held, "todos": _loaded(todos)} if todos.is_file() else held)
 
     def scatter(self, data: bytes, name: str) -> Mapping[str, bytes] | None:
         """Return session.json, todos.json and a file for each message, named by its id."""
-        document = orjson.loads(data)
+        document = load_unchanged(data)
         if not isinstance(document, dict):
             raise TranscriptError("a list of messages has no session: it cannot be written as a folder")
         session, todos = document.get("session") or {}, document.get("todos")
-        files = {"session.json": _dumped({**session, "id": session.get("id") or name})}
+        files = {"session.json": dump_document({**session, "id": session.get("id") or name})}
         if todos is not None:
-            files["todos.json"] = _dumped({"todos": todos} if isinstance(todos, list) else todos)
+            files["todos.json"] = dump_document({"todos": todos} if isinstance(todos, list) else todos)
         for message in document["messages"]:
             own = message.get("id")
             path = f"messages/{own}.json"
             if not isinstance(own, str) or _FILE_NAME.fullmatch(own) is None or path in files:
                 raise TranscriptError(f"the id of a message, {own!r}, cannot name its file")
-            files[path] = _dumped(message)
+            files[path] = dump_document(message)
         return files
 
     def place(
@@ -216,13 +203,9 @@ class Wolo(DocumentFormat):
 
 def _loaded(path: Path) -> Any:
     try:
-        return orjson.loads(path.read_bytes())
+        return load_unchanged(path.read_bytes())
     except ValueError as error:
         raise TranscriptError(f"not JSON: {error}", path=str(path)) from error
-
-
-def _dumped(value: Any) -> bytes:
-    return orjson.dumps(value, option=orjson.OPT_INDENT_2)
 
 
 def _number(value: Any, otherwise: float = 0.0) -> float:

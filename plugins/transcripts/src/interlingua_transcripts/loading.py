@@ -1,0 +1,114 @@
+"""JSON of session files, read and written so that nothing in it changes: long integers, halves of surrogate pairs."""
+
+from __future__ import annotations
+
+import json
+import re
+from codecs import BOM_UTF8
+from typing import Any
+
+import orjson
+
+# orjson reads an integer beyond 64 bits as a float; a document without a run of so many digits holds none
+_LONG = b"0" * 19
+_DIGITS = bytes(ord("0") if code in b"0123456789" else 0 for code in range(256))
+_HALF = re.compile(rb"\\u[dD]")  # the beginning of the escape of half of a surrogate pair
+_ESCAPE = re.compile(
+    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
+)  # a pair, a half, another escape
+
+
+def load_entry(text: bytes) -> Any:
+    """Return an entry's JSON value; None if it is not JSON.
+
+    A byte-order mark is skipped. Half of a surrogate pair, which JavaScript leaves of a cut emoji, becomes U+FFFD.
+    """
+    try:
+        return orjson.loads(text)
+    except ValueError:
+        pass
+    try:
+        return _load_repaired(_without_marks(text))
+    except ValueError:
+        return None
+
+
+def load_exactly(text: bytes) -> Any:
+    """Return an entry's JSON value with its integers exact, of any length; None if it is not JSON."""
+    value = load_entry(text)
+    return value if value is None else _with_integers(_without_marks(text), value)
+
+
+def load_unchanged(text: bytes) -> Any:
+    """Return a JSON value with integers and halves of surrogate pairs as they are in the text.
+
+    Raises:
+        ValueError: it is not JSON.
+    """
+    return load_document(text)[2]
+
+
+def load_document(text: bytes, value: Any = None) -> tuple[Any, Any, Any]:
+    """Return a JSON value as `load_entry`, `load_exactly` and `load_unchanged` read it; the same object if they agree.
+
+    Args:
+        text: the document.
+        value: its value, if `load_entry` read it before.
+
+    Raises:
+        ValueError: it is not JSON.
+    """
+    text = _without_marks(text)
+    read = _load_repaired(text) if value is None else value
+    exact = _with_integers(text, read)
+    halved = _HALF.search(text) is not None and _repaired(text) != text
+    return read, exact, _load_slowly(text) if halved else exact
+
+
+def dump_document(value: Any) -> bytes:
+    """Return the indented JSON text of a value of `load_unchanged`."""
+    try:
+        return orjson.dumps(value, option=orjson.OPT_INDENT_2)
+    except TypeError:  # an integer beyond 64 bits, or half of a surrogate pair
+        text = json.dumps(value, indent=2, ensure_ascii=False)
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return json.dumps(value, indent=2).encode()
+
+
+def dump_escaped(value: Any) -> bytes:
+    """Return the JSON text of a value of `load_unchanged`, in ASCII."""
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+def _load_repaired(text: bytes) -> Any:
+    try:
+        return orjson.loads(text)
+    except ValueError:
+        if _HALF.search(text) is None:
+            raise
+        return orjson.loads(_repaired(text))
+
+
+def _repaired(text: bytes) -> bytes:
+    """Return JSON text with U+FFFD for each half of a surrogate pair."""
+    return _ESCAPE.sub(lambda match: b"\\ufffd" if match[1] else match[0], text)
+
+
+def _with_integers(text: bytes, value: Any) -> Any:
+    """Return a JSON value with integers of any length exact; `value` is it as orjson read it."""
+    return _load_slowly(_repaired(text)) if _LONG in text.translate(_DIGITS) else value
+
+
+def _load_slowly(text: bytes) -> Any:
+    try:
+        return json.loads(text)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+
+
+def _without_marks(text: bytes) -> bytes:
+    while text.startswith(BOM_UTF8):  # each program it went through may have added one
+        text = text.removeprefix(BOM_UTF8)
+    return text
