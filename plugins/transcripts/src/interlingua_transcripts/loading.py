@@ -40,7 +40,7 @@ def load_exactly(text: bytes) -> Any:
 
 
 def load_unchanged(text: bytes) -> Any:
-    """Return a JSON value with integers and halves of surrogate pairs as they are in the text.
+    """Return a JSON value with its integers exact and halves of surrogate pairs kept.
 
     Raises:
         ValueError: it is not JSON.

@@ -17,18 +17,21 @@ from importlib.resources import files
 import attrs
 
 # escaped white space, other escapes, colours of a terminal, escapes of addresses, the signs of a diff's line
-_BREAK = re.compile(rb"(?:\\[nrtbf][+-]?|\\u[0-9a-fA-F]{4}|\[[0-9;]{1,8}m|%[0-9a-fA-F]{2})\Z")
+_BREAK = re.compile(rb"(?:(?:\\[nrtbf]|\")[+-]?|\\u[0-9a-fA-F]{4}|\[[0-9;]{0,16}[mK]|%[0-9a-fA-F]{2})\Z")
 _ESCAPE = re.compile(rb"\\(?:[nrtbf]|u[0-9a-fA-F]{4})")
 _LETTERS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789")
-_ENCODED = _LETTERS | frozenset(b"+/_-")  # letters of base64: a short start between them begins nothing
+# letters of base64: a short start between them begins nothing; only the alphabet without "/" has "_" and "-"
+_ENCODED = _LETTERS | frozenset(b"+/_-")
+_URL_ENCODED = _LETTERS | frozenset(b"_-")
 
-_WORDS = bytes(byte if byte in _LETTERS or byte in b"_.~%+/-" else 32 for byte in range(256))
+_WORDS = bytes(byte if byte in _LETTERS or byte in b"_.~%+/=-" else 32 for byte in range(256))
 
 _KEY_END = b" PRIVATE KEY"
-# between two lines of a key: a line break, then the number or the place that a tool puts in front, a mark of Markdown
+# between two lines of a key: a line break, then the number or the place that a tool puts in front, a mark of Markdown,
+# a colour; not what begins another key
 _GAP = (
-    rb"(?:\\+[nrt]|\\+u[0-9a-fA-F]{4}|\\+[\"']|[\"'`,|>:+*#\s-]|\xe2\x86\x92|\xe2\x94\x82"
-    rb"|[0-9]{1,6}(?=\\+[tu]|[:|\t ]|\xe2)|[A-Za-z0-9_./-]{1,80}+:[0-9]{1,6}[:-])"
+    rb"(?:(?!-----BEGIN)(?:\\+[nrt]|\\+u[0-9a-fA-F]{4}|\[[0-9;]{0,16}[mK]|\\+[\"']|[\"'`,|>:+*#\s-]|\xe2\x86\x92|\xe2\x94\x82"
+    rb"|[0-9]{1,6}(?=\\+[tu]|[:|\t ]|\xe2)|[A-Za-z0-9_./-]{1,80}+:[0-9]{1,6}[:-]))"
 )
 _KEY_LINE = rb"[A-Za-z0-9+/=]{32,}+"
 _WHOLE_KEY = re.compile(
@@ -175,7 +178,9 @@ def _forms_in(data: bytes) -> Iterator[_Form]:
 
 def _tokens(data: bytes) -> Iterator[_Found]:
     for form in _forms_in(data):
-        inside = _LETTERS if len(form.start) > 4 or form.front else _ENCODED
+        inside = _LETTERS
+        if len(form.start) <= 4 and form.front is None:
+            inside = _URL_ENCODED if b"_" in form.start or b"-" in form.start else _ENCODED
         for place in _places(data, form.start):
             rest = form.rest.match(data, place + len(form.start))
             if rest is None:
@@ -199,7 +204,7 @@ def _begins(data: bytes, place: int, inside: frozenset[int]) -> bool:
         place == 0
         or data[place] not in _LETTERS
         or data[place - 1] not in inside
-        or _BREAK.search(data, max(0, place - 10), place) is not None
+        or _BREAK.search(data, max(0, place - 20), place) is not None
     )
 
 
