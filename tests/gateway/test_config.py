@@ -16,8 +16,9 @@ import httpx
 import pytest
 from click.testing import CliRunner
 
-from interlingua.errors import DecodeError
+from interlingua.errors import CallerError, DecodeError
 from interlingua_cli.root import cli
+from interlingua_gateway import create_app
 from interlingua_gateway.config import read_config
 from tests.support.waiting import until
 
@@ -39,6 +40,12 @@ GOOD = 'auth = "none"\n\n[[routes]]\nmatch = "fast"\nto = ["anthropic:claude-hai
         ('match = "fast"', 'match = "fast"\nmax_tokens = 0', 5, "routes[0].max_tokens must be > 0"),
         ('match = "fast"', "", 3, "routes[0].match is missing"),
         ('match = "fast"', 'match = ""', 4, "routes[0].match must not be empty"),
+        ('auth = "none"', "drain = inf", 1, "drain must be a finite number"),
+        ('auth = "none"', 'authh = "none"', 1, "has no setting authh"),
+        ('auth = "none"', 'origins = ["http://localhost:3000/"]', 1, "origins[0] must be an origin"),
+        ('auth = "none"', 'hosts = ["Gateway:80"]', 1, "hosts[0] must be a name in lower case"),
+        ("[[routes]]", "[routes]", 3, "routes must be tables, [[routes]]"),
+        (GOOD, "routes = 5\n", 1, "routes must be tables, [[routes]]"),
         ('match = "fast"', 'match = "fast"\nretry = 1', 3, "routes[0] has no setting retry"),
     ],
 )
@@ -70,6 +77,46 @@ def test_the_configuration_is_checked_and_explained(tmp_path: Path) -> None:
     wrong = run(GOOD.replace("anthropic:", "nobody:"))
     assert wrong.exit_code == 1
     assert "problem: " in wrong.stderr
+
+
+@pytest.mark.parametrize(
+    ("config", "line", "words"),
+    [
+        (GOOD.replace("anthropic:", "nobody:"), 5, "routes[0].to: no provider 'nobody' is installed"),
+        (GOOD.replace("anthropic:claude-haiku-4-5", "anthropic:"), 5, "routes[0].to: "),
+        (GOOD.replace("claude-haiku-4-5", "a/../b"), 5, "routes[0].to: not a model's name"),
+        (GOOD.replace("claude-haiku-4-5", "{modell}"), 5, "routes[0].to: not a model's name"),
+        (GOOD.replace("anthropic:claude-haiku-4-5", "nobody:{model}"), 5, "routes[0].to: no provider 'nobody'"),
+        (GOOD + GOOD[GOOD.index("[[") :], 7, "routes[1].match: never used, because the route 'fast'"),
+        (GOOD.replace('"fast"', '"f*"') + GOOD[GOOD.index("[[") :], 7, "routes[1].match: never used, because the rou"),
+        ('apis = ["nobody"]\n', 1, "apis[0]: no installed plugin 'nobody' serves an API"),
+    ],
+    ids=range(8),
+)
+def test_a_route_that_cannot_be_used_is_refused_before_the_port_opens(
+    tmp_path: Path, config: str, line: int, words: str
+) -> None:
+    file = tmp_path / "gateway.toml"
+    file.write_text(config)
+    environ = {"XDG_DATA_HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path), "ANTHROPIC_API_KEY": "k"}
+    for command in (["gateway"], ["gateway", "check"]):
+        result = CliRunner().invoke(cli, [*command, "--config", str(file)], env=environ)
+        assert result.exit_code != 0
+        assert words in result.stderr
+        assert "serving on" not in result.stderr
+        assert len(command) > 1 or f"line {line}, {words}" in result.stderr
+    services = create_app(environ=environ).state.services
+    with pytest.raises(CallerError, match=re.escape(words)):
+        services.change_config(read_config(file))
+
+
+def test_routes_that_can_be_used_are_no_problem(tmp_path: Path) -> None:
+    texts = ('"{model}"', '"anthropic:{model}"', '"openai:{model}"', '"claude-haiku-4-5"', '"llamacpp:any.gguf"')
+    file = tmp_path / "gateway.toml"
+    routes = [f'[[routes]]\nmatch = "{at}-*"\nto = [{text}]\n' for at, text in enumerate(texts)]
+    file.write_text("".join(routes) + '[[routes]]\nmatch = "*"\nto = ["{model}"]\n')
+    services = create_app(environ={}).state.services
+    assert list(services.route_problems(read_config(file))) == []
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="no SIGHUP here")
@@ -106,10 +153,11 @@ def test_the_command_logs_what_did_not_answer(tmp_path: Path, level: str | None,
         assert process.stderr is not None
         url = next(line for line in process.stderr if "serving on" in line).split()[2].rstrip(";")
         asked = {"model": "nobody:x", "messages": [{"role": "user", "content": "Hi"}]}
-        assert httpx.post(f"{url}/v1/chat/completions", json=asked).status_code == 404
+        status = httpx.post(f"{url}/v1/chat/completions", json=asked, timeout=60).status_code
         process.terminate()
         said = process.stderr.read()
 
+    assert status == 404
     assert bool(re.search(r"^\d{4}-\d\d-\d\d .* INFO no model 'nobody:x'", said, re.MULTILINE)) is logged, said
 
 

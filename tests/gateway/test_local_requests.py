@@ -8,6 +8,9 @@ from pathlib import Path
 import httpx
 import pytest
 
+from interlingua.errors import PermissionDeniedError
+from interlingua_gateway import config_of
+from interlingua_gateway.local_requests import check_local_request
 from interlingua_gateway.seal import read_key_file
 from tests.gateway.conftest import Upstream, gateway, new_store
 
@@ -21,6 +24,9 @@ BODY = {"model": "m", "max_tokens": 5, "messages": [{"role": "user", "content": 
         ({"host": "127.0.0.1.evil.example:80"}, 403),
         ({"host": "[::ffff:10.0.0.1]:80"}, 403),
         ({"origin": "http://evil.example"}, 403),
+        ({"host": "[::1].evil.example"}, 403),
+        ({"host": "localhost@evil.example"}, 403),
+        ({"host": ""}, 403),
         ({"origin": "null"}, 403),
         ({"content-type": "text/plain"}, 415),
         ({"content-type": "application/x-www-form-urlencoded"}, 415),
@@ -38,6 +44,18 @@ def test_requests_of_web_pages_are_refused(upstream: Upstream, headers: dict[str
     assert answer.status_code == status, answer.text
     assert len(upstream.requests) == (1 if status == 200 else 0)
     assert rebound.status_code == 403
+
+
+def test_every_value_of_a_repeated_header_is_checked() -> None:
+    config = config_of({"origins": ["http://localhost:3000"]})
+    for name, values in (
+        (b"host", (b"evil.example", b"localhost")),
+        (b"origin", (b"http://evil", b"http://localhost:3000")),
+    ):
+        for order in (values, values[::-1]):
+            with pytest.raises(PermissionDeniedError):
+                check_local_request({"method": "GET", "headers": [(name, value) for value in order]}, config)
+        check_local_request({"method": "GET", "headers": [(name, values[1])] * 2}, config)
 
 
 def test_metrics_need_an_admins_key(upstream: Upstream, tmp_path: Path) -> None:

@@ -1,10 +1,11 @@
 """How long /health takes while requests of 30 MB arrive: the command `interlingua gateway` in another process.
 
-    python health.py [--seconds 10] [--api chat messages generate …] [--kind image messages parts mixed tiny]
+    python health.py [--seconds 10] [--api chat messages …] [--kind string image messages parts mixed deep tiny]
 
-For each API and kind of body, two callers send the body again and again, and a third process asks for /health every
-10 ms. The row `idle` is the same without large requests: what the machine itself adds. Parts and mixed bodies have
-almost as many values as a gateway accepts; `tiny` has twenty times more and is refused.
+For each API and kind of body, two callers send the body again and again, and a third process asks every 10 ms for
+/health and for a small answer of Chat Completions. The row `idle` is the same without large requests: what the machine
+itself adds. Parts and mixed bodies have almost as many values as a gateway accepts; `tiny` has twenty times more and is
+refused.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ class _Service(LoopbackHandler):
     """Chat Completions that read nothing of the request's body."""
 
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
 
     def do_POST(self) -> None:
         left = int(self.headers["content-length"])
@@ -78,6 +80,8 @@ def _turns(api: str, kind: str) -> list[tuple[str, Any]]:
         data = "data:image/png;base64,iVBORw0KGgo" + "Q" * (_BYTES // 4 * 4) + "A"
         image = {"type": "image_url", "image_url": {"url": data}}
         return [("user", [{"type": "text", "text": "Describe it."}, image])]
+    if kind == "string":
+        return [("user", [{"type": "text", "text": 'He said "no".\n' * (_BYTES // 17)}])]
     if kind == "messages":
         return [(("user", "assistant")[at % 2], "word " * 660) for at in range(8_999)]
     count, text = (
@@ -89,7 +93,13 @@ def _turns(api: str, kind: str) -> list[tuple[str, Any]]:
 def _body(api: str, kind: str) -> bytes:
     chance = random.Random(1)
     more: dict[str, Any] = {}
-    if kind == "mixed":
+    if kind == "deep":
+        value: Any = {"type": "string", "description": "word " * (_BYTES // 5)}
+        for at in range(60):
+            value = {"type": "object", "properties": {f"p{at}": value}}
+        turns: list[tuple[str, Any]] = [("user", "Hi")]
+        more["tools"] = [_tool(api, value)]
+    elif kind == "mixed":
         leaves: list[Any] = []
         size = count = 0
         while size < _BYTES * 0.97 and count < _VALUES:
@@ -100,16 +110,8 @@ def _body(api: str, kind: str) -> bytes:
                 count + text.count(", ") + text.count("[") + text.count("{") + 1,
             )
         schema = {"type": "object", "properties": {}, "x-values": leaves}
-        turns: list[tuple[str, Any]] = [("user", "Hi")]
-        tool = {"name": "f", "description": "d"}
-        if api == "messages":
-            more["tools"] = [{**tool, "input_schema": schema}]
-        elif api == "generate":
-            more["tools"] = [{"functionDeclarations": [{**tool, "parametersJsonSchema": schema}]}]
-        elif api == "responses":
-            more["tools"] = [{"type": "function", **tool, "parameters": schema, "strict": False}]
-        else:
-            more["tools"] = [{"type": "function", "function": {**tool, "parameters": schema}}]
+        turns = [("user", "Hi")]
+        more["tools"] = [_tool(api, schema)]
     else:
         turns = _turns(api, kind)
     written = [_message(api, role, content) for role, content in turns]
@@ -121,11 +123,23 @@ def _body(api: str, kind: str) -> bytes:
     return json.dumps({**whole, **more}, ensure_ascii=False).encode()
 
 
+def _tool(api: str, schema: Any) -> dict[str, Any]:
+    """Return a tool with a schema."""
+    tool: dict[str, Any] = {"name": "f", "description": "d"}
+    if api == "messages":
+        return {**tool, "input_schema": schema}
+    if api == "generate":
+        return {"functionDeclarations": [{**tool, "parametersJsonSchema": schema}]}
+    if api == "responses":
+        return {"type": "function", **tool, "parameters": schema, "strict": False}
+    return {"type": "function", "function": {**tool, "parameters": schema}}
+
+
 def _message(api: str, role: str, content: Any) -> dict[str, Any]:
     """Write a message of the Chat form in another API."""
     if api == "chat" or (isinstance(content, str) and api != "generate"):
         return {"role": role, "content": content}
-    parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    parts: list[Any] = [{"type": "text", "text": content}] if isinstance(content, str) else content
     images = [part["image_url"]["url"].partition(",")[2] for part in parts if part["type"] == "image_url"]
     texts = [part["text"] for part in parts if part["type"] == "text"]
     if api == "ollama":
@@ -174,17 +188,22 @@ def _gateway(upstream: str) -> Iterator[int]:
 
 
 def _probe(port: int, stop: Any, waits: Any) -> None:
-    """Ask for /health every 10 ms until `stop` is set."""
-    found: list[float] = []
+    """Ask for /health and for a small answer every 10 ms until `stop` is set."""
+    found: dict[str, list[float]] = {"health": [], "chat": []}
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-    while not found or not stop.is_set():
-        begin = time.perf_counter()
-        connection.request("GET", "/health")
-        answer = connection.getresponse()
-        answer.read()
-        found.append(time.perf_counter() - begin)
-        assert answer.status == 200
-        time.sleep(0.01)
+    small = json.dumps({"model": "m", "messages": [{"role": "user", "content": "Hi"}]})
+    while not found["chat"] or not stop.is_set():
+        for name, times in found.items():
+            begin = time.perf_counter()
+            if name == "health":
+                connection.request("GET", "/health")
+            else:
+                connection.request("POST", _PATHS["chat"], small, {"content-type": "application/json"})
+            answer = connection.getresponse()
+            answer.read()
+            times.append(time.perf_counter() - begin)
+            assert answer.status == 200
+            time.sleep(0.01)
     waits.put(found)
 
 
@@ -214,19 +233,22 @@ def _measure(port: int, path: str, body: bytes | None, seconds: float) -> str:
         sender.join()
     took = time.monotonic() - begin
     stop.set()
-    found = sorted(waits.get(timeout=60))
+    found = waits.get(timeout=60)
     prober.join()
-    median, most = found[len(found) // 2], found[-1]
-    p99 = found[len(found) * 99 // 100]
+    rows = []
+    for name, times in found.items():
+        times.sort()
+        p50, p99 = times[len(times) // 2], times[len(times) * 99 // 100]
+        rows.append(f"{name}: median {p50 * 1000:5.1f} p99 {p99 * 1000:5.1f} most {times[-1] * 1000:5.1f} ms")
     rate = f"{len(statuses)} requests, {took / len(statuses):.2f} s each" if statuses else ""
-    return f"median {median * 1000:6.1f}  p99 {p99 * 1000:6.1f}  most {most * 1000:6.1f} ms   {rate}"
+    return "  ".join([*rows, rate])
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--api", nargs="+", choices=list(_PATHS), default=["chat", "messages"])
-    kinds = ["image", "messages", "parts", "mixed", "tiny"]
+    kinds = ["string", "image", "messages", "parts", "mixed", "deep", "tiny"]
     parser.add_argument("--kind", nargs="+", choices=kinds, default=kinds)
     given = parser.parse_args()
     with LoopbackServer(_Service) as service, _gateway(service.url) as port:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -49,17 +49,19 @@ def gateway(context: click.Context, file: Path | None, host: str, port: int, wor
     if config.auth == "none" and not is_loopback(host):
         how = 'set auth = "keys" in the configuration and make a key, or listen on 127.0.0.1'
         raise click.UsageError(f"{host} is reachable from other machines: {how}")
-    if workers > 1:
-        _serve_with_workers(state, config, host, port, workers, file)
-        return
-    from interlingua_gateway.gateway import create_app  # noqa: PLC0415  help needs it not
-    from interlingua_gateway.server import open_listener, serve  # noqa: PLC0415  help needs it not
+    _serve(state, config, host, port, workers, file)
 
-    app = create_app(config, registry=state.registry, settings=state.settings, environ=state.environ)
-    _print_warnings(app.state.services)
-    reload = None if file is None else partial(_reload, app.state.services, file, record)
-    with open_listener(host, port) as listener:
-        serve(app, listener, drain=config.drain, reload=reload)
+
+def _check_routes(services: Services, file: Path | None) -> None:
+    from interlingua.errors import CallerError, DecodeError  # noqa: PLC0415  help needs it not
+    from interlingua_gateway.config import with_line  # noqa: PLC0415  help needs it not
+
+    try:
+        services.check_routes(services.config)
+    except CallerError as error:
+        if file is None:
+            raise
+        raise DecodeError(f"{file}: {with_line(error.message, file.read_text(encoding='utf-8'))}") from error
 
 
 def _print_warnings(services: Services) -> None:
@@ -67,27 +69,49 @@ def _print_warnings(services: Services) -> None:
         click.echo(f"warning: {warning}", err=True)
 
 
-def _serve_with_workers(
-    state: CommandContext, config: GatewayConfig, host: str, port: int, workers: int, file: Path | None
-) -> None:
+def _serve(state: CommandContext, config: GatewayConfig, host: str, port: int, workers: int, file: Path | None) -> None:
     from interlingua_gateway.workers import run_workers, shared_metrics  # noqa: PLC0415  help needs it not
 
     with shared_metrics():
         from interlingua_gateway.gateway import create_app  # noqa: PLC0415  it imports prometheus-client
-        from interlingua_gateway.server import open_listener, serve  # noqa: PLC0415  help needs it not
-        from interlingua_gateway.services import Services, open_store  # noqa: PLC0415  help needs it not
+        from interlingua_gateway.large_requests import LargeRequests, large_requests  # noqa: PLC0415  help needs it not
+        from interlingua_gateway.server import open_listener, serve, serve_passed  # noqa: PLC0415  help needs it not
+        from interlingua_gateway.services import Services, open_store, with_seal_key  # noqa: PLC0415  help needs it not
 
+        given: dict[str, Any] = {"registry": state.registry, "settings": state.settings}
+        given["environ"] = with_seal_key(config, state.environ)
+
+        def reload(services: Services, large: LargeRequests | None = None) -> None:
+            if file is not None:
+                _reload(services, file, config.record)
+            if large is not None:
+                large.read_config()
+
+        def start_large(channel: socket.socket, has_changed: bool) -> None:
+            app = create_app(config, **given)
+            if has_changed:
+                reload(app.state.services)
+            serve_passed(app, channel, drain=config.drain, reload=partial(reload, app.state.services))
+
+        def start(listener: socket.socket | None = None) -> None:
+            with large_requests(start_large, config.drain) as large:
+                app = create_app(config, **given)
+                if listener is None:
+                    _check_routes(app.state.services, file)
+                    _print_warnings(app.state.services)
+                with listener or open_listener(host, port) as used:
+                    reload_all = partial(reload, app.state.services, large)
+                    serve(app, used, drain=config.drain, reload=reload_all, large=large)
+
+        if workers == 1:
+            start()
+            return
         store = open_store(config, state.environ)
         if store is None:
             raise click.UsageError("workers need a store that they share: set store in the configuration, or HOME")
         store.close()
-
-        def start(listener: socket.socket) -> None:
-            app = create_app(config, registry=state.registry, settings=state.settings, environ=state.environ)
-            reload = None if file is None else partial(_reload, app.state.services, file, config.record)
-            serve(app, listener, drain=config.drain, reload=reload)
-
-        checked = Services(config, registry=state.registry, settings=state.settings, environ=state.environ)
+        checked = Services(config, **given)
+        _check_routes(checked, file)
         _print_warnings(checked)
         asyncio.run(checked.close())
         with open_listener(host, port) as shared:
@@ -196,6 +220,8 @@ def add_key(
 def list_keys(state: CommandContext, file: Path | None, as_json: bool) -> None:
     """List all keys and their costs in the current period."""
     store = _store(state, file)
+    from interlingua_gateway.report import printable  # noqa: PLC0415  help needs it not
+
     rows = [(key, store.spent(key)) for key in store.list_keys()]
     if as_json:
         import attrs  # noqa: PLC0415  only here
@@ -209,7 +235,9 @@ def list_keys(state: CommandContext, file: Path | None, as_json: bool) -> None:
             "revoked" if key.revoked else "expired" if key.expires and key.expires <= datetime.now(UTC) else "in use"
         )
         budget = f" of {key.budget_usd}" if key.budget_usd is not None else ""
-        click.echo(f"{key.id}  {ended:8}  {spent.cost_usd:.4f}{budget} USD  {spent.requests} requests  {key.name}")
+        click.echo(
+            f"{key.id}  {ended:8}  {spent.cost_usd:.4f}{budget} USD  {spent.requests} requests  {printable(key.name)}"
+        )
 
 
 @keys.command("revoke")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import tomllib
 from collections import Counter
@@ -55,6 +56,18 @@ def _origin(_instance: Any, field: attrs.Attribute[Any], value: str) -> None:
     found = _ADDRESS.fullmatch(value)
     if not found or found["path"] or value != value.lower():
         raise ValueError(f"'{field.name}' must be an address without a path, such as https://gateway.example.org")
+
+
+def _web_origins(_instance: Any, field: attrs.Attribute[Any], value: tuple[str, ...]) -> None:
+    for at, one in enumerate(value):
+        if not re.fullmatch(r"[a-z][a-z0-9+.-]*://[a-z0-9.\[\]:_-]+", one):
+            raise ValueError(f"'{field.name}[{at}]' must be an origin, such as http://localhost:3000, not {one!a}")
+
+
+def _host_names(_instance: Any, field: attrs.Attribute[Any], value: tuple[str, ...]) -> None:
+    for at, one in enumerate(value):
+        if not re.fullmatch(r"[a-z0-9._-]+|[0-9a-f:.]*:[0-9a-f:.]*", one):
+            raise ValueError(f"'{field.name}[{at}]' must be a name in lower case, without a port, not {one!a}")
 
 
 def _someone(instance: AdminLogin, field: attrs.Attribute[Any], value: tuple[str, ...]) -> None:
@@ -210,8 +223,8 @@ class GatewayConfig:
     apis: tuple[str, ...] = ()
     auth: str = attrs.field(default="none", validator=validators.in_(WAYS))
     admin_login: AdminLogin | None = attrs.field(default=None, validator=_with_keys)
-    hosts: tuple[str, ...] = ()
-    origins: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = attrs.field(default=(), validator=_host_names)
+    origins: tuple[str, ...] = attrs.field(default=(), validator=_web_origins)
     store: str = ""
     seal_keys_env: str = "INTERLINGUA_GATEWAY_SEAL_KEYS"
     seal_key_file: str = ""
@@ -258,6 +271,10 @@ def config_of(data: Mapping[str, Any], name: str = "the configuration", text: st
     Raises:
         DecodeError: a value is invalid; the message says where.
     """
+    for field in ("routes", "deployments"):
+        tables = data.get(field, [])
+        if not isinstance(tables, list | tuple) or not all(isinstance(table, Mapping) for table in tables):
+            raise DecodeError(f"{name}: {_located(f'must be tables, [[{field}]] @ $.{field}', text)}")
     try:
         return strict_converter(Deployment, ModelRoute, AdminLogin, GatewayConfig).structure(dict(data), GatewayConfig)
     except ClassValidationError as error:
@@ -289,6 +306,8 @@ def reason_of(error: BaseException, kind: type | None) -> str:
 def _read_plain(value: Any, kind: Any) -> Any:
     """Return a value of the right type; `1` is a float too, but `true` and `"1"` are not numbers."""
     if type(value) is kind or (kind is float and type(value) is int):
+        if kind is float and not math.isfinite(value):
+            raise ValueError("must be a finite number")
         return float(value) if kind is float else value
     words = {str: "a string", bool: "true or false", int: "a whole number", float: "a number"}
     raise TypeError(f"must be {words[kind]}, not {value!r}")
@@ -302,6 +321,12 @@ def _read_names(value: Any, _kind: Any) -> tuple[str, ...]:
     return tuple(value)
 
 
+def with_line(message: str, text: str) -> str:
+    """Return a message that begins with a field, such as `routes[0].to: …`, with the field's line in TOML text."""
+    line = _line_of(text, message.partition(": ")[0])
+    return f"line {line}, {message}" if line else message
+
+
 def _located(reason: str, text: str) -> str:
     """Return a reason of cattrs, `what @ $.routes[0].to`, with the place first and its line in the file."""
     what, _, place = reason.rpartition(" @ $")
@@ -309,8 +334,10 @@ def _located(reason: str, text: str) -> str:
     named = re.match(r"'([\w.\[\]]+)' ", what)  # attrs' validators name the field themselves
     if named:
         what, place = what[named.end() :], f"{place}.{named[1]}".strip(".")
-    line = _line_of(text, place)
-    return f"{f'line {line}, ' if line else ''}{place} {what}".strip()
+    unknown = re.match(r"has no setting (\w+)", what)
+    line = _line_of(text, unknown[1] if unknown and not place else place)
+    where = f"line {line}, " if line else ""
+    return where + f"{place} {what}".strip()
 
 
 def _line_of(text: str, place: str) -> int | None:
@@ -327,5 +354,7 @@ def _line_of(text: str, place: str) -> int | None:
             counts[begun[1]] += 1
             head = number if table == wanted or (wanted is None and key == begun[1]) else head
         if key and table == wanted and re.match(rf"\s*{key}\s*=", line):
+            return number
+        if wanted and table is None and re.match(rf"\s*{wanted[0]}\s*=", line):  # an item of a list
             return number
     return head

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from urllib.parse import urlsplit
 
@@ -18,6 +19,7 @@ _ADDRESS = re.compile(
     r"""\b\w+://[^\s"'<>)\]]+"""  # a URL
     r"""|(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?(?![\w.])"""  # an IPv4 address
     r"""|\[[0-9a-fA-F:.]*:[0-9a-fA-F:.]*\](?::\d+)?"""  # an IPv6 address
+    r"""|(?P<bare>(?<![\w:.])[0-9a-fA-F]{0,4}(?::[0-9a-fA-F]{0,4}){2,7}(?:\.\d{1,3}){0,3}(?![\w:]))"""  # bare
     r"""|(?<![\w.-])(?:localhost|[\w-]+(?:\.[\w-]+)*\.(?:internal|local|lan|svc|cluster|corp|home\.arpa))(?::\d+)?(?![\w.-])"""
 )
 _INTERNAL = re.compile(r"[^.]*|[\d.:]+|.*\.(internal|local|lan|svc|corp|home\.arpa)", re.IGNORECASE)
@@ -62,6 +64,8 @@ def hide_addresses(error: InterlinguaError, service: str | None) -> InterlinguaE
 
     def shown(match: re.Match[str]) -> str:
         text = match[0]
+        if match["bare"]:
+            return "(address)" if _is_address(text) else text
         if "://" not in text:
             return "(address)"
         try:
@@ -72,3 +76,11 @@ def hide_addresses(error: InterlinguaError, service: str | None) -> InterlinguaE
 
     error.message = _ADDRESS.sub(shown, error.message)
     return error
+
+
+def _is_address(text: str) -> bool:
+    """Return False for what only resembles an IPv6 address, such as a time."""
+    try:
+        return ipaddress.ip_address(text).compressed != "::"
+    except ValueError:
+        return False

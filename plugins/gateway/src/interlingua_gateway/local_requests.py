@@ -7,11 +7,14 @@ resolves to this machine (DNS rebinding), or a content type that browsers send w
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from interlingua.errors import CallerError, PermissionDeniedError
 from interlingua_gateway.config import GatewayConfig
+
+_HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^:\[\]@/]+))(?::\d*)?")
 
 
 class MediaTypeError(CallerError):
@@ -31,14 +34,15 @@ def check_local_request(scope: Mapping[str, Any], config: GatewayConfig) -> None
     """
     if config.auth != "none":
         return
-    headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-    host = headers.get("host")
-    if host is not None and not is_loopback(name := _host_name(host)) and name not in config.hosts:
-        raise PermissionDeniedError(f"the Host {host!a} is not this machine; the gateway's hosts may allow it")
-    origin = headers.get("origin")
-    if origin is not None and origin not in config.origins:
-        raise PermissionDeniedError(f"the Origin {origin!a} is not allowed; the gateway's origins may list it")
-    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+    kind = ""
+    for header, data in scope["headers"]:  # each value of a repeated header
+        value = data.decode("latin-1")
+        if header == b"host" and not is_loopback(name := _host_name(value)) and name not in config.hosts:
+            raise PermissionDeniedError(f"the Host {value!a} is not this machine; the gateway's hosts may allow it")
+        if header == b"origin" and value not in config.origins:
+            raise PermissionDeniedError(f"the Origin {value!a} is not allowed; the gateway's origins may list it")
+        if header == b"content-type":
+            kind = value.partition(";")[0].strip().lower()
     if scope["method"] == "POST" and kind != "application/json" and not kind.endswith("+json"):
         raise MediaTypeError("the content-type must be application/json")
 
@@ -52,5 +56,6 @@ def is_loopback(host: str) -> bool:
 
 
 def _host_name(host: str) -> str:
-    """Return the name or address in a `Host` header, without the port."""
-    return host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0].lower()
+    """Return the name or address in a `Host` header, without the port; "" if it has another form."""
+    found = _HOST.fullmatch(host.lower())
+    return (found[1] or found[2]) if found else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -18,27 +19,30 @@ from interlingua_gateway.services import Services
 _MILLION = 1_000_000
 
 
+def printable(text: str) -> str:
+    """Return a caller's or a service's text for a terminal: characters that are not printable become escapes."""
+    return text if text.isprintable() else "".join([one if one.isprintable() else ascii(one)[1:-1] for one in text])
+
+
 def report_of(services: Services) -> dict[str, Any]:
     """Return what a gateway serves, as plain values for JSON.
 
     Its `problems` are what would make requests fail: models that do not exist, and providers without a key.
     """
     config = services.config
-    problems = list(services.warnings())
+    problems = [*services.warnings(), *services.route_problems(config)]
     routes = []
-    for at, route in enumerate(config.routes):
+    for route in config.routes:
         row: dict[str, Any] = {"match": route.match, "models": []}
         for name in route.to:
             if "{model}" in name:
                 row["models"].append({"model": name})
                 continue
-            try:
-                alone = attrs.evolve(config, routes=(ModelRoute(match=name, to=(name,)),))
-                choice = choose_models(alone, services.registry, name, "")
-            except InterlinguaError as error:
-                problems.append(f"routes[{at}].to: {error.message}")
-                continue
-            row["models"] += [_model_row(services, model) for model in choice.models]
+            alone = attrs.evolve(config, routes=(ModelRoute(match=name, to=(name,)),))
+            with suppress(InterlinguaError):  # it is among the problems
+                row["models"] += [
+                    _model_row(services, model) for model in choose_models(alone, services.registry, name, "").models
+                ]
         routes.append(row)
     return {
         "apis": [
@@ -63,8 +67,8 @@ def _model_row(services: Services, model: RoutedModel) -> dict[str, Any]:
     return {
         "model": str(model),
         **({} if model.deployment is None else {"deployment": model.deployment.name}),
-        "input_per_mtok_usd": None if given is None else str(given.normalize()),
-        "output_per_mtok_usd": None if made is None else str(made.normalize()),
+        "input_per_mtok_usd": None if given is None else f"{given.normalize():f}",
+        "output_per_mtok_usd": None if made is None else f"{made.normalize():f}",
     }
 
 
@@ -80,7 +84,7 @@ def _key_rows(services: Services) -> list[dict[str, Any]]:
 
 def print_report(report: dict[str, Any]) -> None:
     """Print a report for people."""
-    for api in report["apis"]:
+    for api in [one for one in report["apis"] if one["paths"]]:  # others are served at the paths of another one
         click.echo(f"API {api['api']} of {api['provider']}: {', '.join(api['paths'])}")
     for route in report["routes"]:
         click.echo(f"{route['match']}")
@@ -93,7 +97,8 @@ def print_report(report: dict[str, Any]) -> None:
         click.echo(f"administrators, by {login['issuer']}: {', '.join([*login['emails'], *login['groups']])}")
     for key in report["keys"]:
         budget = f", budget {key['budget_usd']} USD" if key["budget_usd"] else ""
-        click.echo(f"key {key['id']} ({key['name']}{budget}): {', '.join(key['models']) or 'every model'}")
+        name = printable(key["name"])
+        click.echo(f"key {key['id']} ({name}{budget}): {', '.join(key['models']) or 'every model'}")
     for problem in report["problems"]:
         click.echo(f"problem: {problem}", err=True)
 

@@ -8,10 +8,12 @@ import logging
 import os
 import re
 import time
+from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime, timedelta
+from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -30,7 +32,7 @@ from interlingua_gateway.guards import load_guards
 from interlingua_gateway.health import Health
 from interlingua_gateway.kept import KeptAnswers
 from interlingua_gateway.login import LoginService
-from interlingua_gateway.models import RoutedModel, choose_models
+from interlingua_gateway.models import RoutedModel, check_name, choose_models
 from interlingua_gateway.recall import Recall
 from interlingua_gateway.record import ConversationRecorder
 from interlingua_gateway.seal import KEY_BYTES, Sealer, read_key_file, read_keys
@@ -117,10 +119,11 @@ class Services:
         """Use another configuration for the requests that follow.
 
         Raises:
-            CallerError: a setting differs that is read only when the gateway starts, or the key of a deployment is not
-                in the environment.
+            CallerError: a setting differs that is read only when the gateway starts, the key of a deployment is not in
+                the environment, or a route cannot be used.
         """
         self._check_deployments(config)
+        self.check_routes(config)
         old = {name: getattr(self.config, name) for name in _FIXED}
         changed = [name for name, value in old.items() if getattr(config, name) != value]
         if changed:
@@ -134,6 +137,41 @@ class Services:
             if one.api_key_env and not self._environ.get(one.api_key_env):
                 raise CallerError(f"deployments[{at}].api_key_env: {one.api_key_env} is not set in the environment")
 
+    def check_routes(self, config: GatewayConfig) -> None:
+        """Check the models of the routes, and the chosen APIs.
+
+        Raises:
+            CallerError: the first problem that `route_problems` finds.
+        """
+        if (problem := next(self.route_problems(config), None)) is not None:
+            raise CallerError(problem)
+
+    def route_problems(self, config: GatewayConfig) -> Iterator[str]:
+        """Yield what in a configuration can never work: models that do not exist, and routes that are never used."""
+        for at, key in enumerate(config.apis):
+            if key not in [plugin.key for plugin, _ in self.apis]:
+                yield f"apis[{at}]: no installed plugin {key!r} serves an API"
+        for at, route in enumerate(config.routes):
+            earlier = [other.match for other in config.routes[:at]]
+            if found := next((name for name in earlier if route.match == name or fnmatchcase(route.match, name)), None):
+                yield f"routes[{at}].match: never used, because the route {found!r} before it has its names"
+            for name in route.to:
+                deployment = config.find_deployment(name)
+                if problem := self._model_problem(name if deployment is None else deployment.model):
+                    yield f"routes[{at}].to: {problem}"
+
+    def _model_problem(self, name: str) -> str:
+        plain = name.replace("{model}", "m")
+        try:
+            if ":" in plain and (not name.startswith("{model}") or not name.endswith("{model}")):
+                self.registry.provider(name.partition(":")[0])
+            if plain == name:
+                self.registry.resolve(name)
+            check_name(plain)
+        except InterlinguaError as error:
+            return f"{error.message}"
+        return ""
+
     def _open_login(self, config: GatewayConfig) -> LoginService | None:
         login = config.admin_login
         if login is None or self.store is None:
@@ -145,8 +183,7 @@ class Services:
 
     def _own_seal_key(self) -> bytes:
         """Return the key in the configured file; it is made by the first call."""
-        folder = self._environ.get("XDG_CONFIG_HOME") or _below_home(self._environ, ".config")
-        place = self.config.seal_key_file or (f"{folder}/interlingua/gateway-seal.key" if folder else "")
+        place = _seal_key_file(self.config, self._environ)
         return read_key_file(Path(place)) if place else os.urandom(KEY_BYTES)
 
     def model_info(self, origin: Origin) -> ModelInfo | None:
@@ -332,6 +369,18 @@ def open_store(config: GatewayConfig, environ: Mapping[str, str]) -> GatewayStor
     if not config.store and folder is None:
         return None
     return GatewayStore(config.store or f"sqlite:///{folder}/gateway.db")
+
+
+def with_seal_key(config: GatewayConfig, environ: Mapping[str, str]) -> Mapping[str, str]:
+    """Return environment variables with a key of seals for several processes, if no file keeps one."""
+    if environ.get(config.seal_keys_env) or _seal_key_file(config, environ):
+        return environ
+    return {**environ, config.seal_keys_env: b64encode(os.urandom(KEY_BYTES)).decode()}
+
+
+def _seal_key_file(config: GatewayConfig, environ: Mapping[str, str]) -> str:
+    folder = environ.get("XDG_CONFIG_HOME") or _below_home(environ, ".config")
+    return config.seal_key_file or (f"{folder}/interlingua/gateway-seal.key" if folder else "")
 
 
 def data_folder(environ: Mapping[str, str]) -> Path | None:

@@ -24,12 +24,20 @@ _SOON = 5.0  # seconds within which a worker that ends has not started
 
 @contextmanager
 def shared_metrics() -> Iterator[None]:
-    """Make a folder through which workers add up their metrics; enter it before the first metric is made."""
+    """Make a folder through which processes add up their metrics; enter it before the first metric is made."""
+    before, kind = os.environ.get(_METRICS), values.ValueClass
     with tempfile.TemporaryDirectory(prefix="interlingua-gateway-") as folder:
-        os.environ.setdefault(_METRICS, folder)
+        os.environ[_METRICS] = folder
         # chosen at its import, when the folder was not set
         values.ValueClass = values.get_value_class()  # type: ignore[no-untyped-call]
-        yield
+        try:
+            yield
+        finally:
+            values.ValueClass = kind
+            if before is None:
+                del os.environ[_METRICS]
+            else:
+                os.environ[_METRICS] = before
 
 
 def run_workers(count: int, listener: socket.socket, start: Callable[[socket.socket], None]) -> None:

@@ -1,0 +1,207 @@
+"""Requests with a large body are answered by a second process of the command, on the caller's own connection."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from interlingua_gateway.large_requests import LARGE, is_large
+from tests.gateway.conftest import Upstream, new_store, say
+from tests.support.waiting import until
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="finds the processes in /proc")
+JSON = {"content-type": "application/json"}
+ROUTE = '[[routes]]\nmatch = "*"\nto = ["llamacpp:{}"]\nretries = 0\n'
+
+
+def _body(size: int, **more: Any) -> bytes:
+    text = 'He said "no".\n' * (size // 17)
+    return json.dumps({"model": "m", "max_tokens": 5, "messages": [{"role": "user", "content": text}], **more}).encode()
+
+
+class Command:
+    """The command, while it runs.
+
+    Attributes:
+        url: its address.
+        process: its first process.
+        file: the configuration.
+        log: what it prints.
+    """
+
+    def __init__(self, upstream: Upstream, folder: Path, config: str) -> None:
+        self.file, self.log = folder / "gateway.toml", folder / "log"
+        self.file.write_text(config)
+        environ = {**os.environ, "LLAMACPP_BASE_URL": f"{upstream.url}/v1", "HOME": str(folder)}
+        environ |= {name: str(folder / name) for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME")}
+        command = [sys.executable, "-m", "interlingua", "gateway", "--config", str(self.file), "--port", "0"]
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(command, env=environ, stderr=log)
+        line = until(lambda: next((line for line in self.printed() if line.startswith("serving on")), ""), 60)
+        self.url = line.split()[2].rstrip(";")
+        self.port = int(self.url.rpartition(":")[2])
+
+    def printed(self) -> list[str]:
+        return self.log.read_text().splitlines()
+
+    def second(self) -> int:
+        """Return the second process."""
+        (found,) = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+        return int(found)
+
+    def post(self, body: Any, **headers: str) -> httpx.Response:
+        return httpx.post(f"{self.url}/v1/messages", content=body, headers={**JSON, **headers}, timeout=60)
+
+
+def _seconds(process: int) -> float:
+    """Return the processor time of a process."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+@contextmanager
+def command(upstream: Upstream, folder: Path, config: str) -> Iterator[Command]:
+    running = Command(upstream, folder, config)
+    try:
+        yield running
+    finally:
+        running.process.kill()
+        running.process.wait()
+
+
+def test_large_requests_take_no_time_of_the_first_process(upstream: Upstream, tmp_path: Path) -> None:
+    upstream.answers = [_read_nothing]
+    with command(upstream, tmp_path, ROUTE.format("up-1")) as running:
+        assert running.post(_body(100)).status_code == 200
+        first, second = running.process.pid, running.second()
+        assert running.post(_body(LARGE * 2)).status_code == 200  # the second one begins
+        before = _seconds(first), _seconds(second)
+        for _ in range(5):
+            answer = running.post(_body(25_000_000))
+            assert answer.status_code == 200
+            assert answer.headers["connection"] == "close"  # the caller's next request comes to the first process
+        used = _seconds(first) - before[0], _seconds(second) - before[1]
+    assert used[1] > 0.3
+    assert used[0] < used[1] / 4
+
+
+def _read_nothing(handler: BaseHTTPRequestHandler, _body: dict[str, Any]) -> None:
+    say("Hello.")(handler, {})
+
+
+def test_keys_metrics_and_use_are_those_of_the_gateway(upstream: Upstream, tmp_path: Path) -> None:
+    place = f"sqlite:///{tmp_path}/g.db"
+    store = new_store(place)
+    key, secret = store.add_key("Ann", admin=True)
+    config = f'auth = "keys"\nstore = "{place}"\n{ROUTE.format("up-1")}'
+    with command(upstream, tmp_path, config) as running:
+        found = [running.post(_body(size), **{"x-api-key": secret}).status_code for size in (100, 2 * LARGE) * 2]
+        assert found == [200] * 4
+        assert running.post(_body(2 * LARGE), **{"x-api-key": "another"}).status_code == 401
+        until(lambda: store.spent(key).requests == 4)
+        metrics = httpx.get(f"{running.url}/metrics", headers={"x-api-key": secret}).text
+    assert 'requests_total{api="anthropic",model="llamacpp:up-1",outcome="ok"} 4.0' in metrics
+    assert 'outcome="AuthenticationError"} 1.0' in metrics
+
+
+def test_a_connection_is_passed_however_its_request_arrives(upstream: Upstream, tmp_path: Path) -> None:
+    body = _body(2 * LARGE)
+    head = (
+        b"POST /v1/messages HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
+    )
+    head %= len(body)
+    get = b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n"
+    with command(upstream, tmp_path, ROUTE.format("up-1")) as running:
+
+        def ask(*parts: bytes, pause: float = 0.0, answers: int = 1) -> bytes:
+            with socket.create_connection(("127.0.0.1", running.port), timeout=30) as caller:
+                for part in parts:
+                    caller.sendall(part)
+                    time.sleep(pause)
+                found = b""
+                while (b"end_turn" not in found or found.count(b"HTTP/1.1 200") < answers) and (
+                    got := caller.recv(1 << 16)
+                ):
+                    found += got
+                return found
+
+        assert b"end_turn" in ask(head + body)
+        assert b"end_turn" in ask(*[head[at : at + 9] for at in range(0, len(head), 9)], body, pause=0.003)
+        assert b"end_turn" in ask(get + head + body, answers=2)  # pipelined: answered by the first process
+        assert b"end_turn" in ask(get, head + body, pause=0.3, answers=2)  # on a connection that was used
+        assert b"end_turn" in ask(head.replace(b"\r\n\r\n", b"\r\nexpect: 100-continue\r\n\r\n"), body, pause=0.3)
+        parts = (body[at : at + 300_000] for at in range(0, len(body), 300_000))
+        assert running.post(parts).status_code == 200  # no content-length
+        streamed = running.post(_body(2 * LARGE, stream=True))
+        assert "message_stop" in streamed.text
+
+
+def test_without_its_second_process_a_gateway_answers_all(upstream: Upstream, tmp_path: Path) -> None:
+    with command(upstream, tmp_path, ROUTE.format("up-1")) as running:
+        assert running.post(_body(2 * LARGE)).status_code == 200
+        os.kill(running.second(), signal.SIGKILL)
+
+        def answered() -> bool:
+            with suppress(httpx.TransportError):  # it was passed while the process ended
+                return running.post(_body(2 * LARGE)).status_code == 200
+            return False
+
+        until(answered)
+        assert any("the process for large requests ended" in line for line in running.printed())
+
+
+def test_both_processes_read_the_configuration_again_and_end_together(upstream: Upstream, tmp_path: Path) -> None:
+    with command(upstream, tmp_path, ROUTE.format("a")) as running:
+        for name in ("b", "c"):  # before and after the second process has started the application
+            running.file.write_text(ROUTE.format(name))
+            before = len(running.printed())
+            running.process.send_signal(signal.SIGHUP)
+            until(lambda: len(running.printed()) >= before + (2 if name == "c" else 1))  # noqa: B023  at once
+            assert running.post(_body(2 * LARGE)).status_code == 200
+            assert upstream.requests[-1][1]["model"] == name
+        second = running.second()
+        upstream.answers = [_answer_late]
+        found: list[int] = []
+        caller = threading.Thread(target=lambda: found.append(running.post(_body(2 * LARGE)).status_code))
+        caller.start()
+        until(lambda: len(upstream.requests) == 3)
+        running.process.terminate()
+        caller.join()
+        assert found == [200]
+        running.process.wait(30)
+        until(lambda: not Path(f"/proc/{second}").exists())
+
+
+def _answer_late(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
+    time.sleep(1)
+    say("Hello.")(handler, body)
+
+
+@pytest.mark.parametrize(
+    ("headers", "found"),
+    [
+        ([], False),
+        ([(b"content-length", b"5")], False),
+        ([(b"content-length", str(LARGE).encode())], True),
+        ([(b"content-length", b"9" * 5_000)], True),
+        ([(b"content-length", b"x")], False),
+        ([(b"transfer-encoding", b"chunked")], True),
+    ],
+    ids=range(6),
+)
+def test_a_request_is_large_by_its_head(headers: list[tuple[bytes, bytes]], found: bool) -> None:
+    assert is_large(headers) is found
