@@ -87,6 +87,36 @@ def test_the_index_follows_the_files(run: Run, sessions: Path, monkeypatch: pyte
     assert lines("apple") == []
 
 
+def test_a_file_that_is_replaced_with_the_same_size_and_time_is_read_again(run: Run, sessions: Path) -> None:
+    path = sessions / "s.jsonl"
+    write(path, entry(0, "one pear"), changed=1)
+    assert "one pear" in run("transcript", "search", "pear").stdout
+    write(path, entry(0, "one plum"), changed=1)
+    assert "one plum" in run("transcript", "search", "plum").stdout
+    assert "nothing is found" in run("transcript", "search", "pear").stderr
+
+
+@pytest.mark.usefixtures("sessions")
+def test_the_other_files_of_a_session_are_followed(run: Run, home: Path) -> None:
+    folder = home / ".wolo" / "sessions" / "abcd1234"
+    (folder / "messages").mkdir(parents=True)
+    (folder / "session.json").write_text('{"id": "abcd1234", "created_at": 1.0}')
+    message = {"id": "m1", "role": "user", "timestamp": 2.0, "parts": [{"id": "p", "type": "text", "text": "one pear"}]}
+    path = folder / "messages" / "m1.json"
+    path.write_text(json.dumps(message))
+    assert "one pear" in run("transcript", "search", "pear").stdout
+    path.write_text(json.dumps(message).replace("pear", "plum"))
+    assert "one plum" in run("transcript", "search", "plum").stdout
+
+
+def test_a_file_that_cannot_be_read_is_named(run: Run, sessions: Path) -> None:
+    write(sessions / "s.jsonl", entry(0, "one pear"), changed=1)
+    (sessions / "folder.jsonl").mkdir()
+    shown = run("transcript", "search", "pear")
+    assert "one pear" in shown.stdout
+    assert f"not read: {sessions / 'folder.jsonl'};" in shown.stderr
+
+
 def test_an_interrupted_index_is_searched_and_continued(
     run: Run, sessions: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,9 +29,9 @@ from interlingua_sessions.store.text_index import (
     phrases_of,
 )
 from interlingua_transcripts.commands.shared import system_option
-from interlingua_transcripts.files import ODD
+from interlingua_transcripts.files import MAIN_FILES, ODD
 from interlingua_transcripts.opened import open_transcript
-from interlingua_transcripts.system import SessionFormat, find_files, installed_formats
+from interlingua_transcripts.system import SessionFormat, find_files, installed_formats, list_files
 
 _TOGETHER = 2_000  # passages that are indexed in a transaction
 
@@ -72,7 +72,7 @@ def search_command(context: CommandContext, text: str, system: str | None, limit
             where, values = ("", []) if system is None else (" AND d.about LIKE ?", [f'%"system":"{system}"%'])
             found = index.search(phrases, limit=limit, where=where, values=values)
     except StoreError as error:
-        if not any(word in str(error) for word in ("not a database", "malformed")):
+        if not any(word in str(error) for word in ("not a database", "malformed", "no such")):
             raise
         raise StoreError(f"{path}: the index is damaged; delete it, and the next search makes another") from error
     if as_json:
@@ -115,24 +115,33 @@ def _as_json(one: FoundPassage, query: str) -> dict[str, Any]:
 def _update(index: TextIndex, environ: Mapping[str, str]) -> None:
     """Bring the index up to date; an interruption keeps what is indexed."""
     found = find_files(installed_formats().values(), environ)
-    files = [
-        _File(system, path, status.st_mtime, status.st_mtime_ns ^ status.st_size) for system, status, path in found
-    ]
-    unread = 0
+    files = [_File(system, path, status.st_mtime, _stamp(path, status)) for system, status, path in found]
+    unread: list[str] = []
     try:
         with indexing() as progress:
             unread = update_files(index, files, progress)
     except KeyboardInterrupt:
         click.echo("interrupted: only what is indexed is searched; the next search continues", err=True)
     if unread:
-        click.echo(f"{unread:,} files could not be read; `interlingua transcript check FILE` says why", err=True)
+        more = f" and {len(unread) - 1:,} more" if unread[1:] else ""
+        click.echo(f"not read: {unread[0]}{more}; `interlingua transcript check FILE` says why", err=True)
 
 
-def update_files(index: TextIndex, files: Iterable[_File], progress: Progress | None = None) -> int:
+def _stamp(path: str, status: os.stat_result) -> int:
+    """Return a number that changes with a file, also if its new content has the old size and time."""
+    found = [status]
+    if path.endswith(MAIN_FILES):  # the session has other files
+        for other in (f"{path}-wal", *sorted(list_files(Path(path).parent, "messages/*.json"))):
+            with suppress(OSError):
+                found.append(Path(other).stat())
+    return hash(tuple([(one.st_mtime_ns, one.st_ctime_ns, one.st_size) for one in found]))
+
+
+def update_files(index: TextIndex, files: Iterable[_File], progress: Progress | None = None) -> list[str]:
     """Index files that changed, the oldest first, and forget those that are gone.
 
     Returns:
-        How many files could not be read.
+        The files that could not be read.
     """
     by_path = {one.path: one for one in files}
     known = index.stamps()
@@ -141,14 +150,14 @@ def update_files(index: TextIndex, files: Iterable[_File], progress: Progress | 
         index.forget(gone, index.changes())
     stale = [one for path, one in by_path.items() if known.get(path) != one.stamp]
     stale.sort(key=lambda one: one.changed)
-    unread = 0
+    unread: list[str] = []
     seen = index.changes()
     waiting: list[Revision] = []
     for number, one in enumerate(stale):
         if progress is not None:
             progress(number, len(stale))
         revision, is_read = _read(index, one, known=one.path in known)
-        unread += not is_read
+        unread += [] if is_read else [one.path]
         waiting.append(revision)
         if sum(len(each.passages) for each in waiting) >= _TOGETHER:
             seen = _store(index, waiting, seen)
