@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -228,7 +229,44 @@ def test_what_is_written_to_stays_a_link_or_a_pipe(run: Run, file: Path) -> None
 
 def test_each_conversation_of_a_file_is_a_session(run: Run) -> None:
     Path("f.jsonl").write_bytes(CHAT_FT * 2)
-    assert run("transcript", "import", "f.jsonl").stdout == "chat-ft-f-1\nchat-ft-f-2\n"
+    first, second = run("transcript", "import", "f.jsonl").stdout.split()
+    assert re.fullmatch("chat-ft-f-[0-9a-f]{12}-1", first)
+    assert second == f"{first[:-1]}2"
+
+
+def test_conversations_of_a_file_are_not_joined(run: Run) -> None:
+    Path("f.jsonl").write_bytes(CHAT_FT * 2)
+    for command in (
+        ("convert", "f.jsonl", "--to", "codex"),
+        ("resume", "f.jsonl", "--in", "codex"),
+        ("resume", "f.jsonl", "--model", "openai:gpt-5"),
+    ):
+        refused = run("transcript", *command)
+        assert refused.exit_code == 2
+        assert "f.jsonl holds 2 conversations" in refused.stderr
+    assert run("transcript", "convert", "f.jsonl", "--to", "chat-ft").exit_code == 0
+
+
+def test_files_of_one_name_are_different_sessions(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("CODEX_HOME", raising=False)
+    for folder in ("a", "b"):
+        Path(folder).mkdir()
+        said = orjson.dumps([{"role": "user", "content": f"I am {folder}"}, {"role": "assistant", "content": "Hi"}])
+        Path(folder, "messages.json").write_bytes(said)
+    first, second = (run("transcript", "import", f"{folder}/messages.json").stdout.strip() for folder in ("a", "b"))
+    assert first != second
+    assert "in the store already" in run("transcript", "import", "a/messages.json").stderr
+    for source, words in (
+        ("a/messages.json", "I am a"),
+        ("b/messages.json", "I am b"),
+        (first, "I am a"),
+        (second, "I am b"),
+    ):
+        shown = run("transcript", "resume", source, "--in", "codex")
+        assert shown.exit_code == 0, shown.output
+        (path,) = Path(tmp_path, ".codex").rglob(f"*{shown.stdout.split()[-1]}.jsonl")
+        assert words in path.read_text()
 
 
 def test_only_what_the_model_would_see_next(run: Run, file: Path, place: Path) -> None:

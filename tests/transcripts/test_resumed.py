@@ -104,6 +104,18 @@ def test_a_session_is_placed_once(run: Run, agent: str) -> None:
 
 
 @pytest.mark.usefixtures("place", "own_home")
+def test_a_session_of_pi_from_another_machine_gets_the_folder_of_this_one(run: Run) -> None:
+    made = write_transcript(transcript_of(HISTORY, "pi", uuid_of("s"), cwd="/on/another/machine"), "pi")
+    Path("s.jsonl").write_bytes(made)
+    shown = run("transcript", "resume", "s.jsonl", "--in", "pi")
+    assert shown.exit_code == 0, shown.output
+    (written,) = (Path.home() / ".pi").rglob("*.jsonl")
+    before, after = made.splitlines(), written.read_bytes().splitlines()
+    assert json.loads(after[0]) == {**json.loads(before[0]), "cwd": str(Path.cwd())}
+    assert after[1:] == before[1:]
+
+
+@pytest.mark.usefixtures("place", "own_home")
 def test_a_session_is_continued_by_a_model_or_in_an_agent(run: Run) -> None:
     Path("s.json").write_bytes(write_transcript(transcript_of(HISTORY, "atif", "s"), "atif"))
     assert "--model or --in" in run("transcript", "resume", "s.json").stderr

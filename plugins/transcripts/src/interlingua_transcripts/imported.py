@@ -229,6 +229,14 @@ def short_id(seed: str, taken: Any = (), *, letters: int = 8) -> str:
     raise ValueError("no id is free")
 
 
+def content_id(entries: Iterable[bytes]) -> str:
+    """Return an id derived from the entries of a file that has none: files of a program often share one name."""
+    made = blake2b(digest_size=6)
+    for entry in entries:
+        made.update(entry + b"\n")
+    return made.hexdigest()
+
+
 def uuid_of(seed: str) -> str:
     """Return a UUID made from a seed (the form of version 8, which leaves its bits to the maker)."""
     raw = bytearray(blake2b(seed.encode("utf-8", "surrogatepass"), digest_size=16).digest())

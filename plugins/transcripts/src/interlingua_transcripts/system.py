@@ -158,6 +158,13 @@ class SessionFormat:
         """
         return {}
 
+    def change_folder(self, value: Any, cwd: str) -> Any:
+        """Return the value of an entry near the beginning of a file, with another folder in it.
+
+        None if it names none, which is the default: for agents that continue a session in any folder.
+        """
+        return None
+
     # -- finding -------------------------------------------------------------------------------------------------
 
     def place(

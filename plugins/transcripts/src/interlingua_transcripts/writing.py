@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from typing import Any
 
 import attrs
@@ -19,6 +19,8 @@ from interlingua_transcripts.loading import load_exactly
 from interlingua_transcripts.opened import OpenTranscript, open_entries
 from interlingua_transcripts.system import SessionFormat, session_format
 from interlingua_transcripts.transcript import Conversation, Transcript, TranscriptError
+
+_BEGINNING = 40  # entries of which one may name the folder
 
 
 def write_transcript(transcript: Transcript | OpenTranscript, system: str | SessionFormat | None = None) -> bytes:
@@ -276,6 +278,18 @@ def _patched_list(value: list[Any], was: list[Any], becomes: list[Any]) -> list[
         else:
             made += becomes[first:last]
     return made
+
+
+def change_folder(transcript: Transcript, cwd: str) -> Transcript:
+    """Return a session with another folder, which its file names if its agent needs it; other entries are unchanged."""
+    system = session_format(transcript.system)
+    for at, entry in enumerate(islice(transcript.entries, _BEGINNING)):
+        value = system.change_folder(load_exactly(entry), cwd)
+        if value is not None:
+            indexes = range(len(transcript.entries))
+            entries = _KeptEntries(transcript.entries, {at: dumps(value)}, {}, ("", ""), indexes)
+            return attrs.evolve(transcript, cwd=cwd, entries=entries)
+    return attrs.evolve(transcript, cwd=cwd)
 
 
 def new_conversation(transcript: Transcript, messages: Sequence[Message], system: SessionFormat) -> Conversation:

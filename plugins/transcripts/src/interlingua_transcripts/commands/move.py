@@ -10,6 +10,7 @@ from interlingua_cli.context import plugin_option
 from interlingua_cli.output import json_option
 from interlingua_transcripts.commands.progress import over_files
 from interlingua_transcripts.commands.shared import (
+    check_alone,
     opened_session,
     redact_option,
     session_files,
@@ -54,6 +55,8 @@ def convert_command(
 
     def convert(path: Path, place: Path | None) -> None:
         with opened_session(path, system, redact=redact) as session:
+            if session.system.name != target:
+                check_alone(session, str(path))
             how = {"strict": strict, "as_json": as_json, "to_stdout": place is None}
             report_unwritten(session, target, name=str(path), **how)
             write_session(place, write_pieces(session, target), target, force=force)

@@ -76,6 +76,20 @@ def opened_session(path: Path, system: str | None = None, *, redact: bool | None
         yield session
 
 
+def check_alone(session: OpenTranscript, name: str) -> None:
+    """Refuse a file of several conversations, which would become one.
+
+    Raises:
+        click.UsageError: it is one.
+    """
+    count = len(session.plan.groups)
+    if session.system.several and count > 1:
+        raise click.UsageError(
+            f"{name} holds {count:,} conversations: `interlingua transcript import` makes a session of each; "
+            "export or resume them by their ids"
+        )
+
+
 @contextmanager
 def _errors_of(path: Path) -> Iterator[None]:
     try:

@@ -30,6 +30,7 @@ from interlingua_sessions.commands.shared import session_client, session_in, sto
 from interlingua_sessions.commands.talk import StoredConversation
 from interlingua_transcripts.commands.progress import over_files
 from interlingua_transcripts.commands.shared import (
+    check_alone,
     name_secrets,
     opened_session,
     redact_option,
@@ -42,13 +43,13 @@ from interlingua_transcripts.commands.shared import (
 )
 from interlingua_transcripts.commands.writing import report_unwritten, write_session
 from interlingua_transcripts.entries import open_messages
-from interlingua_transcripts.imported import is_uuid, uuid_of
+from interlingua_transcripts.imported import content_id, is_uuid, uuid_of
 from interlingua_transcripts.lazy import LazyMessages
 from interlingua_transcripts.opened import OpenTranscript
 from interlingua_transcripts.secrets import SecretSearch
 from interlingua_transcripts.system import session_format
 from interlingua_transcripts.transcript import HeldSession, Transcript, TranscriptError
-from interlingua_transcripts.writing import transcript_of, write_pieces
+from interlingua_transcripts.writing import change_folder, transcript_of, write_pieces
 
 ENTRY = "transcript"  # custom type of the entry that says where a stored session came from
 
@@ -110,7 +111,7 @@ def _import(
 ) -> Iterator[str]:
     """Store a file's session, or each of its conversations; yield their ids."""
     plan = session.plan
-    own = session_id or plan.session_id or f"{session.system.name}-{stem_of(path)}"
+    own = session_id or _id_in_store(session, path)
     names = []
     known: SessionExistsError | None = None
     for facts, messages, updated_at in _conversations(session, own, as_context=as_context):
@@ -130,6 +131,11 @@ def _import(
         yield record.id
     if not names:
         raise known or TranscriptError("no message was found in it", path=str(path))
+
+
+def _id_in_store(session: OpenTranscript, path: Path) -> str:
+    """Return the id that a file's session has in a store: its own, or one made of the file's name and content."""
+    return session.plan.session_id or f"{session.system.name}-{stem_of(path)}-{content_id(session.entries)}"
 
 
 def _seen(session: OpenTranscript, facts: HeldSession, own: str) -> tuple[int, int] | None:
@@ -309,7 +315,7 @@ def _resume_in(
     with ExitStack() as stack:
         if path.is_file():
             opened = stack.enter_context(opened_session(path, system, redact=redact))
-            _check_alone(opened, source)
+            check_alone(opened, source)
             transcript, search = opened.transcript(), None
         else:
             store = stack.enter_context(store_at(store_place))
@@ -323,7 +329,7 @@ def _resume_in(
             raise TranscriptError("no message was found in it", path=source)
         own = transcript.session_id
         if not is_uuid(own) and transcript.system != agent:
-            own = uuid_of(f"{transcript.system}\0{own or first.id}")
+            own = uuid_of(f"{transcript.system}\0{own or content_id(transcript.entries)}")
         where = session_format(agent).place(own, cwd, first.created_at, home=Path.home(), environ=os.environ)
         if where is None:
             raise click.UsageError(
@@ -332,7 +338,10 @@ def _resume_in(
         if where.path.exists():
             click.echo(f"{where.path} already exists, and is not written again", err=True)
         else:
-            transcript = attrs.evolve(transcript, session_id=own, cwd=cwd)
+            transcript = attrs.evolve(transcript, session_id=own)
+            if transcript.system == agent and cwd != transcript.cwd:
+                transcript = change_folder(transcript, cwd)
+            transcript = attrs.evolve(transcript, cwd=cwd)
             report_unwritten(transcript, agent, name=source, strict=strict, as_json=as_json, to_stdout=True)
             pieces = write_pieces(transcript, agent)
             write_session(where.path, pieces if search is None else search.through(pieces), agent, force=False)
@@ -341,17 +350,6 @@ def _resume_in(
             name_secrets(search.found, redact=redact, name=source)
         commands = [join(command) for command in (where.first, where.command) if command]
         click.echo(" && ".join([f"cd {quote(cwd)}", *commands]))
-
-
-def _check_alone(session: OpenTranscript, source: str) -> None:
-    """Refuse a file of several sessions that have ids.
-
-    Raises:
-        click.UsageError: it is one.
-    """
-    if len(session.plan.sessions) > 1:
-        count = len(session.plan.sessions)
-        raise click.UsageError(f"{source} holds {count:,} sessions: `transcript import` it, and resume one by its id")
 
 
 def _report_losses(losses: Sequence[Loss], model: str, *, strict: bool, as_json: bool) -> None:
@@ -384,9 +382,9 @@ def _stored_name(store: Store, source: str, system: str | None, *, as_context: b
         except SessionNotFoundError as error:
             raise click.UsageError(f"there is no file and no stored session {source!r}") from error
     with opened_session(path, system, redact=redact) as session:
-        _check_alone(session, source)
+        check_alone(session, source)
         try:
-            return store.session(session.plan.session_id or f"{session.system.name}-{stem_of(path)}").id
+            return store.session(_id_in_store(session, path)).id
         except SessionNotFoundError:
             *_, name = _import(store, path, session, as_context=as_context)
             click.echo(f"(imported as session {name})", err=True)

@@ -115,6 +115,10 @@ class Pi(SessionFormat):
             return f"message/{message.get('role')}"
         return f"{kind}/{value['customType']}" if "customType" in value else kind
 
+    def change_folder(self, value: Any, cwd: str) -> Any:
+        """Return the header with another folder: pi refuses a session whose folder does not exist."""
+        return {**value, "cwd": cwd} if isinstance(value, dict) and value.get("type") == "session" else None
+
     def outline(self, value: Any) -> Any:
         """Return the links of an entry, and whether it has content."""
         if not isinstance(value, dict) or value.get("type") == "session":
