@@ -104,6 +104,17 @@ def test_a_session_is_placed_once(run: Run, agent: str) -> None:
 
 
 @pytest.mark.usefixtures("place", "own_home")
+def test_sessions_of_one_minute_are_different_files_for_gemini_cli(run: Run) -> None:
+    ids = [f"019dc132-b9ea-736e-aa6f-e20ee7d84b1{letter}" for letter in "12"]  # version 7: they begin with a time
+    for own in (*ids, ids[1]):
+        Path("s.jsonl").write_bytes(write_transcript(transcript_of(HISTORY, "codex", own), "codex"))
+        assert run("transcript", "resume", "s.jsonl", "--in", "gemini").stdout.split()[-1] == own
+    written = [path.read_text() for path in sorted((Path.home() / ".gemini").rglob("session-*.jsonl"))]
+    assert len(written) == 2
+    assert all(sum(own in text for text in written) == 1 for own in ids)
+
+
+@pytest.mark.usefixtures("place", "own_home")
 def test_a_session_of_pi_from_another_machine_gets_the_folder_of_this_one(run: Run) -> None:
     made = write_transcript(transcript_of(HISTORY, "pi", uuid_of("s"), cwd="/on/another/machine"), "pi")
     Path("s.jsonl").write_bytes(made)

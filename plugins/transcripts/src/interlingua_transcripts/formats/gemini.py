@@ -154,14 +154,21 @@ class GeminiCli(DocumentFormat):
     def place(
         self, session_id: str, cwd: str, created_at: datetime, *, home: Path, environ: Mapping[str, str]
     ) -> SessionPlace:
-        """Return a chat in the project; an unknown project takes over the chats of its hash."""
+        """Return a chat in the project; an unknown project takes over the chats of its hash.
+
+        Files are named by their minute and the beginning of the id, which is a time in UUIDs of version 7: where another
+        session has the name, more of the id is added.
+        """
         base = Path(environ.get("GEMINI_CLI_HOME") or home) / ".gemini"
         try:
             project = load_entry((base / "projects.json").read_bytes())["projects"][cwd]
         except (OSError, KeyError, TypeError):
             project = sha256(cwd.encode()).hexdigest()
-        name = f"session-{created_at:%Y-%m-%dT%H-%M}-{session_id[:8]}.jsonl"
-        return SessionPlace(base / "tmp" / str(project) / "chats" / name, ("gemini", "--resume", session_id))
+        name = f"session-{created_at:%Y-%m-%dT%H-%M}-{session_id[:8]}"
+        path = base / "tmp" / str(project) / "chats" / f"{name}.jsonl"
+        if path.is_file() and session_id.encode() not in path.read_bytes():
+            path = path.with_name(f"{name}{session_id[8:].replace('-', '')}.jsonl")
+        return SessionPlace(path, ("gemini", "--resume", session_id))
 
     def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[str]:
         """Yield the chats of every project."""
