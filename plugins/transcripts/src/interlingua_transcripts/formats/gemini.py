@@ -156,7 +156,7 @@ class GeminiCli(DocumentFormat):
     ) -> SessionPlace:
         """Return a chat in the project; an unknown project takes over the chats of its hash.
 
-        Files are named by their minute and the beginning of the id, which is a time in UUIDs of version 7: where another
+        Files are named by their minute and the beginning of the id, a time in UUIDs of version 7: where another
         session has the name, more of the id is added.
         """
         base = Path(environ.get("GEMINI_CLI_HOME") or home) / ".gemini"
