@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ import interlingua
 from interlingua.types import Message, Role, TextBlock
 from interlingua_transcripts import Conversation, MessageGroup, ReadPlan, SessionFormat, Written, read_transcript
 from interlingua_transcripts.contract import check_format
+from interlingua_transcripts.formats.pi import Pi
 from interlingua_transcripts.imported import EPOCH, ImportedIds
 from interlingua_transcripts.system import installed_formats
 from tests.transcripts.histories import own_file, writable_systems
@@ -24,7 +26,9 @@ class Acme(SessionFormat):
 
     name = "acme"
     title = "Acme"
-    lacks = frozenset({"thinking block", "call", "result", "image", "model name", "token count"})
+    lacks = frozenset(
+        {"thinking block", "call", "result", "image", "model name", "token count", "stop reason", "time", "session id"}
+    )
 
     def detect(self, head: Sequence[Any]) -> str | None:
         return "1" if isinstance(head[0], dict) and "acme" in head[0] else None
@@ -48,7 +52,7 @@ class Acme(SessionFormat):
 
 def _install(monkeypatch: pytest.MonkeyPatch, system: SessionFormat) -> SessionFormat:
     known = {"acme": system, **installed_formats()}
-    for module in ("files", "system"):
+    for module in ("contract", "files", "system"):
         monkeypatch.setattr(f"interlingua_transcripts.{module}.installed_formats", lambda: known)
     return system
 
@@ -127,6 +131,68 @@ def test_a_broken_law_is_named(system: SessionFormat, fault: str, monkeypatch: p
     with pytest.raises(AssertionError) as caught:
         check_format(_install(monkeypatch, system), [ACME.replace(b"Hello", b"Hello there")])
     assert fault in str(caught.value)
+
+
+class _Changed(Pi):
+    """Write entries of pi with a fault."""
+
+    def __init__(self, change: Callable[[dict[str, Any]], object]) -> None:
+        self._change = change
+
+    def write(self, conversation: Conversation) -> Iterator[Written]:
+        for one in super().write(conversation):
+            value = json.loads(json.dumps(one.value))
+            self._change(value)
+            yield Written(value, one.messages)
+
+
+def _parts(value: dict[str, Any], kind: str) -> list[dict[str, Any]]:
+    content = value.get("message", {}).get("content")
+    return [part for part in content if part["type"] == kind] if isinstance(content, list) else []
+
+
+def _changes_parts(kind: str, name: str, change: Callable[[Any], Any]) -> Callable[[dict[str, Any]], None]:
+    def made(value: dict[str, Any]) -> None:
+        for part in _parts(value, kind):
+            part[name] = change(part[name])
+
+    return made
+
+
+def _keeps_one_text(value: dict[str, Any]) -> None:
+    for part in _parts(value, "text")[1:]:
+        value["message"]["content"].remove(part)
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        (_changes_parts("text", "text", str.strip), "tool result toolu_01"),
+        (_changes_parts("text", "text", lambda text: text[:2_000]), "tool result toolu_01"),
+        (_changes_parts("toolCall", "arguments",
+                        lambda given: {name: str(one) for name, one in given.items()}), "'lines': '"),
+        (_changes_parts("image", "mimeType", lambda _: "image/jpeg"), "user image image/png was written"),
+        (_keeps_one_text, "tool result toolu_01"),
+        (lambda value: value.update(timestamp="2026-02-01T10:00:00Z") or value.get("message", {}).update(timestamp=0),
+         "system time 1970"),
+        (lambda value: value.get("message", {}).pop("stopReason", None), "stop reason tool_use was written"),
+        (lambda value: value.update(id="s") if value["type"] == "session" else None, "is read as s"),
+        (lambda value: [part.pop("name") for part in _parts(value, "toolCall")], "entry 4: not understood"),
+    ],
+)  # fmt: skip
+def test_a_fault_of_a_writer_is_named(change: Callable[[dict[str, Any]], object], fault: str) -> None:
+    with pytest.raises(AssertionError) as caught:
+        check_format(_Changed(change), [])
+    assert fault in str(caught.value)
+
+
+def test_a_format_that_takes_files_of_others_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Greedy(Acme):
+        def detect(self, head: Sequence[Any]) -> str | None:
+            return "1" if isinstance(head[0], dict) else None
+
+    with pytest.raises(AssertionError, match="a file of claude-code is recognised as acme"):
+        check_format(_install(monkeypatch, Greedy()), [ACME])
 
 
 def test_a_file_of_another_system_is_named() -> None:

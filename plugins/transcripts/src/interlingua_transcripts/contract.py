@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import zip_longest
+from itertools import groupby, zip_longest
 from typing import Any
 
 import attrs
 import orjson
 
 from interlingua.codec import dumps_message
-from interlingua.types import Message, Role, TextBlock, ToolResultBlock, ToolUseBlock, user
+from interlingua.types import ImageBlock, Message, Role, TextBlock, ToolResultBlock, ToolUseBlock, user
 from interlingua_transcripts.contract_history import HISTORY
 from interlingua_transcripts.entries import from_messages, with_entries
 from interlingua_transcripts.fidelity import find_uncarried, measure_fidelity
 from interlingua_transcripts.files import detect_format, read_transcript
 from interlingua_transcripts.loading import load_entry
 from interlingua_transcripts.opened import open_transcript
-from interlingua_transcripts.system import DocumentFormat, SessionFormat
-from interlingua_transcripts.transcript import Transcript, TranscriptError
+from interlingua_transcripts.system import DocumentFormat, SessionFormat, installed_formats
+from interlingua_transcripts.transcript import Note, Transcript, TranscriptError
 from interlingua_transcripts.unwritten import count_missing, count_unwritten
 from interlingua_transcripts.writing import transcript_of, write_transcript
 
 _GROWTH = 4  # JSON of messages to JSON of the file, without the fields of every message
+_SESSION = "11111111-2222-4333-8444-555555555555"
+_WIDTH = 200  # letters of a fault that are shown
 _UNKNOWN = {"type": "entry-of-a-later-version", "payload": {"new": [1, None]}}
 
 
@@ -38,10 +40,20 @@ def check_format(system: SessionFormat, files: Iterable[bytes]) -> None:
     Raises:
         AssertionError: a law does not hold; the message lists each that does not, with the number of the file.
     """
-    wrong = list(_own_faults(system)) if system.writable else []
+    wrong = [*_look_alikes(system), *(_own_faults(system) if system.writable else ())]
     wrong += [f"file {number}: {fault}" for number, data in enumerate(files, 1) for fault in _faults(system, data)]
     if wrong:
         raise AssertionError("\n".join(wrong))
+
+
+def _look_alikes(system: SessionFormat) -> Iterator[str]:
+    """Yield the other systems whose files this one recognises as its own."""
+    for other in installed_formats().values():
+        if other.writable and other.name != system.name:
+            data = write_transcript(transcript_of(HISTORY, other.name, _SESSION), other)
+            found = detect_format(data)
+            if found is not None and found[0].name == system.name:
+                yield f"a file of {other.name} is recognised as {system.name}"
 
 
 def _faults(system: SessionFormat, data: bytes) -> Iterator[str]:
@@ -59,6 +71,10 @@ def _faults(system: SessionFormat, data: bytes) -> Iterator[str]:
         yield from _added_faults(system, read)
     if not isinstance(system, DocumentFormat):
         yield from _later_faults(system, data, read)
+
+
+def _shown_note(note: Note) -> str:
+    return note.text if note.entry is None else f"entry {note.entry + 1}: {note.text}"
 
 
 def _reading_faults(system: SessionFormat, data: bytes, read: Transcript) -> Iterator[str]:
@@ -107,13 +123,16 @@ def _writing_faults(system: SessionFormat, data: bytes, read: Transcript) -> Ite
 def _own_faults(system: SessionFormat) -> Iterator[str]:
     """Yield what is lost of a conversation that is written for the system and read again."""
     history = HISTORY if not {"call", "result"} & system.lacks else _without_calls(HISTORY)
-    transcript = transcript_of(history, system.name, "11111111-2222-4333-8444-555555555555")
+    transcript = transcript_of(history, system.name, _SESSION)
     try:
         data = write_transcript(transcript, system)
         read = read_transcript(data, system)
     except TranscriptError as error:
         yield f"a new conversation is not written and read: {error}"
         return
+    yield from (f"a new conversation: {_shown_note(note)}" for note in read.notes)
+    if read.session_id != transcript.session_id and "session id" not in system.lacks:
+        yield f"a new conversation: the session {transcript.session_id} is read as {read.session_id or 'none'}"
     for number, (wanted, found) in enumerate(
         zip_longest(_said(history, system, written=True), _said(read.messages, system)), 1
     ):
@@ -153,23 +172,34 @@ def _said(messages: Sequence[Message], system: SessionFormat, *, written: bool =
     calls: dict[str, str] = {}
     for message in messages:
         own = "user" if message.role is Role.SYSTEM and "system prompt" in system.lacks else message.role.value
+        for kind, blocks in groupby(message.content, type):
+            if kind is TextBlock:
+                yield (own, "text", _joined(blocks))
         for block in message.content:
-            if isinstance(block, TextBlock):
-                yield (own, "text", block.text)
-            elif isinstance(block, ToolUseBlock):
+            if isinstance(block, ToolUseBlock):
                 calls[block.id] = block.provider_id or ""
                 yield (message.role.value, "call", block.provider_id or "", block.name, str(dict(block.input)))
             elif isinstance(block, ToolResultBlock):
-                texts = [part.text for part in block.content if isinstance(part, TextBlock)]
                 failed = block.is_error and not (written and "mark of a failed result" in system.lacks)
-                yield (own, "result", calls.get(block.tool_use_id, ""), str(failed), "\n".join(texts))
+                yield (own, "result", calls.get(block.tool_use_id, ""), str(failed), _joined(block.content))
+            elif isinstance(block, ImageBlock) and not {"image", "media type"} & system.lacks:
+                yield (own, "image", block.media_type)
         usage = message.metadata.usage
         if usage is not None and "token count" not in system.lacks:
             yield (own, "tokens", str(usage.input_tokens), str(usage.output_tokens))
+        if message.metadata.stop_reason is not None and "stop reason" not in system.lacks:
+            yield (own, "stop reason", message.metadata.stop_reason.value)
+        if "time" not in system.lacks and message.role is not Role.TOOL:  # results share the time of their message
+            yield (own, "time", f"{message.created_at:%Y-%m-%dT%H:%M:%S}")
+
+
+def _joined(blocks: Iterable[Any]) -> str:
+    """Return the text of blocks; some formats join the texts of a message, with line breaks or without."""
+    return "".join([block.text for block in blocks if isinstance(block, TextBlock)]).replace("\n", "")
 
 
 def _shown(item: tuple[str, ...] | None) -> str:
-    return "nothing" if item is None else " ".join(item)
+    return "nothing" if item is None else " ".join(item)[:_WIDTH]
 
 
 def _added_faults(system: SessionFormat, read: Transcript) -> Iterator[str]:

@@ -58,7 +58,8 @@ class SessionFormat:
         beside: beginnings of places, without indexes, whose values belong to no message although their entry makes one,
             such as a copy of a result for the screen.
         lacks: what a file of this system has no place for, in the words of `transcript convert`: `image`,
-            `mark of a failed result`, `call`; also `system prompt`, which is written as a user's text.
+            `mark of a failed result`, `call`; also `system prompt`, which is written as a user's text, `stop reason`,
+            `time`, `media type` and `session id`.
     """
 
     name: ClassVar[str]

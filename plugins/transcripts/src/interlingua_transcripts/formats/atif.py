@@ -38,9 +38,10 @@ class Atif(DocumentFormat):
 
     name = "atif"
     title = "ATIF"
-    lacks: ClassVar[Set[str]] = frozenset(
-        {"signature of thinking", "mark of a failed result", "image", "mark of a stopped answer", "error message"}
-    )
+    lacks: ClassVar[Set[str]] = frozenset({
+        "signature of thinking", "mark of a failed result", "image", "mark of a stopped answer", "error message",
+        "stop reason",
+    })  # fmt: skip
     items = "steps"
     results_in_calls = True
     forms: ClassVar[Mapping[str, Form]] = {

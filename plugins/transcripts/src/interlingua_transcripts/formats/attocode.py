@@ -41,9 +41,10 @@ class Attocode(SessionFormat):
 
     name = "attocode"
     title = "Attocode"
-    lacks: ClassVar[Set[str]] = frozenset(
-        {"thinking block", "model name", "token count", "mark of a stopped answer", "error message", "cost"}
-    )
+    lacks: ClassVar[Set[str]] = frozenset({
+        "thinking block", "model name", "token count", "mark of a stopped answer", "error message", "cost",
+        "stop reason", "session id",
+    })  # fmt: skip
 
     def detect(self, head: Sequence[Any]) -> str | None:
         """Recognise lines `{timestamp, type, data}`; `flat` for lines that are messages with its own field names."""

@@ -56,7 +56,7 @@ class Codex(SessionFormat):
     name = "codex"
     title = "Codex"
     lacks: ClassVar[Set[str]] = frozenset(
-        {"model name", "mark of a failed result", "mark of a stopped answer", "error message", "cost"}
+        {"model name", "mark of a failed result", "mark of a stopped answer", "error message", "cost", "stop reason"}
     )
 
     def detect(self, head: Sequence[Any]) -> str | None:

@@ -43,7 +43,9 @@ class GeminiCli(DocumentFormat):
     items = "messages"
     exact = False
     results_in_calls = True
-    lacks: ClassVar[Set[str]] = frozenset({"system prompt", "cost", "mark of a stopped answer", "error message"})
+    lacks: ClassVar[Set[str]] = frozenset({
+        "system prompt", "cost", "mark of a stopped answer", "error message", "stop reason",
+    })  # fmt: skip
 
     def detect(self, head: Sequence[Any]) -> str | None:
         """Recognise the record of a conversation by its ids and times."""

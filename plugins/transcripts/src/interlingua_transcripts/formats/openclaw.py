@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from interlingua_transcripts.formats.pi import API_WORDS, ROLES, Pi, is_openclaw, read_version
 from interlingua_transcripts.imported import short_id, to_iso, to_milliseconds
@@ -58,6 +58,7 @@ class OpenClawLines(Pi):
     title = "OpenClaw's lines of messages"
     links = None
     flat = True
+    lacks: ClassVar[Set[str]] = frozenset({"session id"})
 
     def detect(self, head: Sequence[Any]) -> str | None:
         """Return `flat` for lines that are messages themselves."""

@@ -52,7 +52,7 @@ class OpenCode(DocumentFormat):
     title = "opencode"
     items = "messages"
     results_in_calls = True
-    lacks: ClassVar[Set[str]] = frozenset({"system prompt"})
+    lacks: ClassVar[Set[str]] = frozenset({"system prompt", "session id"})
     beside: ClassVar[Sequence[str]] = ("info.error.data.message",)  # of an answer that the user stopped
     forms: ClassVar[Mapping[str, Form]] = {
         "tokens.input": sum_form("a message counts cached tokens as input, too", "input"),
