@@ -115,6 +115,16 @@ def test_sessions_of_one_minute_are_different_files_for_gemini_cli(run: Run) -> 
 
 
 @pytest.mark.usefixtures("place", "own_home")
+def test_a_document_of_gemini_cli_keeps_its_suffix(run: Run) -> None:
+    said = [{"id": "a", "timestamp": "2026-02-01T10:00:00.000Z", "type": "user", "content": "Hi"}]
+    facts = {"sessionId": uuid_of("s"), "projectHash": "", "startTime": "2026-02-01T10:00:00.000Z", "lastUpdated": ""}
+    Path("s.json").write_text(json.dumps({**facts, "messages": said}))
+    assert run("transcript", "resume", "s.json", "--in", "gemini").exit_code == 0
+    (written,) = (Path.home() / ".gemini").rglob("session-*")
+    assert written.suffix == ".json"
+
+
+@pytest.mark.usefixtures("place", "own_home")
 def test_a_session_of_pi_from_another_machine_gets_the_folder_of_this_one(run: Run) -> None:
     made = write_transcript(transcript_of(HISTORY, "pi", uuid_of("s"), cwd="/on/another/machine"), "pi")
     Path("s.jsonl").write_bytes(made)

@@ -194,7 +194,7 @@ def _said(messages: Sequence[Message], system: SessionFormat, *, written: bool =
 
 
 def _joined(blocks: Iterable[Any]) -> str:
-    """Return the text of blocks; some formats join the texts of a message, with line breaks or without."""
+    """Return the text of blocks; some formats join those of a message, with line breaks or without."""
     return "".join([block.text for block in blocks if isinstance(block, TextBlock)]).replace("\n", "")
 
 

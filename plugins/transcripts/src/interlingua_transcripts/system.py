@@ -106,6 +106,10 @@ class SessionFormat:
         """Return the file that `split` would take apart into these entries."""
         return b"".join([entry + b"\n" for entry in entries])
 
+    def suffix_of(self, entries: Sequence[bytes]) -> str:
+        """Return the suffix of the file that `join` makes of entries."""
+        return self.suffix
+
     def kind_of(self, value: Any) -> str:
         """Return what sort of entry this is, in the system's own words, for tables."""
         return str(value.get("type", "")) if isinstance(value, dict) else type(value).__name__

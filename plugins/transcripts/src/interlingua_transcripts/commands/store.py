@@ -335,8 +335,11 @@ def _resume_in(
             raise click.UsageError(
                 f"{session_format(agent).title} is given no session by a file; use `convert --to {agent}`"
             )
-        if where.path.exists():
-            click.echo(f"{where.path} already exists, and is not written again", err=True)
+        written = where.path
+        if transcript.system == agent and transcript.entries:
+            written = written.with_suffix(session_format(agent).suffix_of(transcript.entries[:1]))
+        if written.exists():
+            click.echo(f"{written} already exists, and is not written again", err=True)
         else:
             transcript = attrs.evolve(transcript, session_id=own)
             if transcript.system == agent and cwd != transcript.cwd:
@@ -344,8 +347,8 @@ def _resume_in(
             transcript = attrs.evolve(transcript, cwd=cwd)
             report_unwritten(transcript, agent, name=source, strict=strict, as_json=as_json, to_stdout=True)
             pieces = write_pieces(transcript, agent)
-            write_session(where.path, pieces if search is None else search.through(pieces), agent, force=False)
-            click.echo(f"written to {where.path}", err=True)
+            write_session(written, pieces if search is None else search.through(pieces), agent, force=False)
+            click.echo(f"written to {written}", err=True)
         if search is not None:
             name_secrets(search.found, redact=redact, name=source)
         commands = [join(command) for command in (where.first, where.command) if command]

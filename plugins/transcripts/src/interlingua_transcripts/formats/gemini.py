@@ -65,9 +65,13 @@ class GeminiCli(DocumentFormat):
     def join(self, entries: Sequence[bytes]) -> bytes:  # type: ignore[override]
         """Return a log, or a document whose first entry is a document without its messages."""
         entries = list(entries)
-        if entries and b'"messages":null' in entries[0].replace(b" ", b""):
+        if self.suffix_of(entries) == ".json":
             return super().join(entries)
         return b"".join([entry + b"\n" for entry in entries])
+
+    def suffix_of(self, entries: Sequence[bytes]) -> str:
+        """Return `.json` for a document: Gemini CLI deletes one with the suffix of a log."""
+        return ".json" if entries and b'"messages":null' in entries[0].replace(b" ", b"") else ".jsonl"
 
     def kind_of(self, value: Any) -> str:
         """Return the message's type, `$set`, `$rewindTo` or `record`."""
@@ -158,8 +162,8 @@ class GeminiCli(DocumentFormat):
     ) -> SessionPlace:
         """Return a chat in the project; an unknown project takes over the chats of its hash.
 
-        Files are named by their minute and the beginning of the id, a time in UUIDs of version 7: where another
-        session has the name, more of the id is added.
+        A name is the minute and the beginning of the id, which is a time in UUIDs of version 7: if another session has
+        the name, more of the id is added.
         """
         base = Path(environ.get("GEMINI_CLI_HOME") or home) / ".gemini"
         try:
