@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from itertools import permutations
 
 import pytest
@@ -66,3 +68,17 @@ def test_a_conversation_crosses_and_comes_back(source: SessionFormat, target: Se
 
 def test_the_page_is_current() -> None:
     assert page.PAGE.read_text(encoding="utf-8") == page.text(), "python -m tests.transcripts.page writes it"
+
+
+@pytest.mark.parametrize("target", writable_systems(), ids=lambda system: system.name)
+def test_files_without_an_id_become_sessions_with_different_ids(target: SessionFormat) -> None:
+    written = []
+    for name in ("a", "b"):
+        said = [{"role": "user", "content": f"I am {name}"}, {"role": "assistant", "content": "Hi"}]
+        written.append(write_transcript(read_transcript(json.dumps(said).encode(), "chat-list"), target))
+    if "session id" not in target.lacks:
+        assert len({read_transcript(data).session_id for data in written}) == 2
+    if target.name == "opencode":  # one database has the messages of all sessions
+        ids = [set(re.findall(r'"id": "((?:ses|msg|prt)_[^"]+)"', data.decode())) for data in written]
+        assert len(ids[0]) >= 5
+        assert not ids[0] & ids[1]

@@ -13,7 +13,7 @@ import attrs
 from interlingua.plugins import dumps
 from interlingua.types import Message, Role
 from interlingua_transcripts.files import kind_of
-from interlingua_transcripts.imported import EPOCH
+from interlingua_transcripts.imported import EPOCH, content_id, uuid_of
 from interlingua_transcripts.lazy import EntryValues, LazyCalls, MessagesInOrder, index_messages
 from interlingua_transcripts.loading import load_exactly
 from interlingua_transcripts.opened import OpenTranscript, open_entries
@@ -297,13 +297,19 @@ def new_conversation(transcript: Transcript, messages: Sequence[Message], system
     first = next(iter(transcript.messages), None)
     return Conversation(
         messages=messages,
-        session_id=transcript.session_id,
+        session_id=transcript.session_id or _made_id(transcript, system),
         created_at=EPOCH if first is None else first.created_at,
         title=transcript.title,
         cwd=transcript.cwd,
         calls=LazyCalls(transcript.messages),
         spread=_spread(transcript) if system.name == transcript.system else {},
     )
+
+
+def _made_id(transcript: Transcript, system: SessionFormat) -> str:
+    """Return a UUID for a session whose file has no id, the same each time; "" for its own system."""
+    own = system.name == transcript.system or not transcript.entries
+    return "" if own else uuid_of(f"{transcript.system}\0{content_id(transcript.entries)}")
 
 
 def _spread(transcript: Transcript) -> dict[str, int]:

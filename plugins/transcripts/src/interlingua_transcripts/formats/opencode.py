@@ -136,7 +136,7 @@ class OpenCode(DocumentFormat):
             if message.role is Role.TOOL:
                 continue
             stamp = max(stamp + 1, to_milliseconds(message.created_at) << 12) & _IDS
-            draft = _Draft(message, own, f"msg_{stamp:012x}{short_id(message.id, letters=14)}")
+            draft = _Draft(message, own, f"msg_{stamp:012x}{short_id(f'{own} {message.id}', letters=14)}")
             if message.role is not Role.ASSISTANT:
                 asked = draft.own
             yield draft.written(results, asked or draft.own, cwd)
