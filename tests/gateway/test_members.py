@@ -12,9 +12,10 @@ import httpx
 import pytest
 
 from interlingua_serving import ServedApi
-from tests.gateway.apis import APIS, error_message
+from tests.gateway.apis import APIS, Api, error_message
 from tests.gateway.conftest import Upstream, gateway, new_store
 from tests.support.loopback import send_bytes
+from tests.support.waiting import until
 
 BY_NAME = {api.name: api for api in APIS}
 COUNTS = [("chat", {"n": 2}), ("chat", {"n": "5"}), ("generate", {"generationConfig": {"candidateCount": 8}})]
@@ -98,3 +99,57 @@ def test_a_dearer_tier_is_reserved_at_its_price(upstream: Upstream, tmp_path: Pa
     assert plain.status_code == 200
     assert len(upstream.requests) == 1
     assert store.spent(key).cost_usd <= Decimal("0.03")
+
+
+UNPRICED: list[tuple[str, dict[str, Any], str]] = [
+    ("messages", {"tools": [{"type": "web_search_20250305", "name": "web_search"}]}, "tools"),
+    ("messages", {"mcp_servers": [{"type": "url", "url": "https://mcp.example.com", "name": "x"}]}, "mcp_servers"),
+    ("messages", {"inference_geo": "us"}, "inference_geo"),
+]
+
+
+@pytest.mark.parametrize(("name", "more", "member"), UNPRICED, ids=[member for *_, member in UNPRICED])
+@pytest.mark.parametrize("unpriced_usd", [None, 0.02, 0.5])
+def test_what_has_no_price_is_refused_or_reserved_for_a_key_with_a_budget(
+    upstream: Upstream, tmp_path: Path, name: str, more: dict[str, Any], member: str, unpriced_usd: float | None
+) -> None:
+    """Searches cost 0.01 USD each, and their results are input: docs of the web search tool."""
+    upstream.answers = [_fast_answer]
+    place, model = f"sqlite:///{tmp_path}/g.db", "anthropic:claude-opus-4-8"
+    store = new_store(place)
+    key, secret = store.add_key("Ann", budget_usd=Decimal("0.05"))
+    _, free = store.add_key("Bob")
+    route: dict[str, Any] = {"match": "*", "to": ["{model}"], "retries": 0}
+    route |= {} if unpriced_usd is None else {"unpriced_usd": unpriced_usd}
+    settings = {"anthropic": {"base_url": upstream.url, "api_key": "k"}}
+    body = {"model": model, "max_tokens": 10, "messages": [{"role": "user", "content": "Hi"}]}
+    with gateway(upstream, settings=settings, routes=[route], auth="keys", store=place) as url:
+
+        def ask(secret: str, **given: Any) -> httpx.Response:
+            return httpx.post(f"{url}/v1/messages", json={**body, **given}, headers={"x-api-key": secret})
+
+        assert ask(free, **more).status_code == 200  # without a budget
+        answer = ask(secret, **more)
+        if answer.status_code == 200:
+            until(lambda: store.spent(key).requests)
+        spent = store.spent(key).cost_usd
+        assert ask(secret).status_code == 200
+    if unpriced_usd is None:
+        assert answer.status_code == 400
+        assert f"no price of {member} is known" in answer.json()["error"]["message"]
+    else:
+        assert answer.status_code == (200 if unpriced_usd < 0.05 else 402)
+    tokens = Decimal(9 * 5 + 10 * 25) / 1_000_000
+    assert spent == (tokens + Decimal("0.02") if answer.status_code == 200 else 0)
+
+
+def test_without_such_members_nothing_more_is_reserved(upstream: Upstream, tmp_path: Path) -> None:
+    """Members that another API's model does not get cost nothing."""
+    place = f"sqlite:///{tmp_path}/g.db"
+    _, secret = new_store(place).add_key("Ann", budget_usd=Decimal("0.05"))
+    with gateway(upstream, auth="keys", store=place) as url:
+        for name, more, _ in UNPRICED:
+            api: Api = BY_NAME[name]
+            asked: dict[str, Any] = {**api.body, "stream": False, **more}
+            answer = httpx.post(url + api.path, json=asked, headers={"x-api-key": secret})
+            assert answer.status_code == 200, answer.text

@@ -163,3 +163,30 @@ def test_a_service_that_fails_is_an_error_of_the_callers_api(upstream: Upstream,
 )
 def test_the_path_follows_the_base(base: str, path: str, rest: str) -> None:
     assert _below(base, path) == rest
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"model": "text-embedding-3-large", "model": "text-embedding-3-small", "input": "x"}',
+        b'{"model": "text-embedding-3-large", "mod\\u0065l": "text-embedding-3-small", "input": "x"}',
+        b'{"MODEL": "text-embedding-3-large", "model": "text-embedding-3-small", "input": "x"}',
+        b'{"input": [{"a": 1, "a": 2}], "model": "text-embedding-3-small"}',
+        '{"model": "text-embedding-3-small", "input": "x"}'.encode("utf-16"),
+        b'{"model": "text-embedding-3-small", "input": "\xff"}',
+        b"[" * 100_000,
+    ],
+    ids=range(7),
+)
+def test_a_body_of_which_a_service_may_read_another_model_is_refused(
+    upstream: Upstream, service: tuple[Service, str], tmp_path: Path, body: bytes
+) -> None:
+    made, url = service
+    place = f"sqlite:///{tmp_path}/g.db"
+    _, secret = new_store(place).add_key("Ann", passes=ALL, models=("text-embedding-3-small",))
+    headers = {"authorization": f"Bearer {secret}", "content-type": "application/json"}
+    with gateway(upstream, **_config(url, place)) as address:
+        answer = httpx.post(f"{address}/v1/embeddings", content=body, headers=headers)
+        plain = httpx.post(f"{address}/v1/embeddings", content=b'{"model": "text-embedding-3-small"}', headers=headers)
+    assert (answer.status_code, plain.status_code) == (400, 200), answer.text
+    assert len(made.seen) == 1

@@ -42,6 +42,7 @@ class _AnthropicServing:
             references=("container",),
             other_models=("fallbacks",),
             tiers=("service_tier", "speed"),
+            unpriced=("tools", "mcp_servers", "inference_geo"),
             told_apart_by="anthropic-version",
             key_headers=("x-api-key",),
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
@@ -22,13 +23,14 @@ from interlingua.errors import (
 from interlingua.plugins import Loss, ModelInfo
 from interlingua.types import Message
 from interlingua_gateway.models import ModelChoice
-from interlingua_gateway.spending import Spending, highest_use
+from interlingua_gateway.spending import STANDARD, Spending, UnknownCost, highest_use
 from interlingua_gateway.store import Balance, GatewayStore, Key, Use, ask_store
 
 NOBODY = "local"
 """The tenant of requests without a key."""
 _KEPT = 5.0  # seconds before a key is read from the store again
 _MODELS = 200  # most models with their own label in metrics
+_log = logging.getLogger("interlingua.gateway")
 _WAIT = 5.0  # seconds that a caller is told to wait for the reservations of others
 
 
@@ -44,6 +46,7 @@ class Admission:
         target: the `provider:model` of the last attempt.
         reservation: the name of what is reserved for that attempt; None if nothing is.
         most: the most that the attempt may use.
+        unpriced: the part of it that is not for tokens, in USD.
     """
 
     tenant: str
@@ -53,6 +56,7 @@ class Admission:
     target: str = ""
     reservation: str | None = None
     most: Use = Use()  # noqa: RUF009  it is frozen
+    unpriced: Decimal = Decimal(0)
 
 
 class Access:
@@ -168,8 +172,7 @@ class Access:
         input_tokens: int,
         output_tokens: int,
         least: int,
-        *,
-        tiers: bool = False,
+        cost: UnknownCost = STANDARD,
     ) -> int:
         """Reserve the most that an attempt may use, and return the most output tokens that it may have.
 
@@ -180,10 +183,10 @@ class Access:
             input_tokens: the most input tokens of the request.
             output_tokens: the most output tokens that it may have.
             least: the fewest output tokens to which the answer may be limited if the key has less left.
-            tiers: True if the request chooses a tier, so that the highest price of the model counts.
+            cost: what it may cost in addition to the standard price of its tokens.
 
         Raises:
-            CapabilityError: the key has a budget, and no price of the model is known.
+            CapabilityError: the key has a budget, and no price of the model or of a member is known.
             QuotaExceededError: the budget has less left, or the key has fewer tokens in any minute.
             RateLimitError: requests in progress have reserved what is left, or the key has fewer tokens this minute.
             OverloadedError: the database does not respond.
@@ -191,20 +194,23 @@ class Access:
         key = admission.key
         if key is None or self.spending is None:
             return output_tokens
-        priced = highest_use(info, input_tokens, output_tokens, tiers=tiers)
+        priced = highest_use(info, input_tokens, output_tokens, cost)
         most = priced or Use(input_tokens=input_tokens, output_tokens=output_tokens)
         name, balance = await self.spending.reserve(key, most, model)
-        if priced is None and balance.budget is not None:
+        unknown = cost.member if cost.member and cost.limit is None else model if priced is None else ""
+        if unknown and balance.budget is not None:
             if name is not None:
                 await self.spending.settle(name, Use(requests=0))
-            raise CapabilityError(f"this {balance.owner} has a budget, and no price of {model} is known")
-        if name is None and (fewer := _affordable(info, most, balance, tiers)) >= least:
+            if unknown != model:
+                _log.info("unpriced_usd of a route is the most that its requests with %s may cost in addition", unknown)
+            raise CapabilityError(f"this {balance.owner} has a budget, and no price of {unknown} is known")
+        if name is None and (fewer := _affordable(info, most, balance, cost)) >= least:
             output_tokens = fewer
-            most = highest_use(info, input_tokens, fewer, tiers=tiers) or attrs.evolve(most, output_tokens=fewer)
+            most = highest_use(info, input_tokens, fewer, cost) or attrs.evolve(most, output_tokens=fewer)
             name, balance = await self.spending.reserve(key, most, model)
         if name is None:
             raise _refusal(balance, most)
-        admission.reservation, admission.most = name, most
+        admission.reservation, admission.most, admission.unpriced = name, most, cost.most
         return output_tokens
 
     async def settle_attempt(self, admission: Admission, use: Use) -> None:
@@ -243,7 +249,11 @@ class Access:
         self._tokens.labels(*names, "input").inc(given)
         self._tokens.labels(*names, "output").inc(made)
         self._cost.labels(*names).inc(float(cost or 0))
-        use = Use(input_tokens=given, output_tokens=made, cost_usd=admission.most.cost_usd if cost is None else cost)
+        use = Use(
+            input_tokens=given,
+            output_tokens=made,
+            cost_usd=admission.most.cost_usd if cost is None else cost + admission.unpriced,
+        )
         await self.settle_attempt(admission, use)
 
     def count_cached(self, api: str) -> None:
@@ -271,14 +281,14 @@ class Access:
         self._requests.labels(api, "", type(error).__name__).inc()
 
 
-def _affordable(info: ModelInfo | None, most: Use, balance: Balance, tiers: bool) -> int:
+def _affordable(info: ModelInfo | None, most: Use, balance: Balance, cost: UnknownCost) -> int:
     """Return how many output tokens of a request this minute and a budget have left; negative without any."""
     left, fewer = balance.left, most.output_tokens
     if balance.tokens_left is not None:
         fewer = min(fewer, balance.tokens_left - most.input_tokens)
     if left is None:
         return fewer
-    without = highest_use(info, most.input_tokens, 0, tiers=tiers)
+    without = highest_use(info, most.input_tokens, 0, cost)
     if without is None or left <= without.cost_usd:
         return -1
     price = (most.cost_usd - without.cost_usd) / max(most.output_tokens, 1)

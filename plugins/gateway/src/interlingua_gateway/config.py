@@ -129,6 +129,9 @@ class ModelRoute:
         allow_loss: True to send a note instead of a block that the caller has just added and the model cannot take.
             Off by default: callers see an error, but not the ledger, and would take the answer for one about their
             file.
+        unpriced_usd: the most that a request may cost in addition to its tokens, in USD, for tools that the service
+            runs, plugins and the like. It is reserved and noted for each request with them. None, the default, refuses
+            them for keys with a budget.
         cache_seconds: how long an answer is kept for exactly the same request of the same key; 0 keeps none.
     """
 
@@ -141,6 +144,7 @@ class ModelRoute:
     total: float | None = attrs.field(default=None, validator=_optional_positive())
     max_tokens: int | None = attrs.field(default=None, validator=_optional_positive())
     allow_loss: bool = False
+    unpriced_usd: float | None = attrs.field(default=None, validator=validators.optional(validators.ge(0)))
     cache_seconds: float = attrs.field(default=0.0, validator=validators.ge(0))
 
     @property

@@ -42,6 +42,7 @@ from interlingua_gateway.local_requests import MediaTypeError, check_local_reque
 from interlingua_gateway.models import ModelChoice, RoutedModel, choose_models
 from interlingua_gateway.recall import shown
 from interlingua_gateway.services import Services
+from interlingua_gateway.spending import UnknownCost
 from interlingua_gateway.store import Key, Use, ask_store
 from interlingua_gateway.upstream_request import (
     UpstreamRequest,
@@ -406,8 +407,13 @@ class _Request:
         limit = options.max_tokens or provider.capabilities(options.model).max_output_tokens or _UNKNOWN_OUTPUT
         least = limit if options.max_tokens else min(_LEAST_OUTPUT, limit)
         info = self._services.model_info(target.origin)
-        tiers = any(options.provider_options.get(name) is not None for name in self._api.tiers)
-        most = await access.reserve(admission, target.name, info, int(estimate * _MARGIN), limit, least, tiers=tiers)
+        given = options.provider_options
+        cost = UnknownCost(
+            tiers=any(given.get(name) is not None for name in self._api.tiers),
+            member=next((name for name in self._api.unpriced if given.get(name)), ""),
+            limit=self._choice.route.unpriced_usd,
+        )
+        most = await access.reserve(admission, target.name, info, int(estimate * _MARGIN), limit, least, cost)
         return target if most >= limit else target.with_limit(most, _NO_MORE)
 
     def _use_of_failure(self, error: InterlinguaError) -> Use:

@@ -5,6 +5,7 @@ Bodies are copied unchanged, both ways; only the key is replaced.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -111,9 +112,11 @@ class PassedPath:
         name = ""
         if headers.get("content-type", "").partition(";")[0].strip() == "application/json" and body:
             try:
-                found = loads(body)
-            except ValueError:
-                raise CallerError("the body must be JSON") from None
+                found = json.loads(body.decode(), object_pairs_hook=_members)
+                if isinstance(found, dict):
+                    _members([(name.casefold(), None) for name in found])  # services in Go ignore the case
+            except (ValueError, RecursionError):
+                raise CallerError("the body must be JSON, without repeated members") from None
             given = found.get("model") if isinstance(found, dict) else None
             name = given if isinstance(given, str) else ""
         if not name:
@@ -172,6 +175,14 @@ class PassedPath:
         given, made = counts[0] or 0, counts[1] or 0
         cost = cost_of(Usage(input_tokens=given, output_tokens=made), info, datetime.now(UTC)).cost_usd
         return Use(input_tokens=given, output_tokens=made, cost_usd=cost or Decimal(0))
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object; refuse one with a repeated member, of which a service may read another value than this does."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a member is repeated")
+    return found
 
 
 def _number_at(value: Any, places: Sequence[str]) -> int | None:

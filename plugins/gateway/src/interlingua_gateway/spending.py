@@ -25,24 +25,52 @@ _WAITING = 10_000  # most settlements in memory, if there is no folder for them
 _log = logging.getLogger("interlingua.gateway")
 
 
-def highest_use(info: ModelInfo | None, input_tokens: int, output_tokens: int, *, tiers: bool = False) -> Use | None:
+@attrs.frozen(kw_only=True)
+class UnknownCost:
+    """What a request may cost in addition to the standard price of its tokens.
+
+    Attributes:
+        tiers: True if it chooses a tier: the highest price of the model counts.
+        member: a member whose cost the catalogue does not have, such as `tools`; empty without one.
+        limit: the most that this member may cost, in USD; None if that is not known.
+    """
+
+    tiers: bool = False
+    member: str = ""
+    limit: float | None = None
+
+    @property
+    def most(self) -> Decimal:
+        """The most that the member may cost, in USD; 0 if that is not known."""
+        return Decimal(str(self.limit)) if self.member and self.limit else Decimal(0)
+
+
+STANDARD = UnknownCost()
+"""The cost of a request without such members."""
+
+
+def highest_use(
+    info: ModelInfo | None, input_tokens: int, output_tokens: int, cost: UnknownCost = STANDARD
+) -> Use | None:
     """Return the most that a request may use; None if its price is not known.
 
     Args:
         info: the catalogue's entry of the model.
         input_tokens: the most input that it may have; all of it may be written to a cache, at a higher price.
         output_tokens: the most output that it may have.
-        tiers: True for the highest price of all tiers, False for the standard one.
+        cost: what it may cost in addition.
     """
     now = datetime.now(UTC)
     plain = Usage(input_tokens=input_tokens, output_tokens=output_tokens)
     written = attrs.evolve(plain, cache_creation_input_tokens=input_tokens)
     longer = attrs.evolve(written, cache_creation_1h_input_tokens=input_tokens)
-    names = {None, *(price.service_tier for price in info.prices)} if tiers and info else {None}
+    names = {None, *(price.service_tier for price in info.prices)} if cost.tiers and info else {None}
     usages = [attrs.evolve(usage, service_tier=name) for usage in (plain, written, longer) for name in names]
     costs = [cost_of(usage, info, now).cost_usd for usage in usages]
-    known = [cost for cost in costs if cost is not None]
-    return Use(input_tokens=input_tokens, output_tokens=output_tokens, cost_usd=max(known)) if known else None
+    known = [one for one in costs if one is not None]
+    if not known:
+        return None
+    return Use(input_tokens=input_tokens, output_tokens=output_tokens, cost_usd=max(known) + cost.most)
 
 
 class Spending:

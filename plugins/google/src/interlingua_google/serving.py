@@ -54,9 +54,16 @@ class _GoogleServing:
                 references=("cachedContent",),
                 answer_counts=("generationConfig.candidateCount",),
                 tiers=("serviceTier",),
+                unpriced=("tools",),
                 **_KEYS,
             ),
-            ServedApi(name=INTERACTIONS, routes=_INTERACTION_ROUTES, references=held, **_KEYS),
+            ServedApi(
+                name=INTERACTIONS,
+                routes=_INTERACTION_ROUTES,
+                references=held,
+                unpriced=("tools", "agent"),
+                **_KEYS,
+            ),
         )
 
     @hookimpl

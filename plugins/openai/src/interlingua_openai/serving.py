@@ -50,6 +50,7 @@ class _OpenAIServing(ChatServing):
                 other_models=_OTHER_MODELS,
                 answer_counts=("n",),
                 tiers=("service_tier",),
+                unpriced=("tools", "web_search_options", "plugins"),
                 input_tokens=("usage.prompt_tokens", "usage.input_tokens"),
                 output_tokens=("usage.completion_tokens", "usage.output_tokens"),
             ),
@@ -59,6 +60,7 @@ class _OpenAIServing(ChatServing):
                 references=references,
                 other_models=_OTHER_MODELS,
                 tiers=("service_tier",),
+                unpriced=("tools", "plugins"),
             ),
         )
 

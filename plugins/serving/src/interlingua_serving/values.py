@@ -70,6 +70,8 @@ class ServedApi:
             `generationConfig.candidateCount`. A host refuses more than one, because it returns one and all cost.
         tiers: members of a request, by their names in `InboundRequest.extra`, that choose a price, such as
             `service_tier`. A host with budgets reserves the highest price of the model then.
+        unpriced: members of a request, by their names in `InboundRequest.extra`, with which it may cost more than its
+            tokens, such as `tools` that the service runs. A host with budgets refuses them, or reserves an amount.
         told_apart_by: a request header that only callers of this API send. It decides between two APIs that share a
             path.
         key_headers: request headers, in addition to `authorization`, in which callers of this API send their key.
@@ -85,6 +87,7 @@ class ServedApi:
     other_models: tuple[str, ...] = ()
     answer_counts: tuple[str, ...] = ()
     tiers: tuple[str, ...] = ()
+    unpriced: tuple[str, ...] = ()
     told_apart_by: str = ""
     key_headers: tuple[str, ...] = ()
     key_parameters: tuple[str, ...] = ()
