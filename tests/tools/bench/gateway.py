@@ -258,7 +258,12 @@ def main() -> None:
     if given.serve:
         kind, port, upstream = given.serve
         app = service() if kind == "service" else {"passthrough": passthrough, "gateway": gateway}[kind](upstream)
-        uvicorn.run(app, port=int(port), log_level="error", access_log=False, ws="none", http="httptools")
+        http: Any = "httptools"
+        if kind == "gateway":  # as its command serves it
+            from interlingua_gateway.server import LimitedHttpProtocol
+
+            http = LimitedHttpProtocol
+        uvicorn.run(app, port=int(port), log_level="error", access_log=False, ws="none", http=http)
         return
     with _running(given.litellm) as servers:
         asked: dict[str, tuple[Server, Any]] = {"passthrough": (servers["passthrough"], CHAT)}

@@ -93,12 +93,15 @@ def _routes(services: Services) -> list[BaseRoute]:
                     f"the plugins {one} and {other} both serve {route.method} {route.path}: "
                     f'choose one with apis = ["{one}"] or apis = ["{other}"] in the configuration'
                 )
-    served = [
-        Route(path, endpoints[0] if len(endpoints) == 1 else _SharedPath(endpoints), methods=[method])
-        for (method, path), endpoints in paths.items()
-    ]
+    served: list[BaseRoute] = []
+    asked: list[BaseRoute] = []  # exact paths of conversations; Starlette tries routes in order, and these are usual
+    for (method, path), endpoints in paths.items():
+        usual = "{" not in path and endpoints[0].route.kind == "send"
+        endpoint = endpoints[0] if len(endpoints) == 1 else _SharedPath(endpoints)
+        (asked if usual else served).append(Route(path, endpoint, methods=[method]))
     posted = [path for method, path in paths if method == "POST" and ("GET", path) not in paths]
     return [
+        *asked,
         *[Route(path, _refuse_get, methods=["GET"]) for path in posted],
         *served,
         Route("/health", _health, methods=["GET"]),

@@ -28,6 +28,7 @@ from interlingua_gateway.services import NO_FULL_COLLECTION
 
 _HEAD_BYTES = 64 * 1024  # most bytes of a request's line and headers
 _HEAD_SECONDS = 15.0  # most seconds for them
+_JOINED = 64 * 1024  # most bytes that are copied to write them with a head
 _SWITCH = 0.0005  # seconds after which a thread with a large request lets the event loop run, several times a request
 
 
@@ -73,6 +74,7 @@ def serve(
     """
     server = _Server(_configure(app, partial(LimitedHttpProtocol, large=large), drain), large)
     _handle_signals(server, reload)
+    _tune()
     server.run(sockets=[listener])
 
 
@@ -87,6 +89,7 @@ def serve_passed(app: Any, channel: socket.socket, *, drain: float, reload: Call
     """
     server = _PassedServer(_configure(app, LimitedHttpProtocol, drain), channel)
     _handle_signals(server, reload)
+    _tune()
     server.run()
 
 
@@ -99,13 +102,16 @@ def _handle_signals(server: uvicorn.Server, reload: Callable[[], None] | None) -
 
 def _configure(app: Any, protocol: Any, drain: float) -> uvicorn.Config:
     _show_log()
+    return uvicorn.Config(
+        app, log_level="warning", access_log=False, ws="none", http=protocol, timeout_graceful_shutdown=round(drain)
+    )
+
+
+def _tune() -> None:
     gc.collect()
     gc.freeze()  # the garbage collector need not search what is loaded: that takes 0.1 s, in which no request proceeds
     gc.set_threshold(*gc.get_threshold()[:2], NO_FULL_COLLECTION)  # `Services.keep_up` makes full ones
     sys.setswitchinterval(_SWITCH)
-    return uvicorn.Config(
-        app, log_level="warning", access_log=False, ws="none", http=protocol, timeout_graceful_shutdown=round(drain)
-    )
 
 
 class _Server(uvicorn.Server):
@@ -164,6 +170,38 @@ class _LogFormatter(logging.Formatter):
         return "\n".join(map(printable, super().formatException(ei).splitlines()))
 
 
+class _OneWrite:
+    """A transport that writes the head of an answer together with what follows at once: a write is a system call."""
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport, self._loop, self._head = transport, loop, b""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        """Write data, with the head that waits for it."""
+        if data.startswith(b"HTTP/1.1 ") and not self._head:
+            self._head = data
+            self._loop.call_soon(self._write_head)
+        elif self._head and len(data) <= _JOINED:
+            head, self._head = self._head, b""
+            self._transport.write(head + data)
+        else:
+            self._write_head()
+            self._transport.write(data)
+
+    def close(self) -> None:
+        """Close the connection after what was written."""
+        self._write_head()
+        self._transport.close()
+
+    def _write_head(self) -> None:
+        if self._head:
+            head, self._head = self._head, b""
+            self._transport.write(head)
+
+
 class LimitedHttpProtocol(HttpToolsProtocol):
     """uvicorn's protocol with limits on the bytes and the time of a request's head, which uvicorn does not have.
 
@@ -183,7 +221,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin with the first head."""
-        super().connection_made(transport)
+        super().connection_made(_OneWrite(transport, self.loop))  # type: ignore[arg-type]
         self._start_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
