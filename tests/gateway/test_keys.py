@@ -173,3 +173,28 @@ def test_the_commands_make_list_and_revoke(tmp_path: Path) -> None:
     assert run("revoke", row["id"]).exit_code == 0
     assert "revoked" in run("list").stdout
     assert run("revoke", "nobody").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--budget", "NaN"], "budget_usd must be an amount above 0"),
+        (["--budget", "Infinity"], "budget_usd must be an amount above 0"),
+        (["--budget", "-5"], "budget_usd must be an amount above 0"),
+        (["--budget", "1e15"], "budget_usd must be an amount above 0"),
+        (["--budget", "much"], "budget_usd must be an amount, such as 2.5"),
+        (["--days", "99999999999999999999"], "'budget_days' must be <= 2000000000"),
+        (["--tokens-per-minute", "99999999999"], "'tokens_per_minute' must be <= 2000000000"),
+        (["--expires-in", "99999999999"], "--expires-in"),
+        (["--pass", "v1/embeddings"], "'passes' must match"),
+        (["--model", "a b"], "'models' must match"),
+    ],
+)
+def test_an_impossible_limit_makes_no_key(tmp_path: Path, options: list[str], words: str) -> None:
+    config = tmp_path / "gateway.toml"
+    config.write_text(f'store = "sqlite:///{tmp_path}/g.db"\n')
+    result = CliRunner().invoke(cli, ["gateway", "keys", "add", "Ann", "--config", str(config), *options])
+    assert result.exit_code != 0
+    assert words in result.stderr
+    assert "Traceback" not in result.stderr
+    assert not new_store(f"sqlite:///{tmp_path}/g.db").list_keys()

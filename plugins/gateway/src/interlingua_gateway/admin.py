@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from importlib.resources import files
@@ -37,12 +37,20 @@ _PAGE_HEADERS = {
 _Handler = Callable[[Request, GatewayStore, str], Awaitable[Any]]
 
 
+_MOST = 2_000_000_000  # of counts: the databases have 32 bits for them
+
+
 class _NotFoundError(CallerError):
     """A key or team that does not exist: status 404."""
 
 
 def _optional_positive() -> Any:
-    return validators.optional(validators.gt(0))
+    return validators.optional([validators.gt(0), validators.le(_MOST)])
+
+
+def _name(_instance: Any, field: attrs.Attribute[Any], value: str) -> None:
+    if not 1 <= len(value) <= 200 or not value.isprintable():
+        raise ValueError(f"'{field.name}' must have 1 to 200 printable characters")
 
 
 def _read_decimal(value: Any, _kind: Any) -> Decimal:
@@ -53,7 +61,7 @@ def _read_decimal(value: Any, _kind: Any) -> Decimal:
     except (InvalidOperation, TypeError):
         raise TypeError(f"must be an amount, such as 2.5, not {value!r}") from None
     if not found.is_finite() or not 0 < found < Decimal("1e12"):
-        raise ValueError("must be above 0")
+        raise ValueError("must be an amount above 0 and below 1e12")
     return found
 
 
@@ -71,7 +79,7 @@ def _read_time(value: Any, _kind: Any) -> datetime:
 class _KeyForm:
     """The fields of a key that an operator sets, as in `Key`."""
 
-    name: str = attrs.field(validator=[validators.min_len(1), validators.max_len(200)])
+    name: str = attrs.field(validator=_name)
     team: str = ""
     budget_usd: Decimal | None = None
     budget_days: int | None = attrs.field(default=None, validator=_optional_positive())
@@ -197,9 +205,8 @@ class _Admin:
         return await ask_store(lambda: [_with_spent(store, key) for key in store.list_keys()])
 
     async def add_key(self, request: Request, store: GatewayStore, actor: str) -> Any:
-        form = _structured(await _body_of(request), _KeyForm)
-        await _check_team(store, form.team)
-        given = attrs.asdict(form)
+        given = key_fields(await _body_of(request))
+        await _check_team(store, given["team"])
         key, secret = await ask_store(lambda: store.add_key(given.pop("name"), actor=actor, **given))
         return {"key": _with_spent(store, key), "secret": secret}
 
@@ -290,6 +297,18 @@ async def _body_of(request: Request) -> dict[str, Any]:
     if not isinstance(body, dict):
         raise CallerError("the body must be a JSON object")
     return body
+
+
+def key_fields(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a new key, for `GatewayStore.add_key`.
+
+    Args:
+        given: the fields as plain values; those that are left out have their defaults.
+
+    Raises:
+        CallerError: a value is invalid.
+    """
+    return attrs.asdict(_structured(dict(given), _KeyForm))
 
 
 def _structured(body: dict[str, Any], kind: type[Any]) -> Any:

@@ -6,7 +6,6 @@ import asyncio
 import json
 import socket
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal, InvalidOperation
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -169,7 +168,7 @@ def keys() -> None:
 @click.option("--admin", is_flag=True, help="The key may also use /admin and read the gateway's metrics.")
 @click.option("--keep-answers", is_flag=True, help="Keep its answers, so that it can retrieve and continue them.")
 @click.option("--team", default="", help="The team whose budget it shares; /admin makes teams.")
-@click.option("--expires-in", type=click.IntRange(1), help="Days until the key expires.")
+@click.option("--expires-in", type=click.IntRange(1, 36_500), help="Days until the key expires.")
 @click.pass_obj
 def add_key(
     state: CommandContext,
@@ -187,29 +186,20 @@ def add_key(
     expires_in: int | None,
 ) -> None:
     """Make a key for NAME and print it once."""
-    try:
-        amount = None if budget is None else Decimal(budget)
-    except InvalidOperation as error:
-        raise click.BadParameter(f"{budget!r} is not an amount of USD", param_hint="--budget") from error
-    expires = None if expires_in is None else datetime.now(UTC) + timedelta(days=expires_in)
+    from interlingua_gateway.admin import key_fields  # noqa: PLC0415  help needs it not
+
+    given: dict[str, Any] = {
+        "name": name, "budget_usd": budget, "budget_days": days, "requests_per_minute": requests_per_minute,
+        "tokens_per_minute": tokens_per_minute, "models": models, "passes": passes, "admin": admin,
+        "keep_answers": keep_answers, "team": team,
+        "expires": None if expires_in is None else datetime.now(UTC) + timedelta(days=expires_in),
+    }  # fmt: skip
+    fields = key_fields({field: value for field, value in given.items() if value is not None})
     store = _store(state, file)
     if team and team not in [one.name for one in store.list_teams()]:
         raise click.BadParameter(f"there is no team {team!r}; /admin makes teams", param_hint="--team")
-    key, secret = store.add_key(
-        name,
-        actor=_ACTOR,
-        budget_usd=amount,
-        budget_days=days,
-        requests_per_minute=requests_per_minute,
-        tokens_per_minute=tokens_per_minute,
-        models=models,
-        passes=passes,
-        admin=admin,
-        keep_answers=keep_answers,
-        team=team,
-        expires=expires,
-    )
-    click.echo(f"key {key.id} for {name}; it is shown only once:", err=True)
+    key, secret = store.add_key(fields.pop("name"), actor=_ACTOR, **fields)
+    click.echo(f"key {key.id} for {key.name}; it is shown only once:", err=True)
     click.echo(secret)
 
 
