@@ -42,7 +42,6 @@ from interlingua_gateway.local_requests import MediaTypeError, check_local_reque
 from interlingua_gateway.models import ModelChoice, RoutedModel, choose_models
 from interlingua_gateway.recall import shown
 from interlingua_gateway.services import Services
-from interlingua_gateway.spending import UnknownCost
 from interlingua_gateway.store import Key, Use, ask_store
 from interlingua_gateway.upstream_request import (
     UpstreamRequest,
@@ -50,6 +49,7 @@ from interlingua_gateway.upstream_request import (
     header_value,
     ledger_text,
     needs_estimate,
+    unknown_cost,
     upstream_request,
 )
 from interlingua_serving import (
@@ -407,12 +407,7 @@ class _Request:
         limit = options.max_tokens or provider.capabilities(options.model).max_output_tokens or _UNKNOWN_OUTPUT
         least = limit if options.max_tokens else min(_LEAST_OUTPUT, limit)
         info = self._services.model_info(target.origin)
-        given = options.provider_options
-        cost = UnknownCost(
-            tiers=any(given.get(name) is not None for name in self._api.tiers),
-            member=next((name for name in self._api.unpriced if given.get(name)), ""),
-            limit=self._choice.route.unpriced_usd,
-        )
+        cost = unknown_cost(options, self._api, self._choice.route)
         most = await access.reserve(admission, target.name, info, int(estimate * _MARGIN), limit, least, cost)
         return target if most >= limit else target.with_limit(most, _NO_MORE)
 
@@ -422,7 +417,8 @@ class _Request:
         if error.partial is not None and error.partial.content and self._asked is not None:
             usage = self._asked.with_estimate(error.partial, self._services).metadata.usage or Usage()
             given, made = usage.input_tokens or 0, usage.output_tokens or 0
-            return Use(input_tokens=given, output_tokens=made, cost_usd=usage.cost_usd or Decimal(0), requests=0)
+            cost = (usage.cost_usd or Decimal(0)) + (admission.unpriced if admission else 0)
+            return Use(input_tokens=given, output_tokens=made, cost_usd=cost, requests=0)
         if admission is not None and may_be_paid(error):
             return attrs.evolve(admission.most, requests=0)
         return Use(requests=0)

@@ -64,6 +64,8 @@ class LargeRequests:
         self._passing.submit(self._send, connection, read)
 
     def _send(self, connection: socket.socket, read: bytes) -> None:
+        if sys.platform == "win32":
+            raise NotImplementedError  # there is no second process
         with connection:
             try:
                 socket.send_fds(self._channel, [len(read).to_bytes(_SIZE)], [connection.fileno()])
@@ -73,6 +75,8 @@ class LargeRequests:
 
     def read_config(self) -> None:
         """Have the process read the configuration again."""
+        if sys.platform == "win32":
+            raise NotImplementedError  # there is no second process
         self._signal(signal.SIGHUP)
 
     def stop(self) -> None:
@@ -97,14 +101,14 @@ class LargeRequests:
 
 @contextmanager
 def large_requests(start: Callable[[socket.socket, bool], None], drain: float) -> Iterator[LargeRequests | None]:
-    """Run the second process; None if this system cannot fork. Enter it before there are threads and connections.
+    """Run the second process; None on Windows and macOS. Enter it before there are threads and connections.
 
     Args:
         start: serves in the second process the connections of a channel, until it is closed; called when the first
             one comes. The flag tells to read the configuration again.
         drain: seconds that open answers have to finish at the end.
     """
-    if sys.platform == "win32":
+    if sys.platform in ("win32", "darwin"):  # Windows cannot fork, and libraries of macOS fail after it
         yield None
         return
     channel, other = socket.socketpair()
@@ -120,6 +124,8 @@ def large_requests(start: Callable[[socket.socket, bool], None], drain: float) -
 
 def _wait(channel: socket.socket, other: socket.socket, start: Callable[[socket.socket, bool], None]) -> None:
     """Serve from the first large request on."""
+    if sys.platform == "win32":
+        raise NotImplementedError  # there is no second process
     other.close()  # so that the end of the first process is the end of the channel
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
@@ -131,6 +137,8 @@ def _wait(channel: socket.socket, other: socket.socket, start: Callable[[socket.
 
 def received(channel: socket.socket) -> Iterator[tuple[socket.socket, bytes]]:
     """Yield the connections that the first process passes, with the bytes that it has read, until it ends."""
+    if sys.platform == "win32":
+        raise NotImplementedError  # there is no second process
     while True:
         head, descriptors, _flags, _address = socket.recv_fds(channel, _SIZE, 1)
         if not head or not descriptors:

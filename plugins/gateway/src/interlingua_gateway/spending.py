@@ -27,7 +27,7 @@ _log = logging.getLogger("interlingua.gateway")
 
 @attrs.frozen(kw_only=True)
 class UnknownCost:
-    """What a request may cost in addition to the standard price of its tokens.
+    """The cost of a request in addition to the standard price of its tokens.
 
     Attributes:
         tiers: True if it chooses a tier: the highest price of the model counts.

@@ -28,6 +28,7 @@ from interlingua.types import (
 from interlingua_gateway.config import ModelRoute
 from interlingua_gateway.models import RoutedModel
 from interlingua_gateway.services import Services
+from interlingua_gateway.spending import UnknownCost
 from interlingua_serving import InboundRequest, ServedApi
 
 _HEADER_LIMIT = 4_000  # bytes of the ledger in a header: servers and proxies allow 8,000 for all
@@ -124,6 +125,22 @@ def check_members(inbound: InboundRequest, api: ServedApi, *, limited: bool) -> 
     for name in api.other_models if limited else ():
         if inbound.extra.get(name) is not None:
             raise PermissionDeniedError(f"{name}: this key may use the requested model only")
+
+
+def unknown_cost(options: RequestOptions, api: ServedApi, route: ModelRoute) -> UnknownCost:
+    """Return what a request may cost in addition to the standard price of its tokens.
+
+    Args:
+        options: the options for the model that will be asked.
+        api: the caller's API.
+        route: the route of the requested name.
+    """
+    given = options.provider_options
+    return UnknownCost(
+        tiers=any(given.get(name) is not None for name in api.tiers),
+        member=next((name for name in api.unpriced if given.get(name)), ""),
+        limit=route.unpriced_usd,
+    )
 
 
 def needs_estimate(message: Message) -> bool:
