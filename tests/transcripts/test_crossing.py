@@ -76,7 +76,7 @@ def test_files_without_an_id_become_sessions_with_different_ids(target: SessionF
     for name in ("a", "b"):
         said = [{"role": "user", "content": f"I am {name}"}, {"role": "assistant", "content": "Hi"}]
         written.append(write_transcript(read_transcript(json.dumps(said).encode(), "chat-list"), target))
-    if "session id" not in target.lacks:
+    if "session id" not in target.lacks and target.name != "wolo":  # the name of its folder is the id
         assert len({read_transcript(data).session_id for data in written}) == 2
     if target.name == "opencode":  # one database has the messages of all sessions
         ids = [set(re.findall(r'"id": "((?:ses|msg|prt)_[^"]+)"', data.decode())) for data in written]

@@ -196,5 +196,5 @@ def test_commands_take_each_thread_as_a_session(run: Run, threads: Path, monkeyp
     assert "/srv/moons" in exported.stdout.split("\n")[0]
     refused = run("transcript", "resume", str(threads), "--in", "pi")
     assert refused.exit_code == 2
-    assert "holds 3 sessions" in refused.stderr
+    assert "holds 3 conversations" in refused.stderr
     assert len(orjson.loads(run("transcript", "search", "ganymede", "--json").stdout)) >= 2
