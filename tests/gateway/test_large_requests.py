@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from interlingua_gateway import config_of, create_app
 from interlingua_gateway.body import BodyTooLargeError, check_values
-from interlingua_gateway.server import open_listener
+from interlingua_gateway.server import _OneWrite, open_listener
 from interlingua_gateway.services import NO_FULL_COLLECTION
 from tests.core.codec.values import json_values
 from tests.gateway.apis import APIS, Api, error_message
@@ -219,6 +219,51 @@ def test_no_request_counts_as_held_after_its_end(upstream: Upstream) -> None:
         assert streamed.text.endswith("\n\n")
         until(lambda: app.state.services.held == 0)
     assert found == [200, 413, 413, 200]
+
+
+class _Written:
+    """A transport that keeps what is written."""
+
+    def __init__(self) -> None:
+        self.writes: list[bytes] = []
+
+    def write(self, data: bytes) -> None:
+        self.writes.append(data)
+
+    def close(self) -> None:
+        self.writes.append(b"closed")
+
+
+@pytest.mark.parametrize(
+    ("steps", "writes"),
+    [
+        (["HTTP/1.1 200", "body"], [b"HTTP/1.1 200body"]),
+        (["HTTP/1.1 200", None, "delta", "delta"], [b"HTTP/1.1 200", b"delta", b"delta"]),  # a stream's head is first
+        (["HTTP/1.1 200", "x" * 70_000], [b"HTTP/1.1 200", b"x" * 70_000]),
+        (["HTTP/1.1 100", "HTTP/1.1 200", "body"], [b"HTTP/1.1 100HTTP/1.1 200", b"body"]),
+        (["HTTP/1.1 200", "closed"], [b"HTTP/1.1 200", b"closed"]),
+        (["HTTP/1.1 200", "a", "HTTP/1.1 200", "b"], [b"HTTP/1.1 200a", b"HTTP/1.1 200b"]),
+    ],
+    ids=range(6),
+)
+def test_the_head_of_an_answer_is_written_with_what_follows_at_once(
+    steps: list[str | None], writes: list[bytes]
+) -> None:
+    kept = _Written()
+
+    async def run() -> None:
+        transport = _OneWrite(kept, asyncio.get_running_loop())  # type: ignore[arg-type]
+        for step in steps:
+            if step is None:
+                await asyncio.sleep(0)
+            elif step == "closed":
+                transport.close()
+            else:
+                transport.write(step.encode())
+        await asyncio.sleep(0)
+
+    asyncio.run(run())
+    assert kept.writes == writes
 
 
 def test_connections_send_without_waiting_for_acknowledgements() -> None:
