@@ -19,7 +19,7 @@ import attrs
 from interlingua import CallerError
 from interlingua.types import Message
 from interlingua_transcripts.imported import CallNames, ImportedIds
-from interlingua_transcripts.loading import load_entry
+from interlingua_transcripts.loading import load_entry, load_flagged
 from interlingua_transcripts.system import DocumentFormat, SessionFormat, installed_formats, session_format
 from interlingua_transcripts.transcript import MessageGroup, Note, ReadPlan, Transcript, TranscriptError
 
@@ -44,14 +44,18 @@ def detect_format(data: bytes) -> tuple[SessionFormat, str] | None:
 
 
 def recognise(data: bytes) -> tuple[SessionFormat, str, Any] | None:
-    """Return the system, its format's version and, of a file that is one JSON document, its value; else None."""
+    """Return the system, its format's version and, of a file that is one JSON document, its value; else None.
+
+    The value is None, too, if something in it was repaired.
+    """
     texts = list(islice(filter(bytes.strip, data[:HEAD_BYTES].split(b"\n")), _HEAD))
-    lines = [load_entry(text) for text in texts[:2]]
-    document = None
+    flagged = [load_flagged(text) for text in texts[:2]]
+    lines = [value for value, _ in flagged]
+    document, unchanged = None, True
     if lines[:1] == [None]:  # no JSON Lines, unless the first line is broken
-        document = load_entry(data)
+        document, unchanged = load_flagged(data)
     elif len(texts) == 1 and len(data) <= HEAD_BYTES:
-        document = lines[0]
+        document, unchanged = flagged[0]
     if document is None or len(texts) == 1:
         lines += map(load_entry, texts[2:])
     whole = lines if document is None else [document]
@@ -61,7 +65,7 @@ def recognise(data: bytes) -> tuple[SessionFormat, str, Any] | None:
             head = [data[:_BEGINNING].decode(errors="replace")]
         version = _detect(system, head) if (head and head[0] is not None) or len(head) > 1 else None
         if version is not None:
-            return system, version, document
+            return system, version, document if unchanged else None
     return None
 
 

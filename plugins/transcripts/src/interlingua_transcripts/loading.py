@@ -12,7 +12,7 @@ import orjson
 # orjson reads an integer beyond 64 bits as a float; a document without a run of so many digits holds none
 _LONG = b"0" * 19
 _DIGITS = bytes(ord("0") if code in b"0123456789" else 0 for code in range(256))
-_HALF = re.compile(rb"\\u[dD]")  # the beginning of the escape of half of a surrogate pair
+_SURROGATES = re.compile(rb"\\u[dD](?:[89abAB]..\\u[dD][c-fC-F]..|(...))", re.DOTALL)  # a pair, or what may be a half
 _ESCAPE = re.compile(
     rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
 )  # a pair, a half, another escape
@@ -23,14 +23,19 @@ def load_entry(text: bytes) -> Any:
 
     A byte-order mark is skipped. Half of a surrogate pair, which JavaScript leaves of a cut emoji, becomes U+FFFD.
     """
+    return load_flagged(text)[0]
+
+
+def load_flagged(text: bytes) -> tuple[Any, bool]:
+    """Return what `load_entry` does, and whether nothing in it was repaired or skipped."""
     try:
-        return orjson.loads(text)
+        return orjson.loads(text), True
     except ValueError:
         pass
     try:
-        return _load_repaired(_without_marks(text))
+        return _load_repaired(_without_marks(text))[0], False
     except ValueError:
-        return None
+        return None, False
 
 
 def load_exactly(text: bytes) -> Any:
@@ -53,16 +58,15 @@ def load_document(text: bytes, value: Any = None) -> tuple[Any, Any, Any]:
 
     Args:
         text: the document.
-        value: its value, if `load_entry` read it before.
+        value: its value, if `load_entry` read it before and repaired nothing.
 
     Raises:
         ValueError: it is not JSON.
     """
     text = _without_marks(text)
-    read = _load_repaired(text) if value is None else value
+    read, unchanged = (value, True) if value is not None else _load_repaired(text)
     exact = _with_integers(text, read)
-    halved = _HALF.search(text) is not None and _repaired(text) != text
-    return read, exact, _load_slowly(text) if halved else exact
+    return read, exact, exact if unchanged else _load_slowly(text)
 
 
 def dump_document(value: Any) -> bytes:
@@ -82,17 +86,27 @@ def dump_escaped(value: Any) -> bytes:
     return json.dumps(value, separators=(",", ":")).encode()
 
 
-def _load_repaired(text: bytes) -> Any:
+def _load_repaired(text: bytes) -> tuple[Any, bool]:
+    """Return a JSON value, and whether nothing was repaired."""
     try:
-        return orjson.loads(text)
+        return orjson.loads(text), True
     except ValueError:
-        if _HALF.search(text) is None:
+        repaired = _repaired(text)
+        if repaired == text:
             raise
-        return orjson.loads(_repaired(text))
+        return orjson.loads(repaired), False
+
+
+def _may_have_half(text: bytes) -> bool:
+    """Tell whether JSON text has an escape of half of a surrogate pair, or a backslash in front of one's letters."""
+    there = b"\\ud" in text or b"\\uD" in text  # most texts have none, and this is faster
+    return there and any(match[1] for match in _SURROGATES.finditer(text))
 
 
 def _repaired(text: bytes) -> bytes:
     """Return JSON text with U+FFFD for each half of a surrogate pair."""
+    if not _may_have_half(text):
+        return text
     return _ESCAPE.sub(lambda match: b"\\ufffd" if match[1] else match[0], text)
 
 

@@ -307,13 +307,13 @@ def new_conversation(transcript: Transcript, messages: Sequence[Message], system
 
 
 def _made_id(transcript: Transcript, system: SessionFormat) -> str:
-    """Return a UUID for a session whose file has no id, the same each time; "" for its own system, or a folder's name."""
-    own = system.name == transcript.system or not transcript.entries
-    return (
-        ""
-        if own or type(system).scatter is not SessionFormat.scatter
-        else uuid_of(f"{transcript.system}\0{content_id(transcript.entries)}")
-    )
+    """Return a UUID for a session whose file has no id, the same each time.
+
+    "" if its own system, or the name of the folder that is written, says what the id is.
+    """
+    if system.name == transcript.system or not transcript.entries or type(system).scatter is not SessionFormat.scatter:
+        return ""
+    return uuid_of(f"{transcript.system}\0{content_id(transcript.entries)}")
 
 
 def _spread(transcript: Transcript) -> dict[str, int]:
