@@ -99,7 +99,7 @@ def _load_repaired(text: bytes) -> tuple[Any, bool]:
 
 def _may_have_half(text: bytes) -> bool:
     """Tell whether JSON text has an escape of half of a surrogate pair, or a backslash in front of one's letters."""
-    there = b"\\ud" in text or b"\\uD" in text  # most texts have none, and this is faster
+    there = b"\\ud" in text or b"\\uD" in text  # most documents have none, and this is faster
     return there and any(match[1] for match in _SURROGATES.finditer(text))
 
 
