@@ -115,6 +115,24 @@ def test_sessions_of_one_minute_are_different_files_for_gemini_cli(run: Run) -> 
 
 
 @pytest.mark.usefixtures("place", "own_home")
+@pytest.mark.parametrize("agent", ["claude-code", "codex", "gemini", "opencode", "pi", "wolo"])
+@pytest.mark.parametrize("own", ["../../../up", "/srv/up", "a/b", "..", "--last", "a\\b", "a\nb", "x" * 300])
+def test_no_id_leads_out_of_the_agents_folder(run: Run, agent: str, own: str) -> None:
+    for system in (agent, "atif"):
+        Path("s.x").write_bytes(write_transcript(transcript_of(HISTORY, system, own), system))
+        shown = run("transcript", "resume", "s.x", "--in", agent)
+        named = own in shown.stdout
+        if system == agent and agent != "opencode":  # opencode's ids are made of any other
+            assert "cannot be the name of a file" in shown.stderr
+        else:
+            assert shown.exit_code == 0, shown.output
+            assert not named
+    folders = {"claude-code": ".claude", "codex": ".codex", "gemini": ".gemini", "pi": ".pi", "wolo": ".wolo"}
+    allowed = {folders.get(agent), "data", "work"}
+    assert {path.name for path in Path.home().iterdir() if path.name not in allowed} <= {"config", "cache"}
+
+
+@pytest.mark.usefixtures("place", "own_home")
 def test_a_document_of_gemini_cli_keeps_its_suffix(run: Run) -> None:
     said = [{"id": "a", "timestamp": "2026-02-01T10:00:00.000Z", "type": "user", "content": "Hi"}]
     facts = {"sessionId": uuid_of("s"), "projectHash": "", "startTime": "2026-02-01T10:00:00.000Z", "lastUpdated": ""}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -52,6 +53,7 @@ from interlingua_transcripts.transcript import HeldSession, Transcript, Transcri
 from interlingua_transcripts.writing import change_folder, transcript_of, write_pieces
 
 ENTRY = "transcript"  # custom type of the entry that says where a stored session came from
+_NAME = re.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,127}")  # an id that is a part of a path
 
 _context_option = click.option(
     "--context",
@@ -328,7 +330,9 @@ def _resume_in(
         if first is None:
             raise TranscriptError("no message was found in it", path=source)
         own = transcript.session_id
-        if not is_uuid(own) and transcript.system != agent:
+        if own and transcript.system == agent:
+            _check_name(own, source)
+        elif not is_uuid(own):
             own = uuid_of(f"{transcript.system}\0{own or content_id(transcript.entries)}")
         where = session_format(agent).place(own, cwd, first.created_at, home=Path.home(), environ=os.environ)
         if where is None:
@@ -353,6 +357,16 @@ def _resume_in(
             name_secrets(search.found, redact=redact, name=source)
         commands = [join(command) for command in (where.first, where.command) if command]
         click.echo(" && ".join([f"cd {quote(cwd)}", *commands]))
+
+
+def _check_name(session_id: str, source: str) -> None:
+    """Refuse an id that would lead out of the agent's folder, or be an option of its command.
+
+    Raises:
+        TranscriptError: it would.
+    """
+    if _NAME.fullmatch(session_id) is None:
+        raise TranscriptError(f"the session's id {session_id!r:.100} cannot be the name of a file", path=source)
 
 
 def _report_losses(losses: Sequence[Loss], model: str, *, strict: bool, as_json: bool) -> None:
