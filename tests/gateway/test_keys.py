@@ -173,6 +173,9 @@ def test_the_commands_make_list_and_revoke(tmp_path: Path) -> None:
     assert run("revoke", row["id"]).exit_code == 0
     assert "revoked" in run("list").stdout
     assert run("revoke", "nobody").exit_code == 2
+    assert run("add", "Bob\x1b[2J").exit_code == 1
+    new_store(f"sqlite:///{tmp_path}/interlingua/gateway.db").add_key("Bob\x1b[2J\u202e")  # as before it was refused
+    assert "Bob\\x1b[2J\\u202e" in run("list").stdout
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ import pytest
 
 from interlingua_gateway.large_requests import LARGE, is_large
 from tests.gateway.conftest import Upstream, new_store, say
+from tests.support.loopback import send_bytes
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="finds the processes in /proc")
@@ -189,6 +190,19 @@ def test_both_processes_read_the_configuration_again_and_end_together(upstream: 
 def _answer_late(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
     time.sleep(1)
     say("Hello.")(handler, body)
+
+
+def test_the_log_has_no_characters_that_a_terminal_obeys(upstream: Upstream, tmp_path: Path) -> None:
+    upstream.answers = [_refuse_with_an_address]  # which only the log keeps
+    with command(upstream, tmp_path, ROUTE.format("up-1")) as running:
+        assert running.post(_body(100)).status_code >= 400
+        line = until(lambda: next((line for line in running.printed() if "No." in line), ""))
+    assert "No.\\x1b[2J\\u202e" in line
+
+
+def _refuse_with_an_address(handler: BaseHTTPRequestHandler, _body: dict[str, Any]) -> None:
+    error = {"error": {"message": "No.\x1b[2J\u202e Ask http://10.0.0.1/", "type": "invalid_request_error"}}
+    send_bytes(handler, 400, "application/json", json.dumps(error).encode())
 
 
 @pytest.mark.parametrize(
