@@ -106,7 +106,9 @@ def test_the_workers_of_a_cluster_get_the_users_prices(tmp_path: Path, monkeypat
 def test_a_cluster_without_ray_says_what_to_install(tmp_path: Path) -> None:
     rows, out = write_rows(tmp_path / "in.jsonl", 1), tmp_path / "out.jsonl"
     done = invoke("run", rows, "--out", out, "--model", LOCAL, "--engine", "ray", "--url", "http://127.0.0.1:9/v1")
-    refused = invoke("run", rows, "--out", out, "--model", LOCAL, "--engine", "ray", "--budget", "1")
+    refused = invoke(
+        "run", rows, "--out", out, "--model", LOCAL, "--engine", "ray", "--batch-when", "cheaper-than", "1"
+    )
 
     assert done.exit_code == 1
     assert "pip install 'interlingua-bulk[ray]'" in done.output

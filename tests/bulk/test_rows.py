@@ -86,6 +86,8 @@ def test_a_body_needs_a_reader() -> None:
         ('{"prompt": "x"}\n{"promt": "y"}\n', "row 2: a row has no field 'promt'"),
         ('{"prompt": "x"}\n{"prompt": 5}\n', "row 2: prompt must be a string, not int"),
         ('{"prompt": "x", "options": [1]}\n', "row 1: options must be an object, not list"),
+        ('{"prompt": "x", "options": {"max_tokens": "9"}}\n', "row 1: option max_tokens: expected int, got str"),
+        ('{"prompt": "x", "options": {"max_token": 9}}\n', "row 1: unknown option 'max_token'"),
         ('{"prompt": "x", "messages": []}\n', "row 1: a row has either a prompt or messages"),
         ('{"id": "a"}\n', "row 1: a row has either"),
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,18 @@ import orjson
 
 from interlingua.codec import decode_messages, decode_tool, encode_message, encode_tool
 from interlingua.errors import CallerError, DecodeError, InterlinguaError
-from interlingua.types import Message, SideEffects, ToolChoice, ToolDefinition, assistant, from_wire_tool, system, user
+from interlingua.types import (
+    Message,
+    RequestKwargs,
+    RequestOptions,
+    SideEffects,
+    ToolChoice,
+    ToolDefinition,
+    assistant,
+    from_wire_tool,
+    system,
+    user,
+)
 from interlingua_bulk.answers import BulkInput
 
 _BLOCK = 1 << 20
@@ -246,7 +258,7 @@ def _check_rows(path: Path, rows: Iterable[Mapping[str, Any]]) -> int:
 
 
 def _find_wrong_field(data: Mapping[str, Any]) -> str | None:
-    """Return what is wrong with a row's fields, or None; messages, tools and options are read later, row by row."""
+    """Return what is wrong with a row's fields, or None; messages and tools are read later, row by row."""
     if "body" not in data and (unknown := data.keys() - ROW_FIELDS):
         return _unknown_field(unknown)
     for name, (kind, word) in _KINDS.items():
@@ -254,6 +266,21 @@ def _find_wrong_field(data: Mapping[str, Any]) -> str | None:
             return f"{name} must be {word}, not {type(value).__name__}"
     if "body" not in data and (data.get("prompt") is None) == (data.get("messages") is None):
         return "a row has either a prompt or messages"
+    return _find_wrong_option(orjson.dumps(data["options"])) if data.get("options") else None
+
+
+@lru_cache(maxsize=256)  # most rows have the same
+def _find_wrong_option(given: bytes) -> str | None:
+    options = read_options(orjson.loads(given))
+    if unknown := options.keys() - RequestKwargs.__annotations__.keys():
+        return f"unknown option {min(unknown)!r}"
+    known = attrs.fields_dict(RequestOptions).keys() - {"model"}
+    try:
+        RequestOptions(
+            model="", **{name: value for name, value in options.items() if name in known and value is not None}
+        )
+    except CallerError as error:
+        return error.message.replace("RequestOptions.", "option ", 1)
     return None
 
 

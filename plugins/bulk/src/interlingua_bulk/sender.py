@@ -28,7 +28,7 @@ from interlingua.errors import (
     RateLimitError,
 )
 from interlingua.types import Message, ToolDefinition, Usage
-from interlingua_bulk.pace import Pace
+from interlingua_bulk.pace import Lease, Pace
 from interlingua_bulk.rows import BulkRow
 
 if TYPE_CHECKING:
@@ -176,23 +176,30 @@ class Sender:
             )
         except InterlinguaError as error:
             return RowAnswer(False, error_line(row, error, 0))
+        tokens = 0.0
+        if self.limits.tokens_per_minute is not None:
+            tokens = len(exchange.request.wire.body) / _BYTES_PER_TOKEN + (exchange.request.options.max_tokens or 0)
+        lease = await self._turn(pace.acquire(tokens))
         reserved = self._reserve(exchange)
         try:
-            return await self._exchange(row, key, pace, exchange, model)
+            return await self._exchange(row, key, pace, exchange, model, tokens, lease)
         finally:
             self.reserved -= reserved
 
     async def _exchange(
-        self, row: BulkRow, key: str | None, pace: Pace, exchange: Exchange, model: str | None
+        self,
+        row: BulkRow,
+        key: str | None,
+        pace: Pace,
+        exchange: Exchange,
+        model: str | None,
+        tokens: float,
+        lease: Lease | None,
     ) -> RowAnswer:
         attempts = failures = overloads = refusals = 0
         waited = 0.0  # for capacity: that costs no try either
-        wire = exchange.request.wire
-        tokens = 0.0
-        if self.limits.tokens_per_minute is not None:
-            tokens = len(wire.body) / _BYTES_PER_TOKEN + (exchange.request.options.max_tokens or 0)
         while True:
-            lease = await self._turn(pace.acquire(tokens))
+            lease = lease or await self._turn(pace.acquire(tokens))
             try:
                 while self._over_budget():
                     if self.more_budget is None or not await self._turn(self.more_budget()):
@@ -202,31 +209,32 @@ class Sender:
                 raise
             attempts += 1
             self.asked += 1
+            sent, lease = lease, None
             try:
                 message = await self.client.attempt(exchange)
             except InterlinguaError as error:
                 pace.note_headers(exchange.headers)
                 if isinstance(error, RateLimitError) and error.retryable:
                     refusals += 1
-                    wait_s = pace.refuse(lease, error.retry_after, refusals)
+                    wait_s = pace.refuse(sent, error.retry_after, refusals)
                     self._check_wait(wait_s, error)
                     await self._turn(asyncio.sleep(wait_s))
                     continue
                 if isinstance(error, OverloadedError) and error.retryable and waited < self.limits.patience_s:
                     overloads += 1
-                    wait_s = pace.refuse(lease, error.retry_after, overloads)
+                    wait_s = pace.refuse(sent, error.retry_after, overloads)
                     self._check_wait(wait_s, error)
                     waited += wait_s
                     await self._turn(asyncio.sleep(wait_s))
                     continue
-                pace.fail(lease)
+                pace.fail(sent)
                 failures += 1
                 delay = self._delay(exchange, error, failures, model)
                 if delay is None:
                     return RowAnswer(False, error_line(row, error, attempts), attempts=attempts)
                 await self._turn(asyncio.sleep(delay))
             except BaseException:
-                pace.fail(lease)
+                pace.fail(sent)
                 raise
             else:
                 self._answered.add(model)
@@ -234,8 +242,8 @@ class Sender:
                 pace.note_headers(exchange.headers)
                 usage = message.metadata.usage
                 took = None if usage is None else (usage.input_tokens or 0) + (usage.output_tokens or 0)
-                pace.succeed(lease, took, None if usage is None else usage.output_tokens)
-                return self._answer(row, key, message, usage, wire.losses, attempts)
+                pace.succeed(sent, took, None if usage is None else usage.output_tokens)
+                return self._answer(row, key, message, usage, exchange.request.wire.losses, attempts)
 
     async def _turn(self, waiting: Coroutine[Any, Any, Any]) -> Any:
         """Wait for a turn, unless the run is stopped first."""
