@@ -11,7 +11,8 @@ import pytest
 from interlingua.errors import CallerError
 from interlingua_bulk.sizing import SizingPlan, bounds, estimate
 from tests.bulk.loopback import loopback
-from tests.bulk.support import run, write_rows
+from tests.bulk.support import lines, run, write_rows
+from tests.support import tree
 
 
 @pytest.mark.parametrize(
@@ -45,6 +46,31 @@ def test_a_plan_of_nothing_is_refused() -> None:
         SizingPlan(rows=1, latency_s=0)
 
 
+def test_the_page_has_the_figures_of_the_simulation() -> None:
+    page = (tree.ROOT / "docs/explanation/sizing-bulk-runs.md").read_text(encoding="utf-8")
+    rows = page.partition("## A run of 10^9 rows")[2].splitlines()
+    tables = [[cell.strip().replace(",", "") for cell in line.split("|")[1:-1]] for line in rows if "|" in line][2:]
+    for latency, processes, requests, tokens, *shown in tables:
+        found = estimate(
+            SizingPlan(
+                rows=10**9,
+                latency_s=float(latency),
+                processes=int(processes),
+                concurrency=256,
+                tokens=1200,
+                requests_per_minute=float(requests) if requests else None,
+                tokens_per_minute=float(tokens) if tokens else None,
+                usd_per_row=0.002,
+            )
+        )
+        whole = sum(found.row_seconds.values())
+        parts = [f"{100 * found.row_seconds[part] / whole:.0f} %" for part in ("service", "processor", "limits")]
+        days = f"{found.seconds / 86_400:.1f}"
+        assert shown[:6] == [f"{found.rows_per_second:.0f}", days, *parts, found.bottleneck.replace("_", " ")]
+        assert shown[6] in ("", f"{found.cost_usd:.0f}")
+    assert len(tables) == 5
+
+
 @pytest.mark.parametrize(
     ("facts", "arguments"),
     [
@@ -63,5 +89,7 @@ def test_measured_runs_are_as_simulated(facts: dict[str, Any], arguments: dict[s
         run(rows, tmp_path / "out.jsonl", server.url, **arguments)
         took = time.monotonic() - began
 
-    simulated = estimate(SizingPlan(rows=120, **facts)).seconds
-    assert 0.75 * simulated < took < 1.6 * simulated, (took, simulated)
+    simulated = estimate(SizingPlan(rows=120, **facts))
+    assert 0.75 * simulated.seconds < took < 1.6 * simulated.seconds, (took, simulated)
+    service = sum(line["usage"]["latency_ms"] for line in lines(tmp_path / "out.jsonl")) / 120_000
+    assert simulated.row_seconds["service"] == pytest.approx(service, rel=0.35), "the time until each answer"

@@ -2,8 +2,8 @@
 
 At each share of faults the same rows go to the same loopback service (tests/bulk/loopback.py, in its own process), by
 `bulk run`'s pace and by a loop of 64 connections, each in its own process. The loop waits as long as a refusal asks, or
-half a second, and tries a broken connection again at once. Prints rows a second over the whole run, its start
-included, and the share of requests that were refused; with `--outage`, also how long it takes after two seconds in
+half a second, and tries a broken connection again at once. Prints rows a second, from 0.3 to 0.9 of the run and over the
+whole run, its start included, and the share of requests that were refused; with `--outage`, also how long it takes after two seconds in
 which the service refuses everything until answers arrive as fast as before. `--litellm` and `--curator` take a Python
 that has them.
 """
@@ -50,6 +50,13 @@ def send(kind: str, python: str, url: str, rows: Path, connections: int) -> dict
     return figures
 
 
+def middle(times: dict[str, int]) -> float:
+    """Return the answers a second from 0.3 to 0.9 of the run."""
+    found = {int(tenth): count for tenth, count in times.items()}
+    first, last = int(max(found) * 0.3), int(max(found) * 0.9)
+    return sum(found.get(at, 0) for at in range(first, last)) * 10 / max(last - first, 1)
+
+
 def recovery(times: dict[str, int]) -> float | None:
     """Return the seconds after the outage until half a second brings 0.9 of the answers it brought before."""
     found = {int(tenth): count for tenth, count in times.items()}
@@ -82,17 +89,18 @@ def compare(asked: argparse.Namespace) -> None:
             faults: dict[str, Any] = {"outage": OUTAGE} if outage else KINDS[kind](rate)
             cells = []
             for name, python in programs.items():
-                rates, refused, back = [], [], []
+                rates, whole, refused, back = [], [], [], []
                 for repeat in range(asked.repeat):
                     settings = {"latency_ms": asked.latency, "retry_after_ms": None, "seed": repeat + 1, **faults}
                     with loopback(**settings) as server:
                         figures = send(name, python, server.url, rows, asked.connections)
                         stats = server.stats()
                     assert figures["lines"] == count, (name, figures)
-                    rates.append(count / figures["wall"])
+                    rates.append(middle(stats["times"]))
+                    whole.append(count / figures["wall"])
                     refused.append(stats["kinds"].get("429", 0) / stats["asked"])
                     back.append(recovery(stats["times"]) if outage else None)
-                text = f"{statistics.median(rates):.0f}"
+                text = f"{statistics.median(rates):.0f} / {statistics.median(whole):.0f}"
                 if outage:
                     text += f", back after {statistics.median(at if at is not None else 99 for at in back):.1f} s"
                 cells.append(f"{text} | {statistics.median(refused):.1%}")

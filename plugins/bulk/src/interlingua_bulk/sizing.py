@@ -24,6 +24,7 @@ class SizingPlan:
         concurrency: most requests under way in one of them.
         requests_per_minute: limit of all processes together; None for no limit.
         tokens_per_minute: the service's limit of tokens; no limit if missing.
+        usd_per_row: price of a row's tokens; None if unknown.
     """
 
     rows: int
@@ -34,6 +35,7 @@ class SizingPlan:
     concurrency: int = 128
     requests_per_minute: float | None = None
     tokens_per_minute: float | None = None
+    usd_per_row: float | None = None
 
     def __attrs_post_init__(self) -> None:
         for name, value in attrs.asdict(self).items():
@@ -50,12 +52,19 @@ class Estimate:
         seconds: duration of the whole run.
         bottleneck: `processor`, `concurrency`, `requests_per_minute` or `tokens_per_minute`.
         bounds: rows a second that each of these alone would allow.
+        row_seconds: mean seconds that a row spends, once it has a place: `service` (waiting for its answer),
+            `processor` (computing, and waiting for its turn) and `limits` (waiting for a rate).
+        core_days: processor time of the whole run.
+        cost_usd: price of all tokens; None if unknown.
     """
 
     rows_per_second: float
     seconds: float
     bottleneck: str
     bounds: dict[str, float]
+    row_seconds: dict[str, float]
+    core_days: float
+    cost_usd: float | None
 
 
 def bounds(plan: SizingPlan) -> dict[str, float]:
@@ -93,13 +102,18 @@ def estimate(plan: SizingPlan, *, sample: int | None = None, seed: int = 1) -> E
     gaps = [1 / allowed[name] for name in ("requests_per_minute", "tokens_per_minute") if name in allowed]
     next_allowed = [0.0] * len(gaps)
     ends: list[float] = []
+    spent = {"service": 0.0, "processor": 0.0, "limits": 0.0}
     for _ in range(count):
         free, process = heapq.heappop(places)
-        start = max(free, processor[process], *next_allowed) if gaps else max(free, processor[process])
+        turn = max(free, processor[process])
+        processor[process] = ready = turn + plan.cpu_s
+        start = max(ready, *next_allowed) if gaps else ready
         next_allowed = [start + gap for gap in gaps]
-        processor[process] = start + plan.cpu_s
-        end = processor[process] + plan.latency_s * (0.5 + chance.random())
+        latency = plan.latency_s * (0.5 + chance.random())
+        end = start + latency
         ends.append(end)
+        for part, seconds in (("service", latency), ("processor", ready - free), ("limits", start - ready)):
+            spent[part] += seconds
         heapq.heappush(places, (end, process))
         if open_places[process] < plan.concurrency:
             open_places[process] += 1
@@ -108,6 +122,12 @@ def estimate(plan: SizingPlan, *, sample: int | None = None, seed: int = 1) -> E
     half = count // 2
     measured = (count - half) / (ends[-1] - ends[half - 1]) if half else count / ends[-1]
     rate = min(measured, *allowed.values())
-    seconds = ends[-1] + (plan.rows - count) / rate
-    bottleneck = min(allowed, key=lambda name: allowed[name])
-    return Estimate(rows_per_second=rate, seconds=seconds, bottleneck=bottleneck, bounds=allowed)
+    return Estimate(
+        rows_per_second=rate,
+        seconds=ends[-1] + (plan.rows - count) / rate,
+        bottleneck=min(allowed, key=lambda name: allowed[name]),
+        bounds=allowed,
+        row_seconds={part: total / count for part, total in spent.items()},
+        core_days=plan.rows * plan.cpu_s / 86_400,
+        cost_usd=None if plan.usd_per_row is None else plan.rows * plan.usd_per_row,
+    )
