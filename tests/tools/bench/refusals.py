@@ -2,10 +2,10 @@
 
 At each share of faults the same rows go to the same loopback service (tests/bulk/loopback.py, in its own process), by
 `bulk run`'s pace and by a loop of 64 connections, each in its own process. The loop waits as long as a refusal asks, or
-half a second, and tries a broken connection again at once. Prints rows a second, from 0.3 to 0.9 of the run and over the
-whole run, its start included, and the share of requests that were refused; with `--outage`, also how long it takes after two seconds in
-which the service refuses everything until answers arrive as fast as before. `--litellm` and `--curator` take a Python
-that has them.
+half a second, and tries a broken connection again at once. Prints rows a second, from 0.3 to 0.9 of the run and over
+the whole run, its start included, and the share of requests that were refused; with `--outage`, also the time that
+passes after two seconds in which the service refuses everything until answers arrive as fast as before. `--litellm`
+takes a Python that has it.
 """
 
 from __future__ import annotations
