@@ -45,7 +45,8 @@ def test_the_limit_grows_with_each_answer_and_a_single_refusal_makes_only_its_ro
         await _round(pace, clock)
         assert pace.refuse(await pace.acquire(), None) == 0.5
         assert pace.refuse(await pace.acquire(), 0.0) == 0.0
-        assert pace.refuse(await pace.acquire(), None, tries=3) == 2.0
+        assert pace.refuse(await pace.acquire(), None, tries=3) == 0.5
+        assert pace.refuse(await pace.acquire(), None, tries=5) == 2.0
         assert pace.closed_for == 0
         await _round(pace, clock)
         assert pace.limit == FIRST + LEAST_SAMPLES + FIRST + LEAST_SAMPLES

@@ -4,14 +4,15 @@ At each share of faults the same rows go to the same loopback service (tests/bul
 `bulk run`'s pace and by a loop of 64 connections, each in its own process. The loop waits as long as a refusal asks, or
 half a second, and tries a broken connection again at once. Prints rows a second, from 0.3 to 0.9 of the run and over
 the whole run, its start included, and the share of requests that were refused; with `--outage`, also the time that
-passes after two seconds in which the service refuses everything until answers arrive as fast as before. `--litellm`
-takes a Python that has it.
+passes after two seconds in which the service refuses everything until answers arrive as fast as before. `--peers`
+takes a Python that has litellm and bespokelabs-curator, and measures them too.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -29,6 +30,29 @@ KINDS = {
     "cut answers": lambda rate: {"cuts": rate},
     "all of them": lambda rate: {"refusals": rate / 2, "at_once": 0.5, "errors": rate / 4, "cuts": rate / 4},
 }
+CURATOR = """
+import json, os, resource, sys, time
+os.environ.update(TELEMETRY_ENABLED="0", CURATOR_DISABLE_CACHE="1", CURATOR_DISABLE_RICH_DISPLAY="1")
+import tiktoken
+
+class Words:  # its vocabulary would be downloaded
+    def encode(self, text, **_):
+        return text.split()
+
+tiktoken.get_encoding = tiktoken.encoding_for_model = lambda *_: Words()
+from bespokelabs import curator
+rows, out, url, concurrency = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])
+given = [json.loads(line)["prompt"] for line in open(rows)]
+begun, cpu = time.monotonic(), time.process_time()
+llm = curator.LLM(model_name="gpt-4o-mini", backend="openai", backend_params={
+    "base_url": url, "api_key": "test-key", "max_concurrent_requests": concurrency, "max_retries": 20,
+    "max_requests_per_minute": 10**6, "max_tokens_per_minute": 10**9, "require_all_responses": False})
+answers = llm(given)
+with open(out, "w") as file:
+    file.writelines(json.dumps({"text": text}) + "\\n" for text in answers.dataset["response"])
+print(json.dumps({"cpu": time.process_time() - cpu, "wall": time.monotonic() - begun,
+                  "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}))
+"""
 OUTAGE = (6.0, 8.0)  # seconds after the first request
 
 
@@ -41,8 +65,10 @@ def send(kind: str, python: str, url: str, rows: Path, connections: int) -> dict
         path.unlink(missing_ok=True)
     places = [str(rows), str(out), url, str(connections)]
     program = str(Path(__file__).with_name("bulk.py"))
-    command = [python, "-c", LITELLM, *places] if kind == "litellm" else [python, program, "--measure", kind, *places]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    others = {"litellm": LITELLM, "curator": CURATOR}
+    start = ["-c", others[kind]] if kind in others else [program, "--measure", kind]
+    environ = {**os.environ, "HOME": str(rows.parent)}
+    done = subprocess.run([python, *start, *places], capture_output=True, text=True, check=False, env=environ)
     if done.returncode:
         raise SystemExit(f"{kind}: {done.stderr[-2000:]}")
     figures: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
@@ -73,10 +99,10 @@ def compare(asked: argparse.Namespace) -> None:
     from tests.bulk.loopback import loopback
 
     programs = {"bulk": sys.executable, "bare": sys.executable}
-    programs |= {"litellm": asked.litellm} if asked.litellm else {}
+    programs |= dict.fromkeys(("litellm", "curator"), asked.peers) if asked.peers else {}
     print("| fault | share | " + " | ".join(f"{name}, rows/s | refused" for name in programs) + " |")
     print("|---|--:|" + "--:|--:|" * len(programs))
-    plans = [(kind, rate) for kind in KINDS for rate in asked.rates if rate or kind == next(iter(KINDS))]
+    plans = [(kind, rate) for kind in asked.kinds for rate in asked.rates if rate or kind == asked.kinds[0]]
     plans += [("outage of 2 s", -1.0)] if asked.outage else []
     with tempfile.TemporaryDirectory() as folder:
         for kind, rate in plans:
@@ -95,12 +121,14 @@ def compare(asked: argparse.Namespace) -> None:
                     with loopback(**settings) as server:
                         figures = send(name, python, server.url, rows, asked.connections)
                         stats = server.stats()
-                    assert figures["lines"] == count, (name, figures)
+                    lost = count - figures["lines"]
                     rates.append(middle(stats["times"]))
                     whole.append(count / figures["wall"])
                     refused.append(stats["kinds"].get("429", 0) / stats["asked"])
                     back.append(recovery(stats["times"]) if outage else None)
                 text = f"{statistics.median(rates):.0f} / {statistics.median(whole):.0f}"
+                if lost:
+                    text += f", {lost} lost"
                 if outage:
                     text += f", back after {statistics.median(at if at is not None else 99 for at in back):.1f} s"
                 cells.append(f"{text} | {statistics.median(refused):.1%}")
@@ -117,7 +145,8 @@ def main() -> None:
     parser.add_argument("--rates", type=float, nargs="+", default=RATES)
     parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("--outage", action="store_true")
-    parser.add_argument("--litellm", help="a Python that has litellm")
+    parser.add_argument("--kinds", choices=KINDS, nargs="+", default=list(KINDS))
+    parser.add_argument("--peers", help="a Python that has litellm and bespokelabs-curator")
     compare(parser.parse_args())
 
 

@@ -32,6 +32,7 @@ _LEAST_RATE = 0.2  # requests a second; a service that accepts fewer refuses the
 _SPAN_S = 5.0  # seconds after which a rate at which nothing is refused is judged
 _SPAN_SENT = 64  # requests by which a rate is judged
 _PAUSE_S = 0.5  # the first of the doubling pauses, if the service names none
+_EQUAL_PAUSES = 3  # of one row, before they double: the rate is limited for all rows together
 _LONGEST_PAUSE_S = 15.0
 _PROBE_S = 1.0  # a request not refused until then is accepted: refusals come at once, answers may take minutes
 _LEASE_WAIT_S = 1.0  # a lease wakes the pace up earlier
@@ -251,7 +252,7 @@ class Pace:
         else:
             self._judge_rate(now)
         if wait_s is None:
-            wait_s = min(_PAUSE_S * 2.0 ** (tries - 1), _LONGEST_PAUSE_S)
+            wait_s = min(_PAUSE_S * 2.0 ** max(tries - _EQUAL_PAUSES, 0), _LONGEST_PAUSE_S)
         self._end()
         return max(self._closed_until - now, self._spread(wait_s))
 
