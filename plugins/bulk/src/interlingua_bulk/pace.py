@@ -99,28 +99,41 @@ class _Span:
     refused: int = 0
 
 
-@attrs.frozen
+@attrs.define
 class _Signal:
-    """Too many refusals in a span: the limit on the rate then, the rate itself, and what was sent and refused."""
+    """Too many refusals in a span: the limit on the rate then, the rate itself, and what was sent and refused.
+
+    And what was sent and refused since, at lower rates.
+    """
 
     limit: float | None
     rate: float
     sent: int
     refused: int
+    usual: float  # the share that was refused before
+    lower_sent: int = 0
+    lower_refused: int = 0
 
     @property
     def share(self) -> float:
         return self.refused / self.sent
 
-    def evidence(self, sent: int, refused: int, usual: float) -> float:
-        """Return how much likelier this share is than the usual one, after so many requests at a lower rate.
+    def evidence(self, span: _Span | None = None) -> float:
+        """Return how much likelier this share is than the usual one, after what was refused at lower rates.
 
         The logarithm of the ratio: above 0, the lower rate did not help.
         """
+        sent = self.lower_sent + (span.sent if span else 0)
+        refused = self.lower_refused + (span.refused if span else 0)
         least = self.share - (self.share * (1 - self.share) / self.sent) ** 0.5
         same = min(max(least, 0.5 * self.share), 0.95)
-        few = min(max(usual, 0.02, self.share / 3), 0.6 * same)
+        few = min(max(self.usual, 0.02, self.share / 3), 0.6 * same)
         return refused * log(same / few) + (sent - refused) * log((1 - same) / (1 - few))
+
+    def add(self, span: _Span) -> None:
+        """Add a span at a lower rate."""
+        self.lower_sent += span.sent
+        self.lower_refused += span.refused
 
 
 class Pace:
@@ -177,6 +190,7 @@ class Pace:
         self._usual_share = 0.0  # of the requests, refused at any rate
         self._span = _Span(now)
         self._signal: _Signal | None = None
+        self._doubt: _Signal | None = None  # after which a lower rate seemed to help
         self._calm = 0  # spans since the last signal
         self._calm_rate = 0.0  # the last rate at which few were refused, until it is tried again
         self._seeking = True  # the rate doubles until the first refusals at it
@@ -357,7 +371,8 @@ class Pace:
         self._probe, self._closings = None, 0
         self._opened = (now, self._taken)
         self._newest.clear()
-        self._calm, self._signal, self._seeking = 0, None, self._seeking and self.rate is None
+        self._calm, self._signal, self._doubt = 0, None, None
+        self._seeking = self._seeking and self.rate is None
         self._set_rate(max(self._taken - before, 1) / max(now - began, 0.1), now)
 
     def _judge_rate(self, now: float) -> None:
@@ -371,14 +386,17 @@ class Pace:
         share, rate = span.refused / span.sent, span.sent / seconds
         likely = usual + 2 * (usual / span.sent) ** 0.5 + (_TOLERATED if self.rate else _TOLERATED_FIRST)
         signal = self._signal
-        if span.sent < _SPAN_SENT and self._is_unsure(span, likely):
+        if span.sent < (_SPAN_SENT if signal is None else 2 * _SPAN_SENT) and self._is_unsure(span, likely):
             return
         self._span, self._signal = _Span(now), None
+        if self._doubt is not None and self._is_refuted(self._doubt, span, rate, now):
+            return
         if signal is not None and share < _MOST_USUAL:
-            self._learn_usual_share(signal, span, now)
+            signal.add(span)
+            self._learn_usual_share(signal, now)
             return
         if span.refused >= LEAST_REFUSED and share > likely:
-            self._signal = _Signal(self.rate, rate, span.sent, span.refused)
+            self._signal = _Signal(self.rate, rate, span.sent, span.refused, usual)
             self._set_rate(_LOWER * rate * (1 - share), now)
             return
         self._calm += 1
@@ -396,18 +414,34 @@ class Pace:
         if self._signal is None or share >= _MOST_USUAL:
             most = likely if self._signal is None else _MOST_USUAL
             return span.refused >= LEAST_REFUSED and most < share < most + _DEVIATIONS * deviation
-        return abs(self._signal.evidence(span.sent, span.refused, self._usual_share)) < _SURE
+        return abs(self._signal.evidence(span)) < _SURE
 
-    def _learn_usual_share(self, signal: _Signal, span: _Span, now: float) -> None:
+    def _is_refuted(self, doubt: _Signal, span: _Span, rate: float, now: float) -> bool:
+        """Return True, and allow the rate again, if a longer time shows that lower rates did not help."""
+        doubt.add(span)
+        evidence = doubt.evidence()
+        if evidence > _SURE:
+            self._allow(doubt, now)
+            return True
+        if evidence < -3 * _SURE or rate > doubt.rate:
+            self._doubt = None
+        return False
+
+    def _allow(self, signal: _Signal, now: float) -> None:
+        """Allow the rate of a signal again: its share of refusals is the usual one."""
+        self._usual_share = (signal.refused + signal.lower_refused) / (signal.sent + signal.lower_sent)
+        self._doubt, self._accepted.rate = None, None
+        if signal.limit is not None:
+            self._set_rate(signal.limit, now)
+
+    def _learn_usual_share(self, signal: _Signal, now: float) -> None:
         """Set the rate after too many refusals, by the share that was refused at a rate that is surely low enough."""
-        helped = signal.evidence(span.sent, span.refused, self._usual_share) < 0
-        self._usual_share = share = span.refused / span.sent
-        if not helped:
-            self._usual_share = (signal.refused + span.refused) / (signal.sent + span.sent)
-            self._accepted.rate = None
-            if signal.limit is not None:
-                self._set_rate(signal.limit, now)
+        if signal.evidence() > 0:
+            is_doubtful = self._doubt is not None and self._doubt.evidence() > -_SURE
+            self._allow(self._doubt if self._doubt is not None and is_doubtful else signal, now)
             return
+        self._usual_share = share = signal.lower_refused / signal.lower_sent
+        self._doubt = self._doubt or signal
         self._seeking = self._seeking and signal.limit is None
         self._calm = 0
         tried, self._calm_rate = self._calm_rate if signal.share < _MOST_OVER else 0.0, 0.0
