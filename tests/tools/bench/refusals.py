@@ -2,8 +2,8 @@
 
 At each share of faults the same rows go to the same loopback service (tests/bulk/loopback.py, in its own process), by
 `bulk run`'s pace and by a loop of 64 connections, each in its own process. The loop waits as long as a refusal asks, or
-half a second, and tries a broken connection again at once. Prints rows a second, from 0.3 to 0.9 of the run and over
-the whole run, its start included, and the share of requests that were refused; with `--outage`, also the time that
+half a second, and tries a broken connection again at once. Prints rows a second, from 0.3 to 0.8 of the rows and over
+the whole run, start and end included, and the share of requests that were refused; with `--outage`, also the time that
 passes after two seconds in which the service refuses everything until answers arrive as fast as before. `--peers`
 takes a Python that has litellm and bespokelabs-curator, and measures them too.
 """
@@ -17,6 +17,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -77,10 +78,11 @@ def send(kind: str, python: str, url: str, rows: Path, connections: int) -> dict
 
 
 def middle(times: dict[str, int]) -> float:
-    """Return the answers a second from 0.3 to 0.9 of the run."""
-    found = {int(tenth): count for tenth, count in times.items()}
-    first, last = int(max(found) * 0.3), int(max(found) * 0.9)
-    return sum(found.get(at, 0) for at in range(first, last)) * 10 / max(last - first, 1)
+    """Return the answers a second while the rows from 0.3 to 0.8 of all were answered."""
+    found = sorted((int(tenth), count) for tenth, count in times.items())
+    ends = [at for (at, _), sofar in zip(found, accumulate(count for _, count in found), strict=True)
+            if 0.3 < sofar / sum(times.values()) < 0.8]  # fmt: skip
+    return sum(count for at, count in found if at in ends) * 10 / (ends[-1] - ends[0] + 1)
 
 
 def recovery(times: dict[str, int]) -> float | None:
