@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 from codecs import BOM_UTF8
 from collections.abc import Callable
 from pathlib import Path
@@ -29,6 +30,7 @@ from interlingua_transcripts import (
     write_transcript,
 )
 from interlingua_transcripts.system import list_files
+from tests.transcripts.agent_samples import SAMPLES
 from tests.transcripts.histories import own_file, writable_systems
 
 USAGE = {"input": 5, "output": 2, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 7}
@@ -422,3 +424,13 @@ def test_files_are_listed_as_path_glob_does(tmp_path: Path) -> None:
         listed = sorted(list_files(tmp_path, pattern))
         assert listed == sorted(map(str, tmp_path.glob(pattern))), pattern
     assert sorted(list_files(tmp_path, "a/b/*", "*.jsonl", "b*")) == [str(tmp_path / "a" / "b" / "other.json")]
+
+
+@pytest.mark.parametrize(("name", "member"), [("continue", "title"), ("amp", "title"), ("pi", "cwd"), ("codex", "cwd")])
+def test_a_fact_that_is_no_string_is_left_out(name: str, member: str) -> None:
+    data = SAMPLES[name] if name in SAMPLES else own_file(session_format(name))
+    odd = re.sub(rb'"%s": ?("[^"]*"|null)' % member.encode(), b'"%s": {"odd": [1]}' % member.encode(), data, count=1)
+    assert odd != data
+    read = read_transcript(odd, name)
+    assert (read.title, read.cwd)[member == "cwd"] is None
+    assert read.messages

@@ -57,6 +57,7 @@ def _try(data: bytes, system: str | None, random: Random) -> None:
     assert _values(own, write_transcript(kept)) == _values(own, data)
     for message in read.messages:
         dumps_message(message)
+    assert all(isinstance(fact or "", str) for fact in (read.session_id, read.version, read.title, read.cwd))
     with open_transcript(data, system, hold=random.choice((0, len(data) // 2, len(data)))) as opened:
         assert tuple(opened) == read.messages
     report = measure_fidelity(read)

@@ -226,6 +226,15 @@ def place_of(note: Note) -> int:
 
 
 def plan_entries(system: SessionFormat, values: Sequence[Any]) -> ReadPlan:
+    """Plan the conversation, as `_plan_understood`; facts about the session that are not strings are left out."""
+    plan = _plan_understood(system, values)
+    for name, otherwise in (("session_id", ""), ("version", ""), ("title", None), ("cwd", None)):
+        if not isinstance(getattr(plan, name), str):
+            setattr(plan, name, otherwise)
+    return plan
+
+
+def _plan_understood(system: SessionFormat, values: Sequence[Any]) -> ReadPlan:
     """Plan the conversation; entries that a system cannot make anything of are left aside, one by one, with a note."""
     try:
         return system.plan(values)
