@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from uuid import UUID
 
 import attrs
 import orjson
 import pytest
 
-from interlingua.types import Message, ToolResultBlock, user
+from interlingua.types import Message, MessageMetadata, Role, StopReason, TextBlock, ToolResultBlock, user
 from interlingua_transcripts import (
     Conversation,
     SessionFormat,
@@ -19,6 +20,7 @@ from interlingua_transcripts import (
     read_transcript,
     session_format,
     transcript_of,
+    write_transcript,
 )
 from interlingua_transcripts.formats.pi import Pi
 from interlingua_transcripts.unwritten import count_unwritten, describe_unwritten
@@ -112,6 +114,17 @@ def test_what_a_file_does_not_get_is_one_line() -> None:
     assert "1 image" in describe_unwritten(found, "wolo")
     assert "\n" not in describe_unwritten(found, "wolo")
     assert describe_unwritten(count_unwritten(transcript_of(HISTORY, "pi", "s"), "pi"), "pi") == ""
+
+
+@pytest.mark.parametrize("end", [StopReason.MAX_TOKENS, StopReason.REFUSAL, StopReason.STOP_SEQUENCE])
+@pytest.mark.parametrize("system", writable_systems(), ids=lambda system: system.name)
+def test_an_answer_whose_unusual_end_a_file_does_not_tell_is_counted(system: SessionFormat, end: StopReason) -> None:
+    metadata = MessageMetadata(stop_reason=end, model="anthropic:claude-opus-4-6")
+    answer = Message(role=Role.ASSISTANT, content=(TextBlock(text="Cut off here"),), metadata=metadata)
+    transcript = transcript_of([user("Hi."), answer], system.name, str(UUID(int=9, version=4)))
+    read = read_transcript(write_transcript(transcript), system)
+    told = [message.metadata.stop_reason for message in read.messages if message.role is Role.ASSISTANT] == [end]
+    assert count_unwritten(transcript, system)["stop reason"] == (not told)
 
 
 def test_what_was_added_to_a_session_is_looked_for_in_its_own_file() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 from typing import Any
 
@@ -15,6 +15,7 @@ from interlingua.types import (
     OpaqueBlock,
     RedactedThinkingBlock,
     Role,
+    StopReason,
     TextBlock,
     ThinkingBlock,
     ToolResultBlock,
@@ -54,7 +55,15 @@ def count_unwritten(transcript: Transcript | OpenTranscript, target: str | Sessi
     with WrittenEntries.of(system, new_conversation(transcript, transcript.messages, system)) as written:
         for message in transcript.messages:
             _count_message(found, message, [*written.stacks([message.id]), written.header], issued)
-    return found
+        if ends := _ends(transcript.messages):  # the words for them differ: the file tells what is read of it
+            found["stop reason"] = (ends - _ends(open_entries(system, written.entries))).total()
+    return +found
+
+
+def _ends(messages: Iterable[Message]) -> Counter[StopReason]:
+    """Count the ends of answers that their content does not show."""
+    ends = (message.metadata.stop_reason for message in messages)
+    return Counter(end for end in ends if end not in (None, StopReason.END_TURN, StopReason.TOOL_USE))
 
 
 def count_missing(messages: Sequence[Message], found: Sequence[Message]) -> Counter[str]:

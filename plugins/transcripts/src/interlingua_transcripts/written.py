@@ -21,10 +21,11 @@ class WrittenEntries:
 
     Attributes:
         header: values of the entries that concern no message.
+        entries: the entries.
     """
 
     header: Haystack
-    _entries: FileEntries
+    entries: FileEntries
     _load: Callable[[bytes], Any]
     _places: dict[str, list[int]]
     _waiting: dict[int, int]
@@ -57,7 +58,7 @@ class WrittenEntries:
         for own in messages:
             for place in self._places.get(own, ()):
                 if place not in found:
-                    found[place] = self._held.get(place) or Haystack(self._load(self._entries[place]))
+                    found[place] = self._held.get(place) or Haystack(self._load(self.entries[place]))
                     self._held[place] = found[place]
                 self._waiting[place] -= 1
                 if self._waiting[place] <= 0:
