@@ -130,7 +130,7 @@ def test_a_budget_holds_for_all_actors_together(ray: Any, tmp_path: Path, monkey
     from interlingua_bulk.ray_engine import run_on_ray
 
     rows, out = write_rows(tmp_path / "in.jsonl", 2000), tmp_path / "out.jsonl"
-    with loopback(latency_ms=20, input_tokens=1000, output_tokens=1000) as server:
+    with loopback(latency_ms=20, input_tokens=20, output_tokens=1000) as server:
         client = {"settings": {"openai": {"base_url": server.url, "api_key": "test-key"}}}
         options = {"api": "chat", "max_tokens": 1000}
         arguments = {"model": PRICED, "options": options, "actors": ACTORS, "concurrency": 8, "client": client}

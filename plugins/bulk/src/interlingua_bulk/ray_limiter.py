@@ -91,13 +91,15 @@ class Limiter:
         assert self._budget is not None  # noqa: S101
         others = [account for name, account in self._accounts.items() if name != actor]
         least = sum((each.spent + each.reserved for each in others), _NOTHING)
-        if self._budget - least < spent + reserved:
-            return spent, True
-        wanted = spent + 2 * reserved
-        if least + sum((each.reserved for each in others), wanted) > self._budget:
-            wanted = spent + reserved
-        granted = min(wanted, self._budget - sum((each.granted for each in others), _NOTHING))
+        is_used_up = self._budget - least < spent + reserved
+        if is_used_up:  # its requests under way keep their part
+            granted = min(self._accounts.get(actor, Account()).granted, spent + reserved)
+        else:
+            wanted = spent + 2 * reserved
+            if least + sum((each.reserved for each in others), wanted) > self._budget:
+                wanted = spent + reserved
+            granted = min(wanted, self._budget - sum((each.granted for each in others), _NOTHING))
         self._accounts[actor] = Account(spent, reserved, max(granted, spent))
         stored = {name: list(map(str, attrs.astuple(each))) for name, each in self._accounts.items()}
         replace_file(self._file, orjson.dumps(stored))
-        return self._accounts[actor].granted, False
+        return spent if is_used_up else self._accounts[actor].granted, is_used_up
