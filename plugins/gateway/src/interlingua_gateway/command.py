@@ -74,7 +74,7 @@ def _serve(state: CommandContext, config: GatewayConfig, host: str, port: int, w
     with shared_metrics():
         from interlingua_gateway.gateway import create_app  # noqa: PLC0415  it imports prometheus-client
         from interlingua_gateway.large_requests import LargeRequests, large_requests  # noqa: PLC0415  help needs it not
-        from interlingua_gateway.server import open_listener, serve, serve_passed  # noqa: PLC0415  help needs it not
+        from interlingua_gateway.server import open_listener, print_address, serve, serve_passed  # noqa: PLC0415  help needs it not
         from interlingua_gateway.services import Services, open_store, with_seal_key  # noqa: PLC0415  help needs it not
 
         given: dict[str, Any] = {"registry": state.registry, "settings": state.settings}
@@ -100,7 +100,7 @@ def _serve(state: CommandContext, config: GatewayConfig, host: str, port: int, w
                     _print_warnings(app.state.services)
                 with listener or open_listener(host, port) as used:
                     reload_all = partial(reload, app.state.services, large)
-                    serve(app, used, drain=config.drain, reload=reload_all, large=large)
+                    serve(app, used, drain=config.drain, reload=reload_all, large=large, is_worker=listener is not None)
 
         if workers == 1:
             start()
@@ -114,6 +114,7 @@ def _serve(state: CommandContext, config: GatewayConfig, host: str, port: int, w
         _print_warnings(checked)
         asyncio.run(checked.close())
         with open_listener(host, port) as shared:
+            print_address(shared)
             run_workers(workers, shared, start)
 
 

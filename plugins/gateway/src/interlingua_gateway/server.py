@@ -33,7 +33,7 @@ _SWITCH = 0.0005  # seconds after which a thread with a large request lets the e
 
 
 def open_listener(host: str, port: int) -> socket.socket:
-    """Listen on an address, and print it.
+    """Listen on an address.
 
     Args:
         host: the address to listen on.
@@ -50,9 +50,14 @@ def open_listener(host: str, port: int) -> socket.socket:
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     except OSError as error:
         raise CallerError(f"cannot listen on {host}:{port}: {error.strerror}; choose another --port") from error
-    name = f"[{host}]" if ":" in host else host
-    click.echo(f"serving on http://{name}:{listener.getsockname()[1]}; stop with Ctrl-C", err=True)
     return listener
+
+
+def print_address(listener: socket.socket) -> None:
+    """Print the address of a listener."""
+    host, port = listener.getsockname()[:2]
+    name = f"[{host}]" if ":" in host else host
+    click.echo(f"serving on http://{name}:{port}; stop with Ctrl-C", err=True)
 
 
 def serve(
@@ -62,6 +67,7 @@ def serve(
     drain: float,
     reload: Callable[[], None] | None = None,
     large: LargeRequests | None = None,
+    is_worker: bool = False,
 ) -> None:
     """Serve until SIGINT or SIGTERM, and write the gateway's log to stderr.
 
@@ -71,9 +77,12 @@ def serve(
         drain: seconds that open answers have to finish at the end.
         reload: is called on SIGHUP, if the system has it.
         large: the process for large requests; None answers them here.
+        is_worker: the address is printed already; else once signals are handled.
     """
     server = _Server(_configure(app, partial(LimitedHttpProtocol, large=large), drain), large)
     _handle_signals(server, reload)
+    if not is_worker:
+        print_address(listener)
     _tune()
     server.run(sockets=[listener])
 
