@@ -110,10 +110,6 @@ class AnswerFile:
         """Return True for a row that has no answer."""
         return self.states[index] != _OK
 
-    def is_done(self, index: int) -> bool:
-        """Return True for a row that has an answer."""
-        return self.states[index] == _OK
-
     def start(self) -> None:
         """Start writing added lines, in the running event loop."""
         self._task = asyncio.get_running_loop().create_task(self._synchronise())

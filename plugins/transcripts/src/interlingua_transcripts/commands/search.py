@@ -129,12 +129,13 @@ def _update(index: TextIndex, environ: Mapping[str, str]) -> None:
 
 def _stamp(path: str, status: os.stat_result) -> int:
     """Return a number that changes with a file, also if its new content has the old size and time."""
-    found = [status]
+    found: tuple[int, ...] = (status.st_mtime_ns, status.st_ctime_ns, status.st_size)
     if path.endswith(MAIN_FILES):  # the session has other files
         for other in (f"{path}-wal", *sorted(list_files(Path(path).parent, "messages/*.json"))):
             with suppress(OSError):
-                found.append(Path(other).stat())
-    return hash(tuple([(one.st_mtime_ns, one.st_ctime_ns, one.st_size) for one in found]))
+                one = Path(other).stat()
+                found += (one.st_mtime_ns, one.st_ctime_ns, one.st_size)
+    return hash(found)
 
 
 def update_files(index: TextIndex, files: Iterable[_File], progress: Progress | None = None) -> list[str]:
