@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from tests.gateway.agents import COUNT, SAID, messages_events
+from tests.gateway.agent_service import COUNT, SAID, messages_events
 from tests.gateway.conftest import Upstream
 from tests.support.loopback import send_bytes
 

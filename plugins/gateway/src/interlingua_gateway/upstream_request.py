@@ -92,7 +92,7 @@ def upstream_request(
     can = services.registry.provider(model.provider).capabilities(model.name)
     if (model.provider, can.api) != (key, api.name):
         _refuse_references(inbound, api.references, str(model))
-    messages, options, losses = inbound.for_upstream(model.provider, can.api, model.name, can.json_mode)
+    messages, options, losses = inbound.for_upstream(model.provider, can.api, model.name, can)
     if not services.config.fetch_urls and not can.supports_image_urls:
         _refuse_urls(messages, str(model))
     if route.allow_loss:
