@@ -92,7 +92,7 @@ def _signatures(body: Mapping[str, Any]) -> list[str]:
 
 @pytest.mark.parametrize("name", AGENTS)
 def test_an_agents_turns(name: str) -> None:
-    """The same question is repeated, so that answers differ only in their place."""
+    """The same question is repeated, so that only the order tells the answers apart."""
     for turn, run in enumerate(_run(name, "scripted")):
         assert SAID in run["output"], run["output"][-4_000:]
         counted = [body for path, body in run["requests"] if path == agent_service.COUNT]
@@ -127,5 +127,6 @@ def _text(name: str, output: str) -> str:
 def test_an_agents_turn_with_a_real_model(name: str) -> None:
     [run] = _run(name, "real")
     assert _text(name, run["output"]).strip()
-    asked = 1 + name.startswith("opencode")  # it also asks for a title
+    asked = len(run["requests"])
+    assert asked == 1 or (asked == 2 and name.startswith("opencode"))  # it may also ask for a title
     assert run["requests"] == [{"stream": True, "attempts": 1, "error": None, "stop_reason": "end_turn"}] * asked
