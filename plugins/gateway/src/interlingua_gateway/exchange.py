@@ -417,7 +417,7 @@ class _Request:
         if error.partial is not None and error.partial.content and self._asked is not None:
             usage = self._asked.with_estimate(error.partial, self._services).metadata.usage or Usage()
             given, made = usage.input_tokens or 0, usage.output_tokens or 0
-            cost = (usage.cost_usd or Decimal(0)) + (admission.unpriced if admission else 0)
+            cost = (usage.cost_usd or Decimal(0)) + (admission.beside(error.partial) if admission else 0)
             return Use(input_tokens=given, output_tokens=made, cost_usd=cost, requests=0)
         if admission is not None and may_be_paid(error):
             return attrs.evolve(admission.most, requests=0)

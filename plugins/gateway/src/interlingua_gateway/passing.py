@@ -5,8 +5,11 @@ Bodies are copied unchanged, both ways; only the key is replaced.
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, MutableMapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from decimal import Decimal
 from fnmatch import fnmatchcase
@@ -39,6 +42,8 @@ _HOP = {
 }  # fmt: skip
 _READ = 4 << 20  # most bytes of an answer in which a usage is looked for
 _OUTPUT = 4_096  # tokens that are reserved for an answer
+_FINISH = 60.0  # most seconds for an answer whose caller has left, until its usage is known
+_log = logging.getLogger("interlingua.gateway")
 
 
 class PassedPath:
@@ -68,8 +73,9 @@ class PassedPath:
             await self._pass(scope, receive, note_start)
         except InterlinguaError as error:
             self._services.access.count_refusal(self.plugin.key, error)
-            if begun:
-                raise
+            if begun:  # the server closes the connection of an answer without an end
+                _log.info("%s: the answer that was passed on broke off: %s", self.route.path, error)
+                return
             place = self._services.connection(self.plugin.key).base_url
             written = self.plugin.to_wire_error(hide_addresses(error, place), context)
             headers = [(name.encode(), value.encode("latin-1", "replace")) for name, value in written.headers.items()]
@@ -93,10 +99,11 @@ class PassedPath:
         try:
             most = _OUTPUT if model else 0
             given = len(body) if model else 0
-            await services.access.reserve(admission, admission.target, info, given, most, most)
+            if not self.route.free:
+                await services.access.reserve(admission, admission.target, info, given, most, most)
             plain = [(name, value) for name, value in query if name not in services.key_parameters]
             request = self._request(scope["method"], path, plain, headers, body)
-            use = await self._send(request, admission, info, send)
+            use = await self._send_while_heard(self._send(request, admission, info, send), receive, info)
         except BaseException as error:
             outcome = error
             raise
@@ -142,6 +149,24 @@ class PassedPath:
         given = {"accept-encoding": "identity", **kept}  # so that the usage can be read
         return WireRequest(method=method, path=place, headers=given, body=body, api=self.api.name)
 
+    async def _send_while_heard(
+        self, sending: Coroutine[Any, Any, Use | None], receive: Receive, info: ModelInfo | None
+    ) -> Use | None:
+        """Copy an answer; once the caller has left, only for its usage, and only if that has a price."""
+        copy = asyncio.ensure_future(sending)
+        gone = asyncio.ensure_future(_wait_until_gone(receive))
+        try:
+            await asyncio.wait({copy, gone}, return_when=asyncio.FIRST_COMPLETED)
+            if not copy.done() and info is not None:
+                await asyncio.wait({copy}, timeout=_FINISH)
+        finally:
+            gone.cancel()
+            if not copy.done():
+                copy.cancel()
+                with suppress(asyncio.CancelledError, InterlinguaError):
+                    await copy
+        return None if copy.cancelled() else copy.result()
+
     async def _send(
         self, request: WireRequest, admission: Admission, info: ModelInfo | None, send: _Send
     ) -> Use | None:
@@ -175,6 +200,11 @@ class PassedPath:
         given, made = counts[0] or 0, counts[1] or 0
         cost = cost_of(Usage(input_tokens=given, output_tokens=made), info, datetime.now(UTC)).cost_usd
         return Use(input_tokens=given, output_tokens=made, cost_usd=cost or Decimal(0))
+
+
+async def _wait_until_gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
 
 
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import Any
 
 import attrs
@@ -32,6 +33,7 @@ from interlingua_gateway.spending import UnknownCost
 from interlingua_serving import InboundRequest, ServedApi
 
 _HEADER_LIMIT = 4_000  # bytes of the ledger in a header: servers and proxies allow 8,000 for all
+_USES = 5  # of a service's tool, for which a request sets no limit
 _OPTIONS = tuple(attrs.fields_dict(RequestOptions).keys() - {"model", "stream", "connection"})
 
 
@@ -136,10 +138,22 @@ def unknown_cost(options: RequestOptions, api: ServedApi, route: ModelRoute) -> 
         route: the route of the requested name.
     """
     given = options.provider_options
+    uses: dict[str, int] = {}
+    members = [name for name in api.unpriced if given.get(name) and not (name == "tools" and api.service_tools)]
+    for entry in given.get("tools") or () if api.service_tools else ():
+        kind = entry.get("type") if isinstance(entry, Mapping) else None
+        for name in [kind] if isinstance(kind, str) else entry if isinstance(entry, Mapping) else [str(entry)]:
+            tool = next((tool for tool in api.service_tools if fnmatchcase(name, tool.name)), None)
+            if tool is None:
+                members.append(name)
+            else:
+                most = entry.get(tool.uses, given.get(api.tool_uses))
+                uses[tool.unit] = uses.get(tool.unit, 0) + (most if type(most) is int and most > 0 else _USES)
     return UnknownCost(
         tiers=any(given.get(name) is not None for name in api.tiers),
-        member=next((name for name in api.unpriced if given.get(name)), ""),
+        member=next(iter(members), ""),
         limit=route.unpriced_usd,
+        uses=uses,
     )
 
 

@@ -12,7 +12,15 @@ from interlingua_google import errors, serve_answer, serve_request
 from interlingua_google.interactions import serve_answer as interaction
 from interlingua_google.interactions import serve_request as interaction_request
 from interlingua_google.models import API, INTERACTIONS
-from interlingua_serving import InboundRequest, ServeContext, ServedApi, ServedRoute, StreamWriter, hookimpl
+from interlingua_serving import (
+    InboundRequest,
+    ServeContext,
+    ServedApi,
+    ServedRoute,
+    ServiceTool,
+    StreamWriter,
+    hookimpl,
+)
 
 _VERSIONS = ("v1beta", "v1")  # of the older SDKs, of the newer ones
 _ROUTES = tuple(
@@ -36,6 +44,13 @@ _INTERACTION_ROUTES = tuple(
         ServedRoute(path=f"/{version}/interactions/{{answer}}/cancel", kind="cancel"),
     )
 )
+_TOOLS = tuple(  # WIRE.md, Usage; what URLs and code bring is charged as tokens
+    ServiceTool(name=name, unit=unit)
+    for unit, names in {
+        "web_search": "googleSearch google_search", "": "urlContext url_context codeExecution code_execution",
+    }.items()
+    for name in names.split()
+)  # fmt: skip
 _KEYS: dict[str, Any] = {
     "told_apart_by": "x-goog-api-key", "key_headers": ("x-goog-api-key",), "key_parameters": ("key",),
 }  # fmt: skip
@@ -55,6 +70,7 @@ class _GoogleServing:
                 answer_counts=("generationConfig.candidateCount",),
                 tiers=("serviceTier",),
                 unpriced=("tools",),
+                service_tools=_TOOLS,
                 **_KEYS,
             ),
             ServedApi(
@@ -62,6 +78,7 @@ class _GoogleServing:
                 routes=_INTERACTION_ROUTES,
                 references=held,
                 unpriced=("tools", "agent"),
+                service_tools=_TOOLS,
                 **_KEYS,
             ),
         )

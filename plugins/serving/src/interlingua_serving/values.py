@@ -53,11 +53,30 @@ class ServedRoute:
             and go unchanged to the API's own service; `answer`, `cancel` and `delete` for an answer that the host
             keeps, with its id as `{answer}` in the path.
         method: the HTTP method.
+        free: True if requests of kind `pass` cost nothing, so that a key with a budget may send them.
     """
 
     path: str
     kind: Literal["send", "count_tokens", "models", "model", "version", "pass", "answer", "cancel", "delete"] = "send"
     method: str = "POST"
+    free: bool = False
+
+
+@attrs.frozen(kw_only=True)
+class ServiceTool:
+    """A tool that an API's service runs for the model, and what it costs in addition to tokens.
+
+    Attributes:
+        name: the tool in a request, with wildcards: the `type` of an entry of `tools`, or a member of an entry without
+            a type.
+        unit: the name of its uses in `Usage.extra_units`, by which the catalogue prices them; empty if it costs tokens
+            only.
+        uses: the member of its entry that limits its uses, such as `max_uses`; empty without one.
+    """
+
+    name: str
+    unit: str = ""
+    uses: str = ""
 
 
 @attrs.frozen(kw_only=True)
@@ -77,6 +96,8 @@ class ServedApi:
             `service_tier`. A host with budgets reserves the highest price of the model then.
         unpriced: members of a request, by their names in `InboundRequest.extra`, with which it may cost more than its
             tokens, such as `tools` that the service runs. A host with budgets refuses them, or reserves an amount.
+        service_tools: tools of the service whose cost is known; a host with budgets reserves it.
+        tool_uses: the member of a request that limits the uses of all of them, such as `max_tool_calls`.
         told_apart_by: a request header that only callers of this API send. It decides between two APIs that share a
             path.
         key_headers: request headers, in addition to `authorization`, in which callers of this API send their key.
@@ -93,6 +114,8 @@ class ServedApi:
     answer_counts: tuple[str, ...] = ()
     tiers: tuple[str, ...] = ()
     unpriced: tuple[str, ...] = ()
+    service_tools: tuple[ServiceTool, ...] = ()
+    tool_uses: str = ""
     told_apart_by: str = ""
     key_headers: tuple[str, ...] = ()
     key_parameters: tuple[str, ...] = ()
