@@ -201,6 +201,23 @@ def test_a_search_is_reserved_and_charged_at_its_price(
         assert upstream.requests[0][1]["tools"] == tools
 
 
+def test_tools_that_a_message_brings_are_priced_too(upstream: Upstream, tmp_path: Path) -> None:
+    """Responses' items `additional_tools` add tools in the middle of a conversation."""
+    upstream.answers = [_searching(1)]
+    place = f"sqlite:///{tmp_path}/g.db"
+    key, secret = (store := new_store(place)).add_key("Ann", budget_usd=Decimal("0.5"))
+    settings = {"openai": {"base_url": f"{upstream.url}/v1", "api_key": "k"}}
+    routes = [{"match": "*", "to": ["openai:gpt-5.1"], "retries": 0}]
+    with gateway(upstream, settings=settings, routes=routes, auth="keys", store=place) as url:
+        for tool, status in ((CODEX, 200), ({"type": "image_generation"}, 400)):
+            added = {"type": "additional_tools", "role": "developer", "tools": [tool]}
+            body = {"model": "gpt-5.1", "max_output_tokens": 100, "input": [added, {"role": "user", "content": "Hi"}]}
+            answer = httpx.post(f"{url}/v1/responses", json=body, headers={"authorization": f"Bearer {secret}"})
+            assert answer.status_code == status, answer.text
+        until(lambda: store.spent(key).requests)
+    assert next(item for item in upstream.requests[0][1]["input"] if "tools" in item)["tools"] == [CODEX]
+
+
 def _search_then_break(handler: BaseHTTPRequestHandler, _body: dict[str, Any]) -> None:
     """Begin a streamed answer of the Messages API after searches, and break off."""
     usage = {"input_tokens": 10, "output_tokens": 1}

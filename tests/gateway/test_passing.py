@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import http.client
 import json
 import random
 import threading
@@ -15,6 +17,7 @@ import anthropic
 import httpx
 import openai
 import pytest
+from google import genai
 
 from interlingua_gateway.activity import Activity
 from interlingua_gateway.passing import _below
@@ -204,6 +207,32 @@ def test_the_official_sdk_sends_and_gets_files_and_sound(
     assert {headers["authorization"] for _, _, headers, _ in made.seen} == {"Bearer operator"}
 
 
+def test_the_path_names_the_model_of_googles_embeddings(
+    upstream: Upstream, service: tuple[Service, str], tmp_path: Path
+) -> None:
+    made, url = service
+    made.body = b'{"embeddings": [{"values": [0.5]}], "usageMetadata": {"promptTokenCount": 4}}'
+    place = f"sqlite:///{tmp_path}/g.db"
+    store = new_store(place)
+    key, secret = store.add_key("Ann", passes=("/v1*/models/*:*mbedContent*",), models=("gemini-embedding-001",))
+    settings = {"google": {"base_url": f"{url}/v1beta", "api_key": "operator"}}
+    with gateway(upstream, settings=settings, auth="keys", store=place) as address:
+        client = genai.Client(api_key=secret, http_options={"base_url": address})
+        given: Any = client.models.embed_content(model="gemini-embedding-001", contents="Hi")
+        assert given.embeddings[0].values == [0.5]
+        with pytest.raises(genai.errors.ClientError, match="may not use"):
+            client.models.embed_content(model="gemini-embedding-2", contents="Hi")
+        for path in ("/v1beta/models/../files:embedContent", "/v1beta/models/gemini-embedding-001/../x:embedContent"):
+            with contextlib.closing(http.client.HTTPConnection(address.removeprefix("http://"))) as connection:
+                connection.request("POST", path, b"{}", {"x-goog-api-key": secret, "content-type": "application/json"})
+                assert connection.getresponse().status in (400, 403, 404)
+        until(lambda: store.spent(key).input_tokens == 4)
+    [(_, path, headers, body)] = made.seen
+    assert path == "/v1beta/models/gemini-embedding-001:batchEmbedContents"
+    assert headers["x-goog-api-key"] == "operator"
+    assert json.loads(body)["requests"][0]["content"]["parts"] == [{"text": "Hi"}]
+
+
 def test_an_answer_that_breaks_off_or_is_left_ends_on_both_sides(
     upstream: Upstream, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -245,7 +274,9 @@ def test_an_answer_that_breaks_off_or_is_left_ends_on_both_sides(
         ("https://a/v1", "/v1/embeddings", "/embeddings"),
         ("https://a/x/v1/", "/v1/files/1", "/files/1"),
         ("https://a", "/v1/files", "/v1/files"),
-        ("https://a/v2", "/v1/files", "/v1/files"),
+        ("https://a/v1beta", "/v1/models/m:embedContent", "/models/m:embedContent"),
+        ("https://a/v1beta", "/v1beta/models/m:embedContent", "/models/m:embedContent"),
+        ("https://a/v2", "/v1/files", "/files"),
     ],
 )
 def test_the_path_follows_the_base(base: str, path: str, rest: str) -> None:

@@ -407,7 +407,7 @@ class _Request:
         limit = options.max_tokens or provider.capabilities(options.model).max_output_tokens or _UNKNOWN_OUTPUT
         least = limit if options.max_tokens else min(_LEAST_OUTPUT, limit)
         info = self._services.model_info(target.origin)
-        cost = unknown_cost(options, self._api, self._choice.route)
+        cost = unknown_cost(target, self._api, self._choice.route)
         most = await access.reserve(admission, target.name, info, int(estimate * _MARGIN), limit, least, cost)
         return target if most >= limit else target.with_limit(most, _NO_MORE)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import re
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, MutableMapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -41,6 +42,7 @@ _HOP = {
     "upgrade", "accept-encoding", "set-cookie", "expect",
 }  # fmt: skip
 _READ = 4 << 20  # most bytes of an answer in which a usage is looked for
+_VERSION = re.compile(r"v\d+((alpha|beta)\d*)?")
 _OUTPUT = 4_096  # tokens that are reserved for an answer
 _FINISH = 60.0  # most seconds for an answer whose caller has left, until its usage is known
 _log = logging.getLogger("interlingua.gateway")
@@ -91,7 +93,8 @@ class PassedPath:
         if key is None or not any(fnmatchcase(path, pattern) for pattern in key.passes):
             raise PermissionDeniedError(f"this key may not use {path}; its pass-through paths can allow it")
         body = await read_body(receive, headers, services.config.body_limit)
-        model, info = await services.work(len(body), self._model, body, headers, key)
+        named = scope.get("path_params", {}).get("model", "")
+        model, info = await services.work(len(body), self._model, body, headers, key, named)
         admission = await services.access.admit(key, None, self.plugin.key)
         admission.target = f"{self.plugin.key}:{model or path}"
         outcome: BaseException | None = None
@@ -110,14 +113,13 @@ class PassedPath:
         finally:
             await services.access.settle(admission, None, outcome, unknown=use is None and info is not None, use=use)
 
-    def _model(self, body: bytes, headers: Mapping[str, str], key: Key) -> tuple[str, ModelInfo | None]:
-        """Return the model that a JSON body names, and its entry in the catalogue.
+    def _model(self, body: bytes, headers: Mapping[str, str], key: Key, name: str) -> tuple[str, ModelInfo | None]:
+        """Return the model that the path or a JSON body names, and its entry in the catalogue.
 
         Raises:
             PermissionDeniedError: the key may use some models only, and the request does not name one of them.
         """
-        name = ""
-        if headers.get("content-type", "").partition(";")[0].strip() == "application/json" and body:
+        if not name and headers.get("content-type", "").partition(";")[0].strip() == "application/json" and body:
             try:
                 found = json.loads(body.decode(), object_pairs_hook=_members)
                 if isinstance(found, dict):
@@ -236,5 +238,7 @@ def _checked_path(path: str) -> str:
 def _below(base: str, path: str) -> str:
     """Return a path without the beginning that the service's address ends with, such as `/v1`."""
     known, segments = urlsplit(base.rstrip("/")).path.split("/")[1:], path.split("/")[1:]
+    if known and _VERSION.fullmatch(known[-1]) and _VERSION.fullmatch(segments[0]):
+        return "/" + "/".join(segments[1:])  # an SDK may name another version than the operator's address
     shared = next((n for n in range(min(len(known), len(segments)), 0, -1) if known[-n:] == segments[:n]), 0)
     return "/" + "/".join(segments[shared:])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -19,6 +19,7 @@ from interlingua.types import (
     ImageBlock,
     Message,
     MessageStatus,
+    OpaqueBlock,
     Origin,
     RequestOptions,
     Role,
@@ -129,18 +130,19 @@ def check_members(inbound: InboundRequest, api: ServedApi, *, limited: bool) -> 
             raise PermissionDeniedError(f"{name}: this key may use the requested model only")
 
 
-def unknown_cost(options: RequestOptions, api: ServedApi, route: ModelRoute) -> UnknownCost:
+def unknown_cost(request: UpstreamRequest, api: ServedApi, route: ModelRoute) -> UnknownCost:
     """Return what a request may cost in addition to the standard price of its tokens.
 
     Args:
-        options: the options for the model that will be asked.
+        request: the request to the model that will be asked.
         api: the caller's API.
         route: the route of the requested name.
     """
-    given = options.provider_options
+    given = request.options.provider_options
     uses: dict[str, int] = {}
     members = [name for name in api.unpriced if given.get(name) and not (name == "tools" and api.service_tools)]
-    for entry in given.get("tools") or () if api.service_tools else ():
+    listed = [*(given.get("tools") or ()), *_added_tools(request.messages, api)] if api.service_tools else []
+    for entry in listed:
         kind = entry.get("type") if isinstance(entry, Mapping) else None
         for name in [kind] if isinstance(kind, str) else entry if isinstance(entry, Mapping) else [str(entry)]:
             tool = next((tool for tool in api.service_tools if fnmatchcase(name, tool.name)), None)
@@ -155,6 +157,14 @@ def unknown_cost(options: RequestOptions, api: ServedApi, route: ModelRoute) -> 
         limit=route.unpriced_usd,
         uses=uses,
     )
+
+
+def _added_tools(messages: Sequence[Message], api: ServedApi) -> Iterator[Any]:
+    """Yield the service's tools that messages bring."""
+    for message in messages if api.tool_blocks else ():
+        for block in message.content:
+            if isinstance(block, OpaqueBlock) and block.kind in api.tool_blocks and isinstance(block.data, Mapping):
+                yield from block.data.get("tools") or ()
 
 
 def needs_estimate(message: Message) -> bool:

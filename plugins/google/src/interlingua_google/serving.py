@@ -30,6 +30,8 @@ _ROUTES = tuple(
         ServedRoute(path=f"/{version}/models/{{model:path}}:generateContent"),
         ServedRoute(path=f"/{version}/models/{{model:path}}:streamGenerateContent"),
         ServedRoute(path=f"/{version}/models/{{model:path}}:countTokens", kind="count_tokens"),
+        ServedRoute(path=f"/{version}/models/{{model:path}}:embedContent", kind="pass"),
+        ServedRoute(path=f"/{version}/models/{{model:path}}:batchEmbedContents", kind="pass"),
         ServedRoute(path=f"/{version}/models", kind="models", method="GET"),
         ServedRoute(path=f"/{version}/models/{{model:path}}", kind="model", method="GET"),
     )
@@ -69,6 +71,7 @@ class _GoogleServing:
                 references=("cachedContent",),
                 answer_counts=("generationConfig.candidateCount",),
                 tiers=("serviceTier",),
+                input_tokens=("usageMetadata.promptTokenCount",),
                 unpriced=("tools",),
                 service_tools=_TOOLS,
                 **_KEYS,

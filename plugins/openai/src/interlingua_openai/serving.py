@@ -83,6 +83,7 @@ class _OpenAIServing(ChatServing):
                 tiers=("service_tier",),
                 unpriced=("tools", "plugins"),
                 service_tools=_TOOLS,
+                tool_blocks=("additional_tools",),
                 tool_uses="max_tool_calls",
             ),
         )

@@ -97,6 +97,7 @@ class ServedApi:
         unpriced: members of a request, by their names in `InboundRequest.extra`, with which it may cost more than its
             tokens, such as `tools` that the service runs. A host with budgets refuses them, or reserves an amount.
         service_tools: tools of the service whose cost is known; a host with budgets reserves it.
+        tool_blocks: kinds of opaque blocks that bring such tools in their member `tools`.
         tool_uses: the member of a request that limits the uses of all of them, such as `max_tool_calls`.
         told_apart_by: a request header that only callers of this API send. It decides between two APIs that share a
             path.
@@ -115,6 +116,7 @@ class ServedApi:
     tiers: tuple[str, ...] = ()
     unpriced: tuple[str, ...] = ()
     service_tools: tuple[ServiceTool, ...] = ()
+    tool_blocks: tuple[str, ...] = ()
     tool_uses: str = ""
     told_apart_by: str = ""
     key_headers: tuple[str, ...] = ()
