@@ -40,6 +40,7 @@ class Refused(Exception):
     """429; `wait_s` is its `retry-after`."""
 
     wait_s: float | None = None
+    by_chance: bool = False
 
 
 Admit = Callable[[float, int], None]
@@ -108,7 +109,7 @@ def chance(share: float, random: Random, wait_s: float | None, then: Admit | Non
 
     def admit(now: float, under_way: int) -> None:
         if random.random() < share:
-            raise Refused(wait_s)
+            raise Refused(wait_s, by_chance=True)
         if then is not None:
             then(now, under_way)
 
@@ -117,15 +118,18 @@ def chance(share: float, random: Random, wait_s: float | None, then: Admit | Non
 
 @attrs.frozen
 class Ran:
-    """The answers and refusals of a run."""
+    """When the requests of a run were sent that were answered, and those that were refused for load, or by chance."""
 
-    answered: int
-    refused: int
     times: tuple[float, ...]
+    refusals: tuple[float, ...]
+    by_chance: tuple[float, ...] = ()
 
-    @property
-    def refused_share(self) -> float:
-        return self.refused / max(self.refused + self.answered, 1)
+    def refused(self, begin: float = 0.0, end: float = float("inf")) -> float:
+        """Return the share of the requests sent in this time that was refused for load."""
+        answered, refused, chance = (
+            sum(begin <= at < end for at in times) for times in (self.times, self.refusals, self.by_chance)
+        )
+        return refused / max(answered + refused + chance, 1)
 
     def rate(self, begin: float, end: float) -> float:
         """Return the answers a second that were begun in this time."""
@@ -137,10 +141,11 @@ def run(admit: Admit, seconds: float, *, latency: float = 1.0, ceiling: int = 51
     random, loop = Random(seed), VirtualLoop()
     pace = Pace(ceiling, clock=loop.time, random=random.random)
     times: list[float] = []
-    refused = under_way = 0
+    refused: tuple[list[float], list[float]] = [], []  # for load, by chance
+    under_way = 0
 
     async def row() -> None:
-        nonlocal refused, under_way
+        nonlocal under_way
         tries = 0
         while loop.time() < seconds:
             lease = await pace.acquire()
@@ -149,7 +154,8 @@ def run(admit: Admit, seconds: float, *, latency: float = 1.0, ceiling: int = 51
                 await asyncio.sleep(0.01)
                 admit(loop.time(), under_way)
             except Refused as refusal:
-                refused, tries = refused + 1, tries + 1
+                refused[refusal.by_chance].append(begun)
+                tries += 1
                 await asyncio.sleep(0.02)
                 await asyncio.sleep(pace.refuse(lease, refusal.wait_s, tries))
                 continue
@@ -168,7 +174,7 @@ def run(admit: Admit, seconds: float, *, latency: float = 1.0, ceiling: int = 51
             free.set()
 
         while loop.time() < seconds:
-            while len(tasks) < 2 * max(int(pace.limit), 1):
+            while len(tasks) < 2 * pace.soon:
                 task = loop.create_task(row())
                 tasks.add(task)
                 task.add_done_callback(forget)
@@ -183,24 +189,25 @@ def run(admit: Admit, seconds: float, *, latency: float = 1.0, ceiling: int = 51
         loop.run_until_complete(feed())
     finally:
         loop.close()
-    return Ran(len(times), refused, tuple(times))
+    return Ran(tuple(times), *map(tuple, refused))
 
 
 def run_bare(admit: Admit, seconds: float, *, latency: float = 1.0, connections: int = 64, seed: int = 0) -> Ran:
     """Send rows from so many loops, each of which waits after a refusal as it is told, or half a second."""
     random, loop = Random(seed), VirtualLoop()
     times: list[float] = []
-    refused = under_way = 0
+    refused: tuple[list[float], list[float]] = [], []  # for load, by chance
+    under_way = 0
 
     async def connection() -> None:
-        nonlocal refused, under_way
+        nonlocal under_way
         while loop.time() < seconds:
             begun = loop.time()
             await asyncio.sleep(0.01)
             try:
                 admit(loop.time(), under_way)
             except Refused as refusal:
-                refused += 1
+                refused[refusal.by_chance].append(begun)
                 await asyncio.sleep(0.02)
                 await asyncio.sleep(0.5 if refusal.wait_s is None else refusal.wait_s)
                 continue
@@ -216,4 +223,4 @@ def run_bare(admit: Admit, seconds: float, *, latency: float = 1.0, connections:
         loop.run_until_complete(main())
     finally:
         loop.close()
-    return Ran(len(times), refused, tuple(times))
+    return Ran(tuple(times), *map(tuple, refused))

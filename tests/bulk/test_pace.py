@@ -15,6 +15,7 @@ from interlingua_bulk.pace import FIRST, LEAST_SAMPLES, Lease, Pace
 class Clock:
     def __init__(self) -> None:
         self.now = 100.0
+        self.refuses = False
 
     def __call__(self) -> float:
         return self.now
@@ -31,6 +32,46 @@ async def _round(pace: Pace, clock: Clock, seconds: float = 1.0, output_tokens: 
         pace.succeed(lease, None, output_tokens)
     for lease in leases:
         pace.fail(lease)
+
+
+def test_few_requests_are_sent_at_once_and_more_while_none_of_them_is_refused() -> None:
+    async def body(pace: Pace, clock: Clock) -> list[int]:
+        waiting = [asyncio.ensure_future(pace.acquire()) for _ in range(100)]
+        counts = []
+        for _ in range(5):
+            await asyncio.sleep(0)
+            counts.append(pace.in_flight)
+            if pace.in_flight == 16 and clock.refuses:
+                for task in waiting[:8]:
+                    pace.refuse(task.result(), 60.0)
+            clock.now += 0.11
+            pace.wake()
+        for task in waiting:
+            task.cancel()
+        return counts
+
+    for refuses, most in ((False, 64), (True, 16)):
+        clock = Clock()
+        clock.refuses = refuses
+        counts = asyncio.run(body(Pace(100, clock=clock), clock))
+        assert counts[:2] == [8, 16]
+        assert max(counts) == most
+
+
+def test_a_row_that_is_sent_again_goes_before_the_others() -> None:
+    async def body() -> None:
+        pace = Pace(1)
+        lease = await pace.acquire()
+        first = asyncio.ensure_future(pace.acquire())
+        await asyncio.sleep(0)
+        again = asyncio.ensure_future(pace.acquire(again=True))
+        await asyncio.sleep(0)
+        pace.fail(lease)
+        await asyncio.sleep(0)
+        assert (first.done(), again.done()) == (False, True)
+        first.cancel()
+
+    _run(body)
 
 
 def _run(body: Callable[[], Awaitable[None]]) -> None:

@@ -8,7 +8,7 @@ from random import Random
 import attrs
 
 from interlingua.errors import CallerError
-from interlingua_bulk.pace import FIRST
+from interlingua_bulk.pace import OPENED
 
 
 @attrs.frozen(kw_only=True)
@@ -83,7 +83,7 @@ def bounds(plan: SizingPlan) -> dict[str, float]:
 def estimate(plan: SizingPlan, *, sample: int | None = None, seed: int = 1) -> Estimate:
     """Simulate the first rows of a run, and extend their rate to all.
 
-    Each process has one processor, that a row needs before it is sent, and places for requests under way: few at
+    Each process has one processor, that a row needs before it is sent, and places for requests under way: 64 at
     first, twice as many with each round. The rates are shared. Latencies differ by half of their mean.
 
     Args:
@@ -94,7 +94,7 @@ def estimate(plan: SizingPlan, *, sample: int | None = None, seed: int = 1) -> E
     allowed = bounds(plan)
     chance = Random(seed)  # noqa: S311  a simulation
     count = min(plan.rows, sample or max(20_000, 20 * plan.processes * plan.concurrency))
-    first = min(FIRST, plan.concurrency)
+    first = min(OPENED, plan.concurrency)
     places = [(0.0, process) for process in range(plan.processes) for _ in range(first)]
     heapq.heapify(places)
     open_places = [first] * plan.processes
