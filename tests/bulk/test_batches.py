@@ -16,6 +16,7 @@ import pytest
 
 from interlingua import AsyncClient, Retry
 from interlingua.errors import BadRequestError, CallerError
+from interlingua.plugins import BatchLimits
 from interlingua_bulk import batch_records
 from interlingua_bulk import batches as module
 from interlingua_bulk.batch_records import Batch, read_batches
@@ -290,7 +291,18 @@ def test_answers_without_their_ids_are_not_given_to_rows(tmp_path: Path) -> None
     assert "without the ids" in errors[0]["message"]
 
 
-def test_rows_are_split_by_model_count_and_size(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("held", "ranges"),
+    [
+        (1 << 20, [[[0, 0], [2, 3]], [[1, 1], [4, 4]], [[5, 5]]]),
+        (1_000, [[[0, 0], [2, 2]], [[1, 1], [4, 4]], [[3, 3], [5, 5]]]),
+    ],
+    ids=["by model and count", "by the size of all models"],
+)
+def test_rows_are_split_by_model_count_and_size(
+    held: int, ranges: list[list[list[int]]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(BatchRun, "_limits", lambda *_: BatchLimits(1000, held))
     given = [{"prompt": "x" * 50, "model": f"anthropic:claude-{name}"} for name in ("a", "b", "a", "a", "b", "a")]
     rows, out = write_rows(tmp_path / "in.jsonl", given), tmp_path / "out.jsonl"
     sizes: list[int] = []
@@ -304,8 +316,8 @@ def test_rows_are_split_by_model_count_and_size(tmp_path: Path) -> None:
     player.__class__ = type("P", (Player,), {"__call__": lambda _, request: handle(request)})
     made: list[Batch] = _with_run(player, "anthropic", out, rows, lambda run: run.submit(batch_rows=3))
 
-    assert sorted(sizes) == [1, 2, 3]
-    assert sorted(batch.ranges for batch in made) == [[[0, 0], [2, 3]], [[1, 1], [4, 4]], [[5, 5]]]
+    assert sorted(sizes) == sorted(sum(last - first + 1 for first, last in batch) for batch in ranges)
+    assert sorted(batch.ranges for batch in made) == ranges
 
 
 def test_a_provider_without_batches_says_so(tmp_path: Path) -> None:

@@ -147,6 +147,9 @@ class BatchRun:
             if group is None:
                 group = waiting[target] = _Group(target[0], target[2])
             group.add(index, size, request.wire)
+            if sum(each.size for each in waiting.values()) > limits.size:  # of many models: they are in memory
+                largest = max(waiting, key=lambda each: waiting[each].size)
+                made.append(await self._send(waiting.pop(largest)))
         made += [await self._send(group) for group in waiting.values()]
         return made
 
