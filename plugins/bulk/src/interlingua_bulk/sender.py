@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 _BYTES_PER_TOKEN = 4
 _GIVEN_UP = 32  # rows given up one after the other, without an answer between: the service is down
+_QUICK_S = 0.1  # times its earlier failures, until a row is sent again, while the model answers others
+_FEW_FAILED = 8  # attempts one after the other, without an answer between
 _NOTHING = Decimal(0)
 
 
@@ -91,6 +93,23 @@ class RowAnswer:
     attempts: int = 0
 
 
+@attrs.define(eq=False)
+class _Sending:
+    """A row that is being sent: its request, and how often it was tried."""
+
+    row: BulkRow
+    key: str | None
+    model: str | None
+    pace: Pace
+    exchange: Exchange
+    attempts: int = 0
+    failures: int = 0
+    refusals: int = 0
+    overloads: int = 0
+    waited: float = 0.0  # seconds for capacity; they cost no try either
+    reserved: Decimal = _NOTHING  # USD
+
+
 class Sender:
     """Sends rows. For one event loop.
 
@@ -125,15 +144,16 @@ class Sender:
         self._priced = 0
         self._retry = Retry(max_attempts=limits.max_attempts)
         self._paces: dict[str | None, Pace] = {}
-        self._answered: set[str | None] = set()  # models that answered: a refusal of theirs is about a row
+        self._answered: Counter[str | None] = Counter()  # by model: once it has answered, a refusal is about a row
+        self._failed: Counter[str | None] = Counter()  # attempts that failed since a model's last answer
         self._given_up: Counter[str | None] = Counter()  # rows that a model failed since its last answer
         self._stopped: str | None = None
         self._stop_waiters: set[asyncio.Task[Any]] = set()
 
     @property
     def in_flight_limit(self) -> int:
-        """How many requests may be under way now, over all models."""
-        return max(int(sum(pace.limit for pace in self._paces.values())), 1)
+        """How many requests may be under way before another answer, over all models."""
+        return max(sum(pace.soon for pace in self._paces.values()), 1)
 
     @property
     def stopped(self) -> str | None:
@@ -169,81 +189,50 @@ class Sender:
             StopRunError: no further row can be answered, or the run was stopped before this one was sent.
         """
         model = row.model or self.model
-        pace = self.pace(model)
         try:
             exchange = await self.client.prepare(
                 row.messages, model=model, tools=row.tools or self.tools, **{**self.options, **row.options}
             )
         except InterlinguaError as error:
             return RowAnswer(False, error_line(row, error, 0))
+        sending = _Sending(row, key, model, self.pace(model), exchange)
+        try:
+            while True:
+                lease = await self._begin(sending)
+                try:
+                    message = await self.client.attempt(exchange)
+                except InterlinguaError as error:
+                    wait_s = self._wait_after(sending, lease, error)
+                    if wait_s is None:
+                        return RowAnswer(False, error_line(row, error, sending.attempts), attempts=sending.attempts)
+                except BaseException:
+                    sending.pace.fail(lease)
+                    raise
+                else:
+                    return self._answer(sending, lease, message)
+                await self._turn(asyncio.sleep(wait_s))
+        finally:
+            self.reserved -= sending.reserved
+
+    async def _begin(self, sending: _Sending) -> Lease:
+        """Wait until the request may be sent: for its turn, and for money."""
         tokens = 0.0
         if self.limits.tokens_per_minute is not None:
-            tokens = len(exchange.request.wire.body) / _BYTES_PER_TOKEN + (exchange.request.options.max_tokens or 0)
-        lease = await self._turn(pace.acquire(tokens))
-        reserved = self._reserve(exchange)
+            request = sending.exchange.request
+            tokens = len(request.wire.body) / _BYTES_PER_TOKEN + (request.options.max_tokens or 0)
+        lease: Lease = await self._turn(sending.pace.acquire(tokens, again=sending.attempts > 0))
         try:
-            return await self._exchange(row, key, pace, exchange, model, tokens, lease)
-        finally:
-            self.reserved -= reserved
-
-    async def _exchange(
-        self,
-        row: BulkRow,
-        key: str | None,
-        pace: Pace,
-        exchange: Exchange,
-        model: str | None,
-        tokens: float,
-        lease: Lease | None,
-    ) -> RowAnswer:
-        attempts = failures = overloads = refusals = 0
-        waited = 0.0  # for capacity: that costs no try either
-        while True:
-            lease = lease or await self._turn(pace.acquire(tokens))
-            try:
-                while self._over_budget():
-                    if self.more_budget is None or not await self._turn(self.more_budget()):
-                        raise StopRunError(f"the budget of {self.limits.budget_usd} USD is used up")
-            except BaseException:
-                pace.fail(lease)
-                raise
-            attempts += 1
-            self.asked += 1
-            sent, lease = lease, None
-            try:
-                message = await self.client.attempt(exchange)
-            except InterlinguaError as error:
-                pace.note_headers(exchange.headers)
-                if isinstance(error, RateLimitError) and error.retryable:
-                    refusals += 1
-                    wait_s = pace.refuse(sent, error.retry_after, refusals)
-                    self._check_wait(wait_s, error)
-                    await self._turn(asyncio.sleep(wait_s))
-                    continue
-                if isinstance(error, OverloadedError) and error.retryable and waited < self.limits.patience_s:
-                    overloads += 1
-                    wait_s = pace.refuse(sent, error.retry_after, overloads)
-                    self._check_wait(wait_s, error)
-                    waited += wait_s
-                    await self._turn(asyncio.sleep(wait_s))
-                    continue
-                pace.fail(sent)
-                failures += 1
-                delay = self._delay(exchange, error, failures, model)
-                if delay is None:
-                    return RowAnswer(False, error_line(row, error, attempts), attempts=attempts)
-                await self._turn(asyncio.sleep(delay))
-            except BaseException:
-                pace.fail(sent)
-                raise
-            else:
-                self._answered.add(model)
-                self._given_up.pop(model, None)
-                pace.note_headers(exchange.headers)
-                usage = message.metadata.usage
-                took = None if usage is None else (usage.input_tokens or 0) + (usage.output_tokens or 0)
-                pace.succeed(sent, took, None if usage is None else usage.output_tokens)
-                return self._answer(row, key, message, usage, exchange.request.wire.losses, attempts)
+            if not sending.attempts:
+                self._reserve(sending)
+            while self._over_budget():
+                if self.more_budget is None or not await self._turn(self.more_budget()):
+                    raise StopRunError(f"the budget of {self.limits.budget_usd} USD is used up")
+        except BaseException:
+            sending.pace.fail(lease)
+            raise
+        sending.attempts += 1
+        self.asked += 1
+        return lease
 
     async def _turn(self, waiting: Coroutine[Any, Any, Any]) -> Any:
         """Wait for a turn, unless the run is stopped first."""
@@ -265,26 +254,44 @@ class Sender:
             waiting.close()
             raise StopRunError(self._stopped)
 
-    def _check_wait(self, wait_s: float, error: InterlinguaError) -> None:
+    def _wait_after(self, sending: _Sending, lease: Lease, error: InterlinguaError) -> float | None:
+        """Return the seconds until a row is sent again after an error; None if it has failed.
+
+        Raises:
+            StopRunError: every other row would fail like this one, or the wait is too long.
+        """
+        pace = sending.pace
+        pace.note_headers(sending.exchange.headers)
+        if isinstance(error, RateLimitError) and error.retryable:
+            sending.refusals += 1
+            wait_s = pace.refuse(lease, error.retry_after, sending.refusals)
+        elif isinstance(error, OverloadedError) and error.retryable and sending.waited < self.limits.patience_s:
+            sending.overloads += 1
+            wait_s = pace.refuse(lease, error.retry_after, sending.overloads)
+            sending.waited += wait_s
+        else:
+            pace.fail(lease)
+            sending.failures += 1
+            return self._delay(sending, error)
         if wait_s > self.limits.patience_s:
             text = f"the service asks to wait {wait_s:.0f} s, longer than {self.limits.patience_s:g} s: {error}"
             raise StopRunError(text, error)
+        return wait_s
 
-    def _delay(self, exchange: Exchange, error: InterlinguaError, failures: int, model: str | None) -> float | None:
-        """Return the seconds until the row is sent again; None if it has failed.
-
-        Raises:
-            StopRunError: every other row would fail like this one.
-        """
-        delay = self._retry.delay(error, failures)
+    def _delay(self, sending: _Sending, error: InterlinguaError) -> float | None:
+        """Return the seconds until a row is sent again after a failure; None if it has failed."""
+        model = sending.model
+        self._failed[model] += 1
+        delay = self._retry.delay(error, sending.failures)
         if delay is not None:
-            return delay
+            is_served = self._answered[model] > 0 and self._failed[model] <= _FEW_FAILED
+            return min(delay, _QUICK_S * (sending.failures - 1)) if is_served and not error.retry_after else delay
         with suppress(InterlinguaError):  # raised again, and told to plugins that watch the request
-            if not exchange.retry_delay(error):  # another secret replaces the rejected one
+            if not sending.exchange.retry_delay(error):  # another secret replaces the rejected one
                 return 0.0
         everyones = isinstance(error, (AuthenticationError, QuotaExceededError))
         first = isinstance(error, (PermissionDeniedError, ModelNotFoundError)) or _is_unreachable(error)
-        if everyones or (first and model not in self._answered):
+        if everyones or (first and not self._answered[model]):
             raise StopRunError(str(error), error)
         if error.retryable:
             self._given_up[model] += 1
@@ -294,29 +301,26 @@ class Sender:
 
     # -- money --------------------------------------------------------------------------------------------------
 
-    def _reserve(self, exchange: Exchange) -> Decimal:
+    def _reserve(self, sending: _Sending) -> None:
         """Reserve the most a request may cost, or the average cost, until its own cost is known."""
-        if self.limits.budget_usd is None:
-            return _NOTHING
-        most = _most(exchange)
-        reserved = most if most is not None else self.spent / self._priced if self._priced else _NOTHING
-        self.reserved += reserved
-        return reserved
+        if self.limits.budget_usd is not None:
+            most = _most(sending.exchange)
+            average = self.spent / self._priced if self._priced else _NOTHING
+            sending.reserved = average if most is None else most
+            self.reserved += sending.reserved
 
     def _over_budget(self) -> bool:
         """Return True if the started requests, including this one, may cost more than the budget."""
         budget = self.budget
         return budget is not None and (self.spent >= budget or self.spent + self.reserved > budget)
 
-    def _answer(
-        self,
-        row: BulkRow,
-        key: str | None,
-        message: Message,
-        usage: Usage | None,
-        losses: Sequence[Loss],
-        attempts: int,
-    ) -> RowAnswer:
+    def _answer(self, sending: _Sending, lease: Lease, message: Message) -> RowAnswer:
+        self._answered[sending.model] += 1
+        self._failed[sending.model] = self._given_up[sending.model] = 0
+        exchange, usage = sending.exchange, message.metadata.usage
+        read, written = (0, 0) if usage is None else (usage.input_tokens or 0, usage.output_tokens or 0)
+        sending.pace.note_headers(exchange.headers)
+        sending.pace.succeed(lease, None if usage is None else read + written, written or None)
         cost = None if usage is None else usage.cost_usd
         if cost is not None:
             self.spent += cost
@@ -324,14 +328,8 @@ class Sender:
         elif self.limits.budget_usd is not None:
             note = (usage.cost_note if usage is not None else None) or "no usage was reported"
             raise StopRunError(f"the budget cannot be held, an answer has no known cost: {note}")
-        return RowAnswer(
-            True,
-            answer_line(row, key, message, losses, attempts),
-            0 if usage is None else usage.input_tokens or 0,
-            0 if usage is None else usage.output_tokens or 0,
-            cost,
-            attempts,
-        )
+        line = answer_line(sending.row, sending.key, message, exchange.request.wire.losses, sending.attempts)
+        return RowAnswer(True, line, read, written, cost, sending.attempts)
 
 
 def _is_unreachable(error: InterlinguaError) -> bool:
