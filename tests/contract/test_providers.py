@@ -11,10 +11,11 @@ from interlingua_contract.suite import ProviderContract
 from tests.support import counts, tree
 
 CASSETTES = tree.ROOT / "cassettes"
+COMMON = {"C50", "C58", "C68", "C91", "C92", "C93"}  # of processes, environments, threads and pure hooks
 
 
 class PresetContract(ProviderContract):
-    """The contract of one more preset of a format: fewer drawn conversations, without the rules that start processes.
+    """The contract of one more preset of a format: fewer drawn conversations, without the long rules about code.
 
     All presets are one package's code, which `TestCompatiblePreset` holds to every rule. In full every rule runs here.
     """
@@ -26,7 +27,7 @@ class PresetContract(ProviderContract):
         super().__init_subclass__()
         cls.__test__ = True
         for rule in ALL:
-            if rule.number in {"C50", "C58"} and not counts.FULL:
+            if rule.number in COMMON and not counts.FULL:
                 setattr(cls, rule.test_name, None)  # pytest collects functions only
 
 

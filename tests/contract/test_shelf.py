@@ -1,4 +1,4 @@
-"""Every broken adapter is caught by the rule it names."""
+"""Every broken adapter is caught by the rule it names; `make test` tries a fixed fourth of them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from interlingua_contract.rules import ALL
 from tests.contract.broken import SHELF
 from tests.contract.broken.declarations import WELL_PACKED, BrokenDistribution
 from tests.contract.broken.machine import Mutant
+from tests.support.counts import chosen
 
 RULES = {rule.number: rule for rule in ALL}
+TRIED = [mutant for mutant in SHELF if chosen(mutant.name, 4)]
 
 
 # one adapter yields while it is closed, which Python reports once more when its generators are collected
 @pytest.mark.filterwarnings("ignore:.*_yields_when_closed:pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize("mutant", SHELF, ids=[mutant.name.replace(" ", "-") for mutant in SHELF])
+@pytest.mark.parametrize("mutant", TRIED, ids=[mutant.name.replace(" ", "-") for mutant in TRIED])
 def test_a_broken_adapter_is_caught(mutant: Mutant | BrokenDistribution) -> None:
     settings = read_settings()
     try:

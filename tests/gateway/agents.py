@@ -10,13 +10,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import struct
 import subprocess
 import sys
-import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -25,132 +22,21 @@ import attrs
 
 from interlingua.plugins import Registry, hookimpl
 from interlingua_gateway import config_of, create_app
+from tests.gateway.agent_service import PICTURE, SECRETS, picture, play
 from tests.gateway.conftest import Upstream, gateway, serving
-from tests.support.loopback import send_bytes
 from tests.tools.local_server.server import MODEL, LocalServer
 
 PACKAGES = (
-    "@anthropic-ai/claude-code@2.1.197",
-    "@openai/codex@0.169.0",
+    "@anthropic-ai/claude-code@2.1.332",
+    "@openai/codex@0.171.0",
     "@google/gemini-cli@0.61.0",
     "@mariozechner/pi-coding-agent@0.73.1",
-    "opencode-ai@1.18.33",  # continues sessions only (tests.transcripts.resumed)
+    "opencode-ai@1.18.33",
+    "@qwen-code/qwen-code@0.24.4",
+    "node@22.23.3",  # for Qwen Code
 )
-SIGNATURE = "c2lnbmVkIGJ5IHRoZSBzZXJ2aWNl" * 40
-COUNT = "/v1/messages/count_tokens"
-SAID = "Both files are read."
-SECRETS = {"one.txt": "first secret 4711", "two.txt": "second secret 0815"}
-PICTURE = "picture.png"
 HELLO, BRIEF = "Say hello.", "Be brief."
 SHORT = "root ::= [a-zA-Z ,]{5,40} [.!?]"  # grammar of the small model's answers, which may not end by themselves
-# tool of an agent -> the arguments that read a file; the first one that it has is used
-READERS: dict[str, Callable[[str], dict[str, Any]]] = {
-    "Read": lambda path: {"file_path": path},
-    "read_file": lambda path: {"file_path": path},
-    "read": lambda path: {"path": path},
-    "exec_command": lambda path: {"cmd": f"cat {path}"},
-    "shell_command": lambda path: {"command": f"cat {path}"},
-    "shell": lambda path: {"command": ["cat", path]},
-}
-VIEWERS = {"view_image": lambda path: {"path": path}, **READERS}
-
-
-def picture() -> bytes:
-    """Return a PNG file of 16 x 16 red pixels (https://www.w3.org/TR/png-3/)."""
-
-    def chunk(kind: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-    header = chunk(b"IHDR", struct.pack(">IIBBBBB", 16, 16, 8, 2, 0, 0, 0))
-    rows = zlib.compress((b"\0" + b"\xff\0\0" * 16) * 16)
-    return b"\x89PNG\r\n\x1a\n" + header + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
-
-
-def _calls(tools: Sequence[Mapping[str, Any]], folder: Path) -> list[tuple[str, dict[str, Any]]]:
-    names = [tool.get("name") or tool["function"]["name"] for tool in tools]
-    reader = next(name for name in READERS if name in names)
-    viewer = next(name for name in VIEWERS if name in names)
-    texts = [(reader, READERS[reader](str(folder / file))) for file in SECRETS]
-    return [*texts, (viewer, VIEWERS[viewer](str(folder / PICTURE)))]
-
-
-def parts_since_answer(body: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the parts after the last answer, in Messages or Chat Completions; a message of role `tool` is one part."""
-    parts: list[dict[str, Any]] = []
-    for message in reversed(body["messages"]):
-        if message["role"] == "assistant":
-            break
-        whole = message["role"] == "tool" or isinstance(message["content"], str)
-        parts = [*([message] if whole else message["content"]), *parts]
-    return parts
-
-
-def is_result(part: Mapping[str, Any]) -> bool:
-    """Tell whether a part is the result of a call."""
-    return part.get("role") == "tool" or part.get("type") == "tool_result"
-
-
-def messages_events(calls: Sequence[tuple[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield the events of a streamed answer of the Messages API (https://docs.anthropic.com/en/api/messages-streaming)."""
-    usage = {"input_tokens": 50, "output_tokens": 1}
-    message = {"id": "msg_up", "type": "message", "role": "assistant", "model": "up", "content": [], "usage": usage}
-    yield {"type": "message_start", "message": {**message, "stop_reason": None, "stop_sequence": None}}
-    blocks: list[tuple[dict[str, Any], list[dict[str, Any]]]] = []
-    if calls:
-        thinking = [
-            {"type": "thinking_delta", "thinking": "I read both."},
-            {"type": "signature_delta", "signature": SIGNATURE},
-        ]
-        blocks.append(({"type": "thinking", "thinking": "", "signature": ""}, thinking))
-    for number, (name, arguments) in enumerate(calls):
-        start = {"type": "tool_use", "id": f"toolu_up{number}", "name": name, "input": {}}
-        blocks.append((start, [{"type": "input_json_delta", "partial_json": json.dumps(arguments)}]))
-    if not calls:
-        blocks.append(({"type": "text", "text": ""}, [{"type": "text_delta", "text": SAID}]))
-    for index, (start, deltas) in enumerate(blocks):
-        yield {"type": "content_block_start", "index": index, "content_block": start}
-        for delta in deltas:
-            yield {"type": "content_block_delta", "index": index, "delta": delta}
-        yield {"type": "content_block_stop", "index": index}
-    reason = {"stop_reason": "tool_use" if calls else "end_turn", "stop_sequence": None}
-    yield {"type": "message_delta", "delta": reason, "usage": {"output_tokens": 20}}
-    yield {"type": "message_stop"}
-
-
-def chat_chunks(calls: Sequence[tuple[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield the chunks of a streamed answer of Chat Completions."""
-    about = {"id": "chatcmpl-up", "object": "chat.completion.chunk", "created": 1, "model": "up"}
-    deltas: list[dict[str, Any]] = [{"role": "assistant", "content": "" if calls else SAID}]
-    if calls:
-        deltas.insert(0, {"role": "assistant", "reasoning_content": "I read both."})
-    for index, (name, arguments) in enumerate(calls):
-        function = {"name": name, "arguments": json.dumps(arguments)}
-        deltas.append(
-            {"tool_calls": [{"index": index, "id": f"call_up{index}", "type": "function", "function": function}]}
-        )
-    for delta in deltas:
-        yield {**about, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
-    last = {"index": 0, "delta": {}, "finish_reason": "tool_calls" if calls else "stop"}
-    yield {**about, "choices": [last]}
-    yield {**about, "choices": [], "usage": {"prompt_tokens": 50, "completion_tokens": 20, "total_tokens": 70}}
-
-
-def play(folder: Path) -> Any:
-    """Return the function that answers: calls after a question, text after results, a number if tokens are counted."""
-
-    def answer(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
-        if handler.path == COUNT:
-            send_bytes(handler, 200, "application/json", b'{"input_tokens": 50}')
-            return
-        answered = any(is_result(part) for part in parts_since_answer(body))
-        calls = [] if answered or not body.get("tools") else _calls(body["tools"], folder)
-        if handler.path.startswith("/v1/messages"):
-            lines = [f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in messages_events(calls)]
-        else:
-            lines = [f"data: {json.dumps(chunk)}\n\n" for chunk in chat_chunks(calls)] + ["data: [DONE]\n\n"]
-        send_bytes(handler, 200, "text/event-stream", "".join(lines).encode())
-
-    return answer
 
 
 @attrs.frozen
@@ -219,8 +105,8 @@ def _codex(turns: Turns) -> Prepared:
     if turns.plain:
         return [[program, "exec", *options, HELLO]], {"LAB_KEY": "x"}
     ask = [program, "exec", "--image", PICTURE, *options, "Read all files."]
-    again = [program, "exec", "resume", "--last", "--image", PICTURE, *options, "Read all files again."]
-    return [ask, again], {"LAB_KEY": "x"}
+    again = [program, "exec", "resume", "--last", "--image", PICTURE, *options, "Read all files."]
+    return [ask, again, again], {"LAB_KEY": "x"}
 
 
 def _gemini(turns: Turns) -> Prepared:
@@ -236,8 +122,9 @@ def _gemini(turns: Turns) -> Prepared:
         environ["GEMINI_SYSTEM_MD"] = turns.write("brief.md", BRIEF)
     turns.write(".gemini/settings.json", json.dumps(settings))
     asked = HELLO if turns.plain else f"Read all files. @{PICTURE}"
-    program = str(turns.binaries / ".bin" / "gemini")
-    return [[program, "-p", asked, "-m", "gemini-2.5-flash", "--approval-mode", "yolo", "-o", "json"]], environ
+    ask = [str(turns.binaries / ".bin" / "gemini"), "-m", "gemini-2.5-flash", "--approval-mode", "yolo", "-o", "json"]
+    ask += ["-p", asked]
+    return ([ask] if turns.plain else [ask, *[[*ask, "--resume", "latest"]] * 2]), environ
 
 
 def _pi(api: str, turns: Turns) -> Prepared:
@@ -246,25 +133,72 @@ def _pi(api: str, turns: Turns) -> Prepared:
              "maxTokens": 8_000, "cost": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0}}  # fmt: skip
     provider = {"baseUrl": turns.url + paths.get(api, "/v1"), "api": api, "apiKey": "x", "models": [model]}
     turns.write(".pi/agent/models.json", json.dumps({"providers": {"lab": provider}}))
-    options = ["--print", "--no-session", "--provider", "lab", "--model", "m", "--thinking", "medium"]
-    asked = [f"@{PICTURE}", "Read all files."]
-    if turns.plain:
-        asked = ["--no-tools", "--system-prompt", BRIEF, HELLO]
+    ask = [str(turns.binaries / ".bin" / "pi"), "--print", "--provider", "lab", "--model", "m", "--thinking", "medium"]
     environ = {"PI_OFFLINE": "1", "PI_SKIP_VERSION_CHECK": "1", "PI_TELEMETRY": "0"}
-    return [[str(turns.binaries / ".bin" / "pi"), *options, *asked]], environ
+    if turns.plain:
+        return [[*ask, "--no-session", "--no-tools", "--system-prompt", BRIEF, HELLO]], environ
+    asked = [f"@{PICTURE}", "Read all files."]
+    return [[*ask, *asked], *[[*ask, "--continue", *asked]] * 2], environ
+
+
+def _opencode(package: str, turns: Turns) -> Prepared:
+    program = str(turns.binaries / "opencode-linux-x64" / "bin" / "opencode")
+    model = {"name": "m", "reasoning": True, "attachment": True, "limit": {"context": 200_000, "output": 8_000},
+             "modalities": {"input": ["text", "image"], "output": ["text"]}}  # fmt: skip
+    provider = {"npm": package, "name": "lab", "models": {"m": model},
+                "options": {"baseURL": f"{turns.url}/v1", "apiKey": "x"}}  # fmt: skip
+    settings: dict[str, Any] = {"provider": {"lab": provider}, "autoupdate": False, "share": "disabled"}
+    if turns.plain:
+        settings |= {"agent": {"build": {"prompt": BRIEF}}, "tools": {"*": False}}
+    turns.write(".config/opencode/opencode.json", json.dumps(settings))
+    environ = {"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1"}
+    ask = [program, "run", "--model", "lab/m"]
+    if turns.plain:
+        return [[*ask, HELLO]], environ
+    asked = ["Read all files.", "--file", PICTURE]
+    return [[*ask, *asked], *[[*ask, "--continue", *asked]] * 2], environ
+
+
+def _qwen(turns: Turns) -> Prepared:
+    settings: dict[str, Any] = {
+        "security": {"auth": {"selectedType": "openai"}},
+        "privacy": {"usageStatisticsEnabled": False},
+        "general": {"disableAutoUpdate": True, "enableAutoUpdate": False},
+    }
+    environ = {"OPENAI_API_KEY": "x", "OPENAI_BASE_URL": f"{turns.url}/v1"}
+    turns.write(".qwen/settings.json", json.dumps(settings))
+    program = turns.binaries / "@qwen-code" / "qwen-code" / "cli-entry.js"
+    ask = [
+        str(turns.binaries / "node" / "bin" / "node"),
+        str(program),
+        "-m",
+        "gpt-5.1",
+        "--approval-mode",
+        "yolo",
+        "-o",
+        "json",
+    ]
+    ask += ["-p", f"Read all files. @{PICTURE}"]
+    return [ask, *[[*ask, "--continue"]] * 2], environ
 
 
 AGENTS: dict[str, Callable[[Turns], Prepared]] = {
     "claude": _claude,
+    "claude-signed": _claude,
     "codex": _codex,
     "gemini": _gemini,
+    "qwen": _qwen,
+    "opencode-messages": partial(_opencode, "@ai-sdk/anthropic"),
+    "opencode-chat": partial(_opencode, "@ai-sdk/openai-compatible"),
     "pi-messages": partial(_pi, "anthropic-messages"),
     "pi-responses": partial(_pi, "openai-responses"),
     "pi-chat": partial(_pi, "openai-completions"),
     "pi-google": partial(_pi, "google-generative-ai"),
 }
+SCRIPTED_ONLY = ("claude-signed", "qwen")  # Qwen Code's questions are larger than a small model's context
 # the upstream's API is never the agent's own
-UPSTREAMS = {"claude": "llamacpp", "pi-messages": "llamacpp"}
+UPSTREAMS = {"claude": "llamacpp", "claude-signed": "google", "pi-messages": "llamacpp", "opencode-messages": "google"}
+MODELS = {"anthropic": "claude-opus-4-5", "google": "gemini-3-flash-preview", "llamacpp": "up"}
 
 
 class Watch:
@@ -310,10 +244,10 @@ def scripted(name: str, scratch: Path) -> list[dict[str, Any]]:
     target = UPSTREAMS.get(name, "anthropic")
     settings = {
         "anthropic": {"base_url": upstream.url, "api_key": "k"},
+        "google": {"base_url": f"{upstream.url}/v1beta", "api_key": "k"},
         "llamacpp": {"base_url": f"{upstream.url}/v1"},
     }
-    model = "claude-opus-4-5" if target == "anthropic" else "up"
-    routes = [{"match": "*", "to": [f"{target}:{model}"], "retries": 0}]
+    routes = [{"match": "*", "to": [f"{target}:{MODELS[target]}"], "retries": 0}]
     with gateway(upstream, settings=settings, routes=routes, store=f"sqlite:///{scratch}/g.db") as url:
         runs = _run(name, url, scratch, False, upstream.requests)
     upstream.close()

@@ -102,7 +102,7 @@ def test_a_dearer_tier_is_reserved_at_its_price(upstream: Upstream, tmp_path: Pa
 
 
 UNPRICED: list[tuple[str, dict[str, Any], str]] = [
-    ("messages", {"tools": [{"type": "web_search_20250305", "name": "web_search"}]}, "tools"),
+    ("messages", {"tools": [{"type": "code_execution_20250825", "name": "code_execution"}]}, "code_execution_20250825"),
     ("messages", {"mcp_servers": [{"type": "url", "url": "https://mcp.example.com", "name": "x"}]}, "mcp_servers"),
     ("messages", {"inference_geo": "us"}, "inference_geo"),
 ]
@@ -113,7 +113,7 @@ UNPRICED: list[tuple[str, dict[str, Any], str]] = [
 def test_what_has_no_price_is_refused_or_reserved_for_a_key_with_a_budget(
     upstream: Upstream, tmp_path: Path, name: str, more: dict[str, Any], member: str, unpriced_usd: float | None
 ) -> None:
-    """Searches cost 0.01 USD each, and their results are input: docs of the web search tool."""
+    """A container of code execution is billed by time: docs of the code execution tool."""
     upstream.answers = [_fast_answer]
     place, model = f"sqlite:///{tmp_path}/g.db", "anthropic:claude-opus-4-8"
     store = new_store(place)
@@ -136,11 +136,115 @@ def test_what_has_no_price_is_refused_or_reserved_for_a_key_with_a_budget(
         assert ask(secret).status_code == 200
     if unpriced_usd is None:
         assert answer.status_code == 400
-        assert f"no price of {member} is known" in answer.json()["error"]["message"]
+        assert f"no price of {member} is known: set " in answer.json()["error"]["message"]
     else:
         assert answer.status_code == (200 if unpriced_usd < 0.05 else 402)
     tokens = Decimal(9 * 5 + 10 * 25) / 1_000_000
     assert spent == (tokens + Decimal("0.02") if answer.status_code == 200 else 0)
+
+
+SEARCH = Decimal("0.01")  # USD: https://developers.openai.com/api/docs/pricing, https://claude.com/pricing
+CODEX = {"type": "web_search", "external_web_access": True}  # as Codex 0.171.0 sends it with each request
+
+
+def _searching(searches: int) -> Any:
+    """Answer as the Responses API does after searches."""
+
+    def answer(handler: BaseHTTPRequestHandler, _body: dict[str, Any]) -> None:
+        action = {"type": "search", "query": "Io"}
+        calls = [
+            {"type": "web_search_call", "id": f"ws_{at}", "status": "completed", "action": action}
+            for at in range(searches)
+        ]
+        text = {"type": "output_text", "text": "3,643 km.", "annotations": []}
+        said = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": [text]}
+        usage = {"input_tokens": 9_000, "output_tokens": 10, "total_tokens": 9_010}
+        whole = {
+            "id": "resp_1", "object": "response", "created_at": 1, "model": "gpt-5.1", "status": "completed",
+            "output": [*calls, said], "usage": usage,
+        }  # fmt: skip
+        send_bytes(handler, 200, "application/json", json.dumps(whole).encode())
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("tools", "more", "searches", "status"),
+    [
+        ([CODEX], {}, 0, 200),
+        ([CODEX], {}, 3, 200),
+        ([CODEX], {"max_tool_calls": 1}, 1, 200),
+        ([CODEX], {"max_tool_calls": 100}, 1, 429),  # 1 USD; "insufficient_quota" of this API
+        ([{"type": "web_search_2025_08_26"}], {}, 1, 200),
+        ([{"type": "web_search_preview"}], {}, 1, 400),
+        ([CODEX, {"type": "image_generation"}], {}, 1, 400),
+    ],
+)
+def test_a_search_is_reserved_and_charged_at_its_price(
+    upstream: Upstream, tmp_path: Path, tools: list[Any], more: dict[str, Any], searches: int, status: int
+) -> None:
+    upstream.answers = [_searching(searches)]
+    place = f"sqlite:///{tmp_path}/g.db"
+    store = new_store(place)
+    key, secret = store.add_key("Ann", budget_usd=Decimal("0.5"))
+    settings = {"openai": {"base_url": f"{upstream.url}/v1", "api_key": "k"}}
+    routes = [{"match": "*", "to": ["openai:gpt-5.1"], "retries": 0}]
+    body = {"model": "gpt-5.1", "input": "How wide is Io?", "max_output_tokens": 100, "tools": tools, **more}
+    with gateway(upstream, settings=settings, routes=routes, auth="keys", store=place) as url:
+        answer = httpx.post(f"{url}/v1/responses", json=body, headers={"authorization": f"Bearer {secret}"})
+        assert answer.status_code == status, answer.text
+        if status == 200:
+            until(lambda: store.spent(key).requests)
+    tokens = (9_000 * Decimal("1.25") + 10 * 10) / 1_000_000  # USD a million: the same page
+    assert store.spent(key).cost_usd == (tokens + SEARCH * searches if status == 200 else 0)
+    if status == 200:
+        assert upstream.requests[0][1]["tools"] == tools
+
+
+def test_tools_that_a_message_brings_are_priced_too(upstream: Upstream, tmp_path: Path) -> None:
+    """Responses' items `additional_tools` add tools in the middle of a conversation."""
+    upstream.answers = [_searching(1)]
+    place = f"sqlite:///{tmp_path}/g.db"
+    key, secret = (store := new_store(place)).add_key("Ann", budget_usd=Decimal("0.5"))
+    settings = {"openai": {"base_url": f"{upstream.url}/v1", "api_key": "k"}}
+    routes = [{"match": "*", "to": ["openai:gpt-5.1"], "retries": 0}]
+    with gateway(upstream, settings=settings, routes=routes, auth="keys", store=place) as url:
+        for tool, status in ((CODEX, 200), ({"type": "image_generation"}, 400)):
+            added = {"type": "additional_tools", "role": "developer", "tools": [tool]}
+            body = {"model": "gpt-5.1", "max_output_tokens": 100, "input": [added, {"role": "user", "content": "Hi"}]}
+            answer = httpx.post(f"{url}/v1/responses", json=body, headers={"authorization": f"Bearer {secret}"})
+            assert answer.status_code == status, answer.text
+        until(lambda: store.spent(key).requests)
+    assert next(item for item in upstream.requests[0][1]["input"] if "tools" in item)["tools"] == [CODEX]
+
+
+def _search_then_break(handler: BaseHTTPRequestHandler, _body: dict[str, Any]) -> None:
+    """Begin a streamed answer of the Messages API after searches, and break off."""
+    usage = {"input_tokens": 10, "output_tokens": 1}
+    message = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [], "usage": usage}
+    events: list[dict[str, Any]] = [
+        {"type": "message_start", "message": {**message, "stop_reason": None, "stop_sequence": None}},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Io is"}},
+    ]
+    data = "".join([f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events])
+    send_bytes(handler, 200, "text/event-stream", data.encode())
+
+
+def test_an_answer_that_breaks_off_is_charged_for_all_its_searches(upstream: Upstream, tmp_path: Path) -> None:
+    """How many there were is reported at the end only."""
+    upstream.answers = [_search_then_break]
+    place, model = f"sqlite:///{tmp_path}/g.db", "anthropic:claude-opus-4-8"
+    store = new_store(place)
+    key, secret = store.add_key("Ann", budget_usd=Decimal(1))
+    settings = {"anthropic": {"base_url": upstream.url, "api_key": "k"}}
+    routes = [{"match": "*", "to": [model], "retries": 0}]
+    tool = {"type": "web_search_20250305", "name": "web_search", "max_uses": 4}
+    body = {"model": "m", "max_tokens": 10, "messages": [{"role": "user", "content": "Hi"}], "tools": [tool]}
+    with gateway(upstream, settings=settings, routes=routes, auth="keys", store=place) as url:
+        httpx.post(f"{url}/v1/messages", json={**body, "stream": True}, headers={"x-api-key": secret})
+        until(lambda: store.spent(key).requests)
+    assert 4 * SEARCH < store.spent(key).cost_usd < 1
 
 
 def test_without_such_members_nothing_more_is_reserved(upstream: Upstream, tmp_path: Path) -> None:

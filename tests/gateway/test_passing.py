@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import http.client
 import json
+import random
+import threading
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from http.server import BaseHTTPRequestHandler
@@ -13,6 +17,7 @@ import anthropic
 import httpx
 import openai
 import pytest
+from google import genai
 
 from interlingua_gateway.activity import Activity
 from interlingua_gateway.passing import _below
@@ -152,13 +157,126 @@ def test_a_service_that_fails_is_an_error_of_the_callers_api(upstream: Upstream,
     store.close()
 
 
+FREE = [
+    ("POST", "/v1/files"), ("GET", "/v1/files"), ("GET", "/v1/files/f"),
+    ("GET", "/v1/files/f/content"), ("GET", "/v1/batches"), ("GET", "/v1/batches/b"), ("POST", "/v1/batches/b/cancel"),
+    ("POST", "/v1/moderations"),
+]  # fmt: skip
+PAID = [("POST", "/v1/batches"), ("POST", "/v1/images/edits"), ("POST", "/v1/audio/transcriptions")]
+
+
+def test_what_costs_nothing_needs_no_price(upstream: Upstream, service: tuple[Service, str], tmp_path: Path) -> None:
+    """A batch costs what its requests cost: https://developers.openai.com/api/docs/pricing."""
+    made, url = service
+    place = f"sqlite:///{tmp_path}/g.db"
+    store = new_store(place)
+    _, secret = store.add_key("Ann", passes=ALL, budget_usd=Decimal(1))
+    with gateway(upstream, **_config(url, place)) as address:
+        for version, paths in ((None, (FREE, PAID)), ("2023-06-01", ([("GET", "/v1/messages/batches")], []))):
+            headers = {"authorization": f"Bearer {secret}", **({"anthropic-version": version} if version else {})}
+            for expected, listed in zip((200, 400), paths, strict=True):
+                for method, path in listed:
+                    answer = httpx.request(method, address + path, headers=headers)
+                    assert answer.status_code == expected, (method, path, answer.text)
+        batch = httpx.post(f"{address}/v1/messages/batches", json={"requests": []}, headers=headers)
+        assert batch.status_code == 400
+    assert len(made.seen) == len(FREE) + 1
+
+
+def test_the_official_sdk_sends_and_gets_files_and_sound(
+    upstream: Upstream, service: tuple[Service, str], tmp_path: Path
+) -> None:
+    made, url = service
+    place = f"sqlite:///{tmp_path}/g.db"
+    _, secret = new_store(place).add_key("Ann", passes=ALL)
+    sound, lines = random.Random(1).randbytes(3 << 20), b'{"custom_id": "1"}\n' * 1000
+    with gateway(upstream, **_config(url, place)) as address:
+        client = openai.OpenAI(base_url=f"{address}/v1", api_key=secret, max_retries=0)
+        made.body = b'{"text": "Hello.", "usage": {"type": "tokens", "input_tokens": 3, "output_tokens": 2}}'
+        assert client.audio.transcriptions.create(model="gpt-4o-transcribe", file=("a.mp3", sound)).text == "Hello."
+        assert sound in made.seen[-1][3]
+        made.body = b'{"id": "file-1", "object": "file", "purpose": "batch"}'
+        assert client.files.create(file=("a.jsonl", lines), purpose="batch").id == "file-1"
+        assert lines in made.seen[-1][3]
+        made.kind, made.body = "audio/mpeg", sound
+        assert client.audio.speech.create(model="tts-1", voice="alloy", input="Hi").read() == sound
+        assert client.files.content("file-1").read() == sound
+        made.kind, made.status, made.body = "application/json", 404, b'{"error": {"message": "No such file"}}'
+        with pytest.raises(openai.NotFoundError, match="No such file"):
+            client.files.retrieve("file-2")
+    assert {headers["authorization"] for _, _, headers, _ in made.seen} == {"Bearer operator"}
+
+
+def test_the_path_names_the_model_of_googles_embeddings(
+    upstream: Upstream, service: tuple[Service, str], tmp_path: Path
+) -> None:
+    made, url = service
+    made.body = b'{"embeddings": [{"values": [0.5]}], "usageMetadata": {"promptTokenCount": 4}}'
+    place = f"sqlite:///{tmp_path}/g.db"
+    store = new_store(place)
+    key, secret = store.add_key("Ann", passes=("/v1*/models/*:*mbedContent*",), models=("gemini-embedding-001",))
+    settings = {"google": {"base_url": f"{url}/v1beta", "api_key": "operator"}}
+    with gateway(upstream, settings=settings, auth="keys", store=place) as address:
+        client = genai.Client(api_key=secret, http_options={"base_url": address})
+        given: Any = client.models.embed_content(model="gemini-embedding-001", contents="Hi")
+        assert given.embeddings[0].values == [0.5]
+        with pytest.raises(genai.errors.ClientError, match="may not use"):
+            client.models.embed_content(model="gemini-embedding-2", contents="Hi")
+        for path in ("/v1beta/models/../files:embedContent", "/v1beta/models/gemini-embedding-001/../x:embedContent"):
+            with contextlib.closing(http.client.HTTPConnection(address.removeprefix("http://"))) as connection:
+                connection.request("POST", path, b"{}", {"x-goog-api-key": secret, "content-type": "application/json"})
+                assert connection.getresponse().status in (400, 403, 404)
+        until(lambda: store.spent(key).input_tokens == 4)
+    [(_, path, headers, body)] = made.seen
+    assert path == "/v1beta/models/gemini-embedding-001:batchEmbedContents"
+    assert headers["x-goog-api-key"] == "operator"
+    assert json.loads(body)["requests"][0]["content"]["parts"] == [{"text": "Hi"}]
+
+
+def test_an_answer_that_breaks_off_or_is_left_ends_on_both_sides(
+    upstream: Upstream, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    place = f"sqlite:///{tmp_path}/g.db"
+    _, secret = new_store(place).add_key("Ann", passes=ALL)
+    ended = threading.Event()
+
+    def write(handler: BaseHTTPRequestHandler, _data: bytes) -> None:
+        handler.send_response(200)
+        if handler.path.startswith("/v1/files/cut"):
+            handler.send_header("content-length", "1000000")
+            handler.end_headers()
+            handler.wfile.write(b"x" * 1000)
+            handler.close_connection = True
+            return
+        handler.send_header("content-type", "application/octet-stream")
+        handler.end_headers()
+        try:
+            while not ended.wait(0.02):
+                handler.wfile.write(b"y" * 1024)
+        except OSError:
+            ended.set()
+
+    headers = {"authorization": f"Bearer {secret}"}
+    with loopback(write) as url, gateway(upstream, **_config(url, place)) as address:
+        with pytest.raises(httpx.RemoteProtocolError):
+            httpx.get(f"{address}/v1/files/cut/content", headers=headers)
+        with httpx.stream("GET", f"{address}/v1/files/endless/content", headers=headers) as answer:
+            next(answer.iter_raw())
+        left = ended.wait(10)
+        ended.set()
+    assert left, "the service still writes for a caller that has left"
+    assert [record.exc_info for record in caplog.records if record.exc_info] == []
+
+
 @pytest.mark.parametrize(
     ("base", "path", "rest"),
     [
         ("https://a/v1", "/v1/embeddings", "/embeddings"),
         ("https://a/x/v1/", "/v1/files/1", "/files/1"),
         ("https://a", "/v1/files", "/v1/files"),
-        ("https://a/v2", "/v1/files", "/v1/files"),
+        ("https://a/v1beta", "/v1/models/m:embedContent", "/models/m:embedContent"),
+        ("https://a/v1beta", "/v1beta/models/m:embedContent", "/models/m:embedContent"),
+        ("https://a/v2", "/v1/files", "/files"),
     ],
 )
 def test_the_path_follows_the_base(base: str, path: str, rest: str) -> None:

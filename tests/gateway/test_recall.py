@@ -257,3 +257,54 @@ def test_the_state_of_an_answer_that_was_cut_is_not_given_back(upstream: Upstrea
     [answer] = [message for message in upstream.requests[1][1]["messages"] if message["role"] == "assistant"]
     assert json.dumps(answer).count("It is 3,6") == 1
     assert THOUGHT["signature"] not in json.dumps(answer)
+
+
+def _speak(handler: BaseHTTPRequestHandler, _body: dict[str, Any]) -> None:
+    """Answer as the Responses API does (https://platform.openai.com/docs/api-reference/responses-streaming)."""
+    text = {"type": "output_text", "text": "3,643 km.", "annotations": []}
+    item = {"type": "message", "id": "msg_68a1", "role": "assistant", "status": "completed", "content": [text]}
+    about = {
+        "id": "resp_1",
+        "object": "response",
+        "created_at": 1,
+        "model": "up",
+        "status": "in_progress",
+        "output": [],
+    }
+    usage = {"input_tokens": 7, "output_tokens": 3, "total_tokens": 10}
+    events: list[dict[str, Any]] = [
+        {"type": "response.created", "response": about},
+        {"type": "response.output_item.added", "output_index": 0, "item": {**item, "content": []}},
+        {
+            "type": "response.output_text.delta", "item_id": "msg_68a1", "output_index": 0, "content_index": 0,
+            "delta": text["text"],
+        },
+        {"type": "response.output_item.done", "output_index": 0, "item": item},
+        {
+            "type": "response.completed",
+            "response": {**about, "status": "completed", "output": [item], "usage": usage},
+        },
+    ]  # fmt: skip
+    lines = [f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events]
+    send_bytes(handler, 200, "text/event-stream", "".join(lines).encode())
+
+
+def test_a_plain_text_has_no_signature_and_its_items_id_comes_back(upstream: Upstream, tmp_path: Path) -> None:
+    """Clients of generateContent read a signed text as another kind of content than the text before it."""
+    upstream.answers = [_speak]
+    settings = {"openai": {"base_url": f"{upstream.url}/v1", "api_key": "k"}}
+    routes = [{"match": "*", "to": ["openai:gpt-5.1"], "retries": 0}]
+    question = {"role": "user", "parts": [{"text": QUESTION["content"]}]}
+    path = "/v1beta/models/gemini-x:streamGenerateContent?alt=sse"
+    with gateway(upstream, settings=settings, routes=routes, store=f"sqlite:///{tmp_path}/g.db") as url:
+        lines = httpx.post(url + path, json={"contents": [question]}).text.splitlines()
+        chunks = [json.loads(line.removeprefix("data: ")) for line in lines if line]
+        parts = [part for chunk in chunks for part in chunk["candidates"][0].get("content", {}).get("parts", ())]
+        assert "".join([part["text"] for part in parts]) == "3,643 km."
+        assert [part for part in parts if "thoughtSignature" in part] == []
+        answer = {"role": "model", "parts": parts}
+        again = {"contents": [question, answer, {"role": "user", "parts": [{"text": "And Europa?"}]}]}
+        httpx.post(url + path, json=again)
+
+    items = upstream.requests[-1][1]["input"]
+    assert [item["id"] for item in items if item.get("role") == "assistant"] == ["msg_68a1"]

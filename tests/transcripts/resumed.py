@@ -2,7 +2,7 @@
 
 Each file of FOLDER is written for AGENT by `transcript resume --in`, then the agent continues it against a scripted
 service; JSON says for each file what the agent showed of it, or sent. The agents come from npm, as in
-`tests.gateway.agents`: INTERLINGUA_AGENTS names the folder. Run in a network namespace with loopback only.
+`tests.gateway.agents`: INTERLINGUA_AGENTS is the folder. Run in a network namespace with loopback only.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from tests.gateway.agents import COUNT, SAID, messages_events
+from tests.gateway.agent_service import COUNT, SAID, messages_events
 from tests.gateway.conftest import Upstream
 from tests.support.loopback import send_bytes
 

@@ -1,4 +1,4 @@
-"""Cases of six libraries: text, tools, typed answers, JSON, streams; the addresses of the services are in PEERS."""
+"""Cases of six libraries: text, tools, typed answers, JSON, streams. PEERS has the addresses, PEERS_KEY the key."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-PEERS = json.loads(os.environ["PEERS"])
+PEERS, KEY = json.loads(os.environ["PEERS"]), os.environ["PEERS_KEY"]
 _HELLO, _SUNNY = "scripted service", "sunny"
 
 
@@ -43,7 +43,7 @@ _TOOLS = [
 def _agents_model(kind: str, url: str, model: str) -> Any:
     agents, openai = pytest.importorskip("agents"), pytest.importorskip("openai")
     agents.set_tracing_disabled(True)
-    client = openai.AsyncOpenAI(base_url=f"{url}/v1", api_key="any")
+    client = openai.AsyncOpenAI(base_url=f"{url}/v1", api_key=KEY)
     made = agents.OpenAIChatCompletionsModel if kind == "chat" else agents.OpenAIResponsesModel
     return agents, made(model=model, openai_client=client)
 
@@ -89,12 +89,12 @@ def _pydantic_model(kind: str, url: str, model: str) -> Any:
     if kind in ("chat", "responses"):
         models, providers = "pydantic_ai.models.openai", "pydantic_ai.providers.openai"
         name = "OpenAIChatModel" if kind == "chat" else "OpenAIResponsesModel"
-        provider = pytest.importorskip(providers).OpenAIProvider(base_url=f"{url}/v1", api_key="any")
+        provider = pytest.importorskip(providers).OpenAIProvider(base_url=f"{url}/v1", api_key=KEY)
         return getattr(pytest.importorskip(models), name)(model, provider=provider)
     if kind == "anthropic":
-        provider = pytest.importorskip("pydantic_ai.providers.anthropic").AnthropicProvider(api_key="any", base_url=url)
+        provider = pytest.importorskip("pydantic_ai.providers.anthropic").AnthropicProvider(api_key=KEY, base_url=url)
         return pytest.importorskip("pydantic_ai.models.anthropic").AnthropicModel(model, provider=provider)
-    provider = pytest.importorskip("pydantic_ai.providers.google").GoogleProvider(api_key="any", base_url=url)
+    provider = pytest.importorskip("pydantic_ai.providers.google").GoogleProvider(api_key=KEY, base_url=url)
     return pytest.importorskip("pydantic_ai.models.google").GoogleModel(model, provider=provider)
 
 
@@ -132,12 +132,12 @@ def _run_instructor(kind: str, mode: str, url: str, model: str) -> Any:
     asked = [{"role": "user", "content": "What is the weather in Oslo?"}]
     if kind == "anthropic":
         client = instructor.from_anthropic(
-            pytest.importorskip("anthropic").Anthropic(base_url=url, api_key="any"),
+            pytest.importorskip("anthropic").Anthropic(base_url=url, api_key=KEY),
             mode=getattr(instructor.Mode, mode),
         )
     else:
         client = instructor.from_openai(
-            pytest.importorskip("openai").OpenAI(base_url=f"{url}/v1", api_key="any"),
+            pytest.importorskip("openai").OpenAI(base_url=f"{url}/v1", api_key=KEY),
             mode=getattr(instructor.Mode, mode),
         )
     more = {"max_tokens": 500} if kind == "anthropic" else {}
@@ -158,7 +158,7 @@ def _instructor_case(kind: str, mode: str) -> Callable[[str, str], None]:
 
 def _litellm_facts(prefix: str, url: str, model: str) -> dict[str, Any]:
     base = {"openai": f"{url}/v1", "gemini": f"{url}/v1beta"}.get(prefix, url)
-    return {"model": f"{prefix}/{model}", "api_base": base, "api_key": "any"}
+    return {"model": f"{prefix}/{model}", "api_base": base, "api_key": KEY}
 
 
 def _litellm(prefix: str, url: str, model: str, messages: list[Any] | None = None, **more: Any) -> Any:
@@ -197,7 +197,8 @@ def _dspy_cases(prefix: str) -> dict[str, Callable[[str, str], None]]:
     def run(adapter: str, url: str, model: str) -> None:
         dspy = pytest.importorskip("dspy")
         facts = _litellm_facts(prefix, url, model)
-        lm = dspy.LM(facts.pop("model"), cache=False, num_retries=0, **facts)
+        engine = "auto" if prefix == "gemini" else "litellm"  # its own clients ask unknown models in words only
+        lm = dspy.LM(facts.pop("model"), cache=False, num_retries=0, engine=engine, **facts)
         with dspy.context(lm=lm, adapter=getattr(dspy, adapter)()):
             assert dspy.Predict("question -> answer")(question="What is 'two' and two?").answer
 
@@ -211,7 +212,7 @@ def _llama_cases(_kind: str) -> dict[str, Callable[[str, str], None]]:
     def llm(url: str, model: str) -> Any:
         made = pytest.importorskip("llama_index.llms.openai_like").OpenAILike
         return made(
-            model=model, api_base=f"{url}/v1", api_key="any", is_chat_model=True, is_function_calling_model=True,
+            model=model, api_base=f"{url}/v1", api_key=KEY, is_chat_model=True, is_function_calling_model=True,
             max_retries=0,
         )  # fmt: skip
 
@@ -239,7 +240,7 @@ _LIBRARIES: dict[str, tuple[Callable[[str], dict[str, Callable[[str, str], None]
     "instructor": (_instructor_cases, ("openai", "anthropic")),
     "litellm": (_litellm_cases, ("openai", "anthropic", "gemini", "ollama_chat")),
     "llama_index": (_llama_cases, ("openai",)),
-    "dspy": (_dspy_cases, ("openai", "ollama_chat")),
+    "dspy": (_dspy_cases, ("openai", "ollama_chat", "gemini")),
 }
 
 

@@ -104,7 +104,7 @@ def scripted_answer(request: InboundRequest) -> Message:
     elif options.response_schema is not None:
         schema = options.response_schema
         content.append(TextBlock(text=json.dumps(_value(schema, schema, asked, 0))))
-    elif request.json_mode is not None:
+    elif request.json_mode is not None or _is_told_to_write_json(request):
         text = _all_text(request)
         content.append(TextBlock(text=json.dumps(_asked_members(text))))
     elif last.role is Role.TOOL:
@@ -118,6 +118,12 @@ def scripted_answer(request: InboundRequest) -> Message:
         usage=Usage(input_tokens=10 + len(_all_text(request)), output_tokens=8),
     )
     return Message(id=new_ulid(), role=Role.ASSISTANT, content=tuple(content), metadata=metadata, created_at=_NOW)
+
+
+def _is_told_to_write_json(request: InboundRequest) -> bool:
+    """Tell whether the system prompt ends in a demand for JSON: a model obeys it, as it obeys a JSON mode."""
+    last = [each.content[-1] for each in request.messages if each.role is Role.SYSTEM and each.content][-1:]
+    return any(isinstance(block, TextBlock) and "one JSON object" in block.text for block in last)
 
 
 def _all_text(request: InboundRequest) -> str:

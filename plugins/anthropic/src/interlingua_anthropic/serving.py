@@ -11,10 +11,10 @@ from interlingua.types import Message
 from interlingua_anthropic import errors, serve_answer, serve_request
 from interlingua_anthropic.models import API
 from interlingua_anthropic.serve_stream import MessagesWriter
-from interlingua_serving import InboundRequest, ServeContext, ServedApi, ServedRoute, hookimpl
+from interlingua_serving import InboundRequest, ServeContext, ServedApi, ServedRoute, ServiceTool, hookimpl
 
 _PASSED = tuple(
-    ServedRoute(path=f"/v1/{path}", kind="pass", method=method)
+    ServedRoute(path=f"/v1/{path}", kind="pass", method=method, free=f"{method} {path}" != "POST messages/batches")
     for path, methods in {
         "messages/batches": "GET POST", "messages/batches/{id}": "GET DELETE",
         "messages/batches/{id}/cancel": "POST", "messages/batches/{id}/results": "GET",
@@ -22,6 +22,13 @@ _PASSED = tuple(
     }.items()
     for method in methods.split()
 )  # fmt: skip
+
+
+_TOOLS = (  # WIRE.md, Usage: a fetch costs its tokens
+    ServiceTool(name="web_search_*", unit="web_search", uses="max_uses"),
+    ServiceTool(name="web_fetch_*", uses="max_uses"),
+    ServiceTool(name="tool_search_tool_*"),
+)
 
 
 class _AnthropicServing:
@@ -43,6 +50,7 @@ class _AnthropicServing:
             other_models=("fallbacks",),
             tiers=("service_tier", "speed"),
             unpriced=("tools", "mcp_servers", "inference_geo"),
+            service_tools=_TOOLS,
             told_apart_by="anthropic-version",
             key_headers=("x-api-key",),
         )

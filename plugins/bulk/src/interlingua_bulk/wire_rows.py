@@ -48,7 +48,7 @@ class WireReader:
         key = reader.key if target is None else target.provider
         name = inbound.options.model if target is None else target.name
         can = self._client.registry.provider(key).capabilities(name)
-        messages, asked, _ = inbound.for_upstream(key, api if key == reader.key else can.api, name, can.json_mode)
+        messages, asked, _ = inbound.for_upstream(key, api if key == reader.key else can.api, name, can)
         options = _given(asked)
         if target is None:
             options["model"] = f"{key}:{name}"

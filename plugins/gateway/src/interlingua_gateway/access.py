@@ -21,7 +21,7 @@ from interlingua.errors import (
     RateLimitError,
 )
 from interlingua.plugins import Loss, ModelInfo
-from interlingua.types import Message
+from interlingua.types import Message, MessageStatus
 from interlingua_gateway.models import ModelChoice
 from interlingua_gateway.spending import STANDARD, Spending, UnknownCost, highest_use
 from interlingua_gateway.store import Balance, GatewayStore, Key, Use, ask_store
@@ -47,6 +47,7 @@ class Admission:
         reservation: the name of what is reserved for that attempt; None if nothing is.
         most: the most that the attempt may use.
         unpriced: the part of it that is not for tokens, in USD.
+        tools: the part of it for tools of the service, whose uses the answer reports.
     """
 
     tenant: str
@@ -57,6 +58,11 @@ class Admission:
     reservation: str | None = None
     most: Use = Use()  # noqa: RUF009  it is frozen
     unpriced: Decimal = Decimal(0)
+    tools: Decimal = Decimal(0)
+
+    def beside(self, message: Message) -> Decimal:
+        """Return the part of an answer's cost that is not in its usage, in USD; a broken answer lacks uses of tools."""
+        return self.unpriced + (0 if message.metadata.status is MessageStatus.COMPLETE else self.tools)
 
 
 class Access:
@@ -194,6 +200,7 @@ class Access:
         key = admission.key
         if key is None or self.spending is None:
             return output_tokens
+        cost = cost.of_model(info)
         priced = highest_use(info, input_tokens, output_tokens, cost)
         most = priced or Use(input_tokens=input_tokens, output_tokens=output_tokens)
         name, balance = await self.spending.reserve(key, most, model)
@@ -201,9 +208,10 @@ class Access:
         if unknown and balance.budget is not None:
             if name is not None:
                 await self.spending.settle(name, Use(requests=0))
+            text = f"this {balance.owner} has a budget, and no price of {unknown} is known"
             if unknown != model:
-                _log.info("unpriced_usd of a route is the most that its requests with %s may cost in addition", unknown)
-            raise CapabilityError(f"this {balance.owner} has a budget, and no price of {unknown} is known")
+                text += ": set the most that it may cost, in USD, as unpriced_usd in the model's [[routes]]"
+            raise CapabilityError(text)
         if name is None and (fewer := _affordable(info, most, balance, cost)) >= least:
             output_tokens = fewer
             most = highest_use(info, input_tokens, fewer, cost) or attrs.evolve(most, output_tokens=fewer)
@@ -211,6 +219,8 @@ class Access:
         if name is None:
             raise _refusal(balance, most)
         admission.reservation, admission.most, admission.unpriced = name, most, cost.most
+        without = highest_use(info, input_tokens, output_tokens, attrs.evolve(cost, uses={})) if cost.uses else None
+        admission.tools = Decimal(0) if without is None else most.cost_usd - without.cost_usd
         return output_tokens
 
     async def settle_attempt(self, admission: Admission, use: Use) -> None:
@@ -242,7 +252,7 @@ class Access:
         self._requests.labels(*names, type(error).__name__ if error is not None else "ok").inc()
         self._seconds.labels(*names).observe(time.perf_counter() - admission.started)
         usage = None if message is None else message.metadata.usage
-        if usage is None:
+        if message is None or usage is None:
             await self.settle_attempt(admission, use or (admission.most if unknown else Use()))
             return
         given, made, cost = usage.input_tokens or 0, usage.output_tokens or 0, usage.cost_usd
@@ -252,7 +262,7 @@ class Access:
         use = Use(
             input_tokens=given,
             output_tokens=made,
-            cost_usd=admission.most.cost_usd if cost is None else cost + admission.unpriced,
+            cost_usd=admission.most.cost_usd if cost is None else cost + admission.beside(message),
         )
         await self.settle_attempt(admission, use)
 

@@ -407,7 +407,7 @@ class _Request:
         limit = options.max_tokens or provider.capabilities(options.model).max_output_tokens or _UNKNOWN_OUTPUT
         least = limit if options.max_tokens else min(_LEAST_OUTPUT, limit)
         info = self._services.model_info(target.origin)
-        cost = unknown_cost(options, self._api, self._choice.route)
+        cost = unknown_cost(target, self._api, self._choice.route)
         most = await access.reserve(admission, target.name, info, int(estimate * _MARGIN), limit, least, cost)
         return target if most >= limit else target.with_limit(most, _NO_MORE)
 
@@ -417,7 +417,7 @@ class _Request:
         if error.partial is not None and error.partial.content and self._asked is not None:
             usage = self._asked.with_estimate(error.partial, self._services).metadata.usage or Usage()
             given, made = usage.input_tokens or 0, usage.output_tokens or 0
-            cost = (usage.cost_usd or Decimal(0)) + (admission.unpriced if admission else 0)
+            cost = (usage.cost_usd or Decimal(0)) + (admission.beside(error.partial) if admission else 0)
             return Use(input_tokens=given, output_tokens=made, cost_usd=cost, requests=0)
         if admission is not None and may_be_paid(error):
             return attrs.evolve(admission.most, requests=0)

@@ -5,8 +5,12 @@ Bodies are copied unchanged, both ways; only the key is replaced.
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
+import logging
+import re
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, MutableMapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from decimal import Decimal
 from fnmatch import fnmatchcase
@@ -38,7 +42,10 @@ _HOP = {
     "upgrade", "accept-encoding", "set-cookie", "expect",
 }  # fmt: skip
 _READ = 4 << 20  # most bytes of an answer in which a usage is looked for
+_VERSION = re.compile(r"v\d+((alpha|beta)\d*)?")
 _OUTPUT = 4_096  # tokens that are reserved for an answer
+_FINISH = 60.0  # most seconds for an answer whose caller has left, until its usage is known
+_log = logging.getLogger("interlingua.gateway")
 
 
 class PassedPath:
@@ -68,8 +75,9 @@ class PassedPath:
             await self._pass(scope, receive, note_start)
         except InterlinguaError as error:
             self._services.access.count_refusal(self.plugin.key, error)
-            if begun:
-                raise
+            if begun:  # the server closes the connection of an answer without an end
+                _log.info("%s: the answer that was passed on broke off: %s", self.route.path, error)
+                return
             place = self._services.connection(self.plugin.key).base_url
             written = self.plugin.to_wire_error(hide_addresses(error, place), context)
             headers = [(name.encode(), value.encode("latin-1", "replace")) for name, value in written.headers.items()]
@@ -85,7 +93,8 @@ class PassedPath:
         if key is None or not any(fnmatchcase(path, pattern) for pattern in key.passes):
             raise PermissionDeniedError(f"this key may not use {path}; its pass-through paths can allow it")
         body = await read_body(receive, headers, services.config.body_limit)
-        model, info = await services.work(len(body), self._model, body, headers, key)
+        named = scope.get("path_params", {}).get("model", "")
+        model, info = await services.work(len(body), self._model, body, headers, key, named)
         admission = await services.access.admit(key, None, self.plugin.key)
         admission.target = f"{self.plugin.key}:{model or path}"
         outcome: BaseException | None = None
@@ -93,24 +102,24 @@ class PassedPath:
         try:
             most = _OUTPUT if model else 0
             given = len(body) if model else 0
-            await services.access.reserve(admission, admission.target, info, given, most, most)
+            if not self.route.free:
+                await services.access.reserve(admission, admission.target, info, given, most, most)
             plain = [(name, value) for name, value in query if name not in services.key_parameters]
             request = self._request(scope["method"], path, plain, headers, body)
-            use = await self._send(request, admission, info, send)
+            use = await self._send_while_heard(self._send(request, admission, info, send), receive, info)
         except BaseException as error:
             outcome = error
             raise
         finally:
             await services.access.settle(admission, None, outcome, unknown=use is None and info is not None, use=use)
 
-    def _model(self, body: bytes, headers: Mapping[str, str], key: Key) -> tuple[str, ModelInfo | None]:
-        """Return the model that a JSON body names, and its entry in the catalogue.
+    def _model(self, body: bytes, headers: Mapping[str, str], key: Key, name: str) -> tuple[str, ModelInfo | None]:
+        """Return the model that the path or a JSON body names, and its entry in the catalogue.
 
         Raises:
             PermissionDeniedError: the key may use some models only, and the request does not name one of them.
         """
-        name = ""
-        if headers.get("content-type", "").partition(";")[0].strip() == "application/json" and body:
+        if not name and headers.get("content-type", "").partition(";")[0].strip() == "application/json" and body:
             try:
                 found = json.loads(body.decode(), object_pairs_hook=_members)
                 if isinstance(found, dict):
@@ -141,6 +150,24 @@ class PassedPath:
         place = _below(connection.base_url, path) + (f"?{urlencode(query)}" if query else "")
         given = {"accept-encoding": "identity", **kept}  # so that the usage can be read
         return WireRequest(method=method, path=place, headers=given, body=body, api=self.api.name)
+
+    async def _send_while_heard(
+        self, sending: Coroutine[Any, Any, Use | None], receive: Receive, info: ModelInfo | None
+    ) -> Use | None:
+        """Copy an answer; once the caller has left, only for its usage, and only if that has a price."""
+        copy = asyncio.ensure_future(sending)
+        gone = asyncio.ensure_future(_wait_until_gone(receive))
+        try:
+            await asyncio.wait({copy, gone}, return_when=asyncio.FIRST_COMPLETED)
+            if not copy.done() and info is not None:
+                await asyncio.wait({copy}, timeout=_FINISH)
+        finally:
+            gone.cancel()
+            if not copy.done():
+                copy.cancel()
+                with suppress(asyncio.CancelledError, InterlinguaError):
+                    await copy
+        return None if copy.cancelled() else copy.result()
 
     async def _send(
         self, request: WireRequest, admission: Admission, info: ModelInfo | None, send: _Send
@@ -177,6 +204,11 @@ class PassedPath:
         return Use(input_tokens=given, output_tokens=made, cost_usd=cost or Decimal(0))
 
 
+async def _wait_until_gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return an object; refuse one with a repeated member, of which a service may read another value than this does."""
     found = dict(pairs)
@@ -206,5 +238,7 @@ def _checked_path(path: str) -> str:
 def _below(base: str, path: str) -> str:
     """Return a path without the beginning that the service's address ends with, such as `/v1`."""
     known, segments = urlsplit(base.rstrip("/")).path.split("/")[1:], path.split("/")[1:]
+    if known and _VERSION.fullmatch(known[-1]) and _VERSION.fullmatch(segments[0]):
+        return "/" + "/".join(segments[1:])  # an SDK may name another version than the operator's address
     shared = next((n for n in range(min(len(known), len(segments)), 0, -1) if known[-n:] == segments[:n]), 0)
     return "/" + "/".join(segments[shared:])

@@ -267,6 +267,7 @@ class Services:
         """Return the context of a tenant's request, whose seals only this tenant can open."""
         return attrs.evolve(
             context,
+            stores_answers=self.recall is not None,
             seal=partial(self._sealer.seal, tenant=tenant),
             unseal=partial(self._sealer.unseal, tenant=tenant),
         )

@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -21,6 +22,7 @@ from interlingua.types import Usage, new_ulid
 from interlingua_gateway.store import Balance, GatewayStore, Key, Use, ask_store
 
 _ABANDONED = 60.0  # seconds without renewal after which a gateway counts as dead
+_RESULT_TOKENS = 8_000  # of input that a use of a service's tool adds
 _WAITING = 10_000  # most settlements in memory, if there is no folder for them
 _log = logging.getLogger("interlingua.gateway")
 
@@ -33,11 +35,24 @@ class UnknownCost:
         tiers: True if it chooses a tier: the highest price of the model counts.
         member: a member whose cost the catalogue does not have, such as `tools`; empty without one.
         limit: the most that this member may cost, in USD; None if that is not known.
+        uses: how often tools of the service, by the names of their units, may be used at most; "" for those that cost
+            tokens only.
     """
 
     tiers: bool = False
     member: str = ""
     limit: float | None = None
+    uses: Mapping[str, int] = attrs.field(factory=dict)
+
+    def of_model(self, info: ModelInfo | None) -> UnknownCost:
+        """Return the cost at a model: tools without a price in its entry of the catalogue are of unknown cost."""
+        price = None if info is None else info.price_at(datetime.now(UTC))
+        known = {"", *(price.units if price is not None else ())}
+        unpriced = [unit for unit in self.uses if unit not in known]
+        if not unpriced:
+            return self
+        uses = {unit: count for unit, count in self.uses.items() if unit in known}
+        return attrs.evolve(self, uses=uses, member=self.member or unpriced[0])
 
     @property
     def most(self) -> Decimal:
@@ -61,9 +76,11 @@ def highest_use(
         cost: what it may cost in addition.
     """
     now = datetime.now(UTC)
-    plain = Usage(input_tokens=input_tokens, output_tokens=output_tokens)
-    written = attrs.evolve(plain, cache_creation_input_tokens=input_tokens)
-    longer = attrs.evolve(written, cache_creation_1h_input_tokens=input_tokens)
+    given = input_tokens + _RESULT_TOKENS * sum(cost.uses.values())
+    units = {unit: count for unit, count in cost.uses.items() if unit}
+    plain = Usage(input_tokens=given, output_tokens=output_tokens, extra_units=units or None)
+    written = attrs.evolve(plain, cache_creation_input_tokens=given)
+    longer = attrs.evolve(written, cache_creation_1h_input_tokens=given)
     names = {None, *(price.service_tier for price in info.prices)} if cost.tiers and info else {None}
     usages = [attrs.evolve(usage, service_tier=name) for usage in (plain, written, longer) for name in names]
     costs = [cost_of(usage, info, now).cost_usd for usage in usages]

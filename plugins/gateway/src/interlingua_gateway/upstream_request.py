@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import Any
 
 import attrs
@@ -18,6 +19,7 @@ from interlingua.types import (
     ImageBlock,
     Message,
     MessageStatus,
+    OpaqueBlock,
     Origin,
     RequestOptions,
     Role,
@@ -32,6 +34,7 @@ from interlingua_gateway.spending import UnknownCost
 from interlingua_serving import InboundRequest, ServedApi
 
 _HEADER_LIMIT = 4_000  # bytes of the ledger in a header: servers and proxies allow 8,000 for all
+_USES = 5  # of a service's tool, for which a request sets no limit
 _OPTIONS = tuple(attrs.fields_dict(RequestOptions).keys() - {"model", "stream", "connection"})
 
 
@@ -92,7 +95,7 @@ def upstream_request(
     can = services.registry.provider(model.provider).capabilities(model.name)
     if (model.provider, can.api) != (key, api.name):
         _refuse_references(inbound, api.references, str(model))
-    messages, options, losses = inbound.for_upstream(model.provider, can.api, model.name, can.json_mode)
+    messages, options, losses = inbound.for_upstream(model.provider, can.api, model.name, can)
     if not services.config.fetch_urls and not can.supports_image_urls:
         _refuse_urls(messages, str(model))
     if route.allow_loss:
@@ -127,20 +130,41 @@ def check_members(inbound: InboundRequest, api: ServedApi, *, limited: bool) -> 
             raise PermissionDeniedError(f"{name}: this key may use the requested model only")
 
 
-def unknown_cost(options: RequestOptions, api: ServedApi, route: ModelRoute) -> UnknownCost:
+def unknown_cost(request: UpstreamRequest, api: ServedApi, route: ModelRoute) -> UnknownCost:
     """Return what a request may cost in addition to the standard price of its tokens.
 
     Args:
-        options: the options for the model that will be asked.
+        request: the request to the model that will be asked.
         api: the caller's API.
         route: the route of the requested name.
     """
-    given = options.provider_options
+    given = request.options.provider_options
+    uses: dict[str, int] = {}
+    members = [name for name in api.unpriced if given.get(name) and not (name == "tools" and api.service_tools)]
+    listed = [*(given.get("tools") or ()), *_added_tools(request.messages, api)] if api.service_tools else []
+    for entry in listed:
+        kind = entry.get("type") if isinstance(entry, Mapping) else None
+        for name in [kind] if isinstance(kind, str) else entry if isinstance(entry, Mapping) else [str(entry)]:
+            tool = next((tool for tool in api.service_tools if fnmatchcase(name, tool.name)), None)
+            if tool is None:
+                members.append(name)
+            else:
+                most = entry.get(tool.uses, given.get(api.tool_uses))
+                uses[tool.unit] = uses.get(tool.unit, 0) + (most if type(most) is int and most > 0 else _USES)
     return UnknownCost(
         tiers=any(given.get(name) is not None for name in api.tiers),
-        member=next((name for name in api.unpriced if given.get(name)), ""),
+        member=next(iter(members), ""),
         limit=route.unpriced_usd,
+        uses=uses,
     )
+
+
+def _added_tools(messages: Sequence[Message], api: ServedApi) -> Iterator[Any]:
+    """Yield the service's tools that messages bring."""
+    for message in messages if api.tool_blocks else ():
+        for block in message.content:
+            if isinstance(block, OpaqueBlock) and block.kind in api.tool_blocks and isinstance(block.data, Mapping):
+                yield from block.data.get("tools") or ()
 
 
 def needs_estimate(message: Message) -> bool:

@@ -189,7 +189,9 @@ class AnswerParts:
     def take_last(self) -> list[dict[str, Any]]:
         """Return the last part, with the state that is not yet sealed."""
         part, self._last = self._last, None
-        state = None if self._context.is_own else self._state.take(whole=True, always=self._stateful)
+        # some clients read a signed text as another kind of content: what repeats a plain text is left to the host
+        plain = self._context.stores_answers and not (self._stateful or self._state.has_blocks)
+        state = None if self._context.is_own or plain else self._state.take(whole=True, always=self._stateful)
         if state is not None:
             if part is None and self._context.seal is not None:
                 part = {"text": ""}

@@ -12,7 +12,15 @@ from interlingua_google import errors, serve_answer, serve_request
 from interlingua_google.interactions import serve_answer as interaction
 from interlingua_google.interactions import serve_request as interaction_request
 from interlingua_google.models import API, INTERACTIONS
-from interlingua_serving import InboundRequest, ServeContext, ServedApi, ServedRoute, StreamWriter, hookimpl
+from interlingua_serving import (
+    InboundRequest,
+    ServeContext,
+    ServedApi,
+    ServedRoute,
+    ServiceTool,
+    StreamWriter,
+    hookimpl,
+)
 
 _VERSIONS = ("v1beta", "v1")  # of the older SDKs, of the newer ones
 _ROUTES = tuple(
@@ -22,6 +30,8 @@ _ROUTES = tuple(
         ServedRoute(path=f"/{version}/models/{{model:path}}:generateContent"),
         ServedRoute(path=f"/{version}/models/{{model:path}}:streamGenerateContent"),
         ServedRoute(path=f"/{version}/models/{{model:path}}:countTokens", kind="count_tokens"),
+        ServedRoute(path=f"/{version}/models/{{model:path}}:embedContent", kind="pass"),
+        ServedRoute(path=f"/{version}/models/{{model:path}}:batchEmbedContents", kind="pass"),
         ServedRoute(path=f"/{version}/models", kind="models", method="GET"),
         ServedRoute(path=f"/{version}/models/{{model:path}}", kind="model", method="GET"),
     )
@@ -36,6 +46,13 @@ _INTERACTION_ROUTES = tuple(
         ServedRoute(path=f"/{version}/interactions/{{answer}}/cancel", kind="cancel"),
     )
 )
+_TOOLS = tuple(  # WIRE.md, Usage; what URLs and code bring is charged as tokens
+    ServiceTool(name=name, unit=unit)
+    for unit, names in {
+        "web_search": "googleSearch google_search", "": "urlContext url_context codeExecution code_execution",
+    }.items()
+    for name in names.split()
+)  # fmt: skip
 _KEYS: dict[str, Any] = {
     "told_apart_by": "x-goog-api-key", "key_headers": ("x-goog-api-key",), "key_parameters": ("key",),
 }  # fmt: skip
@@ -54,7 +71,9 @@ class _GoogleServing:
                 references=("cachedContent",),
                 answer_counts=("generationConfig.candidateCount",),
                 tiers=("serviceTier",),
+                input_tokens=("usageMetadata.promptTokenCount",),
                 unpriced=("tools",),
+                service_tools=_TOOLS,
                 **_KEYS,
             ),
             ServedApi(
@@ -62,6 +81,7 @@ class _GoogleServing:
                 routes=_INTERACTION_ROUTES,
                 references=held,
                 unpriced=("tools", "agent"),
+                service_tools=_TOOLS,
                 **_KEYS,
             ),
         )

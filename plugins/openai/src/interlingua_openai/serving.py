@@ -10,11 +10,27 @@ from interlingua.types import Message
 from interlingua_chat_completions.serving import ChatServing
 from interlingua_openai.chat import dialect_of
 from interlingua_openai.responses import serve_answer, serve_request
-from interlingua_serving import InboundRequest, ServeContext, ServedApi, ServedRoute, StreamWriter, hookimpl
+from interlingua_serving import (
+    InboundRequest,
+    ServeContext,
+    ServedApi,
+    ServedRoute,
+    ServiceTool,
+    StreamWriter,
+    hookimpl,
+)
 
 _RESPONSES = "responses"
+_FREE = ("moderations", "files", "batches/")  # https://developers.openai.com/api/docs/pricing
+
+
+def _passed(path: str, method: str) -> ServedRoute:
+    free = path.startswith(_FREE) or (path, method) == ("batches", "GET")  # a batch costs what its requests do
+    return ServedRoute(path=f"/v1/{path}", kind="pass", method=method, free=free)
+
+
 _PASSED = tuple(
-    ServedRoute(path=f"/v1/{path}", kind="pass", method=method)
+    _passed(path, method)
     for path, methods in {
         "embeddings": "POST", "moderations": "POST", "completions": "POST",
         "images/{action}": "POST", "audio/{action}": "POST",
@@ -23,6 +39,11 @@ _PASSED = tuple(
     }.items()
     for method in methods.split()
 )  # fmt: skip
+_TOOLS = (  # WIRE.md, Responses status; the preview of the web search has other prices
+    ServiceTool(name="web_search", unit="web_search"),
+    ServiceTool(name="web_search_2*", unit="web_search"),
+    ServiceTool(name="file_search", unit="file_search"),
+)
 _OTHER_MODELS = ("models", "preset")  # of hosts of these APIs that pass requests to several services
 
 
@@ -61,6 +82,9 @@ class _OpenAIServing(ChatServing):
                 other_models=_OTHER_MODELS,
                 tiers=("service_tier",),
                 unpriced=("tools", "plugins"),
+                service_tools=_TOOLS,
+                tool_blocks=("additional_tools",),
+                tool_uses="max_tool_calls",
             ),
         )
 

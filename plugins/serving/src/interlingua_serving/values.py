@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol
 import attrs
 
 from interlingua.errors import CallerError
-from interlingua.plugins import EMPTY, Loss, loads, message_loss, option_loss
+from interlingua.plugins import EMPTY, Loss, dumps, loads, message_loss, option_loss
 from interlingua.types import (
     ContentBlock,
     Message,
@@ -21,6 +21,7 @@ from interlingua.types import (
     RequestOptions,
     Role,
     StreamEvent,
+    TextBlock,
     ToolDefinition,
     new_ulid,
     replace,
@@ -29,6 +30,10 @@ from interlingua_serving.answers import State, restore_answer
 
 _REFUSED = "a sealed state that may not be used here was left out"
 _TIME = datetime.fromtimestamp(0, UTC)  # a request does not say when its messages were made
+_JSON = "Answer with one JSON object, and nothing else: no other text, and no code fence around it."
+_NO_JSON_MODE = "this model has no JSON mode"
+_TOLD = "the system prompt asks for it"
+_SCHEMA = _JSON + " The object follows this JSON Schema:\n{}"
 
 
 def _utc_now() -> datetime:
@@ -48,11 +53,30 @@ class ServedRoute:
             and go unchanged to the API's own service; `answer`, `cancel` and `delete` for an answer that the host
             keeps, with its id as `{answer}` in the path.
         method: the HTTP method.
+        free: True if requests of kind `pass` cost nothing, so that a key with a budget may send them.
     """
 
     path: str
     kind: Literal["send", "count_tokens", "models", "model", "version", "pass", "answer", "cancel", "delete"] = "send"
     method: str = "POST"
+    free: bool = False
+
+
+@attrs.frozen(kw_only=True)
+class ServiceTool:
+    """A tool that an API's service runs for the model, and what it costs in addition to tokens.
+
+    Attributes:
+        name: the tool in a request, with wildcards: the `type` of an entry of `tools`, or a member of an entry without
+            a type.
+        unit: the name of its uses in `Usage.extra_units`, by which the catalogue prices them; empty if it costs tokens
+            only.
+        uses: the member of its entry that limits its uses, such as `max_uses`; empty without one.
+    """
+
+    name: str
+    unit: str = ""
+    uses: str = ""
 
 
 @attrs.frozen(kw_only=True)
@@ -72,6 +96,9 @@ class ServedApi:
             `service_tier`. A host with budgets reserves the highest price of the model then.
         unpriced: members of a request, by their names in `InboundRequest.extra`, with which it may cost more than its
             tokens, such as `tools` that the service runs. A host with budgets refuses them, or reserves an amount.
+        service_tools: tools of the service whose cost is known; a host with budgets reserves it.
+        tool_blocks: kinds of opaque blocks that bring such tools in their member `tools`.
+        tool_uses: the member of a request that limits the uses of all of them, such as `max_tool_calls`.
         told_apart_by: a request header that only callers of this API send. It decides between two APIs that share a
             path.
         key_headers: request headers, in addition to `authorization`, in which callers of this API send their key.
@@ -88,6 +115,9 @@ class ServedApi:
     answer_counts: tuple[str, ...] = ()
     tiers: tuple[str, ...] = ()
     unpriced: tuple[str, ...] = ()
+    service_tools: tuple[ServiceTool, ...] = ()
+    tool_blocks: tuple[str, ...] = ()
+    tool_uses: str = ""
     told_apart_by: str = ""
     key_headers: tuple[str, ...] = ()
     key_parameters: tuple[str, ...] = ()
@@ -142,19 +172,20 @@ class InboundRequest:
     echo: Mapping[str, Any] = EMPTY
 
     def for_upstream(
-        self, provider: str, api: str, model: str, json_mode: Mapping[str, Any] = EMPTY
+        self, provider: str, api: str, model: str, can: ModelCapabilities | None = None
     ) -> tuple[tuple[Message, ...], RequestOptions, tuple[Loss, ...]]:
         """Return messages and options for the model that will answer, and the losses.
 
         A model with the same API gets the whole request. A model with another API gets it without the members that
         only this API has. The exact form of `covered` members is kept for this API's own service and the requested
-        model only, because other models may reject it.
+        model only, because other models may reject it. A JSON mode or a schema that the model does not take, or not
+        in this request, becomes an instruction in the system prompt.
 
         Args:
             provider: the provider key of the model.
             api: the API of the model.
             model: the model name without provider key.
-            json_mode: the `json_mode` of the model's capabilities; it replaces the one of this API.
+            can: the model's capabilities; without them, a schema is passed on and a JSON mode is an instruction.
         """
         asked, messages, losses = self.options.model, self.messages, list(self.losses)
         own = provider == self.provider and api == self.options.api
@@ -162,13 +193,23 @@ class InboundRequest:
             left_out: dict[str, Any] = dict.fromkeys(name for names in self.covered.values() for name in names)
             return messages, attrs.evolve(self.options, **left_out, provider_options=self.extra), tuple(losses)
         extra = {name: value for name, value in self.extra.items() if name not in self.covered}
+        options, instruction, obstacle = self.options, "", _shape_obstacle(self, can)
         if api != self.options.api:
-            said = [name for name, value in extra.items() if value is not None]
-            wants_json = self.json_mode is not None and bool(json_mode)
-            for name in said:
-                if not wants_json or name != self.json_mode:
+            for name, value in extra.items():
+                if value is not None and name != self.json_mode:
                     losses.append(option_loss(f"provider_options.{name}", "dropped", "only this API has it"))
-            extra = {**json_mode} if wants_json else {}
+            extra = {**can.json_mode} if self.json_mode and can is not None and not obstacle else {}
+            if self.json_mode and not extra:
+                name, instruction = f"provider_options.{self.json_mode}", _JSON
+                losses.append(option_loss(name, "rewritten", f"{obstacle or _NO_JSON_MODE}; {_TOLD}"))
+        if options.response_schema is not None and can is not None and not can.supports_structured_output:
+            obstacle = obstacle or "this model takes no schema"
+        if options.response_schema is not None and obstacle:
+            instruction = _SCHEMA.format(dumps(options.response_schema).decode())
+            losses.append(option_loss("response_schema", "rewritten", f"{obstacle}; {_TOLD}"))
+            options = attrs.evolve(options, response_schema=None)
+            if can is not None and not _shape_obstacle(self, can):
+                extra = {**can.json_mode, **extra}
         if own:  # answers without a seal count as answers of the model in use
             before, now = f"{provider}:{asked}", f"{provider}:{model}"
             messages = tuple(
@@ -181,7 +222,30 @@ class InboundRequest:
             lost = [message_loss(at, "it is for this API's own service") for at in self.private]
             losses += [attrs.evolve(row, verdict="dropped") for row in lost]
             messages = tuple([each for at, each in enumerate(messages) if at not in self.private])
-        return messages, attrs.evolve(self.options, model=model, api=api, provider_options=extra), tuple(losses)
+        if instruction:
+            messages = _with_instruction(messages, instruction)
+        return messages, attrs.evolve(options, model=model, api=api, provider_options=extra), tuple(losses)
+
+
+def _shape_obstacle(request: InboundRequest, can: ModelCapabilities | None) -> str:
+    """Return why a model takes neither a schema nor its JSON mode in a request; empty if it does."""
+    if can is None:
+        return ""
+    if request.tools and not can.structured_output_with_tools:
+        return "this model takes no schema or JSON mode together with tools"
+    if request.options.stream and not can.structured_output_streams:
+        return "this model takes no schema or JSON mode in a stream"
+    return ""
+
+
+def _with_instruction(messages: tuple[Message, ...], text: str) -> tuple[Message, ...]:
+    """Return a conversation with an instruction at the end of its system prompt."""
+    leading = next((at for at, each in enumerate(messages) if each.role is not Role.SYSTEM), len(messages))
+    block = TextBlock(text=text)
+    if not leading:
+        return (Message(id=new_ulid(), role=Role.SYSTEM, content=(block,), created_at=_TIME), *messages)
+    last = messages[leading - 1]
+    return (*messages[: leading - 1], replace(last, content=(*last.content, block)), *messages[leading:])
 
 
 @attrs.frozen(kw_only=True)
@@ -197,6 +261,7 @@ class ServeContext:
         answer_id: a unique id of letters and digits for the answer; the plugin adds the API's prefix.
         new_id: returns further ids, for parts of the answer.
         clock: returns the time in UTC.
+        stores_answers: True if the host stores answers with their state, and finds them by the conversation.
         seal: turns state into a string that only `unseal` can read: URL-safe base64 with padding. If it is None, state
             is dropped.
         unseal: returns the state of a seal; {} for a seal that cannot be used here (altered, or of another key or
@@ -211,6 +276,7 @@ class ServeContext:
     answer_id: str = attrs.field(factory=new_ulid)
     new_id: Callable[[], str] = new_ulid
     clock: Callable[[], datetime] = _utc_now
+    stores_answers: bool = False
     seal: Callable[[State], str] | None = None
     unseal: Callable[[str], State | None] = lambda _text: None
 
