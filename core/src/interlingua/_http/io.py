@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from inspect import isawaitable
 from typing import Any, TypeVar
 
@@ -45,7 +45,7 @@ class BlockingIO:
 
     def __init__(self, transport: Transport, *, owned: bool) -> None:
         self._transport, self._owned = transport, owned
-        self._locks: dict[str, _ThreadLock] = {}
+        self._locks: dict[str, threading.Lock] = {}
 
     async def prepare(self) -> None:
         """Create the transport, if that takes long, before a latency is measured."""
@@ -88,7 +88,7 @@ class BlockingIO:
 
     def lock(self, name: str) -> AbstractAsyncContextManager[Any]:
         """Return the lock of this name."""
-        return self._locks.setdefault(name, _ThreadLock())
+        return _locked(self._locks.setdefault(name, threading.Lock()))
 
     async def close(self) -> None:
         """Close the transport that was created here."""
@@ -128,15 +128,10 @@ class _ThreadWaiting:
         self._event.wait()
 
 
-class _ThreadLock:
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-
-    async def __aenter__(self) -> None:
-        self._lock.acquire()
-
-    async def __aexit__(self, *_error: object) -> None:
-        self._lock.release()
+@asynccontextmanager
+async def _locked(lock: threading.Lock) -> AsyncIterator[None]:
+    with lock:
+        yield
 
 
 def _await_in_thread(made: Awaitable[Any]) -> Any:

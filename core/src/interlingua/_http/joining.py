@@ -10,11 +10,13 @@ way.
 from __future__ import annotations
 
 import re
+import selectors
 from collections.abc import Callable
 from typing import Any, Self
 
 import httpcore
 
+_Selector = getattr(selectors, "PollSelector", selectors.SelectSelector)
 _SIZE = re.compile(rb"(0*[0-9A-Fa-f]{1,8})\r\n")
 _LONGEST_SIZE = 12  # bytes of a size line that a read may have cut off
 _CHUNKED = re.compile(rb"\r\ntransfer-encoding:[ \t]*chunked[ \t]*(?:\r\n|$)")
@@ -193,7 +195,11 @@ class JoiningBackend(httpcore.SyncBackend):
 class _AsyncStream:
     def __init__(self, inner: Any) -> None:
         self._inner, self._feed = inner, ChunkJoiner().feed
-        self.write, self.aclose, self.get_extra_info = inner.write, inner.aclose, inner.get_extra_info
+        self.write, self.aclose, self._socket = inner.write, inner.aclose, _Selector()
+        self._socket.register(inner.get_extra_info("socket"), selectors.EVENT_READ)
+
+    def get_extra_info(self, info: str) -> Any:  # httpcore asks all idle connections whether they were closed
+        return bool(self._socket.select(0)) if info == "is_readable" else self._inner.get_extra_info(info)
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         return self._feed(await self._inner.read(max_bytes, _seconds_of(timeout)))

@@ -38,7 +38,8 @@ async def read_body(receive: Receive, headers: Mapping[str, str], limit: int) ->
     body = io.BytesIO()  # its value is not a copy, which would hold up the event loop
     while True:
         try:
-            event = await asyncio.wait_for(receive(), _BODY_PAUSE)
+            async with asyncio.timeout(_BODY_PAUSE):
+                event = await receive()
         except TimeoutError:
             raise CallerError(f"no part of the body arrived for {_BODY_PAUSE:g} seconds") from None
         if event["type"] == "http.disconnect":

@@ -93,7 +93,8 @@ class ApiEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; failures are written as this API's errors."""
         request = _Request(self, scope, receive, send)
-        activity = self.services.registry.instrument("serve_request", request.facts())
+        registry = self.services.registry
+        activity = registry.instrument("serve_request", request.facts()) if registry.plugins else None
         with activity or nullcontext():
             try:
                 await request.answer()
@@ -426,24 +427,19 @@ class _Request:
     # -- whole ---------------------------------------------------------------------------------------------------
 
     async def _whole(self, client: AsyncClient, target: UpstreamRequest) -> None:
-        asking = asyncio.ensure_future(self._ask(client, target))
-        gone = asyncio.ensure_future(self._wait_until_gone())
+        limit = asyncio.timeout(None)
+        gone = asyncio.ensure_future(self._end_when_gone(limit))
         try:
-            await asyncio.wait({asking, gone}, return_when=asyncio.FIRST_COMPLETED)
-            self._has_left = left = not asking.done()
-            if left and self._admission is not None and self._admission.reservation is not None:
-                await asyncio.wait({asking}, timeout=_FINISH)  # the service charges for it: what it costs is known then
+            async with limit:
+                message, losses = await self._ask(client, target)
+        except (TimeoutError, asyncio.CancelledError):
+            await self._settle(None, None, unknown=True)
+            if not limit.expired():
+                raise
+            return
         finally:
             gone.cancel()
-            if not asking.done():
-                asking.cancel()
-                with suppress(asyncio.CancelledError, InterlinguaError):
-                    await asking
-                await self._settle(None, None, unknown=True)
-        if left and asking.cancelled():
-            return
-        message, losses = asking.result()
-        if left:
+        if self._has_left:
             await self._settle(message, None)
             return
         message = await self._check_answer(message)
@@ -516,6 +512,13 @@ class _Request:
     async def _wait_until_gone(self) -> None:
         while (await self._receive())["type"] != "http.disconnect":
             pass
+
+    async def _end_when_gone(self, limit: asyncio.Timeout) -> None:
+        """End the wait for a whole answer when the caller leaves; later if the service charges for the answer."""
+        await self._wait_until_gone()
+        self._has_left = True
+        is_paid = self._admission is not None and self._admission.reservation is not None
+        limit.reschedule(asyncio.get_running_loop().time() + (_FINISH if is_paid else 0))
 
     # -- other requests ------------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from interlingua.errors import CallerError, PermissionDeniedError
@@ -47,6 +48,7 @@ def check_local_request(scope: Mapping[str, Any], config: GatewayConfig) -> None
         raise MediaTypeError("the content-type must be application/json")
 
 
+@lru_cache(maxsize=256)
 def is_loopback(host: str) -> bool:
     """Return True for `localhost`, names below it, and loopback addresses."""
     try:

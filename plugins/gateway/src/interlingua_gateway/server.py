@@ -219,7 +219,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
     """
 
     _reading_head = True
-    _head_bytes = 0
+    _head_bytes = _header_bytes = 0  # received of a head that is not complete; names and values of its headers
     _head_timer: asyncio.TimerHandle | None = None
     _in_message = False
     _is_passed = False
@@ -231,7 +231,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin with the first head."""
         super().connection_made(_OneWrite(transport, self.loop))  # type: ignore[arg-type]
-        self._start_head()
+        self._limit_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End the time for the head."""
@@ -255,17 +255,20 @@ class LimitedHttpProtocol(HttpToolsProtocol):
             self._head_bytes += len(data)
             if self._head_bytes > _HEAD_BYTES:
                 self._refuse(b"431 Request Header Fields Too Large")
+            elif self._head_timer is None:  # most heads arrive at once
+                self._limit_head()
 
     def on_message_begin(self) -> None:
         """Begin with the head of the next request."""
         super().on_message_begin()
-        self._in_message = True
-        self._start_head()
+        self._in_message = self._reading_head = True
+        self._head_bytes = self._header_bytes = 0
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Add a header, unless all are too large together."""
         super().on_header(name, value)
-        if sum(len(name) + len(value) for name, value in self.headers) + len(self.url) > _HEAD_BYTES:
+        self._header_bytes += len(name) + len(value)
+        if self._header_bytes + len(self.url) > _HEAD_BYTES:
             self._refuse(b"431 Request Header Fields Too Large")
 
     def on_headers_complete(self) -> None:
@@ -290,9 +293,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         if not self._is_passed:
             super().on_message_complete()
 
-    def _start_head(self) -> None:
-        self._end_head()
-        self._reading_head, self._head_bytes = True, 0
+    def _limit_head(self) -> None:
         self._head_timer = self.loop.call_later(_HEAD_SECONDS, self._refuse, b"408 Request Timeout")
 
     def _end_head(self) -> None:

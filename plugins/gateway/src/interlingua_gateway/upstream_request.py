@@ -35,6 +35,7 @@ from interlingua_serving import InboundRequest, ServedApi
 
 _HEADER_LIMIT = 4_000  # bytes of the ledger in a header: servers and proxies allow 8,000 for all
 _USES = 5  # of a service's tool, for which a request sets no limit
+_write_rows = json.JSONEncoder(separators=(",", ":")).encode
 _OPTIONS = tuple(attrs.fields_dict(RequestOptions).keys() - {"model", "stream", "connection"})
 
 
@@ -204,7 +205,7 @@ def ledger_text(losses: Sequence[Loss]) -> str:
     text = ""
     for kept in range(min(len(rows), 100), -1, -1):
         more: list[dict[str, Any]] = [{"more": len(rows) - kept}] if kept < len(rows) else []
-        text = json.dumps(rows[:kept] + more, separators=(",", ":"))
+        text = _write_rows(rows[:kept] + more)
         if len(text) <= _HEADER_LIMIT:
             break
     return text
