@@ -60,12 +60,16 @@ class Command:
         return self.log.read_text().splitlines()
 
     def second(self) -> int:
-        """Return the second process."""
-        (found,) = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
-        return int(found)
+        """Return the process for large requests; 0 while there is none. A child of the command starts it."""
+        (starter,) = _children(self.process.pid)
+        return next(iter(_children(starter)), 0)
 
     def post(self, body: Any, **headers: str) -> httpx.Response:
         return httpx.post(f"{self.url}/v1/messages", content=body, headers={**JSON, **headers}, timeout=60)
+
+
+def _children(process: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
 
 
 def _seconds(process: int) -> float:
@@ -88,8 +92,8 @@ def test_large_requests_take_no_time_of_the_first_process(upstream: Upstream, tm
     upstream.answers = [_read_nothing]
     with command(upstream, tmp_path, ROUTE.format("up-1")) as running:
         assert running.post(_body(100)).status_code == 200
-        first, second = running.process.pid, running.second()
         assert running.post(_body(LARGE * 2)).status_code == 200  # the second one begins
+        first, second = running.process.pid, running.second()
         before = _seconds(first), _seconds(second)
         for _ in range(5):
             answer = running.post(_body(25_000_000))
@@ -151,18 +155,46 @@ def test_a_connection_is_passed_however_its_request_arrives(upstream: Upstream, 
         assert "message_stop" in streamed.text
 
 
-def test_without_its_second_process_a_gateway_answers_all(upstream: Upstream, tmp_path: Path) -> None:
-    with command(upstream, tmp_path, ROUTE.format("up-1")) as running:
-        assert running.post(_body(2 * LARGE)).status_code == 200
+def test_a_second_process_that_crashes_is_replaced(upstream: Upstream, tmp_path: Path) -> None:
+    large = _body(2 * LARGE)
+    found: list[Any] = []
+
+    def ask() -> None:
+        try:
+            found.append(running.post(large).status_code)
+        except httpx.TransportError as error:
+            found.append(error)
+
+    def kill() -> None:
+        before = len(running.printed())
         os.kill(running.second(), signal.SIGKILL)
+        until(lambda: any("ended with -9 and is replaced" in line for line in running.printed()[before:]))
 
-        def answered() -> bool:
-            with suppress(httpx.TransportError):  # it was passed while the process ended
-                return running.post(_body(2 * LARGE)).status_code == 200
-            return False
+    with command(upstream, tmp_path, ROUTE.format("up-1")) as running:
+        assert running.post(large).status_code == 200
+        kill()  # between requests
+        begin = time.monotonic()
+        assert running.post(large).status_code == 200  # here, by the first process
+        assert running.second() == 0
+        assert "in 1 s; until then" in running.printed()[-1]
+        until(lambda: running.post(large).status_code == 200 and running.second() != 0)
+        assert time.monotonic() - begin > 0.9
 
-        until(answered)
-        assert any("the process for large requests ended" in line for line in running.printed())
+        asked = len(upstream.requests)
+        upstream.answers = [_answer_late]
+        callers = [threading.Thread(target=ask) for _ in range(3)]
+        callers[0].start()
+        until(lambda: len(upstream.requests) > asked)
+        os.kill(running.second(), signal.SIGSTOP)  # it takes no more connections
+        for caller in callers[1:]:
+            caller.start()
+        time.sleep(0.5)
+        kill()  # during a request
+        for caller in callers:
+            caller.join()
+        assert isinstance(found[0], httpx.TransportError)  # its caller knows
+        assert found[1:] == [200, 200]  # by the process that replaced it
+        assert "in 2 s; until then" in running.printed()[-1]
 
 
 def test_both_processes_read_the_configuration_again_and_end_together(upstream: Upstream, tmp_path: Path) -> None:

@@ -1,25 +1,35 @@
 """Large requests in a second process: while it parses one of them, the event loop of the first answers the others.
 
-The first process passes the connection, with the bytes that it has read; the second one answers one request on it.
+The first process passes the connection, with the bytes that it has read; the second one answers one request on it. A
+third one, which has neither threads nor connections, starts the second at the first large request, and again after a
+crash.
 """
 
 from __future__ import annotations
 
 import logging
+import mmap
 import os
 import signal
 import socket
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from functools import partial
 from multiprocessing import get_context
 from typing import Any
 
+import click
+
+from interlingua_gateway.workers import forget_metrics, fork
+
 LARGE = 1 << 20
 """Bytes of a body from which on its request is for the second process."""
-_SIZE = 4  # bytes of the number before what has been read of a connection
 _LAST_SECONDS = 5.0  # seconds that the process has to end, in addition to those of its open answers
+_SOON = 60.0  # seconds within which a process that crashes is replaced later each time
+_LATEST = 30.0  # most seconds until then
 _log = logging.getLogger("interlingua.gateway")
 
 
@@ -38,21 +48,22 @@ class LargeRequests:
 
     Args:
         channel: the socket over which connections are passed.
-        process: the process.
+        process: the process that starts it.
+        waits: its first byte is 1 while a crashed process is not replaced yet; shared with the processes.
         drain: seconds that its open answers have to finish at the end.
     """
 
-    def __init__(self, channel: socket.socket, process: Any, drain: float) -> None:
-        self._channel, self._process, self._drain = channel, process, drain
+    def __init__(self, channel: socket.socket, process: Any, waits: mmap.mmap, drain: float) -> None:
+        self._channel, self._process, self._waits, self._drain = channel, process, waits, drain
         self._passing = ThreadPoolExecutor(1, "pass-connection")  # the other process may be slow to read
 
     def is_ready(self) -> bool:
-        """Return False if the process has crashed: its requests are answered in this one until a restart."""
+        """Return False if a request must be answered in this process: the other one crashed too often."""
         if self._channel.fileno() >= 0 and not self._process.is_alive():
-            code = self._process.exitcode
-            _log.error("the process for large requests ended with %s; they are answered in the first one now", code)
+            text = "the process that starts the one for large requests ended with %s; they are answered in the first"
+            _log.error(text, self._process.exitcode)
             self._channel.close()
-        return self._channel.fileno() >= 0
+        return self._channel.fileno() >= 0 and not self._waits[0]
 
     def take(self, connection: socket.socket, read: bytes) -> None:
         """Pass a connection.
@@ -67,9 +78,14 @@ class LargeRequests:
         if sys.platform == "win32":
             raise NotImplementedError  # there is no second process
         with connection:
+            out, into = os.pipe()
             try:
-                socket.send_fds(self._channel, [len(read).to_bytes(_SIZE)], [connection.fileno()])
-                self._channel.sendall(read)
+                with os.fdopen(into, "wb") as rest:
+                    try:
+                        socket.send_fds(self._channel, [b"\0"], [connection.fileno(), out])
+                    finally:
+                        os.close(out)
+                    rest.write(read)
             except OSError as error:
                 _log.error("a large request was not passed to its process: %s", error)
 
@@ -90,9 +106,9 @@ class LargeRequests:
 
     def close(self) -> None:
         """End the process."""
+        self.stop()
         self._passing.shutdown()
         self._channel.close()
-        self.stop()
         self._process.join(self._drain + _LAST_SECONDS)
         if self._process.is_alive():
             self._process.kill()
@@ -112,27 +128,55 @@ def large_requests(start: Callable[[socket.socket, bool], None], drain: float) -
         yield None
         return
     channel, other = socket.socketpair()
-    process = get_context("fork").Process(target=_wait, args=(other, channel, start), daemon=True)
+    waits = mmap.mmap(-1, 1)
+    process = get_context("fork").Process(target=_keep_running, args=(other, channel, waits, start), daemon=True)
     process.start()
     other.close()
-    made = LargeRequests(channel, process, drain)
+    made = LargeRequests(channel, process, waits, drain)
     try:
         yield made
     finally:
         made.close()
 
 
-def _wait(channel: socket.socket, other: socket.socket, start: Callable[[socket.socket, bool], None]) -> None:
-    """Serve from the first large request on."""
+def _keep_running(
+    channel: socket.socket, other: socket.socket, waits: mmap.mmap, start: Callable[[socket.socket, bool], None]
+) -> None:
+    """Run the second process from the first large request on; after a crash, from the next one on.
+
+    Connections that it has not taken wait in the channel for the process that replaces it.
+    """
     if sys.platform == "win32":
         raise NotImplementedError  # there is no second process
     other.close()  # so that the end of the first process is the end of the channel
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_DFL)
-    changed: list[int] = []
-    signal.signal(signal.SIGHUP, lambda number, _frame: changed.append(number))
-    if channel.recv(1, socket.MSG_PEEK):
-        start(channel, bool(changed))
+    child, stopping, changed, delay = 0, False, False, 0.0
+
+    def forward(number: int, _frame: Any) -> None:
+        nonlocal stopping, changed
+        stopping, changed = stopping or number == signal.SIGTERM, changed or number == signal.SIGHUP
+        if child:
+            os.kill(child, number)
+        elif stopping:
+            sys.exit()
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process ends this one
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, forward)
+    while channel.recv(1, socket.MSG_PEEK):
+        started = time.monotonic()
+        child = process = fork(partial(start, channel, changed))
+        status = os.waitpid(process, 0)[1]
+        child = 0
+        forget_metrics(process)
+        if stopping:
+            return
+        if code := os.waitstatus_to_exitcode(status):
+            delay = min(2 * delay or 1.0, _LATEST) if time.monotonic() - started < _SOON else 0.0
+            when = f" in {delay:g} s; until then, they are answered in the first process" if delay else ""
+            click.echo(f"the process for large requests ended with {code} and is replaced{when}", err=True)
+            waits[0] = 1
+            time.sleep(delay)
+            waits[0] = 0
 
 
 def received(channel: socket.socket) -> Iterator[tuple[socket.socket, bytes]]:
@@ -140,11 +184,9 @@ def received(channel: socket.socket) -> Iterator[tuple[socket.socket, bytes]]:
     if sys.platform == "win32":
         raise NotImplementedError  # there is no second process
     while True:
-        head, descriptors, _flags, _address = socket.recv_fds(channel, _SIZE, 1)
-        if not head or not descriptors:
+        head, descriptors, _flags, _address = socket.recv_fds(channel, 1, 2)
+        if not head:
             return
-        size = int.from_bytes(head)
-        read = bytearray()
-        while len(read) < size and (part := channel.recv(size - len(read))):
-            read += part
-        yield socket.socket(fileno=descriptors[0]), bytes(read)
+        connection, rest = descriptors
+        with os.fdopen(rest, "rb") as read:
+            yield socket.socket(fileno=connection), read.read()

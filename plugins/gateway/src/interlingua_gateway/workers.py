@@ -11,6 +11,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any
 
 import click
@@ -73,13 +74,13 @@ def run_workers(count: int, listener: socket.socket, start: Callable[[socket.soc
     signal.signal(signal.SIGHUP, lambda *_: send(signal.SIGHUP))
     failed = False
     while not stopping and len(running) < count:
-        running[_fork(listener, start)] = time.monotonic()
+        running[fork(partial(start, listener))] = time.monotonic()
     while running:
         process, _status = os.wait()
         started = running.pop(process, None)
         if started is None:
             continue
-        _forget_metrics(process)
+        forget_metrics(process)
         if stopping:
             continue
         if time.monotonic() - started < _SOON:
@@ -87,12 +88,17 @@ def run_workers(count: int, listener: socket.socket, start: Callable[[socket.soc
             send(signal.SIGTERM)
         else:
             click.echo(f"worker {process} ended and is replaced", err=True)
-            running[_fork(listener, start)] = time.monotonic()
+            running[fork(partial(start, listener))] = time.monotonic()
     if failed:
         raise CallerError("a worker ended soon after its start, so all were stopped; its message is above")
 
 
-def _fork(listener: socket.socket, start: Callable[[socket.socket], None]) -> int:
+def fork(start: Callable[[], None]) -> int:
+    """Start a process; return its id.
+
+    Args:
+        start: what it does until it is stopped; an exception is printed and ends it with exit code 1.
+    """
     if sys.platform == "win32":
         raise NotImplementedError  # the caller looked
     process = os.fork()
@@ -103,7 +109,7 @@ def _fork(listener: socket.socket, start: Callable[[socket.socket], None]) -> in
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_DFL)
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
-        start(listener)
+        start()
         code = 0
     except InterlinguaError as error:
         click.echo(f"error: {error.message}", err=True)
@@ -117,6 +123,7 @@ def _fork(listener: socket.socket, start: Callable[[socket.socket], None]) -> in
         os._exit(code)  # the rest of the command is the parent's
 
 
-def _forget_metrics(process: int) -> None:
+def forget_metrics(process: int) -> None:
+    """Leave the requests in progress of a process that has ended out of the metrics."""
     if os.environ.get(_METRICS):
         multiprocess.mark_process_dead(process)  # type: ignore[no-untyped-call]
