@@ -1,11 +1,13 @@
-"""How long /health takes while requests of 30 MB arrive: the command `interlingua gateway` in another process.
+"""How long /health takes while requests of 30 MB, or answers of 20 MB, arrive: the command `interlingua gateway`.
 
     python health.py [--seconds 10] [--api chat messages …] [--kind string image messages parts mixed deep tiny]
+    python health.py --answer text escapes call many [--stream]
 
 For each API and kind of body, two callers send the body again and again, and a third process asks every 10 ms for
 /health and for a small answer of Chat Completions. The row `idle` is the same without large requests: what the machine
 itself adds. Parts and mixed bodies have almost as many values as a gateway accepts; `tiny` has twenty times more and is
-refused.
+refused. With `--answer`, two callers ask for answers: a string, a string with many escapes, the arguments of a call,
+or, streamed, in one event each, and `many` has 100,000 events.
 """
 
 from __future__ import annotations
@@ -25,11 +27,12 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from tests.support.loopback import LoopbackHandler, LoopbackServer
 
 _BYTES = 30_000_000
+_ANSWER_BYTES = 20_000_000
 _VALUES = 97_000
 _PATHS = {
     "chat": "/v1/chat/completions", "messages": "/v1/messages", "responses": "/v1/responses",
@@ -38,22 +41,64 @@ _PATHS = {
 _WORDS = ["the", "quick", "brown", "fox", "jumps", "over", "a", "lazy", "dog", "é", "漢"]
 
 
+_ANSWERS = {
+    "text": {"content": "Q" * _ANSWER_BYTES},
+    "escapes": {"content": 'He said "no".\n' * (_ANSWER_BYTES // 17)},
+    "call": {
+        "tool_calls": [
+            {
+                "index": 0, "id": "call_1", "type": "function",
+                "function": {"name": "f", "arguments": json.dumps({"data": "Q" * _ANSWER_BYTES})},
+            }
+        ]
+    },
+    "many": {"content": "word"},
+}  # fmt: skip
+
+
+def _answer(kind: str, *, stream: bool) -> bytes:
+    """Return the body of a large answer."""
+    reason = "tool_calls" if kind == "call" else "stop"
+    about = {"id": "c", "created": 1, "model": "up-1"}
+    if not stream:
+        message = {"role": "assistant", "content": None, **_ANSWERS[kind]}
+        choice: dict[str, Any] = {"index": 0, "message": message, "finish_reason": reason}
+        usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+        return json.dumps({**about, "object": "chat.completion", "choices": [choice], "usage": usage}).encode()
+
+    def event(delta: Any, finish: str | None = None) -> bytes:
+        choice = {"index": 0, "delta": delta, "finish_reason": finish}
+        return b"data: %s\n\n" % json.dumps({**about, "object": "chat.completion.chunk", "choices": [choice]}).encode()
+
+    count = 100_000 if kind == "many" else 1
+    return event({"role": "assistant"}) + event(_ANSWERS[kind]) * count + event({}, reason) + b"data: [DONE]\n\n"
+
+
 class _Service(LoopbackHandler):
-    """Chat Completions that read nothing of the request's body."""
+    """Chat Completions that read nothing of a large request's body; a small one may ask for a large answer."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
+    answers: ClassVar[dict[str, bytes]] = {}
 
     def do_POST(self) -> None:
         left = int(self.headers["content-length"])
+        if left < 10_000:
+            name = json.loads(self.rfile.read(left))["messages"][-1]["content"]
+            if name in self.answers:
+                self._send(self.answers[name], "text/event-stream" if name.endswith("stream") else "application/json")
+                return
+            left = 0
         while left and (piece := self.rfile.read(min(left, 1 << 20))):
             left -= len(piece)
         choice = {"index": 0, "message": {"role": "assistant", "content": "Hello."}, "finish_reason": "stop"}
         usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
         whole = {"id": "c", "object": "chat.completion", "created": 1, "model": "up-1", "choices": [choice]}
-        data = json.dumps({**whole, "usage": usage}).encode()
+        self._send(json.dumps({**whole, "usage": usage}).encode(), "application/json")
+
+    def _send(self, data: bytes, kind: str) -> None:
         self.send_response(200)
-        self.send_header("content-type", "application/json")
+        self.send_header("content-type", kind)
         self.send_header("content-length", str(len(data)))
         self.end_headers()
         self.wfile.write(data)
@@ -121,6 +166,13 @@ def _body(api: str, kind: str) -> bytes:
         whole = {"model": "m", "input" if api == "responses" else "messages": written}
     whole |= {"max_tokens": 5} if api == "messages" else {"stream": False} if api == "ollama" else {}
     return json.dumps({**whole, **more}, ensure_ascii=False).encode()
+
+
+def _small(api: str, text: str, *, stream: bool) -> bytes:
+    """Return a small request of Chat Completions, Messages, Responses or Ollama."""
+    messages = [_message(api, "user", text)]
+    whole: dict[str, Any] = {"model": "m", "input" if api == "responses" else "messages": messages, "stream": stream}
+    return json.dumps({**whole, **({"max_tokens": 5} if api == "messages" else {})}).encode()
 
 
 def _tool(api: str, schema: Any) -> dict[str, Any]:
@@ -207,6 +259,14 @@ def _probe(port: int, stop: Any, waits: Any) -> None:
     waits.put(found)
 
 
+def _read(answer: http.client.HTTPResponse) -> bytes:
+    """Read an answer; return its beginning."""
+    found = b""
+    while part := answer.read(1 << 20):
+        found = found or part
+    return found
+
+
 def _measure(port: int, path: str, body: bytes | None, seconds: float) -> str:
     begin, statuses, lock = time.monotonic(), list[int](), threading.Lock()
 
@@ -215,7 +275,7 @@ def _measure(port: int, path: str, body: bytes | None, seconds: float) -> str:
             connection = http.client.HTTPConnection("127.0.0.1", port, timeout=300)
             connection.request("POST", path, body, {"content-type": "application/json"})
             answer = connection.getresponse()
-            text = answer.read()
+            text = _read(answer)
             connection.close()
             with lock:
                 statuses.append(answer.status)
@@ -250,12 +310,19 @@ def main() -> None:
     parser.add_argument("--api", nargs="+", choices=list(_PATHS), default=["chat", "messages"])
     kinds = ["string", "image", "messages", "parts", "mixed", "deep", "tiny"]
     parser.add_argument("--kind", nargs="+", choices=kinds, default=kinds)
+    parser.add_argument("--answer", nargs="+", choices=list(_ANSWERS))
+    parser.add_argument("--stream", action="store_true")
     given = parser.parse_args()
     with LoopbackServer(_Service) as service, _gateway(service.url) as port:
         print(f"{'idle':20} {_measure(port, '', None, given.seconds)}", flush=True)
         for api in given.api:
-            for kind in given.kind:
-                body = _body(api, kind)
+            for kind in given.answer or given.kind:
+                if given.answer:
+                    name = f"{kind} stream" if given.stream else kind
+                    _Service.answers[name] = _answer(kind, stream=given.stream)
+                    body = _small(api, name, stream=given.stream)
+                else:
+                    body = _body(api, kind)
                 _measure(port, _PATHS[api], body, 0)  # loads modules
                 print(f"{f'{api} {kind}':20} {_measure(port, _PATHS[api], body, given.seconds)}", flush=True)
 

@@ -42,7 +42,7 @@ _log = logging.getLogger("interlingua")
 _T = TypeVar("_T")
 _BYTES_PER_TOKEN = 4  # to estimate the tokens of a request
 # messages, or characters; writing that many takes some 10 ms, or 1 ms, which other tasks of an event loop would wait
-LONG, _LARGE = 500, 250_000
+LONG, LARGE = 500, 250_000
 
 
 class Exchange(SignedExchange):
@@ -498,15 +498,16 @@ class Exchange(SignedExchange):
 
     async def _load(self, io: IO, function: Callable[..., _T], *arguments: Any) -> _T:
         """Call a function in a thread if it takes long: for much content, and for the first one of a kind."""
-        parts: list[Any] = [*self.request.messages]
+        parts: list[Any] = [*self.request.messages, *arguments]
         if self._kind in self._state.answered and len(parts) < LONG:
             size = 0  # characters, of media too
             for part in parts:
                 if content := getattr(part, "content", ()):
                     parts += content
                 else:
-                    size += len(getattr(part, "text", "")) + len(getattr(getattr(part, "source", None), "data", ""))
-            if size < _LARGE:
+                    media = getattr(getattr(part, "source", part), "data", "")
+                    size += len(getattr(part, "text", getattr(part, "body", media)))
+            if size < LARGE:
                 return function(*arguments)
         return await io.load(function, *arguments)
 

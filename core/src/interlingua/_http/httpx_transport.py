@@ -152,10 +152,10 @@ class AsyncHttpxTransport(_Base):
         try:
             built = self._build(request, limits)
             if self._direct is None or built.url.userinfo:
-                return AsyncHttpxReply(
-                    await self._client.send(built, stream=True, follow_redirects=False), limits, built
-                )
-            return AsyncHttpxReply(await self._direct.handle_async_request(built), limits, built)
+                sent = await self._client.send(built, stream=True, follow_redirects=False)
+            else:
+                sent = await self._direct.handle_async_request(built)
+            return AsyncHttpxReply(sent, limits, built)
         except Exception as error:
             _raise_typed(error, limits, request.url)
 
@@ -174,8 +174,7 @@ def new_transport(*, blocking: bool, client: Any = None) -> HttpxTransport | Asy
         if blocking and iscoroutinefunction(send):
             raise CallerError("Client takes a blocking HTTP client, such as httpx.Client; AsyncClient takes this one")
         if not blocking and isinstance(client, AbstractContextManager) and not iscoroutinefunction(send):
-            text = "AsyncClient takes an asynchronous HTTP client such as httpx.AsyncClient; Client takes this one"
-            raise CallerError(text)
+            raise CallerError("AsyncClient takes an HTTP client such as httpx.AsyncClient; Client takes this one")
     return HttpxTransport(client) if blocking else AsyncHttpxTransport(client)
 
 

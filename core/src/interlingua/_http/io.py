@@ -11,7 +11,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from inspect import isawaitable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from interlingua.errors import APIConnectionError, ProviderError
 from interlingua.transport import AsyncReply, HttpRequest, Reply, TimeLimits, Transport
@@ -30,8 +30,7 @@ def run_without_waiting(work: Coroutine[Any, Any, _T]) -> _T:
     try:
         work.send(None)
     except StopIteration as done:
-        value: _T = done.value
-        return value
+        return cast("_T", done.value)
     except (ProviderError, APIConnectionError) as error:
         raise error.with_traceback(None)  # noqa: B904  a short traceback: how the client waited is not part of it
     raise AssertionError("a coroutine of the blocking client suspended")

@@ -33,10 +33,8 @@ class Retry:
         Raises:
             CallerError: it is neither a Retry nor a number.
         """
-        if value is None:
-            return cls()
-        if isinstance(value, Retry):
-            return value
+        if value is None or isinstance(value, Retry):
+            return value or cls()
         if not isinstance(value, int) or value < 0:
             raise CallerError(f"retry must be a Retry or the number of further attempts, not {value!r}")
         return cls(max_attempts=value + 1)

@@ -116,7 +116,11 @@ def sign_request(
         for source in (connection.headers, request.headers, headers, connection.auth(request)):
             for name, value in source.items():
                 lower = name.lower()
-                merged[lower] = _joined(merged.get(lower), value) if lower in connection.list_headers else value
+                if lower in connection.list_headers:  # each item once
+                    items = map(str.strip, f"{merged.get(lower, '')},{value}".split(","))
+                    merged[lower] = ",".join(dict.fromkeys(filter(None, items)))
+                else:
+                    merged[lower] = value
         made = HttpRequest(request.method, url, merged, request.body, datetime.now(UTC))
         if connection.sign is not None:
             made = made._replace(url=_encode(url))
@@ -139,9 +143,3 @@ def _encode(url: str) -> str:
         return str(URL(url))
     except InvalidURL as error:
         raise unsendable(url, error) from None
-
-
-def _joined(known: str | None, more: str) -> str:
-    """Join comma-separated lists, each item once, without spaces."""
-    items = [item.strip() for item in f"{known or ''},{more}".split(",")]
-    return ",".join(dict.fromkeys(item for item in items if item))

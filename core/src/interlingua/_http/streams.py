@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any, Generic, Self, TypeVar
 
-from interlingua._http.exchange import Exchange
+from interlingua._http.exchange import LARGE, Exchange
 from interlingua._http.io import run_without_waiting
 from interlingua._http.transports import IO
 from interlingua._plugins.wire import RequestContext, WireRequest
@@ -40,6 +40,7 @@ class BaseStream:
         # attributes of an instance are looked up faster
         self._stopped = False  # `cancel` was called
         self._ended = False  # all of the body was read, or an error event
+        self._unread = 0  # bytes since the last event
 
     @property
     def partial(self) -> Message:
@@ -121,7 +122,10 @@ class BaseStream:
             pass
         except APIConnectionError as error:
             broken = error
-        events = [] if piece is None else reader.feed(piece)
+        events: list[StreamEvent] = []
+        if piece is not None:
+            events = await self._io.load(reader.feed, piece) if self._unread > LARGE else reader.feed(piece)
+            self._unread = 0 if events else self._unread + len(piece)
         goes_on = self._exchange.take_announced(reader) and not (self._stopped or isinstance(broken, APITimeoutError))
         if piece is None and goes_on:
             with activity:

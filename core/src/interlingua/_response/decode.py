@@ -250,7 +250,7 @@ class StreamDecoder:
         self._batch: list[WireChunk] | None = None
         self._out: list[StreamEvent] = []
         self._assemble = self._assembler.feed
-        self._pump = self._run()
+        self._pump: Any = self._run()
         self._resume = self._pump.send
         self._done = self._closed = False
         self._halves = _HalfJoiner()
@@ -413,4 +413,5 @@ class StreamDecoder:
     def close(self) -> None:
         """Close the generator of the plugin; safe at any time."""
         self._done = True
-        self._pump.close()
+        if not self._pump.cr_running:  # in a thread that was abandoned
+            self._pump.close()

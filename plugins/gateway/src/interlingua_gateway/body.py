@@ -1,4 +1,4 @@
-"""Read the body of a request within limits of size and time."""
+"""Read the body of a request within limits of size and time, and write that of an answer."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ from typing import Any, TypeAlias
 
 from interlingua.errors import CallerError
 
+Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 _BODY_PAUSE = 60.0  # most seconds between two parts of a body
 _PIECE = 1 << 16  # bytes of a body that are searched at once: other threads run in between
+_WRITTEN = 1 << 20  # most bytes of an answer that are written at once: the transport copies them
 _NO_BACKSLASH = re.compile(rb"[^\\]")
 
 
@@ -49,6 +52,19 @@ async def read_body(receive: Receive, headers: Mapping[str, str], limit: int) ->
             raise BodyTooLargeError(f"the body has more than {limit} bytes, the limit of this gateway")
         if not event.get("more_body"):
             return body.getvalue()
+
+
+async def write_body(send: Send, data: bytes, *, more: bool = False) -> None:
+    """Write the body of an answer, or a part of it.
+
+    Args:
+        send: the ASGI function.
+        data: what is written.
+        more: True if another part follows.
+    """
+    for at in range(0, len(data) or 1, _WRITTEN):
+        part, rest = data[at : at + _WRITTEN], at + _WRITTEN < len(data)
+        await send({"type": "http.response.body", "body": part, "more_body": more or rest})
 
 
 def check_values(body: bytes, limit: int) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import itertools
 import time
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from decimal import Decimal
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import parse_qsl, urlencode
 
 import attrs
@@ -25,16 +25,10 @@ from interlingua.errors import (
 )
 from interlingua.fallback import may_be_paid
 from interlingua.plugins import Loss, WireRequest, WireResponse, estimate_tokens
-from interlingua.types import (
-    ErrorEvent,
-    Message,
-    MessageComplete,
-    Role,
-    Usage,
-)
+from interlingua.types import ErrorEvent, Message, MessageComplete, Role, Usage
 from interlingua_gateway.access import NOBODY, Admission
 from interlingua_gateway.activity import Activity
-from interlingua_gateway.body import BodyTooLargeError, check_values, read_body
+from interlingua_gateway.body import BodyTooLargeError, Receive, Scope, Send, check_values, read_body, write_body
 from interlingua_gateway.errors import UpstreamKeyError, error_for_caller, hide_addresses
 from interlingua_gateway.guards import Caller
 from interlingua_gateway.kept import AnswerNotFoundError
@@ -44,11 +38,13 @@ from interlingua_gateway.recall import shown
 from interlingua_gateway.services import Services
 from interlingua_gateway.store import Key, Use, ask_store
 from interlingua_gateway.upstream_request import (
+    StreamSize,
     UpstreamRequest,
     check_members,
     header_value,
     ledger_text,
     needs_estimate,
+    size_of,
     unknown_cost,
     upstream_request,
 )
@@ -64,10 +60,6 @@ from interlingua_serving import (
 
 if TYPE_CHECKING:
     from interlingua import AsyncClient, AsyncMessageStream
-
-Scope: TypeAlias = MutableMapping[str, Any]
-Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 _FINISH = 60.0  # most seconds for an answer whose caller has left, until what it costs is known
 _UNKNOWN_OUTPUT = 32_000  # tokens that are reserved for an answer of a model without a known limit
@@ -93,8 +85,7 @@ class ApiEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; failures are written as this API's errors."""
         request = _Request(self, scope, receive, send)
-        registry = self.services.registry
-        activity = registry.instrument("serve_request", request.facts()) if registry.plugins else None
+        activity = self.services.registry.instrument("serve_request", request.facts())
         with activity or nullcontext():
             try:
                 await request.answer()
@@ -442,6 +433,7 @@ class _Request:
         if self._has_left:
             await self._settle(message, None)
             return
+        self._weigh(message)
         message = await self._check_answer(message)
         context = attrs.evolve(self._context, origin=message.metadata.origin or target.origin)
         response = await self._work(self._written, message, context)
@@ -475,7 +467,7 @@ class _Request:
             except asyncio.CancelledError:  # the gateway stops, and the time to finish is over
                 if pump.cancel():
                     end = self._last + writer.end()
-                    await self._send({"type": "http.response.body", "body": end, "more_body": False})
+                    await write_body(self._send, end)
                 raise
             finally:
                 gone.cancel()
@@ -493,20 +485,20 @@ class _Request:
 
     async def _pump(self, stream: AsyncMessageStream, writer: Any) -> BaseException | None:
         """Write the events of each upstream read in one write; return the failure that ended the answer."""
-        failure: BaseException | None = None
+        failure, size = None, StreamSize()
         try:
             async for events in stream.batches():
                 if events and isinstance(events[-1], ErrorEvent):
                     self._without_addresses(events[-1].error)
-                data = writer.feed(events)
+                data = await self._services.work(size.add(events), writer.feed, events)
                 if events and isinstance(events[-1], MessageComplete):
                     self._last = data
                 elif data:
-                    await self._send({"type": "http.response.body", "body": data, "more_body": True})
+                    await write_body(self._send, data, more=True)
             await self._keep(stream.partial)
         except InterlinguaError as error:  # the writer has reported it
             failure = error
-        await self._send({"type": "http.response.body", "body": self._last + writer.end(), "more_body": False})
+        await write_body(self._send, self._last + writer.end())
         return failure
 
     async def _wait_until_gone(self) -> None:
@@ -546,6 +538,10 @@ class _Request:
 
     # -- inside --------------------------------------------------------------------------------------------------
 
+    def _weigh(self, answer: Message) -> None:
+        """Have what follows an answer done in a thread if the request or the answer is large."""
+        self._work = partial(self._services.work, self.held + size_of(answer.content))
+
     async def _settle(self, message: Message | None, error: BaseException | None, *, unknown: bool = False) -> None:
         if self._admission is None:
             return
@@ -553,6 +549,7 @@ class _Request:
         if error is not None and message is not None and not message.content:
             message = None
         if message is not None and self._asked is not None and needs_estimate(message):
+            self._weigh(message)
             message = await self._work(self._asked.with_estimate, message, self._services)
         limited = message is not None and self._model.deployment is not None
         if message is not None and limited and (usage := message.metadata.usage) is not None:
@@ -570,6 +567,7 @@ class _Request:
 
         An answer whose request may be repeated is kept, too, and one that the caller may continue.
         """
+        self._weigh(message)
         kept = self._services.kept
         if kept is not None and self._wire is not None and self._admission is not None:
             if written is None or self._sent.options.stream:
@@ -599,4 +597,4 @@ class _Request:
     async def _respond(self, response: WireResponse, facts: Mapping[str, str]) -> None:
         length = {"content-length": str(len(response.body))}
         await self._begin(response.status, {**response.headers, **length, **facts})
-        await self._send({"type": "http.response.body", "body": response.body, "more_body": False})
+        await write_body(self._send, response.body)

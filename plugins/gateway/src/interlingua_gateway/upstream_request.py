@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -14,17 +14,21 @@ from interlingua.errors import CapabilityError, PermissionDeniedError
 from interlingua.plugins import Loss, estimate_tokens
 from interlingua.types import (
     AudioBlock,
+    BlockEnd,
     ContentBlock,
     DocumentBlock,
     ImageBlock,
     Message,
+    MessageComplete,
     MessageStatus,
     OpaqueBlock,
     Origin,
     RequestOptions,
     Role,
+    StreamEvent,
     ToolResultBlock,
     ToolUseBlock,
+    ToolUseEnd,
     Usage,
 )
 from interlingua_gateway.config import ModelRoute
@@ -35,6 +39,7 @@ from interlingua_serving import InboundRequest, ServedApi
 
 _HEADER_LIMIT = 4_000  # bytes of the ledger in a header: servers and proxies allow 8,000 for all
 _USES = 5  # of a service's tool, for which a request sets no limit
+_ENDS = (BlockEnd, ToolUseEnd, MessageComplete)
 _write_rows = json.JSONEncoder(separators=(",", ":")).encode
 _OPTIONS = tuple(attrs.fields_dict(RequestOptions).keys() - {"model", "stream", "connection"})
 
@@ -173,6 +178,31 @@ def needs_estimate(message: Message) -> bool:
     usage = message.metadata.usage
     counted = usage is not None and usage.input_tokens is not None and usage.output_tokens is not None
     return not counted or message.metadata.status is not MessageStatus.COMPLETE
+
+
+def size_of(parts: Iterable[Any]) -> int:
+    """Return how many characters the text, arguments and media of blocks or stream events have."""
+    size = 0
+    for part in parts:
+        block = getattr(part, "block", part)
+        data = getattr(getattr(block, "source", None), "data", None)
+        size += len(getattr(block, "text", None) or getattr(block, "partial_json", None) or data or "")
+        if isinstance(block, ToolUseBlock):
+            size += len(block.input_json)
+    return size
+
+
+class StreamSize:
+    """The size of a streamed answer."""
+
+    def __init__(self) -> None:
+        self._whole = 0
+
+    def add(self, events: Sequence[StreamEvent]) -> int:
+        """Return how many characters are to be written for events: at an end, some APIs repeat the whole answer."""
+        size = size_of(events)
+        self._whole += size
+        return self._whole if any(isinstance(event, _ENDS) for event in events) else size
 
 
 def _text_of(block: ContentBlock) -> str:
