@@ -60,7 +60,7 @@ class Command:
         return self.log.read_text().splitlines()
 
     def second(self) -> int:
-        """Return the process for large requests; 0 while there is none. A child of the command starts it."""
+        """Return the process for large requests, or 0 before it is started. A child of the command starts it."""
         (starter,) = _children(self.process.pid)
         return next(iter(_children(starter)), 0)
 

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import json
+import threading
+from types import SimpleNamespace
 
 import pytest
 
@@ -106,6 +109,40 @@ def test_leaving_early_and_cancel_from_another_task() -> None:
     with served(Reply(body=[*sse({"t": "hel"}), 0.4, *STREAM[1:]])) as server:
         messages = asyncio.run(main(server))
     assert [message.metadata.status for message in messages] == [il.MessageStatus.CANCELLED] * 2
+
+
+def test_a_cancelled_task_leaves_a_large_event_to_its_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    reading, left = threading.Event(), threading.Event()
+
+    def slow(data: bytes) -> object:
+        if len(data) > 1_000_000:
+            assert threading.current_thread() is not threading.main_thread()
+            reading.set()
+            left.wait(10)
+        return json.loads(data)
+
+    async def main(server: Server) -> il.Message:
+        async with client(server) as c:
+            async with c.stream("hi") as stream:
+                rest = asyncio.ensure_future(_rest(stream))
+                while not reading.is_set():
+                    await asyncio.sleep(0.01)
+                rest.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await rest
+            left.set()
+            return await stream.message
+
+    monkeypatch.setattr("tests.support.fake_provider.json", SimpleNamespace(loads=slow, dumps=json.dumps))
+    with served(Reply(body=[*sse({"t": "hel"}), 0.1, *sse({"t": "l" * 2_000_000}), *STREAM[1:]])) as server:
+        message = asyncio.run(main(server))
+    assert message.metadata.status is il.MessageStatus.CANCELLED
+    assert message.text == "hel"
+
+
+async def _rest(stream: il.AsyncMessageStream) -> None:
+    async for _ in stream:
+        pass
 
 
 def test_a_stream_that_breaks_raises_with_its_partial() -> None:

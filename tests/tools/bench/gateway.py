@@ -5,7 +5,7 @@
 The passthrough is bare Starlette and httpx under the same server; the scripted service and the caller are processes of
 their own. Ratios mean something only with the service's pace: paced, each delta is one read; in bursts a read has many.
 With `--litellm`, LiteLLM's proxy runs in the same rounds: PROGRAM is the `litellm` of an environment of its own, made
-by `python -m venv FOLDER` and `FOLDER/bin/pip install 'litellm[proxy]==1.106.2'` (0.8 GB).
+by `python -m venv FOLDER` and `FOLDER/bin/pip install 'litellm[proxy]==1.108.7'` (0.8 GB).
 """
 
 from __future__ import annotations
@@ -160,8 +160,8 @@ def _measure(server: Server, asked: tuple[str, dict[str, Any]], work: str) -> fl
     """Return microseconds of the server's processor time for each request or delta."""
     before = server.cpu()
     if work == "small":
-        asyncio.run(_all(server.url, asked, 300, 8))
-        return (server.cpu() - before) / 300 * 1e6
+        asyncio.run(_all(server.url, asked, 1_500, 8))
+        return (server.cpu() - before) / 1_500 * 1e6
     count, pause = (1_000, 0.001) if work == "paced" else (9_600, 0)
     words = asyncio.run(_all(server.url, asked, 3, 2, stream=True, max_tokens=count, top_p=pause))
     assert words == [count] * 3, words

@@ -199,7 +199,7 @@ class StreamSize:
         self._whole = 0
 
     def add(self, events: Sequence[StreamEvent]) -> int:
-        """Return how many characters are to be written for events: at an end, some APIs repeat the whole answer."""
+        """Return how many characters a writer needs for events: at an end, some APIs repeat the whole answer."""
         size = size_of(events)
         self._whole += size
         return self._whole if any(isinstance(event, _ENDS) for event in events) else size
