@@ -38,13 +38,12 @@ from interlingua_gateway.recall import shown
 from interlingua_gateway.services import Services
 from interlingua_gateway.store import Key, Use, ask_store
 from interlingua_gateway.upstream_request import (
-    StreamSize,
+    AnswerSize,
     UpstreamRequest,
     check_members,
     header_value,
     ledger_text,
     needs_estimate,
-    size_of,
     unknown_cost,
     upstream_request,
 )
@@ -422,7 +421,7 @@ class _Request:
         gone = asyncio.ensure_future(self._end_when_gone(limit))
         try:
             async with limit:
-                message, losses = await self._ask(client, target)
+                message, losses = await asyncio.ensure_future(self._ask(client, target))
         except (TimeoutError, asyncio.CancelledError):
             await self._settle(None, None, unknown=True)
             if not limit.expired():
@@ -485,7 +484,7 @@ class _Request:
 
     async def _pump(self, stream: AsyncMessageStream, writer: Any) -> BaseException | None:
         """Write the events of each upstream read in one write; return the failure that ended the answer."""
-        failure, size = None, StreamSize()
+        failure, size = None, AnswerSize()
         try:
             async for events in stream.batches():
                 if events and isinstance(events[-1], ErrorEvent):
@@ -540,7 +539,7 @@ class _Request:
 
     def _weigh(self, answer: Message) -> None:
         """Have what follows an answer done in a thread if the request or the answer is large."""
-        self._work = partial(self._services.work, self.held + size_of(answer.content))
+        self._work = partial(self._services.work, self.held + AnswerSize().add(answer.content))
 
     async def _settle(self, message: Message | None, error: BaseException | None, *, unknown: bool = False) -> None:
         if self._admission is None:

@@ -25,7 +25,6 @@ from interlingua.types import (
     Origin,
     RequestOptions,
     Role,
-    StreamEvent,
     ToolResultBlock,
     ToolUseBlock,
     ToolUseEnd,
@@ -39,7 +38,7 @@ from interlingua_serving import InboundRequest, ServedApi
 
 _HEADER_LIMIT = 4_000  # bytes of the ledger in a header: servers and proxies allow 8,000 for all
 _USES = 5  # of a service's tool, for which a request sets no limit
-_ENDS = (BlockEnd, ToolUseEnd, MessageComplete)
+_ENDS = frozenset((BlockEnd, ToolUseEnd, MessageComplete))
 _write_rows = json.JSONEncoder(separators=(",", ":")).encode
 _OPTIONS = tuple(attrs.fields_dict(RequestOptions).keys() - {"model", "stream", "connection"})
 
@@ -180,29 +179,26 @@ def needs_estimate(message: Message) -> bool:
     return not counted or message.metadata.status is not MessageStatus.COMPLETE
 
 
-def size_of(parts: Iterable[Any]) -> int:
-    """Return how many characters the text, arguments and media of blocks or stream events have."""
-    size = 0
-    for part in parts:
-        block = getattr(part, "block", part)
-        data = getattr(getattr(block, "source", None), "data", None)
-        size += len(getattr(block, "text", None) or getattr(block, "partial_json", None) or data or "")
-        if isinstance(block, ToolUseBlock):
-            size += len(block.input_json)
-    return size
+class AnswerSize:
+    """How many characters an answer has: its text, arguments and media."""
 
+    _whole = 0
 
-class StreamSize:
-    """The size of a streamed answer."""
+    def add(self, parts: Iterable[Any]) -> int:
+        """Add stream events or blocks; return how many characters a writer needs for them.
 
-    def __init__(self) -> None:
-        self._whole = 0
-
-    def add(self, events: Sequence[StreamEvent]) -> int:
-        """Return how many characters a writer needs for events: at an end, some APIs repeat the whole answer."""
-        size = size_of(events)
+        At the end of a block or an answer, some APIs repeat all text.
+        """
+        size, is_end = 0, False
+        for part in parts:
+            block = getattr(part, "block", part)
+            data = getattr(getattr(block, "source", None), "data", None)
+            size += len(getattr(block, "text", None) or getattr(block, "partial_json", None) or data or "")
+            if type(block) is ToolUseBlock:
+                size += len(block.input_json)
+            is_end = is_end or type(part) in _ENDS
         self._whole += size
-        return self._whole if any(isinstance(event, _ENDS) for event in events) else size
+        return self._whole if is_end else size
 
 
 def _text_of(block: ContentBlock) -> str:
