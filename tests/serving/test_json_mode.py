@@ -61,6 +61,31 @@ def test_json_mode_crosses(caller: tuple[str, str], target: str) -> None:
     assert [loss.path for loss in losses if loss.path.startswith("provider_options.")] == []
 
 
+@pytest.mark.parametrize("target", ["openai:gpt-5-mini", "mistral:mistral-large-latest"])
+def test_a_prompt_that_does_not_name_json_names_it_once_it_crosses(target: str) -> None:
+    """Services refuse a JSON mode without that word: plugins/openai/WIRE.md and chat-completions/WIRE.md."""
+    key, _, model = target.partition(":")
+    provider = REGISTRY.provider(key)
+    turns = [("user", "Where is Oslo?"), ("model", "North."), ("user", "How warm?")]
+    for said, added in (("Where is Oslo?", 1), ("Where is Oslo? As JSON.", 0)):
+        contents = [{"role": role, "parts": [{"text": text}]} for role, text in [("user", said), *turns[1:]]]
+        body = {
+            "contents": contents,
+            "systemInstruction": {"parts": [{"text": "You write JSON."}]},
+            "generationConfig": {"responseMimeType": "application/json"},
+        }
+        request = WireRequest(path="/v1beta/models/m:generateContent", body=json.dumps(body).encode(), api="generate")
+        context = ServeContext(provider="google", api="generate")
+        read = find_serving_plugin(REGISTRY, "google").from_wire_request(request, context)
+        can = provider.capabilities(model)
+        messages, options, losses = read.for_upstream(key, can.api, model, can)
+        written = json.loads(build_request(provider, messages, (), options).body)
+        first = next(item for item in written.get("input") or written["messages"] if item["role"] == "user")
+        assert "json" in json.dumps(first).lower()
+        assert json.dumps(written).count("Answer with one JSON object") == added
+        assert len([row for row in losses if row.verdict == "rewritten"]) == added
+
+
 WORDS = "Answer with one JSON object"
 _SCHEMA = {"type": "object", "properties": {"place": {"type": "string"}}, "required": ["place"]}
 _SHAPE = {"type": "json_schema", "json_schema": {"name": "place", "schema": _SCHEMA}}

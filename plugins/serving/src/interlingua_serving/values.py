@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol
 import attrs
 
 from interlingua.errors import CallerError
-from interlingua.plugins import EMPTY, Loss, dumps, loads, message_loss, option_loss
+from interlingua.plugins import EMPTY, Loss, loads, message_loss, option_loss
 from interlingua.types import (
     ContentBlock,
     Message,
@@ -21,19 +21,15 @@ from interlingua.types import (
     RequestOptions,
     Role,
     StreamEvent,
-    TextBlock,
     ToolDefinition,
     new_ulid,
     replace,
 )
+from interlingua_serving.answer_shape import AnswerShape
 from interlingua_serving.answers import State, restore_answer
 
 _REFUSED = "a sealed state that may not be used here was left out"
 _TIME = datetime.fromtimestamp(0, UTC)  # a request does not say when its messages were made
-_JSON = "Answer with one JSON object, and nothing else: no other text, and no code fence around it."
-_NO_JSON_MODE = "this model has no JSON mode"
-_TOLD = "the system prompt asks for it"
-_SCHEMA = _JSON + " The object follows this JSON Schema:\n{}"
 
 
 def _utc_now() -> datetime:
@@ -193,23 +189,15 @@ class InboundRequest:
             left_out: dict[str, Any] = dict.fromkeys(name for names in self.covered.values() for name in names)
             return messages, attrs.evolve(self.options, **left_out, provider_options=self.extra), tuple(losses)
         extra = {name: value for name, value in self.extra.items() if name not in self.covered}
-        options, instruction, obstacle = self.options, "", _shape_obstacle(self, can)
+        options, shape = self.options, AnswerShape(can, self.tools, self.options, losses)
         if api != self.options.api:
             for name, value in extra.items():
                 if value is not None and name != self.json_mode:
                     losses.append(option_loss(f"provider_options.{name}", "dropped", "only this API has it"))
-            extra = {**can.json_mode} if self.json_mode and can is not None and not obstacle else {}
-            if self.json_mode and not extra:
-                name, instruction = f"provider_options.{self.json_mode}", _JSON
-                losses.append(option_loss(name, "rewritten", f"{obstacle or _NO_JSON_MODE}; {_TOLD}"))
-        if options.response_schema is not None and can is not None and not can.supports_structured_output:
-            obstacle = obstacle or "this model takes no schema"
-        if options.response_schema is not None and obstacle:
-            instruction = _SCHEMA.format(dumps(options.response_schema).decode())
-            losses.append(option_loss("response_schema", "rewritten", f"{obstacle}; {_TOLD}"))
+            extra = shape.json_mode(f"provider_options.{self.json_mode}", messages) if self.json_mode else {}
+        if options.response_schema is not None and (mode := shape.schema(options.response_schema)) is not None:
             options = attrs.evolve(options, response_schema=None)
-            if can is not None and not _shape_obstacle(self, can):
-                extra = {**can.json_mode, **extra}
+            extra = {**mode, **extra}
         if own:  # answers without a seal count as answers of the model in use
             before, now = f"{provider}:{asked}", f"{provider}:{model}"
             messages = tuple(
@@ -222,30 +210,8 @@ class InboundRequest:
             lost = [message_loss(at, "it is for this API's own service") for at in self.private]
             losses += [attrs.evolve(row, verdict="dropped") for row in lost]
             messages = tuple([each for at, each in enumerate(messages) if at not in self.private])
-        if instruction:
-            messages = _with_instruction(messages, instruction)
+        messages = shape.told(messages)
         return messages, attrs.evolve(options, model=model, api=api, provider_options=extra), tuple(losses)
-
-
-def _shape_obstacle(request: InboundRequest, can: ModelCapabilities | None) -> str:
-    """Return why a model takes neither a schema nor its JSON mode in a request; empty if it does."""
-    if can is None:
-        return ""
-    if request.tools and not can.structured_output_with_tools:
-        return "this model takes no schema or JSON mode together with tools"
-    if request.options.stream and not can.structured_output_streams:
-        return "this model takes no schema or JSON mode in a stream"
-    return ""
-
-
-def _with_instruction(messages: tuple[Message, ...], text: str) -> tuple[Message, ...]:
-    """Return a conversation with an instruction at the end of its system prompt."""
-    leading = next((at for at, each in enumerate(messages) if each.role is not Role.SYSTEM), len(messages))
-    block = TextBlock(text=text)
-    if not leading:
-        return (Message(id=new_ulid(), role=Role.SYSTEM, content=(block,), created_at=_TIME), *messages)
-    last = messages[leading - 1]
-    return (*messages[: leading - 1], replace(last, content=(*last.content, block)), *messages[leading:])
 
 
 @attrs.frozen(kw_only=True)
