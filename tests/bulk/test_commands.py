@@ -26,6 +26,30 @@ def invoke(*arguments: Any) -> Result:
     return CliRunner().invoke(cli, ["bulk", *map(str, arguments)], catch_exceptions=False)
 
 
+def test_a_refused_run_leaves_the_rows_of_the_output(tmp_path: Path) -> None:
+    table, out = tmp_path / "in.csv", tmp_path / "out.jsonl"
+    table.write_text("text\nrow 1\nrow 2\n")
+    with loopback(latency_ms=1, bad_rows=[2]) as server:
+        arguments = (table, "--out", out, "--model", LOCAL, "--url", server.url)
+        invoke("run", *arguments, "--prompt", "A {text}")
+    with loopback(latency_ms=1) as server:
+        other = invoke("run", *arguments[:-1], server.url, "--prompt", "B {text}")
+        retried = invoke("retry", out, "--failed", "--url", server.url)
+
+    assert (other.exit_code, retried.exit_code) == (1, 0)
+    assert "different input" in other.output
+    assert {line["status"] for line in lines(out) if line["index"] == 0} == {"ok"}
+
+
+def test_an_output_that_is_named_as_a_table_is_refused(tmp_path: Path) -> None:
+    rows = write_rows(tmp_path / "in.jsonl", 1)
+    refused = invoke("run", rows, "--out", tmp_path / "out.parquet", "--model", LOCAL)
+
+    assert refused.exit_code == 1
+    assert "compact --parquet" in refused.output
+    assert not (tmp_path / "out.parquet").exists()
+
+
 def test_run_status_retry_and_compact(tmp_path: Path) -> None:
     rows, out = write_rows(tmp_path / "in.jsonl", 8), tmp_path / "out.jsonl"
     tools = tmp_path / "tools.json"

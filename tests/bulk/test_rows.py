@@ -14,7 +14,7 @@ from interlingua.errors import CallerError, DecodeError
 from interlingua.types import ToolChoice, ToolDefinition, user
 from interlingua_bulk.rows import content_key, inspect_input, iterate_rows, read_options, read_row, write_asked
 from interlingua_bulk.wire_rows import WireReader
-from tests.bulk.support import write_rows
+from tests.bulk.support import LOCAL, write_rows
 
 SCHEMA = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}
 WIRE_TOOL = {"type": "function", "function": {"name": "look", "description": "Look.", "parameters": SCHEMA}}
@@ -97,18 +97,26 @@ def test_an_input_that_would_mix_rows_up_is_refused(tmp_path: Path, text: str, p
     path.write_text(text)
 
     with pytest.raises(DecodeError, match=place):
-        inspect_input(path)
+        inspect_input(path, None, LOCAL)
+
+
+def test_rows_without_any_model_are_refused(tmp_path: Path) -> None:
+    rows = write_rows(tmp_path / "in.jsonl", [{"prompt": "x", "model": LOCAL}, {"prompt": "y"}])
+
+    assert inspect_input(rows, None, LOCAL).rows == 2
+    with pytest.raises(DecodeError, match="row 2 has no model"):
+        inspect_input(rows)
 
 
 def test_an_input_is_known_by_its_bytes(tmp_path: Path) -> None:
     path = write_rows(tmp_path / "in.jsonl", 3)
-    first = inspect_input(path)
+    first = inspect_input(path, None, LOCAL)
     path.write_text(path.read_text() + "\n")
-    second = inspect_input(path)
+    second = inspect_input(path, None, LOCAL)
 
     assert (first.rows, second.rows) == (3, 3)
     assert first.sha256 != second.sha256
-    assert inspect_input(path, second.sha256) == second
+    assert inspect_input(path, second.sha256, LOCAL) == second
     assert [index for index, _ in iterate_rows(path, lambda index: index != 1)] == [0, 2]
 
 

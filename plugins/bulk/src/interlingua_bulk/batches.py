@@ -96,7 +96,7 @@ class BatchRun:
         self._retry = Retry(max_attempts=_TRIES)
 
     async def __aenter__(self) -> BatchRun:
-        source = await asyncio.to_thread(inspect_input, self.path, self._known)
+        source = await asyncio.to_thread(inspect_input, self.path, self._known, self.model)
         asked = write_asked(self.model, self.options, self.tools)
         self.answers = AnswerFile(self.out, source, asked)
         self.answers.start()

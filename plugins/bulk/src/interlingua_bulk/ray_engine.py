@@ -298,7 +298,8 @@ async def _drive(
     force: bool,
 ) -> BulkReport:
     facts = read_facts(out)
-    source = await asyncio.to_thread(inspect_input, path, None if facts is None else facts["input"]["sha256"])
+    known = None if facts is None else facts["input"]["sha256"]
+    source = await asyncio.to_thread(inspect_input, path, known, settings.model)
     asked = write_asked(settings.model, settings.options, settings.tools)
     began = time.monotonic()
     async with AnswerFile(out, source, asked, force=force) as answers:

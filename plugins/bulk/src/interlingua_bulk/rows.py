@@ -69,23 +69,24 @@ class BulkRow:
     metadata: Mapping[str, Any] | None = None
 
 
-def inspect_input(path: Path, known_sha256: str | None = None) -> BulkInput:
+def inspect_input(path: Path, known_sha256: str | None = None, model: str | None = None) -> BulkInput:
     """Read the whole input once, and reject it if a row has a wrong field or rows could be confused.
 
     Args:
         path: JSON Lines.
         known_sha256: hash of an input that was inspected before; the same bytes are not inspected again.
+        model: model of rows without a model.
 
     Raises:
-        DecodeError: a line is not a JSON object, a field has another type, or two rows share an id; the message has
-            the row.
+        DecodeError: a line is not a JSON object, a field has another type, a row has no model, or two rows share an id;
+            the message has the row.
     """
     with path.open("rb") as file:
         digest, size = hashlib.file_digest(file, "sha256").hexdigest(), file.tell()
         if digest == known_sha256:
             file.seek(0)
             return BulkInput(path, sum(1 for line in file if line.strip()), size, digest)
-    return BulkInput(path, _check_rows(path, (data for _, data in iterate_rows(path))), size, digest)
+    return BulkInput(path, _check_rows(path, (data for _, data in iterate_rows(path)), model), size, digest)
 
 
 def iterate_rows(path: Path, wanted: Callable[[int], bool] = lambda _: True) -> Iterator[tuple[int, Mapping[str, Any]]]:
@@ -176,14 +177,19 @@ def content_key(row: BulkRow, model: str | None, options: Mapping[str, Any]) -> 
     return hashlib.sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS, default=str)).hexdigest()[:32]
 
 
-def spool_rows(rows: Iterable[Mapping[str, Any]], path: Path) -> Path:
+def spool_rows(rows: Iterable[Mapping[str, Any]], path: Path, known_sha256: str | None = None) -> Path:
     """Write rows as JSON Lines, so that a run over them can be resumed; return the path.
 
-    A run that reads an earlier file of this name keeps reading that one.
+    A run that reads an earlier file of this name keeps reading that one. Other rows than those of the output that was
+    started, of this hash, get a name with their own hash: the output may be continued with its own.
     """
     temporary = path.with_name(f".{path.name}.part")
     with temporary.open("wb") as file:
         file.writelines(orjson.dumps(row, default=str) + b"\n" for row in rows)
+    if known_sha256 is not None:
+        with temporary.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        path = path if digest == known_sha256 else path.with_name(f"{path.stem}.{digest[:8]}{path.suffix}")
     temporary.replace(path)
     return path
 
@@ -236,13 +242,15 @@ def load_row(line: bytes, name: str, number: int) -> Mapping[str, Any]:
     return data
 
 
-def _check_rows(path: Path, rows: Iterable[Mapping[str, Any]]) -> int:
+def _check_rows(path: Path, rows: Iterable[Mapping[str, Any]], model: str | None) -> int:
     """Check the fields and ids of all rows, and return how many there are; 8 bytes of each id's digest are kept."""
     seen: set[int] = set()
     count = 0
     for count, data in enumerate(rows, 1):
         if wrong := _find_wrong_field(data):
             raise DecodeError(f"{path}, row {count}: {wrong}")
+        if not (model or data.get("model") or "body" in data):
+            raise DecodeError(f"{path}, row {count} has no model: name one for all rows (-m, model=), or in each row")
         own = data.get("id") if data.get("id") is not None else data.get("custom_id")
         if own is not None:
             if not isinstance(own, (str, int)) or own == "":

@@ -146,7 +146,7 @@ async def arun(
     )
     try:
         sender = Sender(client, model or client.model, options, tools, limits)
-        source = await asyncio.to_thread(inspect_input, path, _known_digest(out))
+        source = await asyncio.to_thread(inspect_input, path, _known_digest(out), sender.model)
         asked = write_asked(model or client.model, options, tools)
         answers = AnswerFile(out, source, asked, force=force)
         async with answers:

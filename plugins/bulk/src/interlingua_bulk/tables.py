@@ -20,7 +20,7 @@ import attrs
 import orjson
 
 from interlingua.errors import CallerError, DecodeError
-from interlingua_bulk.answers import last_lines
+from interlingua_bulk.answers import last_lines, read_facts
 from interlingua_bulk.rows import ROW_FIELDS, load_row, spool_rows
 
 FORMATS = ("jsonl", "csv", "tsv", "parquet")
@@ -155,13 +155,21 @@ def prepare_input(
     *,
     form: str | None = None,
 ) -> Path:
-    """Return a file of JSON Lines with a run's rows: the given one, or else a copy, `<out>.in.jsonl`."""
+    """Return a file of JSON Lines with a run's rows: the given one, or else a copy, `<out>.in.jsonl`.
+
+    Raises:
+        CallerError: the output is named as a table, which it is not.
+    """
+    if out.suffix.lower() in (".parquet", ".csv", ".tsv"):
+        text = f"an output is JSON Lines, not {out.suffix}: write {out.with_suffix('.jsonl')}, and then a table from it"
+        raise CallerError(f"{text} with `interlingua bulk compact --parquet` or `--csv`")
     if isinstance(rows, (str, Path)):
         plain = (form or table_form(str(rows))) == "jsonl" and not is_compressed(Path(rows))
         if plain and template in (None, RowTemplate()):
             return Path(rows)
         rows = read_table(rows, template, form=form)
-    return spool_rows(rows, out.with_name(out.name + ".in.jsonl"))
+    known = (read_facts(out) or {}).get("input", {}).get("sha256")
+    return spool_rows(rows, out.with_name(out.name + ".in.jsonl"), known)
 
 
 def write_answers(out: Path, path: Path, form: str = "parquet") -> int:
