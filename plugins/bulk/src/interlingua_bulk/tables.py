@@ -158,7 +158,7 @@ def prepare_input(
     """Return a file of JSON Lines with a run's rows: the given one, or else a copy, `<out>.in.jsonl`.
 
     Raises:
-        CallerError: the output is named as a table, which it is not.
+        CallerError: the output has the suffix of a table.
     """
     if out.suffix.lower() in (".parquet", ".csv", ".tsv"):
         text = f"an output is JSON Lines, not {out.suffix}: write {out.with_suffix('.jsonl')}, and then a table from it"
