@@ -20,7 +20,7 @@ import pytest
 from google import genai
 
 from interlingua_gateway.activity import Activity
-from interlingua_gateway.passing import _below
+from interlingua_gateway.passing import PassedPath, _below
 from tests.gateway.conftest import Upstream, gateway, new_store
 from tests.support.loopback import loopback, send_bytes
 from tests.support.waiting import until
@@ -154,6 +154,34 @@ def test_a_service_that_fails_is_an_error_of_the_callers_api(upstream: Upstream,
         assert "127.0.0.1" not in answer.text
         assert answer.json()["error"]["message"]
     assert Activity(store.database).requests() == []
+    store.close()
+
+
+def test_refusals_tell_a_client_what_to_do(
+    upstream: Upstream, service: tuple[Service, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The statuses and headers of RFC 9110: 413 for content that is too large, 429 with `retry-after`."""
+    _, url = service
+    place = f"sqlite:///{tmp_path}/g.db"
+    store = new_store(place)
+    _, secret = store.add_key("Ann", passes=ALL)
+    _, slow = store.add_key("Bob", passes=ALL, requests_per_minute=1)
+    with gateway(upstream, **_config(url, place), body_limit=1_000) as address:
+
+        def post(secret: str, text: str = "x") -> httpx.Response:
+            headers = {"authorization": f"Bearer {secret}"}
+            return httpx.post(f"{address}/v1/embeddings", json={"model": "m", "input": text}, headers=headers)
+
+        large = post(secret, "x" * 2_000)
+        assert post(slow).status_code == 200
+        limited = post(slow)
+        monkeypatch.setattr(PassedPath, "_model", lambda *_: [][0])
+        failed = post(secret)
+    assert [large.status_code, limited.status_code, failed.status_code] == [413, 429, 500]
+    assert 1 <= int(limited.headers["retry-after"]) <= 60
+    for answer in (large, limited, failed):
+        assert answer.headers["x-interlingua-request-id"]
+        assert answer.json()["error"]["message"]
     store.close()
 
 

@@ -1,4 +1,4 @@
-"""Errors as callers may see them: without addresses of the services, and without the gateway's own keys."""
+"""Errors as callers see them: in their API, without addresses of the services, and without the gateway's own keys."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ import ipaddress
 import re
 from urllib.parse import urlsplit
 
-from interlingua.errors import (
-    AuthenticationError,
-    InterlinguaError,
-    PermissionDeniedError,
-    ServerError,
-)
+import attrs
+
+from interlingua.errors import AuthenticationError, InterlinguaError, PermissionDeniedError, ServerError
+from interlingua.plugins import WireResponse
+from interlingua_gateway.body import BodyTooLargeError
+from interlingua_gateway.kept import AnswerNotFoundError
+from interlingua_gateway.local_requests import MediaTypeError
 from interlingua_gateway.models import RoutedModel
 from interlingua_gateway.services import Services
+from interlingua_serving import ServeContext, ServedRoute, ServingPlugin
 
 _ADDRESS = re.compile(
     r"""\b\w+://[^\s"'<>)\]]+"""  # a URL
@@ -27,6 +29,33 @@ _INTERNAL = re.compile(r"[^.]*|[\d.:]+|.*\.(internal|local|lan|svc|corp|home\.ar
 
 class UpstreamKeyError(ServerError):
     """The gateway's key for a model's service is missing or rejected: status 503; a retry does not help."""
+
+
+_STATUSES: dict[type[InterlinguaError], int] = {BodyTooLargeError: 413, MediaTypeError: 415, UpstreamKeyError: 503}
+
+
+def write_error(
+    plugin: ServingPlugin, error: InterlinguaError, context: ServeContext, route: ServedRoute
+) -> WireResponse:
+    """Write an error in the caller's API, with the id of its request, and when a client may try again.
+
+    Args:
+        plugin: the serving plugin of the API.
+        error: the error, without addresses.
+        context: the context of the request.
+        route: its path.
+    """
+    response = plugin.to_wire_error(error, context)
+    status = next((status for kind, status in _STATUSES.items() if isinstance(error, kind)), response.status)
+    if isinstance(error, AnswerNotFoundError) and route.kind != "send":
+        status = 404
+    headers = {**response.headers, "x-interlingua-request-id": context.answer_id}
+    headers["content-length"] = str(len(response.body))
+    if isinstance(error, UpstreamKeyError):
+        headers["x-should-retry"] = "false"  # some SDKs read it
+    if (seconds := getattr(error, "retry_after", None)) is not None:
+        headers["retry-after"] = str(max(1, round(seconds)))
+    return attrs.evolve(response, status=status, headers=headers)
 
 
 def error_for_caller(error: InterlinguaError, services: Services, request: str, model: RoutedModel) -> InterlinguaError:

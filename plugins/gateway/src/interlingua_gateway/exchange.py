@@ -29,10 +29,10 @@ from interlingua.types import ErrorEvent, Message, MessageComplete, Role, Usage
 from interlingua_gateway.access import NOBODY, Admission
 from interlingua_gateway.activity import Activity
 from interlingua_gateway.body import BodyTooLargeError, Receive, Scope, Send, check_values, read_body, write_body
-from interlingua_gateway.errors import UpstreamKeyError, error_for_caller, hide_addresses
+from interlingua_gateway.errors import error_for_caller, hide_addresses, write_error
 from interlingua_gateway.guards import Caller
 from interlingua_gateway.kept import AnswerNotFoundError
-from interlingua_gateway.local_requests import MediaTypeError, check_local_request
+from interlingua_gateway.local_requests import check_local_request
 from interlingua_gateway.models import ModelChoice, RoutedModel, choose_models
 from interlingua_gateway.recall import shown
 from interlingua_gateway.services import Services
@@ -287,20 +287,8 @@ class _Request:
         elif not self._is_settled:
             self._services.access.count_refusal(self._plugin.key, error)
         if self.status is None:
-            response = self._plugin.to_wire_error(self._without_addresses(error), self._context)
-            extra = {"x-interlingua-request-id": self.id}
-            if isinstance(error, BodyTooLargeError):
-                response = attrs.evolve(response, status=413)
-            elif isinstance(error, AnswerNotFoundError) and self._route.kind != "send":
-                response = attrs.evolve(response, status=404)
-            elif isinstance(error, MediaTypeError):
-                response = attrs.evolve(response, status=415)
-            elif isinstance(error, UpstreamKeyError):
-                response = attrs.evolve(response, status=503)
-                extra["x-should-retry"] = "false"  # some SDKs read it
-            if (seconds := getattr(error, "retry_after", None)) is not None:
-                extra["retry-after"] = str(max(1, round(seconds)))
-            await self._respond(response, extra)
+            shown = self._without_addresses(error)
+            await self._respond(write_error(self._plugin, shown, self._context, self._route), {})
 
     async def note_failure(self, failure: BaseException) -> None:
         """Store the class of a failure for operators, without its text, which may quote the conversation."""

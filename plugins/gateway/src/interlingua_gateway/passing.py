@@ -18,18 +18,13 @@ from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from interlingua import cost_of
-from interlingua.errors import (
-    CallerError,
-    InterlinguaError,
-    PermissionDeniedError,
-    ServerError,
-)
+from interlingua.errors import CallerError, InterlinguaError, PermissionDeniedError, ServerError
 from interlingua.plugins import ModelInfo, WireRequest, loads
 from interlingua.types import Origin, Usage
 from interlingua_gateway.access import Admission
 from interlingua_gateway.body import Receive, read_body
 from interlingua_gateway.config import GatewayConfig
-from interlingua_gateway.errors import hide_addresses
+from interlingua_gateway.errors import UpstreamKeyError, hide_addresses, write_error
 from interlingua_gateway.models import choose_models
 from interlingua_gateway.services import Services
 from interlingua_gateway.store import Key, Use
@@ -73,13 +68,17 @@ class PassedPath:
 
         try:
             await self._pass(scope, receive, note_start)
-        except InterlinguaError as error:
+        except Exception as failure:
+            error = failure
+            if not isinstance(error, InterlinguaError):
+                _log.exception("request %s failed", context.answer_id)
+                error = ServerError(f"the gateway failed; its log has the details of request {context.answer_id}")
             self._services.access.count_refusal(self.plugin.key, error)
             if begun:  # the server closes the connection of an answer without an end
                 _log.info("%s: the answer that was passed on broke off: %s", self.route.path, error)
                 return
             place = self._services.connection(self.plugin.key).base_url
-            written = self.plugin.to_wire_error(hide_addresses(error, place), context)
+            written = write_error(self.plugin, hide_addresses(error, place), context, self.route)
             headers = [(name.encode(), value.encode("latin-1", "replace")) for name, value in written.headers.items()]
             await send({"type": "http.response.start", "status": written.status, "headers": headers})
             await send({"type": "http.response.body", "body": written.body, "more_body": False})
@@ -144,7 +143,7 @@ class PassedPath:
     ) -> WireRequest:
         connection = self._services.connection(self.plugin.key)
         if not connection.has_key:
-            raise ServerError(f"the gateway has no key for {self.plugin.key}")
+            raise UpstreamKeyError(f"the gateway has no key for {self.plugin.key}")
         secret = self._services.secret_headers
         kept = {name: value for name, value in headers.items() if name not in _HOP and name not in secret}
         place = _below(connection.base_url, path) + (f"?{urlencode(query)}" if query else "")
