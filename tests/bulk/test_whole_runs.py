@@ -34,8 +34,11 @@ class Client:
         self.share, self.kinds, self.random = share, kinds, Random(seed)
 
     async def prepare(self, *_: Any, **_options: Any) -> Any:
+        def retry_delay(error: InterlinguaError) -> float:
+            raise error
+
         wire = SimpleNamespace(body=b"", losses=())
-        return SimpleNamespace(request=SimpleNamespace(wire=wire), headers={}, retry_delay=lambda _error: None)
+        return SimpleNamespace(request=SimpleNamespace(wire=wire), headers={}, retry_delay=retry_delay)
 
     async def attempt(self, _exchange: Any) -> Any:
         kind = self.random.choice(self.kinds)
@@ -92,3 +95,32 @@ def test_a_whole_run_is_no_slower_than_a_bare_loop(share: float, kind: str) -> N
     bulk, bare = (mean(_rate(body, share, kind, seed) for seed in range(3)) for body in (_bulk, _bare))
 
     assert bulk > 0.97 * bare, f"{bulk:.1f} rows a second, {bare:.1f} by the loop"
+
+
+def test_a_row_survives_a_part_of_the_service_that_fails_for_three_seconds() -> None:
+    class Shards(Client):
+        async def prepare(self, messages: Any, *_: Any, **options: Any) -> Any:
+            exchange = await super().prepare(**options)
+            exchange.row = messages[0]
+            return exchange
+
+        async def attempt(self, exchange: Any) -> Any:
+            await asyncio.sleep(0.3)
+            if exchange.row % 50 == 0 and 1 < asyncio.get_running_loop().time() < 4:
+                raise ServerError("no", retryable=True)
+            return ANSWER
+
+    async def run() -> list[Any]:
+        sender = Sender(Shards(0, (), 1), None, {}, (), Limits(concurrency=PLACES))  # type: ignore[arg-type]
+        loop = asyncio.get_running_loop()
+        sender._paces[None] = Pace(PLACES, clock=loop.time, random=Random(1).random)
+        rows = [BulkRow(index, f"r{index}", [index]) for index in range(ROWS)]  # type: ignore[list-item]
+        return await asyncio.gather(*(sender.send(row) for row in rows))
+
+    loop = VirtualLoop()
+    try:
+        answers = loop.run_until_complete(run())
+    finally:
+        loop.close()
+    assert max(answer.attempts for answer in answers) > 2
+    assert all(answer.ok for answer in answers)

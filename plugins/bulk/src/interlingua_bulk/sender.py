@@ -37,7 +37,9 @@ if TYPE_CHECKING:
 
 _BYTES_PER_TOKEN = 4
 _GIVEN_UP = 32  # rows given up one after the other, without an answer between: the service is down
-_QUICK_S = 0.1  # times its earlier failures, until a row is sent again, while the model answers others
+# seconds until a row is sent again while the model answers others, times its earlier failures: a cut connection says
+# nothing about the next one; another failure, whose waits grow with the third power, may last for some seconds
+_QUICK_S = 0.1
 _FEW_FAILED = 8  # attempts one after the other, without an answer between
 _NOTHING = Decimal(0)
 
@@ -285,7 +287,9 @@ class Sender:
         delay = self._retry.delay(error, sending.failures)
         if delay is not None:
             is_served = self._answered[model] > 0 and self._failed[model] <= _FEW_FAILED
-            return min(delay, _QUICK_S * (sending.failures - 1)) if is_served and not error.retry_after else delay
+            power = 1 if _is_unreachable(error) else 3
+            quick = _QUICK_S * (sending.failures - 1) ** power
+            return min(delay, quick) if is_served and not error.retry_after else delay
         with suppress(InterlinguaError):  # raised again, and told to plugins that watch the request
             if not sending.exchange.retry_delay(error):  # another secret replaces the rejected one
                 return 0.0
