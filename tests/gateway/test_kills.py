@@ -135,10 +135,11 @@ def test_a_thousand_callers_and_twenty_killed_gateways_stay_within_the_budget(
     print(figures)
     assert found["200"] > 0
     assert service.charged <= spent.cost_usd <= PAID * COST, figures
-    # an answer is noted at its charge; what a killed gateway had in progress at its highest cost, below twice that
-    answered, exact = found["200"], found["200"] * COST
-    assert answered <= service.requests <= spent.requests, figures
-    assert 0 <= spent.cost_usd - exact <= (spent.requests - answered) * 2 * COST, figures
+    # a request is noted at its charge; one that a killed gateway had not noted, perhaps because it had just written the
+    # answer, at its highest cost, below twice that
+    settled = (spent.requests - abandoned) * COST
+    assert found["200"] <= service.requests <= spent.requests, figures
+    assert abandoned * COST <= spent.cost_usd - settled <= abandoned * 2 * COST, figures
     assert spent.output_tokens == spent.requests * BODY["max_tokens"], figures
 
 
