@@ -29,6 +29,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
+
 from tests.support.loopback import LoopbackHandler, LoopbackServer
 
 _BYTES = 30_000_000
