@@ -12,6 +12,7 @@ from decimal import Decimal
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import anthropic
 import httpx
@@ -175,7 +176,7 @@ def test_refusals_tell_a_client_what_to_do(
         large = post(secret, "x" * 2_000)
         assert post(slow).status_code == 200
         limited = post(slow)
-        monkeypatch.setattr(PassedPath, "_model", lambda *_: [][0])
+        monkeypatch.setattr(PassedPath, "_model", Mock(side_effect=KeyError("a fault of ours")))
         failed = post(secret)
     assert [large.status_code, limited.status_code, failed.status_code] == [413, 429, 500]
     assert 1 <= int(limited.headers["retry-after"]) <= 60

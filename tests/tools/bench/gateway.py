@@ -38,6 +38,7 @@ _LITELLM = {
     "LITELLM_TELEMETRY": "False",
 }  # fmt: skip
 _TICK = os.sysconf("SC_CLK_TCK")
+_LARGE = 30_000_000  # characters of a large request
 _QUESTION = [{"role": "user", "content": "Hi"}]
 CHAT = ("/v1/chat/completions", {"model": "m", "messages": _QUESTION})
 MESSAGES = ("/v1/messages", {"model": "m", "max_tokens": 9, "messages": _QUESTION})
@@ -159,9 +160,11 @@ async def _all(url: str, asked: tuple[str, dict[str, Any]], count: int, at_once:
 def _measure(server: Server, asked: tuple[str, dict[str, Any]], work: str) -> float:
     """Return microseconds of the server's processor time for each request or delta."""
     before = server.cpu()
-    if work == "small":
-        asyncio.run(_all(server.url, asked, 1_500, 8))
-        return (server.cpu() - before) / 1_500 * 1e6
+    if work in ("small", "large"):
+        count, at_once = (1_500, 8) if work == "small" else (4, 2)
+        large = {} if work == "small" else {"messages": [{"role": "user", "content": "Q" * _LARGE}]}
+        asyncio.run(_all(server.url, asked, count, at_once, **large))
+        return (server.cpu() - before) / count * 1e6
     count, pause = (1_000, 0.001) if work == "paced" else (9_600, 0)
     words = asyncio.run(_all(server.url, asked, 3, 2, stream=True, max_tokens=count, top_p=pause))
     assert words == [count] * 3, words
@@ -171,7 +174,7 @@ def _measure(server: Server, asked: tuple[str, dict[str, Any]], work: str) -> fl
 def _report(rounds: int, servers: dict[str, tuple[Server, tuple[str, dict[str, Any]]]]) -> None:
     for server, asked in servers.values():
         asyncio.run(_all(server.url, asked, 50, 8))  # what the first requests load
-    for work in ("small", "paced", "bursts"):
+    for work in ("small", "paced", "bursts", "large"):
         found: dict[str, list[float]] = {name: [] for name in servers}
         for _ in range(rounds):
             for name, (server, asked) in servers.items():
