@@ -199,6 +199,8 @@ def test_a_search_is_reserved_and_charged_at_its_price(
     assert store.spent(key).cost_usd == (tokens + SEARCH * searches if status == 200 else 0)
     if status == 200:
         assert upstream.requests[0][1]["tools"] == tools
+        assert upstream.requests[0][1]["max_tool_calls"] == more.get("max_tool_calls", 5)
+        assert ("max_tool_calls" in answer.headers["x-interlingua-losses"]) == (not more)
 
 
 def test_tools_that_a_message_brings_are_priced_too(upstream: Upstream, tmp_path: Path) -> None:
@@ -257,3 +259,23 @@ def test_without_such_members_nothing_more_is_reserved(upstream: Upstream, tmp_p
             asked: dict[str, Any] = {**api.body, "stream": False, **more}
             answer = httpx.post(url + api.path, json=asked, headers={"x-api-key": secret})
             assert answer.status_code == 200, answer.text
+
+
+@pytest.mark.parametrize("has_budget", [True, False])
+def test_searches_are_limited_to_what_is_reserved(upstream: Upstream, tmp_path: Path, *, has_budget: bool) -> None:
+    """A service may search as often as the request allows; other requests are left as they are."""
+    upstream.answers = [_fast_answer]
+    place, model = f"sqlite:///{tmp_path}/g.db", "anthropic:claude-opus-4-8"
+    store = new_store(place)
+    _, secret = store.add_key("Ann", budget_usd=Decimal(10) if has_budget else None)
+    settings = {"anthropic": {"base_url": upstream.url, "api_key": "k"}}
+    search = {"type": "web_search_20250305", "name": "web_search"}
+    tools = [search, {**search, "max_uses": 2}, {"type": "web_fetch_20250910", "name": "web_fetch"}]
+    body = {"model": "m", "max_tokens": 10, "messages": [{"role": "user", "content": "Hi"}], "tools": tools}
+    with gateway(upstream, settings=settings, routes=[{"match": "*", "to": [model]}], auth="keys", store=place) as url:
+        answer = httpx.post(f"{url}/v1/messages", json=body, headers={"x-api-key": secret})
+    store.close()
+    assert answer.status_code == 200, answer.text
+    sent = upstream.requests[0][1]["tools"]
+    assert [each.get("max_uses") for each in sent] == [5 if has_budget else None, 2, None]
+    assert ("provider_options.tools" in answer.headers["x-interlingua-losses"]) == has_budget

@@ -48,6 +48,7 @@ class Admission:
         most: the most that the attempt may use.
         unpriced: the part of it that is not for tokens, in USD.
         tools: the part of it for tools of the service, whose uses the answer reports.
+        has_budget: True if the key or its team has a budget.
     """
 
     tenant: str
@@ -59,6 +60,7 @@ class Admission:
     most: Use = Use()  # noqa: RUF009  it is frozen
     unpriced: Decimal = Decimal(0)
     tools: Decimal = Decimal(0)
+    has_budget: bool = False
 
     def beside(self, message: Message) -> Decimal:
         """Return the part of an answer's cost that is not in its usage, in USD; a broken answer lacks uses of tools."""
@@ -219,6 +221,7 @@ class Access:
         if name is None:
             raise _refusal(balance, most)
         admission.reservation, admission.most, admission.unpriced = name, most, cost.most
+        admission.has_budget = balance.budget is not None
         without = highest_use(info, input_tokens, output_tokens, attrs.evolve(cost, uses={})) if cost.uses else None
         admission.tools = Decimal(0) if without is None else most.cost_usd - without.cost_usd
         return output_tokens

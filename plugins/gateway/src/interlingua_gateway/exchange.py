@@ -388,6 +388,7 @@ class _Request:
         info = self._services.model_info(target.origin)
         cost = unknown_cost(target, self._api, self._choice.route)
         most = await access.reserve(admission, target.name, info, int(estimate * _MARGIN), limit, least, cost)
+        target = target.with_tool_limits(self._api) if admission.has_budget else target
         return target if most >= limit else target.with_limit(most, _NO_MORE)
 
     def _use_of_failure(self, error: InterlinguaError) -> Use:

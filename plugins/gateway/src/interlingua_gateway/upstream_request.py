@@ -34,7 +34,7 @@ from interlingua_gateway.config import ModelRoute
 from interlingua_gateway.models import RoutedModel
 from interlingua_gateway.services import Services
 from interlingua_gateway.spending import UnknownCost
-from interlingua_serving import InboundRequest, ServedApi
+from interlingua_serving import InboundRequest, ServedApi, ServiceTool
 
 _HEADER_LIMIT = 4_000  # bytes of the ledger in a header: servers and proxies allow 8,000 for all
 _USES = 5  # of a service's tool, for which a request sets no limit
@@ -64,6 +64,26 @@ class UpstreamRequest:
         """Return the request with fewer output tokens, and a row for it."""
         row = Loss(path="options.max_tokens", block_type="option", verdict="rewritten", reason=reason)
         return attrs.evolve(self, options=attrs.evolve(self.options, max_tokens=most), losses=(*self.losses, row))
+
+    def with_tool_limits(self, api: ServedApi) -> UpstreamRequest:
+        """Return the request with a limit on the uses of the service's tools, and a row, if it sets none."""
+        given = dict(self.options.provider_options)
+        limits: dict[str, Any] = {}
+        is_used = any(tool is not None and tool.unit for _, _, tool in _listed_tools(self, api))
+        if api.tool_uses and is_used and given.get(api.tool_uses) is None:
+            limits[api.tool_uses] = _USES
+        tools = list(given.get("tools") or ())
+        if (limited := [_limited(entry, api) for entry in tools]) != tools:
+            limits["tools"] = limited
+        if not limits:
+            return self
+        reason = f"the budget of the key is reserved for {_USES} uses of a tool"
+        rows = [
+            Loss(path=f"options.provider_options.{name}", block_type="option", verdict="rewritten", reason=reason)
+            for name in limits
+        ]
+        options = attrs.evolve(self.options, provider_options={**given, **limits})
+        return attrs.evolve(self, options=options, losses=(*self.losses, *rows))
 
     def with_estimate(self, message: Message, services: Services) -> Message:
         """Return an answer with the counts that its service did not report: it reports them at the end."""
@@ -146,22 +166,39 @@ def unknown_cost(request: UpstreamRequest, api: ServedApi, route: ModelRoute) ->
     given = request.options.provider_options
     uses: dict[str, int] = {}
     members = [name for name in api.unpriced if given.get(name) and not (name == "tools" and api.service_tools)]
-    listed = [*(given.get("tools") or ()), *_added_tools(request.messages, api)] if api.service_tools else []
-    for entry in listed:
-        kind = entry.get("type") if isinstance(entry, Mapping) else None
-        for name in [kind] if isinstance(kind, str) else entry if isinstance(entry, Mapping) else [str(entry)]:
-            tool = next((tool for tool in api.service_tools if fnmatchcase(name, tool.name)), None)
-            if tool is None:
-                members.append(name)
-            else:
-                most = entry.get(tool.uses, given.get(api.tool_uses))
-                uses[tool.unit] = uses.get(tool.unit, 0) + (most if type(most) is int and most > 0 else _USES)
+    for entry, name, tool in _listed_tools(request, api):
+        if tool is None:
+            members.append(name)
+        else:
+            most = entry.get(tool.uses, given.get(api.tool_uses))
+            uses[tool.unit] = uses.get(tool.unit, 0) + (most if type(most) is int and most > 0 else _USES)
     return UnknownCost(
         tiers=any(given.get(name) is not None for name in api.tiers),
         member=next(iter(members), ""),
         limit=route.unpriced_usd,
         uses=uses,
     )
+
+
+def _listed_tools(
+    request: UpstreamRequest, api: ServedApi
+) -> Iterator[tuple[Mapping[str, Any], str, ServiceTool | None]]:
+    """Yield the entries of the tools that the service runs, with their names and what is known of their cost."""
+    if api.service_tools:
+        for given in (*(request.options.provider_options.get("tools") or ()), *_added_tools(request.messages, api)):
+            entry = given if isinstance(given, Mapping) else {"type": str(given)}
+            kind = entry.get("type")
+            for name in [kind] if isinstance(kind, str) else entry:
+                yield entry, name, next((tool for tool in api.service_tools if fnmatchcase(name, tool.name)), None)
+
+
+def _limited(entry: Any, api: ServedApi) -> Any:
+    """Return an entry of a request's tools with a limit on its uses, if its tool takes one."""
+    name = entry.get("type") if isinstance(entry, Mapping) else None
+    for tool in api.service_tools if isinstance(name, str) else ():
+        if tool.unit and tool.uses and entry.get(tool.uses) is None and fnmatchcase(str(name), tool.name):
+            return {**entry, tool.uses: _USES}
+    return entry
 
 
 def _added_tools(messages: Sequence[Message], api: ServedApi) -> Iterator[Any]:
