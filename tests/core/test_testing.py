@@ -140,3 +140,12 @@ def test_a_memory_transport_answers_a_real_plugin() -> None:
 
     assert il.Client("anthropic:m", api_key="k", transport=transport).send("x").text == "Hi."
     assert transport.requests[0].headers["x-api-key"] == "k"
+
+
+@pytest.mark.parametrize("data", [None, 5, True, ["a"], {"a": 1}])
+def test_a_wire_object_of_any_kind_is_sent_again(data: object) -> None:
+    """The size of messages is measured from the second request of a kind on."""
+    blocks = (il.types.OpaqueBlock(kind="k", provider="scripted", data=data), il.types.TextBlock(text="x"))
+    messages = [il.user("a"), il.Message(role=il.Role.ASSISTANT, content=blocks), il.user("b")]
+    with ScriptedModel(["one", "two"]).client() as client:
+        assert [client.send(messages, allow_loss=True).text for _ in range(2)] == ["one", "two"]

@@ -505,7 +505,7 @@ class Exchange(SignedExchange):
                 if content := getattr(part, "content", ()):
                     parts += content
                 else:
-                    media = getattr(getattr(part, "source", part), "data", "")
+                    media = getattr(getattr(part, "source", None), "data", "")
                     size += len(getattr(part, "text", getattr(part, "body", media)))
             if size < LARGE:
                 return function(*arguments)

@@ -174,7 +174,7 @@ def new_transport(*, blocking: bool, client: Any = None) -> HttpxTransport | Asy
         if blocking and iscoroutinefunction(send):
             raise CallerError("Client takes a blocking HTTP client, such as httpx.Client; AsyncClient takes this one")
         if not blocking and isinstance(client, AbstractContextManager) and not iscoroutinefunction(send):
-            raise CallerError("AsyncClient takes an HTTP client such as httpx.AsyncClient; Client takes this one")
+            raise CallerError("AsyncClient takes an async client such as httpx.AsyncClient; Client takes this one")
     return HttpxTransport(client) if blocking else AsyncHttpxTransport(client)
 
 
