@@ -23,7 +23,7 @@ from interlingua.errors import (
 from interlingua.plugins import Loss, ModelInfo
 from interlingua.types import Message, MessageStatus
 from interlingua_gateway.models import ModelChoice
-from interlingua_gateway.spending import STANDARD, Spending, UnknownCost, highest_use
+from interlingua_gateway.spending import STANDARD, FurtherCost, Spending, highest_use
 from interlingua_gateway.store import Balance, GatewayStore, Key, Use, ask_store
 
 NOBODY = "local"
@@ -180,7 +180,7 @@ class Access:
         input_tokens: int,
         output_tokens: int,
         least: int,
-        cost: UnknownCost = STANDARD,
+        cost: FurtherCost = STANDARD,
     ) -> int:
         """Reserve the most that an attempt may use, and return the most output tokens that it may have.
 
@@ -294,7 +294,7 @@ class Access:
         self._requests.labels(api, "", type(error).__name__).inc()
 
 
-def _affordable(info: ModelInfo | None, most: Use, balance: Balance, cost: UnknownCost) -> int:
+def _affordable(info: ModelInfo | None, most: Use, balance: Balance, cost: FurtherCost) -> int:
     """Return how many output tokens of a request this minute and a budget have left; negative without any."""
     left, fewer = balance.left, most.output_tokens
     if balance.tokens_left is not None:

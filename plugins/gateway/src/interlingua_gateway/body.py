@@ -1,4 +1,4 @@
-"""Read the body of a request within limits of size and time, and write that of an answer."""
+"""Read the body of a request within limits, write that of an answer, and notice a caller who leaves."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from interlingua.errors import CallerError
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+FINISH = 60.0
+"""Most seconds for an answer whose caller has left, until what it costs is known."""
 _BODY_PAUSE = 60.0  # most seconds between two parts of a body
 _PIECE = 1 << 16  # bytes of a body that are searched at once: other threads run in between
 _WRITTEN = 1 << 20  # most bytes of an answer that are written at once: the transport copies them
@@ -65,6 +67,12 @@ async def write_body(send: Send, data: bytes, *, more: bool = False) -> None:
     for at in range(0, len(data) or 1, _WRITTEN):
         part, rest = data[at : at + _WRITTEN], at + _WRITTEN < len(data)
         await send({"type": "http.response.body", "body": part, "more_body": more or rest})
+
+
+async def wait_until_gone(receive: Receive) -> None:
+    """Wait until the caller has left; the body must have been read."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
 
 
 def check_values(body: bytes, limit: int) -> None:

@@ -28,7 +28,17 @@ from interlingua.plugins import Loss, WireRequest, WireResponse, estimate_tokens
 from interlingua.types import ErrorEvent, Message, MessageComplete, Role, Usage
 from interlingua_gateway.access import NOBODY, Admission
 from interlingua_gateway.activity import Activity
-from interlingua_gateway.body import BodyTooLargeError, Receive, Scope, Send, check_values, read_body, write_body
+from interlingua_gateway.body import (
+    FINISH,
+    BodyTooLargeError,
+    Receive,
+    Scope,
+    Send,
+    check_values,
+    read_body,
+    wait_until_gone,
+    write_body,
+)
 from interlingua_gateway.errors import error_for_caller, hide_addresses, write_error
 from interlingua_gateway.guards import Caller
 from interlingua_gateway.kept import AnswerNotFoundError
@@ -41,10 +51,10 @@ from interlingua_gateway.upstream_request import (
     AnswerSize,
     UpstreamRequest,
     check_members,
+    further_cost,
     header_value,
     ledger_text,
     needs_estimate,
-    unknown_cost,
     upstream_request,
 )
 from interlingua_serving import (
@@ -60,7 +70,6 @@ from interlingua_serving import (
 if TYPE_CHECKING:
     from interlingua import AsyncClient, AsyncMessageStream
 
-_FINISH = 60.0  # most seconds for an answer whose caller has left, until what it costs is known
 _UNKNOWN_OUTPUT = 32_000  # tokens that are reserved for an answer of a model without a known limit
 _LEAST_OUTPUT = 1_024  # fewest tokens to which an answer is limited if the budget has no more left
 _NO_MORE = "the budget of the key, or its tokens for this minute, have no more left"
@@ -386,7 +395,7 @@ class _Request:
         limit = options.max_tokens or provider.capabilities(options.model).max_output_tokens or _UNKNOWN_OUTPUT
         least = limit if options.max_tokens else min(_LEAST_OUTPUT, limit)
         info = self._services.model_info(target.origin)
-        cost = unknown_cost(target, self._api, self._choice.route)
+        cost = further_cost(target, self._api, self._choice.route)
         most = await access.reserve(admission, target.name, info, int(estimate * _MARGIN), limit, least, cost)
         target = target.with_tool_limits(self._api) if admission.has_budget else target
         return target if most >= limit else target.with_limit(most, _NO_MORE)
@@ -449,7 +458,7 @@ class _Request:
             facts = self._facts(target, losses)
             await self._begin(200, {"content-type": writer.content_type, "cache-control": "no-cache", **facts})
             pump = asyncio.ensure_future(self._pump(stream, writer))
-            gone = asyncio.ensure_future(self._wait_until_gone())
+            gone = asyncio.ensure_future(wait_until_gone(self._receive))
             try:
                 await asyncio.wait({pump, gone}, return_when=asyncio.FIRST_COMPLETED)
             except asyncio.CancelledError:  # the gateway stops, and the time to finish is over
@@ -489,16 +498,12 @@ class _Request:
         await write_body(self._send, self._last + writer.end())
         return failure
 
-    async def _wait_until_gone(self) -> None:
-        while (await self._receive())["type"] != "http.disconnect":
-            pass
-
     async def _end_when_gone(self, limit: asyncio.Timeout) -> None:
         """End the wait for a whole answer when the caller leaves; later if the service charges for the answer."""
-        await self._wait_until_gone()
+        await wait_until_gone(self._receive)
         self._has_left = True
         is_paid = self._admission is not None and self._admission.reservation is not None
-        limit.reschedule(asyncio.get_running_loop().time() + (_FINISH if is_paid else 0))
+        limit.reschedule(asyncio.get_running_loop().time() + (FINISH if is_paid else 0))
 
     # -- other requests ------------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ import asyncio
 import json
 import logging
 import re
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, MutableMapping, Sequence
+from collections.abc import Coroutine, Mapping, MutableMapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -22,7 +22,7 @@ from interlingua.errors import CallerError, InterlinguaError, PermissionDeniedEr
 from interlingua.plugins import ModelInfo, WireRequest, loads
 from interlingua.types import Origin, Usage
 from interlingua_gateway.access import Admission
-from interlingua_gateway.body import Receive, read_body
+from interlingua_gateway.body import FINISH, Receive, Scope, Send, read_body, wait_until_gone
 from interlingua_gateway.config import GatewayConfig
 from interlingua_gateway.errors import UpstreamKeyError, hide_addresses, write_error
 from interlingua_gateway.models import choose_models
@@ -30,8 +30,6 @@ from interlingua_gateway.services import Services
 from interlingua_gateway.store import Key, Use
 from interlingua_serving import ServeContext, ServedApi, ServedRoute, ServingPlugin
 
-_Scope = MutableMapping[str, Any]
-_Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 _HOP = {
     "connection", "content-length", "host", "keep-alive", "proxy-authenticate", "te", "trailer", "transfer-encoding",
     "upgrade", "accept-encoding", "set-cookie", "expect",
@@ -39,7 +37,6 @@ _HOP = {
 _READ = 4 << 20  # most bytes of an answer in which a usage is looked for
 _VERSION = re.compile(r"v\d+((alpha|beta)\d*)?")
 _OUTPUT = 4_096  # tokens that are reserved for an answer
-_FINISH = 60.0  # most seconds for an answer whose caller has left, until its usage is known
 _log = logging.getLogger("interlingua.gateway")
 
 
@@ -56,7 +53,7 @@ class PassedPath:
     def __init__(self, services: Services, plugin: ServingPlugin, api: ServedApi, route: ServedRoute) -> None:
         self._services, self.plugin, self.api, self.route = services, plugin, api, route
 
-    async def __call__(self, scope: _Scope, receive: Receive, send: _Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass one request on; failures are written as this API's errors."""
         context = ServeContext(provider=self.plugin.key, api=self.api.name)
         begun = False
@@ -83,7 +80,7 @@ class PassedPath:
             await send({"type": "http.response.start", "status": written.status, "headers": headers})
             await send({"type": "http.response.body", "body": written.body, "more_body": False})
 
-    async def _pass(self, scope: _Scope, receive: Receive, send: _Send) -> None:
+    async def _pass(self, scope: Scope, receive: Receive, send: Send) -> None:
         services = self._services
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
@@ -155,11 +152,11 @@ class PassedPath:
     ) -> Use | None:
         """Copy an answer; once the caller has left, only for its usage, and only if that has a price."""
         copy = asyncio.ensure_future(sending)
-        gone = asyncio.ensure_future(_wait_until_gone(receive))
+        gone = asyncio.ensure_future(wait_until_gone(receive))
         try:
             await asyncio.wait({copy, gone}, return_when=asyncio.FIRST_COMPLETED)
             if not copy.done() and info is not None:
-                await asyncio.wait({copy}, timeout=_FINISH)
+                await asyncio.wait({copy}, timeout=FINISH)
         finally:
             gone.cancel()
             if not copy.done():
@@ -168,9 +165,7 @@ class PassedPath:
                     await copy
         return None if copy.cancelled() else copy.result()
 
-    async def _send(
-        self, request: WireRequest, admission: Admission, info: ModelInfo | None, send: _Send
-    ) -> Use | None:
+    async def _send(self, request: WireRequest, admission: Admission, info: ModelInfo | None, send: Send) -> Use | None:
         """Send a request and copy its answer; return what it used, or None if the answer has no usage."""
         kept = bytearray()
         answer = await self._services.passing_client().open_request(self.plugin.key, request)
@@ -201,11 +196,6 @@ class PassedPath:
         given, made = counts[0] or 0, counts[1] or 0
         cost = cost_of(Usage(input_tokens=given, output_tokens=made), info, datetime.now(UTC)).cost_usd
         return Use(input_tokens=given, output_tokens=made, cost_usd=cost or Decimal(0))
-
-
-async def _wait_until_gone(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
 
 
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -28,7 +28,7 @@ _log = logging.getLogger("interlingua.gateway")
 
 
 @attrs.frozen(kw_only=True)
-class UnknownCost:
+class FurtherCost:
     """The cost of a request in addition to the standard price of its tokens.
 
     Attributes:
@@ -44,7 +44,7 @@ class UnknownCost:
     limit: float | None = None
     uses: Mapping[str, int] = attrs.field(factory=dict)
 
-    def of_model(self, info: ModelInfo | None) -> UnknownCost:
+    def of_model(self, info: ModelInfo | None) -> FurtherCost:
         """Return the cost at a model: tools without a price in its entry of the catalogue are of unknown cost."""
         price = None if info is None else info.price_at(datetime.now(UTC))
         known = {"", *(price.units if price is not None else ())}
@@ -60,12 +60,12 @@ class UnknownCost:
         return Decimal(str(self.limit)) if self.member and self.limit else Decimal(0)
 
 
-STANDARD = UnknownCost()
+STANDARD = FurtherCost()
 """The cost of a request without such members."""
 
 
 def highest_use(
-    info: ModelInfo | None, input_tokens: int, output_tokens: int, cost: UnknownCost = STANDARD
+    info: ModelInfo | None, input_tokens: int, output_tokens: int, cost: FurtherCost = STANDARD
 ) -> Use | None:
     """Return the most that a request may use; None if its price is not known.
 

@@ -33,7 +33,7 @@ from interlingua.types import (
 from interlingua_gateway.config import ModelRoute
 from interlingua_gateway.models import RoutedModel
 from interlingua_gateway.services import Services
-from interlingua_gateway.spending import UnknownCost
+from interlingua_gateway.spending import FurtherCost
 from interlingua_serving import InboundRequest, ServedApi, ServiceTool
 
 _HEADER_LIMIT = 4_000  # bytes of the ledger in a header: servers and proxies allow 8,000 for all
@@ -66,7 +66,7 @@ class UpstreamRequest:
         return attrs.evolve(self, options=attrs.evolve(self.options, max_tokens=most), losses=(*self.losses, row))
 
     def with_tool_limits(self, api: ServedApi) -> UpstreamRequest:
-        """Return the request with a limit on the uses of the service's tools, and a row, if it sets none."""
+        """Return the request with limits on the uses of the service's tools that have none, and a row for each."""
         given = dict(self.options.provider_options)
         limits: dict[str, Any] = {}
         is_used = any(tool is not None and tool.unit for _, _, tool in _listed_tools(self, api))
@@ -155,7 +155,7 @@ def check_members(inbound: InboundRequest, api: ServedApi, *, limited: bool) -> 
             raise PermissionDeniedError(f"{name}: this key may use the requested model only")
 
 
-def unknown_cost(request: UpstreamRequest, api: ServedApi, route: ModelRoute) -> UnknownCost:
+def further_cost(request: UpstreamRequest, api: ServedApi, route: ModelRoute) -> FurtherCost:
     """Return what a request may cost in addition to the standard price of its tokens.
 
     Args:
@@ -172,7 +172,7 @@ def unknown_cost(request: UpstreamRequest, api: ServedApi, route: ModelRoute) ->
         else:
             most = entry.get(tool.uses, given.get(api.tool_uses))
             uses[tool.unit] = uses.get(tool.unit, 0) + (most if type(most) is int and most > 0 else _USES)
-    return UnknownCost(
+    return FurtherCost(
         tiers=any(given.get(name) is not None for name in api.tiers),
         member=next(iter(members), ""),
         limit=route.unpriced_usd,
