@@ -6,14 +6,17 @@ The blocking client's tests cover the shared code.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import json
+import socket
 import threading
 from types import SimpleNamespace
 
 import pytest
 
 import interlingua as il
+from interlingua._http.joining import AsyncJoiningBackend
 from tests.support.fake_provider import STREAM, Reply, Server, registry, served, sse
 from tests.support.retry_waits import without_waiting
 
@@ -202,3 +205,24 @@ def test_leaving_early_leaves_nothing_for_the_loop_to_close(texts: bool) -> None
     with served(Reply(body=[*sse({"t": "hel"}), 0.4, *STREAM[1:]])) as server:
         assert asyncio.run(main(server)) is il.MessageStatus.CANCELLED
     assert complaints == []
+
+
+def test_a_closed_connection_is_told_from_another_that_has_its_number() -> None:
+    """httpcore asks before it uses an idle connection again; a system gives numbers of closed sockets to new ones."""
+
+    async def main() -> None:
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            stream = await AsyncJoiningBackend().connect_tcp("127.0.0.1", server.getsockname()[1], timeout=5)
+            raw = stream.get_extra_info("socket")
+            number = raw.fileno()
+            assert not stream.get_extra_info("is_readable")
+            with contextlib.ExitStack() as kept:
+                kept.enter_context(server.accept()[0])
+                stream._inner._stream._transport.abort()
+                while raw.fileno() >= 0:
+                    await asyncio.sleep(0)
+                others = [kept.enter_context(each) for _ in range(8) for each in socket.socketpair()]
+                assert number in [other.fileno() for other in others]
+                assert stream.get_extra_info("is_readable")
+
+    asyncio.run(main())

@@ -3,8 +3,7 @@
 A service sends each delta of a model as one chunk, and the HTTP parser spends more time on a chunk than everything
 after it does on the delta. The streams of this network backend therefore rewrite neighbouring complete chunks of one
 read into one chunk. All other bytes pass unchanged: heads, bodies with a length, size lines that a read cut off,
-extensions, trailers, and anything that is not HTTP. The bytes of the body, its end and its errors are the same either
-way.
+extensions, trailers, and anything that is not HTTP. The bytes of the body, its end and its errors do not change.
 """
 
 from __future__ import annotations
@@ -195,11 +194,13 @@ class JoiningBackend(httpcore.SyncBackend):
 class _AsyncStream:
     def __init__(self, inner: Any) -> None:
         self._inner, self._feed = inner, ChunkJoiner().feed
-        self.write, self.aclose, self._socket = inner.write, inner.aclose, _Selector()
-        self._socket.register(inner.get_extra_info("socket"), selectors.EVENT_READ)
+        self.write, self.aclose, self._poll = inner.write, inner.aclose, _Selector()
+        self._raw: Any = self._poll.register(inner.get_extra_info("socket"), selectors.EVENT_READ).fileobj
 
-    def get_extra_info(self, info: str) -> Any:  # httpcore asks all idle connections whether they were closed
-        return bool(self._socket.select(0)) if info == "is_readable" else self._inner.get_extra_info(info)
+    def get_extra_info(self, info: str) -> Any:
+        if info == "is_readable":  # of idle connections, before each request; a closed one's number may be another's
+            return self._raw.fileno() < 0 or bool(self._poll.select(0))
+        return self._inner.get_extra_info(info)
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         return self._feed(await self._inner.read(max_bytes, _seconds_of(timeout)))

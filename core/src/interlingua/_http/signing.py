@@ -115,12 +115,11 @@ def sign_request(
         merged = {"content-type": "application/json"}
         for source in (connection.headers, request.headers, headers, connection.auth(request)):
             for name, value in source.items():
-                lower = name.lower()
+                lower, text = name.lower(), value
                 if lower in connection.list_headers:  # each item once
                     items = map(str.strip, f"{merged.get(lower, '')},{value}".split(","))
-                    merged[lower] = ",".join(dict.fromkeys(filter(None, items)))
-                else:
-                    merged[lower] = value
+                    text = ",".join(dict.fromkeys(filter(None, items)))
+                merged[lower] = text
         made = HttpRequest(request.method, url, merged, request.body, datetime.now(UTC))
         if connection.sign is not None:
             made = made._replace(url=_encode(url))
