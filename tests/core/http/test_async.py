@@ -207,8 +207,8 @@ def test_leaving_early_leaves_nothing_for_the_loop_to_close(texts: bool) -> None
     assert complaints == []
 
 
-def test_a_closed_connection_is_told_from_another_that_has_its_number() -> None:
-    """httpcore asks before it uses an idle connection again; a system gives numbers of closed sockets to new ones."""
+def test_a_closed_idle_connection_is_readable_after_its_number_is_reused() -> None:
+    """httpcore discards idle connections that are readable; a new socket may get the number of a closed one."""
 
     async def main() -> None:
         with socket.create_server(("127.0.0.1", 0)) as server:
