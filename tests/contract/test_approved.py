@@ -86,6 +86,27 @@ def test_an_api_that_is_served_no_longer_fails(tmp_path: Path) -> None:
     assert [check(subject, RULES[number], 1).outcome for number in ("C94", "C98", "C99")] == ["pass", "fail", "fail"]
 
 
+def test_a_request_of_its_own_that_the_plugin_refuses_fails_though_approved(tmp_path: Path) -> None:
+    registry = Registry()
+    registry.add_plugin(_ReadsNoTools(), "contract")
+    subject = Subject("mistral", tmp_path, registry=registry)
+    (tmp_path / APPROVED_FILE).write_text(write_approved(subject), encoding="utf-8")
+
+    result = check(subject, RULES["C98"], 1)
+
+    assert result.outcome == "fail"
+    assert "the request is refused: no tools here" in str(result.findings[0])
+
+
+class _ReadsNoTools:
+    @interlingua_serving.hookimpl(wrapper=True)
+    def from_wire_request(self) -> Generator[None, Any, Any]:
+        inbound = yield
+        if inbound.tools:
+            raise CallerError("no tools here")
+        return inbound
+
+
 class _ServesNothing:
     @interlingua_serving.hookimpl(wrapper=True)
     def served_apis(self) -> Generator[None, Any, tuple[str, ...]]:

@@ -114,6 +114,24 @@ def test_every_hook_can_be_changed(hook: str, rules: Iterable[str], place: str) 
     assert any(verdict.fate == "killed" for verdict in fates.values()), fates
 
 
+@pytest.mark.parametrize(
+    ("hook", "place"),
+    [
+        (
+            "from_wire_request",
+            "/messages/*[tool]/metadata/provider_raw/replay/parts/*/functionResponse/parts/*/inlineData/mimeType",
+        ),
+        ("to_wire", "/echo/body/store"),
+    ],
+)
+def test_signed_and_recorded_requests_are_compared_whole(hook: str, place: str) -> None:
+    run = _run("google", "C98")
+    run.discover()
+    fates = _fates(run, lambda mutant: mutant.hook == hook and format_place(mutant.place) == place)
+
+    assert {verdict.fate for verdict in fates.values()} == {"killed"}
+
+
 def test_a_rule_that_fails_already_cannot_judge() -> None:
     run = MutationRun("llamacpp", CASSETTES / "anthropic", rules=[rule for rule in ALL if rule.number == "C51"])
     run.discover()

@@ -13,11 +13,11 @@ import attrs
 from interlingua._response.decode import StreamDecoder
 from interlingua._response.framing import framer
 from interlingua.errors import CapabilityError
-from interlingua.plugins import ConnectionSettings
+from interlingua.plugins import ConnectionSettings, WireRequest, build_request
 from interlingua.types import Message, MessageStatus, Origin, Usage
 from interlingua_contract.rule import NotApplicable
 from interlingua_contract.subject import Subject
-from interlingua_serving import ServeContext, State
+from interlingua_serving import InboundRequest, ServeContext, State
 
 ASKED = "contract-asked-model"
 _CLOCK = datetime(2026, 11, 21, tzinfo=UTC)
@@ -71,6 +71,18 @@ def serve_context(subject: Subject, api: str, origin: Origin | None = None, **fa
         "echo": {"include_usage": True},
     }
     return ServeContext(provider=subject.key, api=api, origin=origin, **(fixed | facts))
+
+
+def read_request(subject: Subject, request: WireRequest) -> InboundRequest:
+    """Read a request with the serving plugin."""
+    return subject.serving.from_wire_request(request, serve_context(subject, request.api, model=""))
+
+
+def written_again(subject: Subject, request: WireRequest, model: str) -> WireRequest:
+    """Read a request and write it for the same API; `model` is used if the body names none."""
+    read = read_request(subject, request)
+    messages, options, _ = read.for_upstream(subject.key, request.api, read.options.model or model)
+    return build_request(subject.provider, messages, read.tools, options)
 
 
 def whole_answers(messages: Sequence[Message]) -> Iterator[Message]:

@@ -20,6 +20,7 @@ from interlingua_contract.approved.serving import (
     observe_served_requests,
 )
 from interlingua_contract.approved.shown import (
+    DEPTHS,
     Asked,
     Shown,
     dated,
@@ -79,19 +80,6 @@ _ERRORS: Mapping[str, Any] = {
 _ARGUMENTS = ("input", "arguments", "args")
 _MEMBER = {"contract_new_field": {"a": [1]}}
 _MOST_OBJECTS = 24
-_DEPTHS: Mapping[str, int] = {
-    "everything": 2,
-    "long": 3,
-    "changes": 3,
-    "changes of effort": 3,
-    "changes of format": 3,
-    "many tools": 2,
-    "calls without tools": 3,
-    "reasoning of another": 3,
-    "reasoning without tools": 3,
-}
-"""Steps that are kept of the requests of large scenes; smaller scenes show the same parts whole."""
-
 _UNKNOWN = {"type": "contract_new_kind", "Payload": "Pay7", "w": 1.0}
 
 
@@ -99,7 +87,7 @@ def observe_requests(subject: Subject) -> Iterator[Shown]:
     """Yield the requests for fixed conversations, and for recorded answers sent back."""
     for aim in subject.aims:
         for asked in requests_for(subject, aim):
-            depth = _DEPTHS.get(asked.scene, 99)
+            depth = DEPTHS.get(asked.scene, 99)
             yield show(asked.scene, aim.name, write, subject, aim, asked, model=aim.model, depth=depth)
     for exchange, message in read_messages(subject):
         near = aim_for(subject, exchange)

@@ -13,10 +13,27 @@ from interlingua.errors import CapabilityError, InterlinguaError, OverloadedErro
 from interlingua.plugins import WireRequest, WireResponse
 from interlingua.types import ErrorEvent, Message, Usage
 from interlingua_contract.approved.histories import COUNTED, fixed_answers
-from interlingua_contract.approved.shown import Shown, name_of, read_messages, requests_for, result_of, show, write
+from interlingua_contract.approved.shown import (
+    DEPTHS,
+    Shown,
+    name_of,
+    read_messages,
+    requests_for,
+    result_of,
+    show,
+    write,
+)
 from interlingua_contract.approved.values import digest, plain
 from interlingua_contract.scenes import FOREIGN, own_origin
-from interlingua_contract.served import ASKED, Seals, decode_stream, serve_context, served_apis
+from interlingua_contract.served import (
+    ASKED,
+    Seals,
+    decode_stream,
+    read_request,
+    serve_context,
+    served_apis,
+    written_again,
+)
 from interlingua_contract.subject import Subject
 from interlingua_serving import ServeContext, answer_events
 
@@ -35,19 +52,25 @@ def observe_served_requests(subject: Subject) -> Iterator[Shown]:
                 continue
             key = (asked.scene, request.path.replace(aim.model, ""), request.body.replace(aim.model.encode(), b""))
             if key not in done:
-                done[key] = show(asked.scene, "", _read, subject, request, model=aim.model, depth=2)
+                depth = min(2, DEPTHS.get(asked.scene, 99) - 1)
+                done[key] = show(asked.scene, "", _read, subject, request, model=aim.model, depth=depth)
             yield done[key]._replace(where=aim.name)
     for exchange in subject.exchanges:
         api = subject.api_of(exchange)
         if exchange.good and api in served and isinstance(exchange.request, dict):
             request = WireRequest(path=exchange.uri, body=json.dumps(exchange.request).encode(), api=str(api))
-            yield show(name_of(exchange), "", _read, subject, request, model=subject.model_of(exchange), depth=1)
+            model = subject.model_of(exchange)
+            yield show(name_of(exchange), "", _read_and_write, subject, request, model, model=model, depth=1)
+
+
+def _read_and_write(subject: Subject, request: WireRequest, model: str) -> Any:
+    """Return a request as it is read, and as the plugin writes it again, with its echo."""
+    return {**_read(subject, request), "again": written_again(subject, request, model)}
 
 
 def _read(subject: Subject, request: WireRequest) -> Any:
-    context = serve_context(subject, request.api, model="", seal=None, unseal=None)
     arrived = WireRequest(path=request.path, headers=request.headers, body=request.body, api=request.api)
-    found = plain(subject.serving.from_wire_request(arrived, context))
+    found = plain(read_request(subject, arrived))
     for message in found["messages"]:
         message.pop("id")  # core's
         if str(message.get("created_at", "")) > _RECENT:  # when it was read
@@ -63,7 +86,7 @@ def observe_served_answers(subject: Subject) -> Iterator[Shown]:
     for api, aim in aims.items():
         for name, message in fixed_answers(own_origin(subject, aim)).items():
             yield from _written(subject, api, name, message, 1 if message.metadata.stop_reason_raw else 3)
-            bare = serve_context(subject, api, message.metadata.origin, seal=None, unseal=None)
+            bare = serve_context(subject, api, message.metadata.origin)
             yield show(f"unsealed: {name}", api, subject.serving.to_wire_response, message, bare, depth=2)
     for exchange, message in read_messages(subject):
         if (at := subject.api_of(exchange)) in served:

@@ -42,6 +42,21 @@ _WITH_TOOLS = (
 )
 
 
+DEPTHS: Mapping[str, int] = {
+    "everything": 2,
+    "long": 3,
+    "films in results": 3,
+    "changes": 3,
+    "changes of effort": 3,
+    "changes of format": 3,
+    "many tools": 2,
+    "calls without tools": 3,
+    "reasoning of another": 3,
+    "reasoning without tools": 3,
+}
+"""Steps that are kept of the requests of large scenes; smaller scenes show the same parts whole."""
+
+
 class Shown(NamedTuple):
     """One result.
 

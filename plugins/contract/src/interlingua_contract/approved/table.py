@@ -131,7 +131,9 @@ def compare(subject: Subject, *sections: str) -> Iterator[tuple[str, str]]:
         try:
             for shown in OBSERVERS[section](subject):
                 seen.add((section, shown.scene))
-                if why := _differs(approved, section, shown):
+                if section == "served requests" and "error" in shown.value:
+                    yield f"{shown.scene} {shown.where}".strip(), f"the request is refused: {shown.value['message']}"
+                elif why := _differs(approved, section, shown):
                     yield f"{shown.scene} {shown.where}".strip(), why
         except NotApplicable:
             if not whole and any(known == section for known, _ in approved.rows):

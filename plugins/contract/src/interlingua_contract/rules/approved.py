@@ -61,7 +61,7 @@ def auxiliary_requests_are_as_approved(subject: Subject) -> Iterator[RuleFinding
     fix=_FIX,
 )
 def served_requests_are_as_approved(subject: Subject) -> Iterator[RuleFinding]:
-    """The requests of C94, and the recorded ones."""
+    """The requests of C94, and the recorded ones with what is written of them again."""
     yield from _compare(subject, "served requests")
 
 

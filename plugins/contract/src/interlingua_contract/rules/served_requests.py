@@ -8,13 +8,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from interlingua.errors import CapabilityError, InterlinguaError
-from interlingua.plugins import WireRequest, build_request
+from interlingua.plugins import WireRequest
 from interlingua.types import ToolChoice, user
 from interlingua_contract.facts import SCHEMA
 from interlingua_contract.json_paths import leaves
 from interlingua_contract.rule import RuleFinding, rule
 from interlingua_contract.scenes import offered_tools
-from interlingua_contract.served import serve_context, served_apis
+from interlingua_contract.served import read_request, served_apis, written_again
 from interlingua_contract.subject import Aim, Subject
 from interlingua_serving import InboundRequest
 
@@ -61,7 +61,7 @@ def options_are_read_as_written(subject: Subject) -> Iterator[RuleFinding]:
             request = _write_or_none(subject, aim, wanted)
             if request is None:
                 continue
-            inbound = _read(subject, request)
+            inbound = read_request(subject, request)
             read = inbound.options
             for name, value in wanted.items():
                 if (found := getattr(read, name)) != value and not _says_the_same(name, value, inbound):
@@ -80,10 +80,6 @@ def _write_or_none(subject: Subject, aim: Aim, wanted: Mapping[str, Any]) -> Wir
     plain = subject.write(aim, [user("q")], offered)
     silent = (request.body, request.path) == (plain.body, plain.path)
     return None if silent or any(loss.block_type == "option" for loss in request.losses) else request
-
-
-def _read(subject: Subject, request: WireRequest) -> InboundRequest:
-    return subject.serving.from_wire_request(request, serve_context(subject, request.api, model=""))
 
 
 def _says_the_same(name: str, value: Any, inbound: InboundRequest) -> bool:
@@ -113,9 +109,7 @@ def recorded_requests_lose_nothing(subject: Subject) -> Iterator[RuleFinding]:
         model = subject.model_of(exchange)
         request = WireRequest(path=exchange.uri, body=json.dumps(exchange.request).encode(), api=str(api))
         try:
-            read = _read(subject, request)
-            messages, options, _ = read.for_upstream(subject.key, request.api, read.options.model or model)
-            again = build_request(subject.provider, messages, read.tools, options)
+            again = written_again(subject, request, model)
         except InterlinguaError as error:
             yield RuleFinding(str(error), exchange.cassette)
             continue

@@ -20,7 +20,7 @@ from interlingua.errors import (
     RateLimitError,
     ServerError,
 )
-from interlingua.plugins import EMPTY, WireRequest, WireResponse, build_request
+from interlingua.plugins import EMPTY, WireRequest, WireResponse
 from interlingua.types import (
     ContentBlock,
     ErrorEvent,
@@ -53,6 +53,7 @@ from interlingua_contract.served import (
     serve_context,
     served_apis,
     whole_answers,
+    written_again,
 )
 from interlingua_contract.subject import Aim, Subject
 from interlingua_serving import InboundRequest, ServeContext, answer_events
@@ -93,13 +94,13 @@ def requests_are_read_as_written(subject: Subject) -> Iterator[RuleFinding]:
             body = json.dumps(exchange.request).encode()
             request = WireRequest(path=exchange.uri, body=body, api=str(api))
             try:
-                _check_request(subject, _written_again(subject, request, model), model)
+                _check_request(subject, written_again(subject, request, model), model)
             except (InterlinguaError, LawBroken) as error:
                 yield RuleFinding(str(error), exchange.cassette)
 
 
 def _check_request(subject: Subject, request: WireRequest, model: str) -> None:
-    again = _written_again(subject, request, model)
+    again = written_again(subject, request, model)
     first, second = _said(json.loads(request.body)), _said(json.loads(again.body))
     if first != second:
         different = [name for name in {*first, *second} if first.get(name) != second.get(name)]
@@ -113,12 +114,6 @@ def _said(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _said(item) for name, item in value.items() if item is not None and item != ""}
     return [_said(item) for item in value] if isinstance(value, list) else value
-
-
-def _written_again(subject: Subject, request: WireRequest, model: str) -> WireRequest:
-    read = _read(subject, request)
-    messages, options, _ = read.for_upstream(subject.key, request.api, read.options.model or model)
-    return build_request(subject.provider, messages, read.tools, options)
 
 
 @rule(
