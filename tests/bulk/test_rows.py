@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from interlingua import AsyncClient
 from interlingua.codec import encode_message
 from interlingua.errors import CallerError, DecodeError
 from interlingua.types import ToolChoice, ToolDefinition, user
+from interlingua_bulk import rows as rows_module
 from interlingua_bulk.rows import content_key, inspect_input, iterate_rows, read_options, read_row, write_asked
 from interlingua_bulk.wire_rows import WireReader
 from tests.bulk.support import LOCAL, write_rows
@@ -76,9 +78,14 @@ def test_a_body_needs_a_reader() -> None:
 @pytest.mark.parametrize(
     ("text", "place"),
     [
-        ('{"id": "a", "prompt": "x"}\n{"id": "a", "prompt": "y"}\n', "row 2"),
-        ('{"prompt": "x"}\n{"id": "a", "prompt": "y"}\n', "row 2"),
-        ('{"id": "a", "prompt": "x"}\n{"prompt": "y"}\n', "row 2"),
+        ('{"id": "a", "prompt": "x"}\n{"id": "a", "prompt": "y"}\n', "row 2: 'a' is the id of row 1 too"),
+        (
+            "".join(f'{{"id": "{name}", "prompt": "x"}}\n' for name in ("a", "b", "c", "c", "b", "1")),
+            "row 4: 'c' is the id of row 3 too",
+        ),
+        ('{"id": "1", "prompt": "x"}\n{"custom_id": 1, "body": {}}\n', "row 2: 1 is the id of row 1 too"),
+        ('{"prompt": "x"}\n{"id": "a", "prompt": "y"}\n', "row 2 has an id, but rows before it have none"),
+        ('{"id": "a", "prompt": "x"}\n{"prompt": "y"}\n', "row 2 has no id, but other rows have"),
         ('{"id": "a", "prompt": "x"}\n\n{"id": \n', "line 3"),
         ("[1]\n", "line 1"),
         ('{"id": ["a"], "prompt": "x"}\n', "row 1"),
@@ -98,6 +105,28 @@ def test_an_input_that_would_mix_rows_up_is_refused(tmp_path: Path, text: str, p
 
     with pytest.raises(DecodeError, match=place):
         inspect_input(path, None, LOCAL)
+
+
+def test_ids_with_equal_hashes_are_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rows_module, "hash", lambda _: 7, raising=False)
+    given = [{"id": f"r{number}", "prompt": "x"} for number in range(50)]
+
+    assert inspect_input(write_rows(tmp_path / "in.jsonl", given), None, LOCAL).rows == 50
+    with pytest.raises(DecodeError, match="row 51: 'r8' is the id of row 9 too"):
+        inspect_input(write_rows(tmp_path / "in.jsonl", [*given, given[8]]), None, LOCAL)
+
+
+def test_comparing_ids_takes_few_bytes_a_row(tmp_path: Path) -> None:
+    rows = write_rows(tmp_path / "in.jsonl", ({"id": f"row-{number}", "prompt": "x"} for number in range(100_000)))
+    tracemalloc.start()
+    try:
+        inspect_input(rows, None, LOCAL)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+    # 8 bytes a row, and 1 MB to read the file; a set of integers takes more than 6 MB
+    assert peak < 3_500_000
 
 
 def test_rows_without_any_model_are_refused(tmp_path: Path) -> None:

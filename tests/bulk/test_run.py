@@ -23,7 +23,9 @@ from interlingua.errors import (
     ServerError,
 )
 from interlingua.plugins import hookimpl
-from interlingua_bulk.answers import compact_answers
+from interlingua_bulk import runner
+from interlingua_bulk.answers import SharedAnswers, compact_answers
+from interlingua_bulk.rows import read_row
 from tests.bulk.loopback import loopback
 from tests.bulk.support import PRICED, assert_every_row_once, lines, run, write_rows
 
@@ -261,6 +263,73 @@ def test_where_the_first_of_equal_rows_fails_the_next_is_sent(tmp_path: Path) ->
         report = run(rows, out, server.url, dedupe=True)
 
     assert (report.asked, report.failed) == (3, 3)
+
+
+def test_a_shared_answer_is_found_by_its_whole_key(tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    keys = [f"{'ab' * 7}{number:018x}" for number in range(0, 16 * 1024, 1024)]  # equal tags, and equal first slots
+    shared = SharedAnswers(out, len(keys) - 1)
+    assert shared.get(keys[0]) is None
+    for number, key in enumerate(keys):
+        with out.open("ab") as file:
+            shared.add(key, file.tell())
+            file.write(b'{"index":%d,"status":"ok","key":"%s"}\n' % (number, key.encode()))
+        found = shared.get(key)
+        assert found is None or found["index"] == number
+
+    assert shared.get(keys[-1])["index"] == len(keys) - 1, "the last line of the same tag counts"
+    assert [shared.get(key) for key in keys[:-1]] == [None] * (len(keys) - 1)
+    shared.close()
+
+
+def test_no_more_answers_are_shared_than_the_table_has_room_for(tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    keys = [f"{number:05x}{'0' * 27}" for number in range(1, 9)]  # different tags, equal first slots
+    out.write_bytes(b"".join(b'{"index":0,"status":"ok","key":"%s"}\n' % key.encode() for key in keys))
+    length = out.stat().st_size // len(keys)
+    shared = SharedAnswers(out, 5)
+    for number, key in enumerate(keys):
+        shared.add(key, number * length)
+
+    assert [(shared.get(key) or {}).get("key") for key in keys] == [*keys[:5], None, None, None]
+    shared.close()
+
+
+def test_many_equal_rows_that_all_fail_are_sent_one_after_another(tmp_path: Path) -> None:
+    given = [{"id": f"r{number}", "prompt": "row 3"} for number in range(1500)]
+    rows, out = write_rows(tmp_path / "in.jsonl", given), tmp_path / "out.jsonl"
+    with loopback(latency_ms=0, bad_rows=[3]) as server:
+        report = run(rows, out, server.url, dedupe=True)
+
+    assert (report.asked, report.failed, report.stopped) == (1500, 1500, None)
+
+
+def test_few_rows_are_held_that_wait_for_the_answer_of_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "_MOST_HELD", 20)
+    held = 0
+
+    def read(*arguments: Any) -> Any:
+        nonlocal held
+        held += 1
+        return read_row(*arguments)
+
+    monkeypatch.setattr(runner, "read_row", read)
+    most = 0
+
+    async def keep(self: Any, *arguments: Any) -> None:
+        nonlocal held, most
+        most, held = max(most, held), held - 1
+        await kept(self, *arguments)
+
+    kept = runner._Run._keep
+    monkeypatch.setattr(runner._Run, "_keep", keep)
+    given = [{"id": f"r{number}", "prompt": f"row {number % 2}"} for number in range(500)]
+    rows, out = write_rows(tmp_path / "in.jsonl", given), tmp_path / "out.jsonl"
+    with loopback(latency_ms=300) as server:
+        report = run(rows, out, server.url, dedupe=True, concurrency=8)
+
+    assert (report.asked, report.shared, report.done) == (2, 498, 500)
+    assert most <= 20 + 2 * 8
 
 
 def test_stopping_lets_what_is_under_way_end(tmp_path: Path) -> None:

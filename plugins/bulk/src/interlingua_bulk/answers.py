@@ -7,11 +7,12 @@ import os
 import re
 import sys
 import tempfile
+from array import array
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, BinaryIO
 
 import attrs
 import orjson
@@ -24,6 +25,7 @@ PAUSE_S = 0.2  # the longest time a line waits for that
 
 _HEAD = re.compile(rb'\{"index":(\d+),"status":"(ok|error)"(?:,"key":"([0-9a-f]{32})")?')
 _OK, _FAILED = 1, 2
+_PLACE_BITS = 44  # of 64, in a slot of `SharedAnswers`; the others are of the key
 _SIDE = ".run.json"
 
 
@@ -44,12 +46,55 @@ class BulkInput:
     sha256: str
 
 
-@attrs.define
-class Leader:
-    """The position in the file of an answer that other rows share, and the id of its row."""
+class SharedAnswers:
+    """Finds the answers that other rows may share, in 16 to 32 bytes of memory a row; none until the first is added.
 
-    offset: int
-    length: int
+    Each slot of the hash table has part of a key and the place of its line; the line has the whole key.
+
+    Args:
+        path: the output.
+        rows: most answers that are kept; further ones are not shared.
+    """
+
+    def __init__(self, path: Path, rows: int) -> None:
+        self._path, self._left = path, rows
+        self._slots = array("Q")
+        self._file: BinaryIO | None = None
+
+    def add(self, key: str, place: int) -> None:
+        """Add the answer whose line begins at this byte of the output; the last one of a key is found."""
+        self._slots = self._slots or array("Q", bytes(8 << (2 * self._left).bit_length()))
+        slot, tag = self._find(key)
+        while self._slots[slot] and self._slots[slot] >> _PLACE_BITS != tag:
+            slot = (slot + 1) % len(self._slots)
+        if not self._slots[slot]:
+            if not self._left:
+                return
+            self._left -= 1
+        self._slots[slot] = tag << _PLACE_BITS | (place + 1)
+
+    def get(self, key: str) -> Any:
+        """Return the JSON object of an answer's line, or None."""
+        slot, tag = self._find(key) if self._slots else (0, 0)
+        while self._slots and (found := self._slots[slot]):
+            if found >> _PLACE_BITS == tag:
+                self._file = self._file or self._path.open("rb")
+                self._file.seek((found & ((1 << _PLACE_BITS) - 1)) - 1)
+                line = self._file.readline()
+                if (head := _HEAD.match(line)) and head[3] == key.encode():
+                    return orjson.loads(line)
+            slot = (slot + 1) % len(self._slots)
+        return None
+
+    def close(self) -> None:
+        """Close the file that the lines were read from."""
+        if self._file is not None:
+            self._file.close()
+
+    def _find(self, key: str) -> tuple[int, int]:
+        """Return the first slot in which a key may be, and the part of the key in it."""
+        value = int(key, 16)
+        return value % len(self._slots), value >> (4 * len(key) - 64 + _PLACE_BITS)
 
 
 class AnswerFile:
@@ -71,7 +116,7 @@ class AnswerFile:
     def __init__(self, path: Path, source: BulkInput, asked: Mapping[str, Any], *, force: bool = False) -> None:
         self.path = path
         self.states = bytearray(source.rows)
-        self.leaders: dict[str, Leader] = {}
+        self.shared = SharedAnswers(path, source.rows)
         self.size = self._synchronised = 0  # bytes
         self._unsynchronised = 0  # lines
         self._wake = asyncio.Event()
@@ -83,7 +128,7 @@ class AnswerFile:
         try:
             _lock(self._fd, path)
             self._check(source, dict(asked), force=force)
-            self.size = self._synchronised = recover(self._fd, path, self.states, self.leaders)
+            self.size = self._synchronised = recover(self._fd, path, self.states, self.shared)
         except BaseException:
             os.close(self._fd)
             raise
@@ -117,7 +162,7 @@ class AnswerFile:
     async def add(self, index: int, line: bytes, *, ok: bool, key: str | None = None) -> None:
         """Write a row's line. It survives a kill of this process and, once synced, a crash of the machine."""
         if key is not None and ok:
-            self.leaders[key] = Leader(self.size, len(line))
+            self.shared.add(key, self.size)
         rest = memoryview(line)
         while rest:
             rest = rest[os.write(self._fd, rest) :]
@@ -137,11 +182,6 @@ class AnswerFile:
             await self._synchronised_more.wait_for(lambda: self._synchronised >= until or self._error is not None)
         self._raise()
 
-    def read(self, leader: Leader) -> Any:
-        """Return the JSON object of a line that other rows share."""
-        os.lseek(self._fd, leader.offset, os.SEEK_SET)  # lines are appended wherever this leaves the position
-        return orjson.loads(os.read(self._fd, leader.length))
-
     async def close(self) -> None:
         """Write the remaining lines, and unlock the file for other processes."""
         self._closing = True
@@ -151,6 +191,7 @@ class AnswerFile:
                 await self._task
             self._raise()
         finally:
+            self.shared.close()
             os.close(self._fd)
 
     async def __aenter__(self) -> AnswerFile:
@@ -213,8 +254,8 @@ class AnswerFile:
             )
 
 
-def recover(fd: int, path: Path, states: bytearray, leaders: dict[str, Leader]) -> int:
-    """Read a file into `states` and `leaders`, cut off an incomplete last line, and return the size.
+def recover(fd: int, path: Path, states: bytearray, shared: SharedAnswers) -> int:
+    """Read a file into `states` and `shared`, cut off an incomplete last line, and return the size.
 
     Raises:
         DecodeError: another line is not an answer to one of the rows.
@@ -231,7 +272,7 @@ def recover(fd: int, path: Path, states: bytearray, leaders: dict[str, Leader]) 
                 raise DecodeError(f"{path}, line {number} is not an answer of this run: {line[:80]!r}")
             states[index] = _OK if head[2] == b"ok" else _FAILED
             if head[3] and head[2] == b"ok":
-                leaders.setdefault(head[3].decode(), Leader(size, len(line)))
+                shared.add(head[3].decode(), size)
             size += len(line)
     os.ftruncate(fd, size)
     return size
@@ -306,8 +347,8 @@ def read_answers(path: Path, start: int = 0) -> Iterator[dict[str, Any]]:
 
 
 def last_lines(path: Path) -> Iterator[bytes]:
-    """Yield the last whole line of each row, in the input's order; about 200 bytes of memory a row."""
-    places: dict[int, tuple[int, int]] = {}
+    """Yield the last whole line of each row, in the input's order; 8 bytes of memory a row."""
+    places = array("Q")  # of each row: 0, or the place of its last line in bytes, from 1
     size = 0
     with path.open("rb", buffering=1 << 20) as file:
         for number, line in enumerate(file, 1):
@@ -315,11 +356,14 @@ def last_lines(path: Path) -> Iterator[bytes]:
                 head = _HEAD.match(line)
                 if head is None:
                     raise DecodeError(f"{path}, line {number} is not an answer: {line[:80]!r}")
-                places[int(head[1])] = (size, len(line))
+                index = int(head[1])
+                if index >= len(places):
+                    places.frombytes(bytes(places.itemsize * (index + 1 - len(places))))
+                places[index] = size + 1
             size += len(line)
-        for _, (offset, length) in sorted(places.items()):
-            file.seek(offset)
-            yield file.read(length)
+        for place in filter(None, places):
+            file.seek(place - 1)
+            yield file.readline()
 
 
 def compact_answers(path: Path) -> int:

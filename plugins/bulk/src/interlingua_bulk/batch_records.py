@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from pathlib import Path
 
@@ -63,10 +63,6 @@ class Batch:
     cost_usd: str | None = None
     single_usd: str | None = None
 
-    def holds(self, index: int) -> bool:
-        """Return True for a row of this batch."""
-        return any(first <= index <= last for first, last in self.ranges)
-
     def count_cost(self, message: Message, single: Decimal | None) -> None:
         """Add the cost of an answer, if both prices are known."""
         usage = message.metadata.usage
@@ -102,8 +98,11 @@ def write_batches(out: Path, run_id: str, batches: Sequence[Batch]) -> None:
     replace_file(batches_file(out), orjson.dumps(plain, option=orjson.OPT_INDENT_2) + b"\n")
 
 
-def claimed_rows(out: Path) -> Iterator[tuple[int, int]]:
-    """Yield the first and last index of rows in batches that have not ended."""
-    for batch in read_batches(out)[1]:
+def claimed_rows(batches: Iterable[Batch], rows: int) -> bytearray:
+    """Return a byte for each row of the input: 1 if it is in a batch that has not ended."""
+    claimed = bytearray(rows)
+    for batch in batches:
         if batch.state in ("intent", "submitted"):
-            yield from ((first, last) for first, last in batch.ranges)
+            for first, last in batch.ranges:
+                claimed[first : last + 1] = b"\1" * (last + 1 - first)
+    return claimed

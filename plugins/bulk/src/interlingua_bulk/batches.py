@@ -24,7 +24,7 @@ from interlingua.errors import (
 from interlingua.plugins import BatchLimits, BatchStatus, ConnectionSettings, WireRequest
 from interlingua.types import ToolDefinition, Usage
 from interlingua_bulk.answers import AnswerFile, read_facts
-from interlingua_bulk.batch_records import Batch, read_batches, write_batches
+from interlingua_bulk.batch_records import Batch, claimed_rows, read_batches, write_batches
 from interlingua_bulk.results import TIER, ResultWriter, price_of, row_name
 from interlingua_bulk.rows import (
     BulkRow,
@@ -91,7 +91,6 @@ class BatchRun:
         self.tools = tools or [decode_tool(tool) for tool in asked.get("tools") or ()]
         self.run_id, self.batches = read_batches(self.out)
         self._wire = WireReader(client)
-        self._failed = False
         self._shares: dict[tuple[str, str], float] = {}  # batch price in single prices, by provider and model
         self._retry = Retry(max_attempts=_TRIES)
 
@@ -127,8 +126,9 @@ class BatchRun:
         await self._look_for_intents()
         waiting: dict[tuple[str, str, str], _Group] = {}
         made: list[Batch] = []
-        self._failed = failed
-        for index, data in iterate_rows(self.path, self._is_free):
+        is_wanted = self.answers.is_failed if failed else self.answers.is_open
+        claimed = claimed_rows(self.batches, len(self.answers.states))
+        for index, data in iterate_rows(self.path, lambda index: is_wanted(index) and not claimed[index]):
             exchange = await self._prepare(index, data)
             if exchange is None or (cheaper_than is not None and not self._is_cheaper(exchange, cheaper_than)):
                 continue
@@ -152,12 +152,6 @@ class BatchRun:
                 made.append(await self._send(waiting.pop(largest)))
         made += [await self._send(group) for group in waiting.values()]
         return made
-
-    def _is_free(self, index: int) -> bool:
-        is_wanted = self.answers.is_failed if self._failed else self.answers.is_open
-        return is_wanted(index) and not any(
-            batch.holds(index) for batch in self.batches if batch.state in ("intent", "submitted")
-        )
 
     def _limits(self, exchange: Exchange) -> BatchLimits:
         found = _service_limits(exchange)

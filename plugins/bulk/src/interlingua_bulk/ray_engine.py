@@ -334,11 +334,11 @@ async def _next_chunks(
     path: Path, answers: AnswerFile, settings: ActorSettings, report: BulkReport, wanted: Callable[[int], bool]
 ) -> list[Chunk]:
     """Return the chunks with rows to send; of rows that ask the same only the first, and none whose answer is known."""
-    held: set[int] = set()
+    held = bytearray(len(answers.states))
     if settings.dedupe:
         async with AsyncClient(registry=Registry(**settings.registry), **settings.client) as client:
             await _share_answers(path, answers, settings, report, wanted, WireReader(client), held)
-    return [chunk for chunk in _chunks(path, lambda index: wanted(index) and index not in held) if 0 in chunk.done]
+    return [chunk for chunk in _chunks(path, lambda index: wanted(index) and not held[index]) if 0 in chunk.done]
 
 
 async def _share_answers(
@@ -348,7 +348,7 @@ async def _share_answers(
     report: BulkReport,
     wanted: Callable[[int], bool],
     wire: WireReader,
-    held: set[int],
+    held: bytearray,
 ) -> None:
     """Write the lines of rows that share a known answer, and note in `held` those that wait for one."""
     seen: set[str] = set()
@@ -358,11 +358,11 @@ async def _share_answers(
         except Exception:  # noqa: S112  its actor writes the error
             continue
         key = content_key(row, settings.model, settings.options)
-        if (leader := answers.leaders.get(key)) is not None:
-            await answers.add(index, shared_line(row, answers.read(leader)), ok=True)
+        if (shared := answers.shared.get(key)) is not None:
+            await answers.add(index, shared_line(row, shared), ok=True)
             report.shared += 1
         elif key in seen:
-            held.add(index)
+            held[index] = 1
         else:
             seen.add(key)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from array import array
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -28,6 +30,7 @@ from interlingua.types import (
 from interlingua_bulk.answers import BulkInput
 
 _BLOCK = 1 << 20
+_BUCKETS = 1024
 _FACTORIES = {"user": user, "system": system, "assistant": assistant}
 ROW_FIELDS = frozenset({"id", "prompt", "system", "messages", "tools", "options", "output_schema", "model", "metadata"})
 
@@ -86,7 +89,7 @@ def inspect_input(path: Path, known_sha256: str | None = None, model: str | None
         if digest == known_sha256:
             file.seek(0)
             return BulkInput(path, sum(1 for line in file if line.strip()), size, digest)
-    return BulkInput(path, _check_rows(path, (data for _, data in iterate_rows(path)), model), size, digest)
+    return BulkInput(path, _check_rows(path, model), size, digest)
 
 
 def iterate_rows(path: Path, wanted: Callable[[int], bool] = lambda _: True) -> Iterator[tuple[int, Mapping[str, Any]]]:
@@ -159,10 +162,14 @@ def unread_row(index: int, data: Mapping[str, Any]) -> BulkRow:
 
 def row_id(index: int, data: Mapping[str, Any]) -> str:
     """Return a row's id: its own, or its number from 1."""
-    found = data.get("id")
-    if found is None:
-        found = data.get("custom_id")
+    found = _own_id(data)
     return str(index + 1) if found is None else str(found)
+
+
+def _own_id(data: Mapping[str, Any]) -> Any:
+    """Return the id in a row, or None."""
+    found = data.get("id")
+    return data.get("custom_id") if found is None else found
 
 
 def content_key(row: BulkRow, model: str | None, options: Mapping[str, Any]) -> str:
@@ -242,27 +249,45 @@ def load_row(line: bytes, name: str, number: int) -> Mapping[str, Any]:
     return data
 
 
-def _check_rows(path: Path, rows: Iterable[Mapping[str, Any]], model: str | None) -> int:
-    """Check the fields and ids of all rows, and return how many there are; 8 bytes of each id's digest are kept."""
-    seen: set[int] = set()
-    count = 0
-    for count, data in enumerate(rows, 1):
+def _check_rows(path: Path, model: str | None) -> int:
+    """Check the fields and ids of all rows, and return how many there are; 8 bytes of memory a row."""
+    hashes = [array("q") for _ in range(_BUCKETS)]  # of the ids, compared bucket by bucket
+    count = named = 0
+    for index, data in iterate_rows(path):
+        count = index + 1
         if wrong := _find_wrong_field(data):
             raise DecodeError(f"{path}, row {count}: {wrong}")
         if not (model or data.get("model") or "body" in data):
             raise DecodeError(f"{path}, row {count} has no model: name one for all rows (-m, model=), or in each row")
-        own = data.get("id") if data.get("id") is not None else data.get("custom_id")
+        own = _own_id(data)
         if own is not None:
             if not isinstance(own, (str, int)) or own == "":
                 raise DecodeError(f"{path}, row {count}: id must be a string or an integer, not {own!r}")
-            seen.add(int.from_bytes(hashlib.blake2b(str(own).encode(), digest_size=8).digest(), "big"))
-            if len(seen) < count:
-                raise DecodeError(f"{path}, row {count}: {own!r} is another row's id too, or rows before it have none")
-        elif seen:
-            raise DecodeError(f"{path}, row {count} has no id, but other rows have: write ids in all rows or in no row")
+            named += 1
+            value = hash(str(own))
+            hashes[value % _BUCKETS].append(value)
+        if named not in (0, count):
+            has = "has no id, but other rows have" if own is None else "has an id, but rows before it have none"
+            raise DecodeError(f"{path}, row {count} {has}: write ids in all rows or in no row")
     if not count:
         raise DecodeError(f"{path} holds no row")
+    if repeated := {value for bucket in hashes for value in _find_repeated(bucket)}:
+        _refuse_repeated(path, repeated)
     return count
+
+
+def _find_repeated(values: array[int]) -> list[int]:
+    counts = Counter(values) if len(set(values)) < len(values) else {}
+    return [value for value, count in counts.items() if count > 1]
+
+
+def _refuse_repeated(path: Path, hashes: set[int]) -> None:
+    """Raise the error of the first id that two rows have; only ids with these hashes may be equal."""
+    rows: dict[str, int] = {}
+    for index, data in iterate_rows(path):
+        own = _own_id(data)
+        if hash(str(own)) in hashes and (first := rows.setdefault(str(own), index)) != index:
+            raise DecodeError(f"{path}, row {index + 1}: {own!r} is the id of row {first + 1} too")
 
 
 def _find_wrong_field(data: Mapping[str, Any]) -> str | None:

@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import attrs
+import orjson
 
 from interlingua import AsyncClient, Retry
 from interlingua.errors import CallerError, InterlinguaError
 from interlingua.plugins import explain_arguments
 from interlingua.types import ToolDefinition
 from interlingua_bulk.answers import AnswerFile, read_facts
-from interlingua_bulk.batch_records import claimed_rows
+from interlingua_bulk.batch_records import claimed_rows, read_batches
 from interlingua_bulk.rows import (
     BulkRow,
     content_key,
@@ -32,6 +33,8 @@ from interlingua_bulk.rows import (
 from interlingua_bulk.sender import Limits, RowAnswer, Sender, StopRunError, error_line, shared_line
 from interlingua_bulk.tables import prepare_input
 from interlingua_bulk.wire_rows import WireReader
+
+_MOST_HELD = 1000  # rows in memory that wait for the answer of another
 
 
 @attrs.define
@@ -218,6 +221,7 @@ class _Run:
         self.report.resumed = self.report.done + (0 if retry_failed else self.report.failed)
         self._dedupe = dedupe
         self._waiting: dict[str, list[BulkRow]] = {}  # rows that wait for the answer of one that asks the same
+        self._held = 0  # rows in `_waiting`
         self._tasks: set[asyncio.Task[None]] = set()
         self._room = asyncio.Event()
         self._wire = WireReader(sender.client)
@@ -243,21 +247,19 @@ class _Run:
 
     def _wanted(self) -> Iterator[tuple[int, Mapping[str, Any]]]:
         """Yield the rows to send: those without a line that are in no batch under way, and failed ones on demand."""
-        answers, failed, claimed = self.answers, self._retry_failed, tuple(claimed_rows(self.answers.path))
+        answers, failed = self.answers, self._retry_failed
+        claimed = claimed_rows(read_batches(answers.path)[1], len(answers.states))
         return iterate_rows(
             self.path,
-            lambda index: (
-                (answers.is_open(index) or (failed and answers.is_failed(index)))
-                and not any(first <= index <= last for first, last in claimed)
-            ),
+            lambda index: (answers.is_open(index) or (failed and answers.is_failed(index))) and not claimed[index],
         )
 
     async def _feed(self) -> None:
-        """Start rows as fast as the pace allows; at most twice the limit are in memory."""
+        """Start rows as fast as the pace allows; at most twice the limit, and the rows that wait, are in memory."""
         sender, tasks = self.sender, self._tasks
         create_task = asyncio.get_running_loop().create_task
         for index, data in self._wanted():
-            while len(tasks) >= 2 * sender.in_flight_limit and not self._stopping:
+            while (len(tasks) >= 2 * sender.in_flight_limit or self._held >= _MOST_HELD) and not self._stopping:
                 self._room.clear()
                 await self._room.wait()
             if self._stopping:
@@ -313,33 +315,37 @@ class _Run:
 
     async def _share(self, row: BulkRow, key: str) -> bool:
         """Use the answer of an equal row, or wait for it; return False if this row is the first."""
-        if (leader := self.answers.leaders.get(key)) is not None:
-            line = shared_line(row, self.answers.read(leader))
-            self.report.shared += 1
-            await self._keep(RowAnswer(True, line), row.index, None)
-            return True
-        if key in self._waiting:
+        if (shared := self.answers.shared.get(key)) is not None:
+            await self._keep_shared(row, shared)
+        elif key in self._waiting:
             self._waiting[key].append(row)
-            return True
-        self._waiting[key] = []
-        return False
+            self._held += 1
+        else:
+            self._waiting[key] = []
+            return False
+        return True
 
     async def _pass_on(self, answer: RowAnswer, key: str) -> None:
         """Share an answer with the rows that wait for it; after a failure, send the next of them."""
-        waiting = self._waiting.pop(key, [])
-        if answer.ok:
-            for row in waiting:
-                await self._share(row, key)
-        elif waiting:
-            first, *others = waiting
-            self._waiting[key] = others
+        while waiting := self._waiting.pop(key, []):
+            if answer.ok:
+                self._held -= len(waiting)
+                shared = orjson.loads(answer.line)
+                for row in waiting:
+                    await self._keep_shared(row, shared)
+                return
+            first, *self._waiting[key] = waiting
+            self._held -= 1
             try:
-                following = await self.sender.send(first, key)
+                answer = await self.sender.send(first, key)
             except StopRunError as stopped:
                 self._halt(stopped.why, stopped.error)
                 return
-            await self._keep(following, first.index, key)
-            await self._pass_on(following, key)
+            await self._keep(answer, first.index, key)
+
+    async def _keep_shared(self, row: BulkRow, shared: Mapping[str, Any]) -> None:
+        self.report.shared += 1
+        await self._keep(RowAnswer(True, shared_line(row, shared)), row.index, None)
 
     async def _keep(self, answer: RowAnswer, index: int, key: str | None) -> None:
         report = self.report

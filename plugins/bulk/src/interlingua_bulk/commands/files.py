@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from interlingua.errors import CallerError
+from interlingua.errors import CallerError, DecodeError
 from interlingua_bulk.answers import compact_answers, read_answers, read_facts
 from interlingua_bulk.batch_records import read_batches
 from interlingua_bulk.batches import BatchRun
@@ -51,11 +51,18 @@ def status_command(context: CommandContext, out: Path, *, url: str | None, as_js
 
 def summarize(out: Path, facts: dict[str, Any]) -> dict[str, Any]:
     """Return counts, tokens, cost and kinds of errors of an output; a row's last line counts."""
-    states: dict[int, str] = {}
+    rows = facts["input"]["rows"]
+    states = bytearray(rows)  # of each row: 0, or the place of its kind, from 1
+    kinds = ["ok"]
     tokens: Counter[str] = Counter()
     cost, unpriced = Decimal(0), 0
     for line in read_answers(out):
-        states[line["index"]] = "ok" if line["status"] == "ok" else line["error"]["type"]
+        if line["index"] >= rows:
+            raise DecodeError(f"{out} has a line for row {line['index'] + 1}, but the input has {rows} rows")
+        kind = "ok" if line["status"] == "ok" else line["error"]["type"]
+        if kind not in kinds:
+            kinds.append(kind)
+        states[line["index"]] = kinds.index(kind) + 1
         if line["status"] != "ok" or "shared_with" in line:
             continue
         tokens.update({name: (line["usage"] or {}).get(name, 0) for name in ("input_tokens", "output_tokens")})
@@ -63,21 +70,20 @@ def summarize(out: Path, facts: dict[str, Any]) -> dict[str, Any]:
             unpriced += 1
         else:
             cost += Decimal(line["cost_usd"])
-    kinds = Counter(states.values())
-    done = kinds.pop("ok", 0)
-    rows = facts["input"]["rows"]
+    counts = Counter({kind: states.count(place) for place, kind in enumerate(kinds, 1)})
+    done = counts.pop("ok")
     return {
         "input": facts["input"]["path"],
         "model": facts["asked"].get("model"),
         "rows": rows,
         "done": done,
-        "failed": kinds.total(),
-        "left": rows - done - kinds.total(),
+        "failed": counts.total(),
+        "left": rows - done - counts.total(),
         "input_tokens": tokens["input_tokens"],
         "output_tokens": tokens["output_tokens"],
         "cost_usd": f"{cost:f}",
         "unpriced": unpriced,
-        "errors": dict(kinds.most_common()),
+        "errors": {kind: count for kind, count in counts.most_common() if count},
     }
 
 
