@@ -17,8 +17,9 @@ from interlingua.types.blocks import ThinkingBlock, ToolUseBlock
 from interlingua.types.factories import assistant, tool_result, user
 from interlingua.types.messages import MessageMetadata, MessageStatus, Role
 from interlingua_sessions import SessionNotFoundError, Store, StoreError, open_store
-from interlingua_sessions.store import text_index
+from interlingua_sessions.store import statements, text_index
 from interlingua_sessions.store.schema import migrations
+from interlingua_sessions.store.sqlite import SqliteDatabase
 from interlingua_sessions.store.text_index import words_of
 
 
@@ -81,6 +82,93 @@ def test_later_messages_are_found_and_streamed_ones_when_they_are_finished(store
     store.finish(attrs.evolve(assistant("the whole answer", session_id="a"), id=half.id))
     assert said(store, "answer") == ["the whole answer"]
     assert said(store, "half") == []
+
+
+@pytest.mark.parametrize("back", [1, 10**12])
+def test_messages_are_found_when_the_clock_goes_back(store: Store, back: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.create_session("a")
+    store.create_session("b")
+    store.extend([user("apple", session_id="a"), user("pear", session_id="b")])
+    assert said(store, "apple") == ["apple"]
+    last = max(int(one.updated_at.timestamp() * 1e6) for one in store.sessions())
+    monkeypatch.setattr(statements, "now_stamp", lambda: last - back)
+
+    store.append(user("a later apple", session_id="a"))
+    assert said(store, "apple") == ["a later apple", "apple"]
+    assert said(store, "pear") == ["pear"]
+
+
+def test_a_search_takes_no_more_steps_in_a_larger_store(tmp_path: Path) -> None:
+    with open_store(tmp_path / "store.db") as store:
+        database = store.database
+        assert isinstance(database, SqliteDatabase)
+
+        def steps_of_a_search() -> int:
+            count = 0
+
+            def step() -> None:
+                nonlocal count
+                count += 1
+
+            store.update_index()
+            database._connection.set_progress_handler(step, 1)
+            assert store.search("absent") == []
+            database._connection.set_progress_handler(None, 1)
+            return count
+
+        taken = []
+        for first in (0, 50):
+            names = [f"s{number:04}" for number in range(first, first * 10 + 50)]
+            for name in names:
+                store.create_session(name)
+            store.extend([user("some words", session_id=name) for name in names])
+            taken.append(steps_of_a_search())
+
+    assert 0 < taken[1] < taken[0] * 1.5, "eleven times as many sessions"
+
+
+REMOVALS = {
+    "the newest session": "DELETE FROM messages WHERE session_id = 'b'; DELETE FROM sessions WHERE id = 'b'",
+    "an old session, and numbers change": "DELETE FROM messages WHERE session_id = 'a'; VACUUM",
+    "each table": "DROP TABLE search_state; DROP TABLE search_documents; DROP TABLE search_passages;"
+    "DROP TABLE search_words",
+} | {f"only {name}": f"DROP TABLE {name}" for name in text_index._TABLES["sqlite"]}
+
+
+@pytest.mark.parametrize("removal", REMOVALS)
+def test_what_is_left_and_what_is_new_is_found_after_a_removal(tmp_path: Path, removal: str) -> None:
+    place = tmp_path / "store.db"
+    with open_store(place) as store:
+        for name in ("a", "b", "c"):
+            store.create_session(name)
+        store.extend([user(f"apple {number}", session_id="a") for number in range(3)])
+        store.extend([user(f"apple {number}", session_id="b") for number in range(3, 6)])
+        assert len(said(store, "apple")) == 6
+
+    with sqlite3.connect(place) as connection:
+        connection.executescript(REMOVALS[removal])
+        left = [text for (text,) in connection.execute("SELECT content_json FROM messages ORDER BY rowid")]
+    connection.close()
+
+    with open_store(place) as store:
+        store.extend([user(f"apple {number}", session_id="c") for number in range(6, 9)])
+        assert len(said(store, "apple")) == len(left) + 3
+        assert said(store, "apple", limit=3) == [f"apple {number}" for number in (8, 7, 6)]
+
+
+def test_an_index_that_an_earlier_version_made_is_continued(store: Store) -> None:
+    store.create_session("a")
+    store.create_session("b")
+    store.extend([user("apple", session_id="a"), user("apple of b", session_id="b")])
+    assert len(said(store, "apple")) == 2
+    store.database.run("DELETE FROM search_documents WHERE key = ''")  # earlier versions compared all sessions
+    changes = "SELECT changes FROM search_state"
+    store.append(user("a later apple", session_id="a"))
+
+    assert said(store, "apple", limit=1) == ["a later apple"]
+    before = store.database.rows(changes)
+    assert len(said(store, "apple")) == 3
+    assert store.database.rows(changes) == before  # nothing was left to index
 
 
 def test_other_languages_and_long_messages(store: Store) -> None:

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any
 
 import attrs
+import orjson
 
 from interlingua import CallerError
 from interlingua.types import Message, MessageStatus, Role
@@ -35,6 +36,12 @@ _COMMON = 10_000  # passages with a word: more, and the newest turns are found s
 _STALE = """
     SELECT s.id, s.updated_at FROM sessions s LEFT JOIN search_documents d ON d.key = s.id
     WHERE d.stamp IS NULL OR d.stamp <> s.updated_at ORDER BY s.updated_at, s.id"""
+_CHANGED = """
+    SELECT id, updated_at FROM sessions
+    WHERE id IN (SELECT session_id FROM messages WHERE {order} > ?
+        UNION ALL SELECT session_id FROM messages WHERE id IN ({marks}))
+    ORDER BY updated_at, id"""
+_REACHED = ""  # key, which no session has, of the document that keeps the last message that was indexed
 Progress = Callable[[int, int], None]
 """Called while an index is made, with how many sessions or files are indexed, of how many."""
 
@@ -45,6 +52,7 @@ _UNREAD = """
             WHERE d.key = m.session_id AND p.message_id = m.id)
     ORDER BY m.session_id, m.id LIMIT ?"""
 _SPOKEN = " AND p.role IN ('user', 'assistant')"
+_STORED = " AND EXISTS (SELECT 1 FROM messages WHERE id = p.message_id)"  # SQL of others may have removed it
 
 
 @attrs.frozen(kw_only=True)
@@ -95,17 +103,45 @@ def index_messages(sql: Statements, progress: Progress | None = None) -> None:
     """Index the messages that were stored since the last time, some hundreds in each transaction."""
     index = TextIndex(sql.database)
     index.create()
-    while stale := sql.database.rows(_STALE):
-        for at in range(0, len(stale), _TOGETHER):
-            if progress is not None:
+    while True:
+        stale, reached = _stale_sessions(sql)
+        if not stale and not reached:
+            return
+        for at in range(0, max(len(stale), 1), _TOGETHER):
+            if progress is not None and stale:
                 progress(at, len(stale))
-            if not _index_sessions(sql, index, dict(stale[at : at + _TOGETHER])):
+            is_end = at + _TOGETHER >= len(stale)
+            if not _index_sessions(sql, index, dict(stale[at : at + _TOGETHER]), reached if is_end else []):
                 break  # another process indexes: look again at what is left
         else:
             return
 
 
-def _index_sessions(sql: Statements, index: TextIndex, sessions: dict[str, int]) -> bool:
+def _stale_sessions(sql: Statements) -> tuple[list[Row], list[Revision]]:
+    """Return id and last use of the sessions to index, and what to store for the next time once they are indexed.
+
+    Where messages have a commit order, only messages behind the last indexed one are read, and messages that were
+    being streamed then. If that message has moved or is gone, or the database has no such order, all sessions are
+    compared with the index.
+    """
+    order = sql.database.commit_order
+    last = None if order is None else sql.one(f"SELECT {order}, id FROM messages ORDER BY {order} DESC LIMIT 1")
+    if last is None:
+        return sql.database.rows(_STALE), []
+    partial = [row[0] for row in sql.database.rows("SELECT message_id FROM partial_messages")]
+    reached = Revision(_REACHED, last[0], {"id": last[1], "partial": partial}, ())
+    before = sql.one("SELECT stamp, about FROM search_documents WHERE key = ?", (_REACHED,))
+    if before is not None:
+        about = orjson.loads(before[1])
+        if sql.one(f"SELECT 1 FROM messages WHERE {order} = ? AND id = ?", (before[0], about["id"])):
+            finished = [one for one in about["partial"] if one not in partial]
+            changed = _CHANGED.format(order=order, marks=", ".join("?" * len(finished)))
+            stale = sql.database.rows(changed, [before[0], *finished])
+            return stale, [reached] if stale else []
+    return sql.database.rows(_STALE), [reached]
+
+
+def _index_sessions(sql: Statements, index: TextIndex, sessions: dict[str, int], also: Sequence[Revision]) -> bool:
     """Index the unindexed messages of some sessions; False if another process changed the index meanwhile."""
     marks = ", ".join("?" * len(sessions))
     query = _UNREAD.format(columns=sql.joined_columns, marks=marks)
@@ -121,7 +157,7 @@ def _index_sessions(sql: Statements, index: TextIndex, sessions: dict[str, int])
         revisions = [
             Revision(session, sessions[session] if is_last else -1, {}, read.get(session, ())) for session in done
         ]
-        if not index.revise(revisions, seen):
+        if not index.revise([*revisions, *also] if is_last else revisions, seen):
             return False
         if is_last:
             return True
@@ -153,7 +189,7 @@ def search_messages(
         return list(islice(_scanned(sql, phrases, query, session_id), limit))
     index_messages(sql, progress)
     index = TextIndex(sql.database)
-    where, values = ("", []) if session_id is None else (" AND d.key = ?", [session_id])
+    where, values = (_STORED, []) if session_id is None else (f"{_STORED} AND d.key = ?", [session_id])
     found: dict[str, FoundMessage] = {}
     for passage in index.search(phrases, limit=limit, where=where, values=values):
         if passage.message_id not in found:

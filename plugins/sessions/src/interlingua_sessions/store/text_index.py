@@ -54,7 +54,10 @@ _TYPES = {
     "sqlite": {"id": "INTEGER", "text": "TEXT", "bytes": "BLOB", "words": ""},
     "postgresql": {"id": "BIGINT", "text": 'TEXT COLLATE "C"', "bytes": "BYTEA", "words": ", words tsvector NOT NULL"},
 }
-_TABLES = ("search_state", "search_documents", "search_passages")
+_TABLES = {
+    "sqlite": ("search_state", "search_documents", "search_passages", "search_words"),
+    "postgresql": ("search_state", "search_documents", "search_passages"),
+}
 
 _PASSAGE = "id, document, message_id, part, position, role, model, created_at, check_sum, body"
 _INSERT = {
@@ -230,8 +233,8 @@ class TextIndex:
         self._kind = database.kind
 
     def exists(self) -> bool:
-        """Tell whether the tables of this version are there."""
-        if not self.database.has_table("search_state"):
+        """Tell whether all tables of this version are there."""
+        if not all(map(self.database.has_table, _TABLES[self._kind])):
             return False
         return bool(self.database.rows("SELECT 1 FROM search_state WHERE version = ?", (VERSION,)))
 
@@ -256,13 +259,8 @@ class TextIndex:
                 raise StoreError("this Python's SQLite has no FTS5, which full-text search needs") from error
             self.database.run("INSERT INTO search_state (version, changes) VALUES (?, 0)", (VERSION,))
 
-    def drop(self) -> None:
-        """Remove the index."""
-        with self.database.migrating():
-            self._drop()
-
     def _drop(self) -> None:
-        for name in (*_TABLES, *(("search_words",) if self._kind == "sqlite" else ())):
+        for name in _TABLES[self._kind]:
             self.database.run(f"DROP TABLE IF EXISTS {name}")
 
     def changes(self) -> int:
