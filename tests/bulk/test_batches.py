@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+import tracemalloc
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -16,10 +17,10 @@ import pytest
 
 from interlingua import AsyncClient, Retry
 from interlingua.errors import BadRequestError, CallerError
-from interlingua.plugins import BatchLimits
+from interlingua.plugins import WireRequest
 from interlingua_bulk import batch_records
 from interlingua_bulk import batches as module
-from interlingua_bulk.batch_records import Batch, read_batches
+from interlingua_bulk.batch_records import Batch, BatchRequests, read_batches
 from interlingua_bulk.batches import BatchRun, UncertainBatchError
 from interlingua_bulk.results import row_index, row_name
 from interlingua_cli.cassettes import RecordedExchange
@@ -291,33 +292,94 @@ def test_answers_without_their_ids_are_not_given_to_rows(tmp_path: Path) -> None
     assert "without the ids" in errors[0]["message"]
 
 
-@pytest.mark.parametrize(
-    ("held", "ranges"),
-    [
-        (1 << 20, [[[0, 0], [2, 3]], [[1, 1], [4, 4]], [[5, 5]]]),
-        (1_000, [[[0, 0], [2, 2]], [[1, 1], [4, 4]], [[3, 3], [5, 5]]]),
-    ],
-    ids=["by model and count", "by the size of all models"],
-)
-def test_rows_are_split_by_model_count_and_size(
-    held: int, ranges: list[list[list[int]]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(BatchRun, "_limits", lambda *_: BatchLimits(1000, held))
-    given = [{"prompt": "x" * 50, "model": f"anthropic:claude-{name}"} for name in ("a", "b", "a", "a", "b", "a")]
+def _submit(
+    tmp_path: Path, given: Iterable[dict[str, Any]], submit: Callable[[BatchRun], Any], *, refuse_first: bool = False
+) -> tuple[list[Batch], list[int]]:
+    """Submit rows to Anthropic's API; return the batches, and how many requests each creation had."""
     rows, out = write_rows(tmp_path / "in.jsonl", given), tmp_path / "out.jsonl"
-    sizes: list[int] = []
+    created: list[int] = []
 
     def handle(request: httpx.Request) -> httpx.Response:
-        sizes.append(len(json.loads(request.content)["requests"]))
+        created.append(request.content.count(b'"custom_id"'))
+        if refuse_first and len(created) == 1:
+            return httpx.Response(400, json={"type": "error", "error": {"type": "invalid_request_error"}})
         body = json.loads(load_exchanges("anthropic/batches.yaml")[0].body)
-        return httpx.Response(200, json={**body, "id": f"b{len(sizes)}"})
+        return httpx.Response(200, json={**body, "id": f"b{len(created)}"})
 
     player = Player([])
     player.__class__ = type("P", (Player,), {"__call__": lambda _, request: handle(request)})
-    made: list[Batch] = _with_run(player, "anthropic", out, rows, lambda run: run.submit(batch_rows=3))
+    return _with_run(player, "anthropic", out, rows, submit), created
 
-    assert sorted(sizes) == sorted(sum(last - first + 1 for first, last in batch) for batch in ranges)
+
+@pytest.mark.parametrize(
+    ("name", "value", "ranges"),
+    [
+        ("_GROUPS", 64, [[[0, 0], [2, 3]], [[1, 1], [4, 4]], [[5, 5]]]),
+        ("_GROUPS", 1, [[[0, 0]], [[1, 1]], [[2, 3]], [[4, 4]], [[5, 5]]]),
+        ("_SIZE", 800, [[[0, 0], [2, 2]], [[1, 1], [4, 4]], [[3, 3], [5, 5]]]),
+    ],
+    ids=["by model and count", "by the models at the same time", "by size"],
+)
+def test_rows_are_split_by_model_count_and_size(
+    name: str, value: int, ranges: list[list[list[int]]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, name, value)
+    given = [{"prompt": "x" * 50, "model": f"anthropic:claude-{name}"} for name in ("a", "b", "a", "a", "b", "a")]
+    made, created = _submit(tmp_path, given, lambda run: run.submit(batch_rows=3))
+
+    assert created == [batch.rows for batch in made]
+    assert [batch.rows for batch in made] == [sum(last - first + 1 for first, last in b.ranges) for b in made]
     assert sorted(batch.ranges for batch in made) == ranges
+
+
+def test_the_requests_of_batches_are_not_held_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_SIZE", 1_000_000)
+    peak = 0
+
+    async def submit(run: BatchRun) -> list[Batch]:
+        nonlocal peak
+        tracemalloc.start()
+        try:
+            return await run.submit()
+        finally:
+            peak = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
+
+    rows = ({"prompt": "x" * 100_000, "model": f"anthropic:claude-{number % 20}"} for number in range(160))
+    made, _ = _submit(tmp_path, rows, submit)
+
+    assert (len(made), sum(batch.rows for batch in made)) == (20, 160)
+    assert peak < 10_000_000, "all requests have 16 MB"
+
+
+def test_requests_of_a_batch_are_read_again_in_their_order(tmp_path: Path) -> None:
+    requests = BatchRequests(tmp_path, "acme", "small")
+    written = [
+        (f"r{number}", WireRequest(path=f"/{number}", headers={"a": str(number)}, body=b"\n{}\n" * number, api="x"))
+        for number in range(5)
+    ]
+    for index, (name, request) in zip((0, 1, 3, 4, 9), written, strict=True):
+        requests.append(index, name, request, 10)
+
+    assert list(requests) == list(requests) == written
+    assert [requests[0], requests[4], len(requests)] == [written[0], written[4], 5]
+    assert list(zip(requests, requests, strict=True)) == list(zip(written, written, strict=True))
+    assert (requests.ranges, requests.size) == ([[0, 1], [3, 4], [9, 9]], 50)
+    requests.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_submission_that_failed_is_repeated_with_each_row_once(tmp_path: Path) -> None:
+    async def submit(run: BatchRun) -> list[Batch]:
+        with pytest.raises(BadRequestError):
+            await run.submit(batch_rows=1)
+        return await run.submit(batch_rows=1)
+
+    given = [{"prompt": "x", "model": f"anthropic:claude-{name}"} for name in ("a", "b", "a")]
+    made, created = _submit(tmp_path, given, submit, refuse_first=True)
+
+    assert sorted(batch.ranges for batch in made) == [[[0, 0]], [[1, 1]], [[2, 2]]]
+    assert created == [1, 1, 1, 1]
 
 
 def test_a_provider_without_batches_says_so(tmp_path: Path) -> None:

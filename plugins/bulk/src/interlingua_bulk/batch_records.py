@@ -1,18 +1,21 @@
-"""The record of an output's batches, stored beside it."""
+"""Batches on disk: their requests until they are submitted, and their record beside the output."""
 
 from __future__ import annotations
 
+import os
 import secrets
+import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
+from itertools import islice
 from pathlib import Path
 
 import attrs
 import orjson
 
 from interlingua.errors import DecodeError
-from interlingua.plugins import BatchStatus
+from interlingua.plugins import BatchStatus, WireRequest
 from interlingua.types import Message
 from interlingua_bulk.answers import replace_file
 
@@ -74,6 +77,50 @@ class Batch:
         """Store the batch as the service reports it."""
         self.id, self.raw_state = status.id or self.id, status.raw_state
         self.succeeded, self.failed = status.succeeded, status.failed
+
+
+class BatchRequests:
+    """The requests of a batch with their ids, in a temporary file, so that one at a time is in memory.
+
+    Args:
+        folder: for the file.
+        provider: the provider of all of them.
+        model: their model.
+    """
+
+    def __init__(self, folder: Path, provider: str, model: str) -> None:
+        self.provider, self.model = provider, model
+        self.ranges: list[list[int]] = []  # first and last index of each run of consecutive rows
+        self.size = self._count = 0
+        self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  closed below
+        self.close = self._file.close
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, at: int) -> tuple[str, WireRequest]:
+        return next(islice(self, at, None))
+
+    def __iter__(self) -> Iterator[tuple[str, WireRequest]]:
+        place = 0
+        for _ in range(self._count):
+            self._file.seek(place)
+            name, size, facts = orjson.loads(self._file.readline())
+            request = WireRequest(body=self._file.read(size), **facts)
+            place = self._file.tell()  # before another iteration moves it
+            yield name, request
+
+    def append(self, index: int, name: str, request: WireRequest, size: int) -> None:
+        """Add the request of a row, which takes `size` bytes of the batch."""
+        facts = {"method": request.method, "path": request.path, "headers": dict(request.headers), "api": request.api}
+        self._file.seek(0, os.SEEK_END)
+        self._file.write(orjson.dumps([name, len(request.body), facts]) + b"\n" + request.body)
+        self._count += 1
+        self.size += size
+        if self.ranges and self.ranges[-1][1] == index - 1:
+            self.ranges[-1][1] = index
+        else:
+            self.ranges.append([index, index])
 
 
 def batches_file(out: Path) -> Path:

@@ -21,10 +21,10 @@ from interlingua.errors import (
     ProviderError,
     RateLimitError,
 )
-from interlingua.plugins import BatchLimits, BatchStatus, ConnectionSettings, WireRequest
+from interlingua.plugins import BatchLimits, BatchStatus, ConnectionSettings
 from interlingua.types import ToolDefinition, Usage
 from interlingua_bulk.answers import AnswerFile, read_facts
-from interlingua_bulk.batch_records import Batch, claimed_rows, read_batches, write_batches
+from interlingua_bulk.batch_records import Batch, BatchRequests, claimed_rows, read_batches, write_batches
 from interlingua_bulk.results import TIER, ResultWriter, price_of, row_name
 from interlingua_bulk.rows import (
     BulkRow,
@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 
 RESPONSE_LIMIT = 1 << 31  # bytes of a result file
 _FILLED = 0.9  # of what a service takes: sizes are measured, and limits are told in round numbers
+_SIZE = 64 * 2**20  # most bytes of a batch: twice as much memory is needed to submit it
+_GROUPS = 64  # batches that are filled at the same time
 _EARLIEST_S = 60.0  # clocks differ by less
 _TRIES = 5
 _SAMPLE = Usage(input_tokens=1000, output_tokens=1000)
@@ -91,6 +93,7 @@ class BatchRun:
         self.tools = tools or [decode_tool(tool) for tool in asked.get("tools") or ()]
         self.run_id, self.batches = read_batches(self.out)
         self._wire = WireReader(client)
+        self._waiting: dict[tuple[str, str, str], BatchRequests] = {}  # to be filled: by provider, path and model
         self._shares: dict[tuple[str, str], float] = {}  # batch price in single prices, by provider and model
         self._retry = Retry(max_attempts=_TRIES)
 
@@ -104,7 +107,12 @@ class BatchRun:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        self._drop_waiting()
         await self.answers.close()
+
+    def _drop_waiting(self) -> None:
+        while self._waiting:
+            self._waiting.popitem()[1].close()
 
     # -- submitting ---------------------------------------------------------------------------------------------
 
@@ -123,9 +131,9 @@ class BatchRun:
             CapabilityError, CallerError: the provider takes no batches.
             InterlinguaError: the service rejected a batch; earlier ones are submitted, and the same call continues.
         """
+        self._drop_waiting()  # of an earlier call that failed
         await self._look_for_intents()
-        waiting: dict[tuple[str, str, str], _Group] = {}
-        made: list[Batch] = []
+        waiting, made = self._waiting, list[Batch]()
         is_wanted = self.answers.is_failed if failed else self.answers.is_open
         claimed = claimed_rows(self.batches, len(self.answers.states))
         for index, data in iterate_rows(self.path, lambda index: is_wanted(index) and not claimed[index]):
@@ -141,16 +149,19 @@ class BatchRun:
                 await self._fail(unread_row(index, data), refused)
                 continue
             group = waiting.get(target)
-            if group and (group.size + size > limits.size or len(group.rows) >= min(limits.requests, batch_rows)):
+            if group and (
+                group.size + size > min(limits.size, _SIZE) or len(group) >= min(limits.requests, batch_rows)
+            ):
                 made.append(await self._send(waiting.pop(target)))
                 group = None
             if group is None:
-                group = waiting[target] = _Group(target[0], target[2])
-            group.add(index, size, request.wire)
-            if sum(each.size for each in waiting.values()) > limits.size:  # of many models: they are in memory
-                largest = max(waiting, key=lambda each: waiting[each].size)
-                made.append(await self._send(waiting.pop(largest)))
-        made += [await self._send(group) for group in waiting.values()]
+                if len(waiting) >= _GROUPS:
+                    largest = max(waiting, key=lambda each: waiting[each].size)
+                    made.append(await self._send(waiting.pop(largest)))
+                group = waiting[target] = BatchRequests(self.out.parent, target[0], target[2])
+            group.append(index, row_name(self.run_id, index), request.wire, size)
+        while waiting:
+            made.append(await self._send(waiting.pop(next(iter(waiting)))))
         return made
 
     def _limits(self, exchange: Exchange) -> BatchLimits:
@@ -170,14 +181,13 @@ class BatchRun:
             self._shares[target] = float(batch / single) if is_known else float("inf")  # type: ignore[operator]
         return self._shares[target] < share
 
-    async def _send(self, group: _Group) -> Batch:
+    async def _send(self, requests: BatchRequests) -> Batch:
         number = len(self.batches)
         name = f"interlingua-{self.run_id}-{number}"
-        model = f"{group.provider}:{group.model}"
-        batch = Batch(number, group.provider, model, name, group.ranges(), len(group.rows))
+        model = f"{requests.provider}:{requests.model}"
+        batch = Batch(number, requests.provider, model, name, requests.ranges, len(requests))
         self.batches.append(batch)
         self._save()
-        requests = [(row_name(self.run_id, index), wire) for index, wire in group.rows]
         try:
             batch.file = await self._upload(batch, requests)
             self._save()
@@ -186,16 +196,18 @@ class BatchRun:
             batch.state = "abandoned"
             self._save()
             raise
+        finally:
+            requests.close()
         return batch
 
-    async def _upload(self, batch: Batch, requests: Sequence[Any]) -> str | None:
+    async def _upload(self, batch: Batch, requests: BatchRequests) -> str | None:
         try:
             found: str = await self._ask(batch, "batch_upload", requests=requests, name=batch.name)
         except CapabilityError:  # the service takes requests in the body of the creation
             return None
         return found
 
-    async def _create(self, batch: Batch, requests: Sequence[Any]) -> None:
+    async def _create(self, batch: Batch, requests: BatchRequests) -> None:
         """Create a batch once; if an earlier attempt is uncertain, search for it among the service's batches."""
         arguments = {"requests": requests, "name": batch.name, "file": batch.file}
         for attempt in range(1, _TRIES + 1):
@@ -348,30 +360,6 @@ class BatchRun:
 
     def _save(self) -> None:
         write_batches(self.out, self.run_id, self.batches)
-
-
-class _Group:
-    """Rows that are waiting for their batch to be full."""
-
-    def __init__(self, provider: str, model: str) -> None:
-        self.provider, self.model = provider, model
-        self.rows: list[tuple[int, WireRequest]] = []
-        self.size = 0
-
-    def add(self, index: int, size: int, request: WireRequest) -> None:
-        """Add one row."""
-        self.rows.append((index, request))
-        self.size += size
-
-    def ranges(self) -> list[list[int]]:
-        """Return the first and last index of each run of consecutive rows."""
-        found: list[list[int]] = []
-        for index, _ in self.rows:
-            if found and found[-1][1] == index - 1:
-                found[-1][1] = index
-            else:
-                found.append([index, index])
-        return found
 
 
 def _service_limits(exchange: Exchange) -> BatchLimits | None:
