@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 
 from interlingua import AsyncClient
 from interlingua_bulk import ray_engine
+from interlingua_bulk.batch_records import read_batches
 from interlingua_bulk.commands import batches, bulk
 from interlingua_bulk.runner import BulkReport
 from interlingua_cli.root import cli
@@ -155,9 +156,15 @@ class Service:
         self.looks = 0
         self.rows: list[str] = []
         self.result: dict[str, Any] = {"type": "expired"}
+        self.interrupt = False
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
         path = request.url.path
+        if self.interrupt:
+            self.interrupt = False
+            raise KeyboardInterrupt
+        if request.method == "GET" and path.endswith("/batches"):
+            return httpx.Response(200, json={"data": []})
         if path.endswith("/results"):
             lines = (json.dumps({"custom_id": row, "result": self.result}) for row in self.rows)
             return httpx.Response(200, text="\n".join(lines))
@@ -204,9 +211,13 @@ def test_failed_rows_of_a_batch_are_a_second_batch(tmp_path: Path, service: Serv
     first = list(service.rows)
 
     again = invoke("retry", out, "--failed", "--batch")
-    assert "3 rows in 1 batches" in again.stderr, again.output
+    assert "batch 1: 3 rows submitted\n3 rows in 1 batch under way" in again.stderr, again.output
+    assert "rows failed" not in again.stderr
     assert service.rows == first
-    assert "0 rows in 0 batches" in invoke("retry", out, "--failed", "--batch").stderr, "they are under way"
+    twice = invoke("retry", out, "--failed", "--batch", "--json")
+    assert "3 rows in 1 batch under way" in twice.stderr
+    assert "submitted" not in twice.stderr
+    assert [(batch["number"], batch["rows"]) for batch in json.loads(twice.stdout)] == [(0, 3), (1, 3)]
     service.result = ANSWERED
     invoke("fetch", out)
     fetched = json.loads(invoke("status", out, "--json").stdout)
@@ -227,9 +238,14 @@ def test_a_mixed_run_submits_what_is_cheaper_and_sends_the_rest(tmp_path: Path, 
         arguments = ("--out", out, "-m", LOCAL, "--url", server.url, "--batch-when", "cheaper-than")
         done = invoke("run", rows, *arguments, "0.6")
         assert done.exit_code == 0, done.output
-        assert "3 rows in 1 batches" in done.stderr
+        assert "batch 0: 3 rows submitted" in done.stderr
+        assert "3/6 rows · 0 failed · 3 in batches" in done.stderr
+        assert "3 rows in batches under way: `interlingua bulk fetch" in done.stderr
         assert sorted(line["index"] for line in lines(out)) == [0, 2, 4]
-        assert "0 rows in 0 batches" in invoke("run", rows, *arguments, "0.6").stderr, "they are under way"
+        again = invoke("run", rows, *arguments, "0.6").stderr
+        assert "submitted" not in again, "they are under way"
+        assert again.count("3/6 rows") == 1, "a line of progress is printed once"
+        assert "left" not in again
     invoke("fetch", out)
     assert invoke("fetch", out).exit_code == 0
     assert sorted(line["index"] for line in lines(out)) == list(range(6))
@@ -241,10 +257,34 @@ def test_a_mixed_run_submits_nothing_that_is_not_cheap_enough(tmp_path: Path, se
     arguments = ("--out", out, "-m", LOCAL, "--batch-when", "cheaper-than", "0.6")
     with loopback(latency_ms=1) as server:
         done = invoke("run", rows, *arguments, "--url", server.url)
-    assert "0 rows in 0 batches" in done.stderr
+    assert "batch" not in done.stderr
     assert_every_row_once(out, 2)
     assert service.rows == []
+    limited = invoke("run", rows, *arguments, "--budget", "5")
+    assert (limited.exit_code, "does not limit the cost of batches" in limited.stderr) == (2, True)
     assert invoke("run", rows, *arguments, "--engine", "ray").exit_code == 2
+
+
+def test_a_submission_that_is_interrupted_is_continued(tmp_path: Path, service: Service) -> None:
+    rows, out = write_rows(tmp_path / "in.jsonl", 3), tmp_path / "out.jsonl"
+    submit = ("submit", rows, "--out", out, "--model", "anthropic:claude-sonnet-4-5", "--batch-rows", 2)
+    service.interrupt = True
+    assert invoke(*submit).exit_code == 130
+    assert read_batches(out)[1][0].state == "intent"
+    fetched = invoke("fetch", out)
+    assert "3 rows not sent: repeat `interlingua bulk submit` or `interlingua bulk run`" in fetched.stderr
+    assert read_batches(out)[1][0].state == "abandoned"
+    again = invoke(*submit).stderr
+    assert "batch 1: 2 rows submitted\nbatch 2: 1 row submitted\n3 rows in 2 batches under way" in again
+
+
+def test_waiting_for_batches_shows_what_is_done(
+    tmp_path: Path, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batches, "_EVERY_S", 0.01)
+    rows, out = write_rows(tmp_path / "in.jsonl", 3), tmp_path / "out.jsonl"
+    invoke("submit", rows, "--out", out, "--model", "anthropic:claude-sonnet-4-5")
+    assert "1 batch under way: 0 of 3 rows done" in invoke("fetch", out, "--wait").stderr
 
 
 def test_submit_status_fetch_and_cancel(tmp_path: Path, service: Service) -> None:
@@ -255,9 +295,10 @@ def test_submit_status_fetch_and_cancel(tmp_path: Path, service: Service) -> Non
     assert len(service.rows) == 3
     assert invoke("cancel", out).exit_code == 0
     status = json.loads(invoke("status", out, "--json").stdout)
-    assert (status["left"], status["batches"][0]["state"]) == (3, "submitted")
+    assert (status["left"], status["in_batches"], status["batches"][0]["state"]) == (3, 3, "submitted")
     fetched = invoke("fetch", out)
     assert fetched.exit_code == 0, fetched.output
+    assert "3 rows failed: `interlingua bulk status" in fetched.stderr
     assert "fetched" in fetched.stdout
     assert [line["error"]["code"] for line in lines(out)] == ["batch_expired"] * 3
     assert "ServerError" in invoke("status", out).stdout

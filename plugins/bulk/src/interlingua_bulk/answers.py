@@ -24,7 +24,7 @@ GROUP = 64  # lines after which the file is synchronised
 PAUSE_S = 0.2  # the longest time a line waits for that
 
 _HEAD = re.compile(rb'\{"index":(\d+),"status":"(ok|error)"(?:,"key":"([0-9a-f]{32})")?')
-_OK, _FAILED = 1, 2
+OK, FAILED = 1, 2  # states of rows; 0 is open
 _PLACE_BITS = 44  # of 64, in a slot of `SharedAnswers`; the others are of the key
 _SIDE = ".run.json"
 
@@ -136,12 +136,12 @@ class AnswerFile:
     @property
     def done(self) -> int:
         """How many rows have an answer."""
-        return self.states.count(_OK)
+        return self.states.count(OK)
 
     @property
     def failed(self) -> int:
         """How many rows have an error."""
-        return self.states.count(_FAILED)
+        return self.states.count(FAILED)
 
     def is_open(self, index: int) -> bool:
         """Return True for a row that has neither an answer nor an error."""
@@ -149,11 +149,11 @@ class AnswerFile:
 
     def is_failed(self, index: int) -> bool:
         """Return True for a row whose last line is an error."""
-        return self.states[index] == _FAILED
+        return self.states[index] == FAILED
 
     def is_unanswered(self, index: int) -> bool:
         """Return True for a row that has no answer."""
-        return self.states[index] != _OK
+        return self.states[index] != OK
 
     def start(self) -> None:
         """Start writing added lines, in the running event loop."""
@@ -167,7 +167,7 @@ class AnswerFile:
         while rest:
             rest = rest[os.write(self._fd, rest) :]
         self.size += len(line)
-        self.states[index] = _OK if ok else _FAILED
+        self.states[index] = OK if ok else FAILED
         self._unsynchronised += 1
         if self._unsynchronised in (1, GROUP):
             self._wake.set()
@@ -270,7 +270,7 @@ def recover(fd: int, path: Path, states: bytearray, shared: SharedAnswers) -> in
             index = int(head[1]) if head else len(states)
             if head is None or index >= len(states):
                 raise DecodeError(f"{path}, line {number} is not an answer of this run: {line[:80]!r}")
-            states[index] = _OK if head[2] == b"ok" else _FAILED
+            states[index] = OK if head[2] == b"ok" else FAILED
             if head[3] and head[2] == b"ok":
                 shared.add(head[3].decode(), size)
             size += len(line)

@@ -117,7 +117,12 @@ class BatchRun:
     # -- submitting ---------------------------------------------------------------------------------------------
 
     async def submit(
-        self, batch_rows: int = 10_000, *, failed: bool = False, cheaper_than: float | None = None
+        self,
+        batch_rows: int = 10_000,
+        *,
+        failed: bool = False,
+        cheaper_than: float | None = None,
+        on_batch: Callable[[Batch], None] | None = None,
     ) -> list[Batch]:
         """Submit the rows that have no line and are in no open batch; return the created batches.
 
@@ -126,6 +131,7 @@ class BatchRun:
             failed: submit the rows whose last line is an error, and no others.
             cheaper_than: submit only rows whose batch price is below this share of the price of single requests; other
                 rows, also those of providers without batches, are left for `run`.
+            on_batch: called with each batch that was created.
 
         Raises:
             CapabilityError, CallerError: the provider takes no batches.
@@ -134,6 +140,12 @@ class BatchRun:
         self._drop_waiting()  # of an earlier call that failed
         await self._look_for_intents()
         waiting, made = self._waiting, list[Batch]()
+
+        async def send(target: tuple[str, str, str]) -> None:
+            made.append(await self._send(waiting.pop(target)))
+            if on_batch is not None:
+                on_batch(made[-1])
+
         is_wanted = self.answers.is_failed if failed else self.answers.is_open
         claimed = claimed_rows(self.batches, len(self.answers.states))
         for index, data in iterate_rows(self.path, lambda index: is_wanted(index) and not claimed[index]):
@@ -152,16 +164,15 @@ class BatchRun:
             if group and (
                 group.size + size > min(limits.size, _SIZE) or len(group) >= min(limits.requests, batch_rows)
             ):
-                made.append(await self._send(waiting.pop(target)))
+                await send(target)
                 group = None
             if group is None:
                 if len(waiting) >= _GROUPS:
-                    largest = max(waiting, key=lambda each: waiting[each].size)
-                    made.append(await self._send(waiting.pop(largest)))
+                    await send(max(waiting, key=lambda each: waiting[each].size))
                 group = waiting[target] = BatchRequests(self.out.parent, target[0], target[2])
             group.append(index, row_name(self.run_id, index), request.wire, size)
         while waiting:
-            made.append(await self._send(waiting.pop(next(iter(waiting)))))
+            await send(next(iter(waiting)))
         return made
 
     def _limits(self, exchange: Exchange) -> BatchLimits:
@@ -287,6 +298,7 @@ class BatchRun:
         `batch_cancelled`, `batch_missing` (sent, and not in the results), `batch_unreadable` (the results lack it, and
         one of their lines cannot be read) or `batch_failed` (the whole batch).
         """
+        await self._look_for_intents()
         await self._each_open(self._fetch)
         return [batch for batch in self.batches if batch.state == "submitted"]
 

@@ -45,6 +45,7 @@ class BulkReport:
         rows: rows in the input.
         done: rows with an answer, those of earlier runs included.
         failed: rows whose last line is an error.
+        in_batches: rows without an answer that are in batches under way, and not sent.
         resumed: rows that were finished before this run.
         asked: requests that were sent in this run.
         input_tokens: input tokens of this run's answers.
@@ -60,6 +61,7 @@ class BulkReport:
     rows: int
     done: int = 0
     failed: int = 0
+    in_batches: int = 0
     resumed: int = 0
     asked: int = 0
     input_tokens: int = 0
@@ -249,6 +251,7 @@ class _Run:
         """Yield the rows to send: those without a line that are in no batch under way, and failed ones on demand."""
         answers, failed = self.answers, self._retry_failed
         claimed = claimed_rows(read_batches(answers.path)[1], len(answers.states))
+        self.report.in_batches = sum(held and not state for held, state in zip(claimed, answers.states, strict=True))
         return iterate_rows(
             self.path,
             lambda index: (answers.is_open(index) or (failed and answers.is_failed(index))) and not claimed[index],

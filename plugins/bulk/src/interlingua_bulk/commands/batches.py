@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from interlingua import AsyncClient, Retry
-from interlingua_bulk.answers import read_facts
-from interlingua_bulk.batch_records import Batch
+from interlingua_bulk.answers import FAILED, read_facts
+from interlingua_bulk.batch_records import Batch, claimed_rows
 from interlingua_bulk.batches import RESPONSE_LIMIT, BatchRun
 from interlingua_bulk.commands.inputs import input_options, prepare_rows, rows_argument
 from interlingua_cli.context import MODEL, CommandContext, plugin_option
@@ -46,8 +46,9 @@ def submit_command(
     found = () if tools is None else read_tools(tools)
     source = prepare_rows(rows, out, **table)
     run = BatchRun(out, make_client(context, model, url), source, model=model, options=options, tools=found)
-    made = in_run(run, lambda: run.submit(batch_rows))
+    made = in_run(run, lambda: run.submit(batch_rows, on_batch=show_batch))
     print_batches(made, as_json=as_json)
+    print_next(run)
 
 
 @click.command("fetch")
@@ -67,13 +68,18 @@ def fetch_command(ctx: click.Context, /, out: Path, *, wait: bool, url: str | No
     async def fetch() -> list[Batch]:
         left = await run.fetch()
         while wait and left:
-            click.echo(f"{len(left):,} batches are under way", err=True)
+            finished, rows = (
+                sum((one.succeeded or 0) + (one.failed or 0) for one in left),
+                sum(one.rows for one in left),
+            )
+            click.echo(f"{count(len(left), 'batch')} under way: {finished:,} of {count(rows, 'row')} done", err=True)
             await asyncio.sleep(_EVERY_S)
             left = await run.fetch()
         return left
 
     left = in_run(run, fetch)
     print_batches(run.batches, as_json=as_json)
+    print_next(run)
     if left:
         ctx.exit(1)
 
@@ -88,6 +94,7 @@ def cancel_command(context: CommandContext, out: Path, *, url: str | None, as_js
     """Cancel the open batches of an output; existing answers are fetched as usual."""
     run = BatchRun(out, client_for_output(context, out, url))
     print_batches(in_run(run, run.cancel), as_json=as_json)
+    print_next(run)
 
 
 def make_client(context: CommandContext, model: str | None, url: str | None) -> AsyncClient:
@@ -118,12 +125,46 @@ def in_run(run: BatchRun, body: Callable[[], Awaitable[list[Batch]]]) -> list[Ba
     return asyncio.run(main())
 
 
+def show_batch(batch: Batch) -> None:
+    """Print on stderr that a batch was created."""
+    click.echo(f"batch {batch.number}: {count(batch.rows, 'row')} submitted", err=True)
+
+
+def print_next(run: BatchRun) -> None:
+    """Print on stderr which rows of an output have no answer, and the commands for them."""
+    out, states = run.out, run.answers.states
+    claimed = claimed_rows(run.batches, len(states))
+    if held := sum(claimed):
+        batches = count(sum(batch.state in ("intent", "submitted") for batch in run.batches), "batch")
+        click.echo(
+            f"{count(held, 'row')} in {batches} under way: `interlingua bulk fetch {out}` adds the answers", err=True
+        )
+    print_failed(out, sum(state == FAILED and not held for state, held in zip(states, claimed, strict=True)))
+    if left := sum(not state and not held for state, held in zip(states, claimed, strict=True)):
+        click.echo(
+            f"{count(left, 'row')} not sent: repeat `interlingua bulk submit` or `interlingua bulk run`", err=True
+        )
+
+
+def print_failed(out: Path, failed: int) -> None:
+    """Print on stderr how many rows failed, if any did, and the commands for them."""
+    if failed:
+        click.echo(f"{count(failed, 'row')} failed: `interlingua bulk status {out}` counts the errors, "
+                   f"`interlingua bulk retry {out} --failed` sends them again", err=True)  # fmt: skip
+
+
+def count(number: int, noun: str) -> str:
+    """Return a number with its noun, such as `1 batch` or `2,000 rows`."""
+    plural = "es" if noun.endswith("ch") else "s"
+    return f"{number:,} {noun}{'' if number == 1 else plural}"
+
+
 def print_batches(batches: Sequence[Batch], *, as_json: bool = False) -> None:
     """Print batches as a table, or as JSON."""
     if as_json:
         print_json(list(batches))
         return
-    columns = ("batch", "model", "rows", "state", "the service's word", "answered", "failed", "USD", "singly", "id")
+    columns = ("batch", "model", "rows", "state", "service state", "answered", "failed", "USD", "single USD", "id")
     print_table(
         columns,
         [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import click
 
 from interlingua.errors import CallerError, DecodeError
 from interlingua_bulk.answers import compact_answers, read_answers, read_facts
-from interlingua_bulk.batch_records import read_batches
+from interlingua_bulk.batch_records import Batch, claimed_rows, read_batches
 from interlingua_bulk.batches import BatchRun
 from interlingua_bulk.commands.batches import client_for_output, in_run, print_batches
 from interlingua_bulk.tables import write_answers
@@ -33,8 +34,8 @@ def status_command(context: CommandContext, out: Path, *, url: str | None, as_js
     facts = read_facts(out)
     if facts is None:
         raise CallerError(f"{out} is not an output of `bulk run` or `bulk submit`")
-    status = summarize(out, facts)
     batches = read_batches(out)[1]
+    status = summarize(out, facts, batches)
     if any(batch.state == "submitted" for batch in batches):
         run = BatchRun(out, client_for_output(context, out, url))
         batches = in_run(run, run.status)
@@ -49,7 +50,7 @@ def status_command(context: CommandContext, out: Path, *, url: str | None, as_js
         click.echo(f"  {count:,} {kind}")
 
 
-def summarize(out: Path, facts: dict[str, Any]) -> dict[str, Any]:
+def summarize(out: Path, facts: dict[str, Any], batches: Sequence[Batch]) -> dict[str, Any]:
     """Return counts, tokens, cost and kinds of errors of an output; a row's last line counts."""
     rows = facts["input"]["rows"]
     states = bytearray(rows)  # of each row: 0, or the place of its kind, from 1
@@ -79,6 +80,7 @@ def summarize(out: Path, facts: dict[str, Any]) -> dict[str, Any]:
         "done": done,
         "failed": counts.total(),
         "left": rows - done - counts.total(),
+        "in_batches": sum(held and not state for held, state in zip(claimed_rows(batches, rows), states, strict=True)),
         "input_tokens": tokens["input_tokens"],
         "output_tokens": tokens["output_tokens"],
         "cost_usd": f"{cost:f}",

@@ -107,6 +107,10 @@ def run_command(
     arguments = {"model": model, "options": options, "tools": found, "dedupe": dedupe, **limits, **more}
     if engine == "ray" and batch_when is not None:
         raise click.UsageError("--batch-when is for runs on one machine: use `bulk submit` before a run with Ray")
+    if budget is not None and batch_when is not None:
+        raise click.UsageError(
+            "--budget does not limit the cost of batches: use `bulk submit` before a run with a budget"
+        )
     if str(out) == "-" and (as_json or engine == "ray" or batch_when):
         raise click.UsageError("--out - prints the answers: it goes with neither --json, --engine ray nor --batch-when")
     with output_file(out) as path:
@@ -141,7 +145,9 @@ def retry_command(
     if not failed:
         raise click.UsageError("say which rows are sent again: --failed")
     if by_batch:
-        _submit(context, None, out, url, failed=True)
+        run = _submit(context, None, out, url, failed=True)
+        if as_json:
+            print_json(run.batches)
         return
     asked = facts["asked"]
     limits = {"requests_per_minute": rpm, "tokens_per_minute": tpm, "budget_usd": budget, "max_attempts": attempts}
@@ -159,16 +165,17 @@ def retry_command(
 def _submit(
     context: CommandContext, rows: Path | None, out: Path, url: str | None, *, failed: bool = False,
     cheaper_than: float | None = None, **arguments: Any,
-) -> None:  # fmt: skip
+) -> BatchRun:  # fmt: skip
     """Submit rows of a run as batches, and print how many."""
     if rows is None:
         client = batches.client_for_output(context, out, url)
     else:
         client = batches.make_client(context, arguments.get("model"), url)
-    batch_run = BatchRun(out, client, rows, **arguments)
-    made = batches.in_run(batch_run, lambda: batch_run.submit(failed=failed, cheaper_than=cheaper_than))
-    count = sum(batch.rows for batch in made)
-    click.echo(f"{count:,} rows in {len(made):,} batches: `interlingua bulk fetch {out}` adds the answers", err=True)
+    run = BatchRun(out, client, rows, **arguments)
+    batches.in_run(run, lambda: run.submit(failed=failed, cheaper_than=cheaper_than, on_batch=batches.show_batch))
+    if rows is None:
+        batches.print_next(run)
+    return run
 
 
 def _run(
@@ -222,9 +229,10 @@ def _finish(ctx: click.Context, context: CommandContext, report: BulkReport, out
         print_error(context, report.error)
     if report.stopped is not None and report.error is None:
         click.echo(f"stopped: {report.stopped}; run the same command again to continue", err=True)
-    if report.failed:
-        click.echo(f"{report.failed:,} rows failed: `interlingua bulk status {out}` counts the errors, "
-                   f"`interlingua bulk retry {out} --failed` sends them again", err=True)  # fmt: skip
+    if report.in_batches:
+        rows = batches.count(report.in_batches, "row")
+        click.echo(f"{rows} in batches under way: `interlingua bulk fetch {out}` adds the answers", err=True)
+    batches.print_failed(out, report.failed)
     if report.stopped == "interrupted":
         ctx.exit(130)
     if report.stopped is not None or report.failed:
@@ -237,7 +245,7 @@ class ProgressLine:
     def __init__(self) -> None:
         self._terminal = sys.stderr.isatty()
         self._shown = 0.0
-        self._last = ""
+        self._last = self._printed = ""
 
     def show(self, report: BulkReport) -> None:
         """Show a run's progress."""
@@ -245,21 +253,25 @@ class ProgressLine:
         if self._terminal:
             click.echo(f"\r\x1b[K{self._last}", nl=False, err=True)
         elif time.monotonic() - self._shown > _EVERY_S:
-            self._shown = time.monotonic()
+            self._shown, self._printed = time.monotonic(), self._last
             click.echo(self._last, err=True)
 
     def end(self) -> None:
         """End the line."""
-        if self._last:
-            click.echo("" if self._terminal else self._last, err=True)
+        if self._last and self._terminal:
+            click.echo(err=True)
+        elif self._last != self._printed:
+            click.echo(self._last, err=True)
 
 
 def describe(report: BulkReport) -> str:
     """Return a report as one line: done, failed, tokens, cost, rate, time left."""
     finished = report.done + report.failed
     rate = max(finished - report.resumed, 0) / report.seconds if report.seconds else 0.0
-    left = report.rows - finished
+    left = report.rows - finished - report.in_batches
     parts = [f"{finished:,}/{report.rows:,} rows", f"{report.failed:,} failed"]
+    if report.in_batches:
+        parts.append(f"{report.in_batches:,} in batches")
     parts.append(f"{_short(report.input_tokens + report.output_tokens)} tokens")
     parts.append(f"${report.cost_usd:.4f}" + (f" and {report.unpriced:,} unpriced" if report.unpriced else ""))
     parts.append(f"{rate:,.1f} rows/s")
