@@ -16,7 +16,7 @@ import httpx
 import pytest
 
 from interlingua import AsyncClient, Retry
-from interlingua.errors import BadRequestError, CallerError
+from interlingua.errors import APIConnectionError, BadRequestError, CallerError
 from interlingua.plugins import WireRequest
 from interlingua_bulk import batch_records
 from interlingua_bulk import batches as module
@@ -270,6 +270,20 @@ def test_a_refused_creation_leaves_its_rows_free(tmp_path: Path) -> None:
         _with_run(player, "anthropic", out, rows, lambda run: run.submit())
 
     assert read_batches(out)[1][0].state == "abandoned"
+
+
+def test_an_upload_that_failed_leaves_its_rows_free(tmp_path: Path) -> None:
+    rows, out = _rows(tmp_path)
+    exchanges = load_exchanges("openai/batches.yaml")
+    player = Player([exchanges[0]] * 5)
+    player.fail = lambda _: httpx.ReadError("cut")
+    with pytest.raises(APIConnectionError):
+        _with_run(player, "openai", out, rows, lambda run: run.submit())
+    assert (player.left, read_batches(out)[1]) == ([], [])
+
+    player = Player(exchanges)  # begins with the upload: there is no batch to search for
+    (batch,) = _with_run(player, "openai", out, rows, lambda run: run.submit())
+    assert (batch.state, batch.rows) == ("submitted", 5)
 
 
 def test_answers_without_their_ids_are_not_given_to_rows(tmp_path: Path) -> None:

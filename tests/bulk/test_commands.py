@@ -278,6 +278,22 @@ def test_a_submission_that_is_interrupted_is_continued(tmp_path: Path, service: 
     assert "batch 1: 2 rows submitted\nbatch 2: 1 row submitted\n3 rows in 2 batches under way" in again
 
 
+def test_answers_of_a_batch_do_not_become_those_of_another_input(tmp_path: Path, service: Service) -> None:
+    rows, other, out = write_rows(tmp_path / "in.jsonl", 3), tmp_path / "other.jsonl", tmp_path / "out.jsonl"
+    write_rows(other, [{"id": f"o{number}", "prompt": "another"} for number in range(3)])
+    common = ("--out", out, "--model", "anthropic:claude-sonnet-4-5")
+    invoke("submit", rows, *common)
+    assert "pass --force" in invoke("submit", other, *common).stderr
+    for command in (("submit",), ("run",), ("run", "--batch-when", "cheaper-than", "0.6")):
+        refused = invoke(command[0], other, *common, "--force", *command[1:])
+        assert "batches under way with rows of another input: fetch them first" in refused.stderr
+    service.result = ANSWERED
+    for _ in range(2):
+        invoke("fetch", out)
+    assert [line["id"] for line in lines(out)] == ["r0", "r1", "r2"]
+    assert invoke("submit", other, *common, "--force").exit_code == 0
+
+
 def test_waiting_for_batches_shows_what_is_done(
     tmp_path: Path, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,6 +20,7 @@ from typing import Any
 
 import pytest
 
+from interlingua_bulk.batch_records import Batch, write_batches
 from tests.bulk.loopback import Loopback, loopback
 from tests.bulk.support import LOCAL, PRICED, assert_every_row_once, lines, run, write_rows
 from tests.support.counts import FULL
@@ -97,6 +98,16 @@ def test_a_lost_worker_costs_at_most_what_was_under_way(ray: Any, tmp_path: Path
     assert len(killed) == 1
     assert_every_row_once(out, ROWS)
     assert stats["extra"] <= IN_FLIGHT, f"{stats['extra']} rows were paid for twice"
+
+
+def test_rows_of_batches_under_way_are_not_sent(ray: Any, tmp_path: Path) -> None:
+    rows, out = write_rows(tmp_path / "in.jsonl", 20), tmp_path / "out.jsonl"
+    write_batches(out, "run", [Batch(0, "openai", "openai:gpt-5.4-mini", "b", [[2, 5], [9, 9]], 5, "submitted")])
+    with loopback(latency_ms=1) as server:
+        report = on_ray(rows, out, server)
+
+    assert (report.asked, report.done, report.in_batches) == (15, 15, 5)
+    assert {line["index"] for line in lines(out)} == set(range(20)) - {2, 3, 4, 5, 9}
 
 
 def test_a_rate_is_shared_by_the_actors(ray: Any, tmp_path: Path) -> None:

@@ -6,18 +6,19 @@ import os
 import secrets
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import attrs
 import orjson
 
-from interlingua.errors import DecodeError
+from interlingua.errors import CallerError, DecodeError
 from interlingua.plugins import BatchStatus, WireRequest
 from interlingua.types import Message
-from interlingua_bulk.answers import replace_file
+from interlingua_bulk.answers import AnswerFile, BulkInput, read_facts, replace_file
 
 FORMAT = "interlingua-bulk-batches/1"
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -65,6 +66,11 @@ class Batch:
     fetched_from: int | None = None
     cost_usd: str | None = None
     single_usd: str | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """True until the results are fetched: no other request is made for its rows."""
+        return self.state in ("intent", "submitted")
 
     def count_cost(self, message: Message, single: Decimal | None) -> None:
         """Add the cost of an answer, if both prices are known."""
@@ -149,7 +155,26 @@ def claimed_rows(batches: Iterable[Batch], rows: int) -> bytearray:
     """Return a byte for each row of the input: 1 if it is in a batch that has not ended."""
     claimed = bytearray(rows)
     for batch in batches:
-        if batch.state in ("intent", "submitted"):
+        if batch.is_open:
             for first, last in batch.ranges:
                 claimed[first : last + 1] = b"\1" * (last + 1 - first)
     return claimed
+
+
+def count_waiting(claimed: bytearray, states: bytearray) -> int:
+    """Return how many of the claimed rows have neither an answer nor an error."""
+    return sum(held and not state for held, state in zip(claimed, states, strict=True))
+
+
+def open_answers(out: Path, source: BulkInput, asked: Mapping[str, Any], *, force: bool = False) -> AnswerFile:
+    """Open an output; arguments and errors as for `AnswerFile`.
+
+    Raises:
+        CallerError: also if rows of another input are in batches under way: their answers would become those of the
+            rows in the same places.
+    """
+    known = read_facts(out)
+    is_other = known is not None and known["input"]["sha256"] != source.sha256
+    if force and is_other and any(batch.is_open for batch in read_batches(out)[1]):
+        raise CallerError(f"{out} has batches under way with rows of another input: fetch them first")
+    return AnswerFile(out, source, asked, force=force)

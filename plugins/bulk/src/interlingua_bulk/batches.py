@@ -23,8 +23,8 @@ from interlingua.errors import (
 )
 from interlingua.plugins import BatchLimits, BatchStatus, ConnectionSettings
 from interlingua.types import ToolDefinition, Usage
-from interlingua_bulk.answers import AnswerFile, read_facts
-from interlingua_bulk.batch_records import Batch, BatchRequests, claimed_rows, read_batches, write_batches
+from interlingua_bulk.answers import read_facts
+from interlingua_bulk.batch_records import Batch, BatchRequests, claimed_rows, open_answers, read_batches, write_batches
 from interlingua_bulk.results import TIER, ResultWriter, price_of, row_name
 from interlingua_bulk.rows import (
     BulkRow,
@@ -60,7 +60,7 @@ class BatchRun:
     """The batches of one output file; use it in an `async with` statement, which holds the file's lock.
 
     `<out>.batches.json` beside the output records each batch before it is created, and its id afterwards: a
-    batch whose creation was cut off is looked for, not created again.
+    batch whose creation was cut off is searched for, not created again.
 
     Args:
         out: the output file; shared with `run`, which does not send rows that are in a batch under way.
@@ -68,6 +68,7 @@ class BatchRun:
         model: model of rows without a model; None takes the output's.
         options: options of every request; None takes the output's.
         tools: tools of rows without tools; empty takes the output's.
+        force: continue although input, model or options differ from the run that started `out`.
         client: makes and sends requests.
     """
 
@@ -80,8 +81,9 @@ class BatchRun:
         model: str | None = None,
         options: Mapping[str, Any] | None = None,
         tools: Sequence[ToolDefinition] = (),
+        force: bool = False,
     ) -> None:
-        self.out, self.client = Path(out), client
+        self.out, self.client, self._force = Path(out), client, force
         facts = read_facts(self.out)
         if facts is None and rows is None:
             raise CallerError(f"{out} is not an output of `bulk submit`")
@@ -100,7 +102,7 @@ class BatchRun:
     async def __aenter__(self) -> BatchRun:
         source = await asyncio.to_thread(inspect_input, self.path, self._known, self.model)
         asked = write_asked(self.model, self.options, self.tools)
-        self.answers = AnswerFile(self.out, source, asked)
+        self.answers = open_answers(self.out, source, asked, force=self._force)
         self.answers.start()
         return self
 
@@ -197,10 +199,9 @@ class BatchRun:
         name = f"interlingua-{self.run_id}-{number}"
         model = f"{requests.provider}:{requests.model}"
         batch = Batch(number, requests.provider, model, name, requests.ranges, len(requests))
-        self.batches.append(batch)
-        self._save()
         try:
             batch.file = await self._upload(batch, requests)
+            self.batches.append(batch)
             self._save()
             await self._create(batch, requests)
         except (ProviderError, CallerError):  # refused: nothing was created

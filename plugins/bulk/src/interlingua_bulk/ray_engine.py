@@ -25,6 +25,7 @@ from interlingua import AsyncClient, Registry, Retry
 from interlingua.errors import CallerError
 from interlingua.types import ToolDefinition
 from interlingua_bulk.answers import AnswerFile, read_facts
+from interlingua_bulk.batch_records import claimed_rows, count_waiting, open_answers, read_batches
 from interlingua_bulk.ray_limiter import Limiter
 from interlingua_bulk.rows import (
     content_key,
@@ -302,12 +303,18 @@ async def _drive(
     source = await asyncio.to_thread(inspect_input, path, known, settings.model)
     asked = write_asked(settings.model, settings.options, settings.tools)
     began = time.monotonic()
-    async with AnswerFile(out, source, asked, force=force) as answers:
+    async with open_answers(out, source, asked, force=force) as answers:
         for line in _left_lines(folder):
             await _add(answers, line)
         folder.mkdir(parents=True, exist_ok=True)
         report = BulkReport(rows=source.rows, resumed=answers.done + (0 if retry_failed else answers.failed))
-        wanted = answers.is_unanswered if retry_failed else answers.is_open
+        claimed = claimed_rows(read_batches(out)[1], source.rows)
+        report.in_batches = count_waiting(claimed, answers.states)
+        is_wanted = answers.is_unanswered if retry_failed else answers.is_open
+
+        def wanted(index: int) -> bool:
+            return is_wanted(index) and not claimed[index]
+
         while chunks := await _next_chunks(path, answers, settings, report, wanted):
             results = _results(chunks, settings, address)
             while (result := await asyncio.to_thread(next, results, None)) is not None:
@@ -321,7 +328,7 @@ async def _drive(
                     on_progress(report)
             if report.stopped or not settings.dedupe:
                 break
-            wanted = answers.is_open
+            is_wanted = answers.is_open
             for ledger in folder.glob("chunk-*"):  # all their lines are in the output
                 ledger.unlink()
         await answers.flush()

@@ -19,7 +19,7 @@ from interlingua.errors import CallerError, InterlinguaError
 from interlingua.plugins import explain_arguments
 from interlingua.types import ToolDefinition
 from interlingua_bulk.answers import AnswerFile, read_facts
-from interlingua_bulk.batch_records import claimed_rows, read_batches
+from interlingua_bulk.batch_records import claimed_rows, count_waiting, open_answers, read_batches
 from interlingua_bulk.rows import (
     BulkRow,
     content_key,
@@ -153,7 +153,7 @@ async def arun(
         sender = Sender(client, model or client.model, options, tools, limits)
         source = await asyncio.to_thread(inspect_input, path, _known_digest(out), sender.model)
         asked = write_asked(model or client.model, options, tools)
-        answers = AnswerFile(out, source, asked, force=force)
+        answers = open_answers(out, source, asked, force=force)
         async with answers:
             run = _Run(path, answers, sender, dedupe=dedupe, retry_failed=retry_failed, stop=stop)
             return await run.finish(on_progress)
@@ -251,7 +251,7 @@ class _Run:
         """Yield the rows to send: those without a line that are in no batch under way, and failed ones on demand."""
         answers, failed = self.answers, self._retry_failed
         claimed = claimed_rows(read_batches(answers.path)[1], len(answers.states))
-        self.report.in_batches = sum(held and not state for held, state in zip(claimed, answers.states, strict=True))
+        self.report.in_batches = count_waiting(claimed, answers.states)
         return iterate_rows(
             self.path,
             lambda index: (answers.is_open(index) or (failed and answers.is_failed(index))) and not claimed[index],

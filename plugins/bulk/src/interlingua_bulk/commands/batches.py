@@ -13,7 +13,7 @@ from interlingua import AsyncClient, Retry
 from interlingua_bulk.answers import FAILED, read_facts
 from interlingua_bulk.batch_records import Batch, claimed_rows
 from interlingua_bulk.batches import RESPONSE_LIMIT, BatchRun
-from interlingua_bulk.commands.inputs import input_options, prepare_rows, rows_argument
+from interlingua_bulk.commands.inputs import force_option, input_options, prepare_rows, rows_argument
 from interlingua_cli.context import MODEL, CommandContext, plugin_option
 from interlingua_cli.input import option_option, read_tools, url_option
 from interlingua_cli.output import json_option, print_json, print_table
@@ -29,6 +29,7 @@ out_argument = click.argument("out", type=click.Path(exists=True, dir_okay=False
 @input_options
 @click.option("-m", "--model", type=MODEL, metavar="MODEL", help="For rows that name none.")
 @click.option("--tools", type=click.Path(exists=True, dir_okay=False), help="Tools for rows that bring none, as JSON.")
+@force_option
 @click.option("--batch-rows", type=click.IntRange(1), default=10_000, show_default=True, help="Most rows of one batch.")
 @option_option
 @url_option
@@ -37,7 +38,7 @@ out_argument = click.argument("out", type=click.Path(exists=True, dir_okay=False
 @click.pass_obj
 def submit_command(
     context: CommandContext, /, rows: Path, out: Path, model: str | None, tools: str | None, *, batch_rows: int,
-    options: Mapping[str, Any], url: str | None, as_json: bool, **table: Any,
+    options: Mapping[str, Any], url: str | None, as_json: bool, force: bool, **table: Any,
 ) -> None:  # fmt: skip
     """Submit rows to the service's batch API: answers within a day or so, at the batch price.
 
@@ -45,7 +46,8 @@ def submit_command(
     """
     found = () if tools is None else read_tools(tools)
     source = prepare_rows(rows, out, **table)
-    run = BatchRun(out, make_client(context, model, url), source, model=model, options=options, tools=found)
+    client = make_client(context, model, url)
+    run = BatchRun(out, client, source, model=model, options=options, tools=found, force=force)
     made = in_run(run, lambda: run.submit(batch_rows, on_batch=show_batch))
     print_batches(made, as_json=as_json)
     print_next(run)
@@ -135,7 +137,7 @@ def print_next(run: BatchRun) -> None:
     out, states = run.out, run.answers.states
     claimed = claimed_rows(run.batches, len(states))
     if held := sum(claimed):
-        batches = count(sum(batch.state in ("intent", "submitted") for batch in run.batches), "batch")
+        batches = count(sum(batch.is_open for batch in run.batches), "batch")
         click.echo(
             f"{count(held, 'row')} in {batches} under way: `interlingua bulk fetch {out}` adds the answers", err=True
         )

@@ -12,7 +12,7 @@ import click
 
 from interlingua.errors import CallerError, DecodeError
 from interlingua_bulk.answers import compact_answers, read_answers, read_facts
-from interlingua_bulk.batch_records import Batch, claimed_rows, read_batches
+from interlingua_bulk.batch_records import Batch, claimed_rows, count_waiting, read_batches
 from interlingua_bulk.batches import BatchRun
 from interlingua_bulk.commands.batches import client_for_output, in_run, print_batches
 from interlingua_bulk.tables import write_answers
@@ -80,7 +80,7 @@ def summarize(out: Path, facts: dict[str, Any], batches: Sequence[Batch]) -> dic
         "done": done,
         "failed": counts.total(),
         "left": rows - done - counts.total(),
-        "in_batches": sum(held and not state for held, state in zip(claimed_rows(batches, rows), states, strict=True)),
+        "in_batches": count_waiting(claimed_rows(batches, rows), states),
         "input_tokens": tokens["input_tokens"],
         "output_tokens": tokens["output_tokens"],
         "cost_usd": f"{cost:f}",

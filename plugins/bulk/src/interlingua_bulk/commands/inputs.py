@@ -14,6 +14,10 @@ from interlingua_bulk.tables import FORMATS, RowTemplate, prepare_input, read_ta
 
 rows_argument = click.argument("rows", type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path))
 
+force_option = click.option(
+    "--force", is_flag=True, help="Continue although input, model or options are not those of the output."
+)
+
 
 def input_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that say how the input becomes requests."""

@@ -20,7 +20,7 @@ from interlingua.types import ToolDefinition
 from interlingua_bulk.answers import last_lines, read_facts
 from interlingua_bulk.batches import BatchRun
 from interlingua_bulk.commands import batches
-from interlingua_bulk.commands.inputs import input_options, prepare_rows, rows_argument
+from interlingua_bulk.commands.inputs import force_option, input_options, prepare_rows, rows_argument
 from interlingua_bulk.rows import read_options
 from interlingua_bulk.runner import BulkReport, run
 from interlingua_cli.context import MODEL, CommandContext, plugin_option
@@ -83,7 +83,7 @@ def output_file(out: Path) -> Iterator[Path]:
 @click.option("--engine", type=click.Choice(("local", "ray")), default="local", help="ray: send from a cluster.")
 @click.option("--address", help="Of a Ray cluster; without it Ray runs on this machine.")
 @click.option("--actors", type=click.IntRange(1), default=2, show_default=True, help="Processes that send, with ray.")
-@click.option("--force", is_flag=True, help="Go on although input, model or options are not those of the output.")
+@force_option
 @option_option
 @url_option
 @json_option
@@ -116,7 +116,8 @@ def run_command(
     with output_file(out) as path:
         source = prepare_rows(rows, path, form, prompt, system, id_column, keep)
         if batch_when is not None:
-            _submit(context, source, path, url, cheaper_than=batch_when[1], model=model, options=options, tools=found)
+            asked = {"model": model, "options": options, "tools": found, "force": more["force"]}
+            _submit(context, source, path, url, cheaper_than=batch_when[1], **asked)
         if engine == "ray":
             arguments |= {"address": address, "actors": actors}
             _run_on_ray(ctx, context, source, path, url, timeout, arguments, as_json=as_json)
