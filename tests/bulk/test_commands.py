@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from interlingua import AsyncClient
+from interlingua_bulk import batches as batch_runs
 from interlingua_bulk import ray_engine
 from interlingua_bulk.batch_records import read_batches
 from interlingua_bulk.commands import batches, bulk
@@ -260,20 +261,30 @@ def test_a_mixed_run_submits_nothing_that_is_not_cheap_enough(tmp_path: Path, se
     assert "batch" not in done.stderr
     assert_every_row_once(out, 2)
     assert service.rows == []
-    limited = invoke("run", rows, *arguments, "--budget", "5")
-    assert (limited.exit_code, "does not limit the cost of batches" in limited.stderr) == (2, True)
+    for option in (("--budget", "5"), ("--dedupe",)):
+        refused = invoke("run", rows, *arguments, *option)
+        assert (refused.exit_code, "do not apply to batches" in refused.stderr) == (2, True)
     assert invoke("run", rows, *arguments, "--engine", "ray").exit_code == 2
 
 
-def test_a_submission_that_is_interrupted_is_continued(tmp_path: Path, service: Service) -> None:
+def test_a_submission_that_is_interrupted_is_continued(
+    tmp_path: Path, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rows, out = write_rows(tmp_path / "in.jsonl", 3), tmp_path / "out.jsonl"
     submit = ("submit", rows, "--out", out, "--model", "anthropic:claude-sonnet-4-5", "--batch-rows", 2)
     service.interrupt = True
     assert invoke(*submit).exit_code == 130
     assert read_batches(out)[1][0].state == "intent"
+    waits: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waits.append(seconds)
+
+    monkeypatch.setattr(batch_runs.asyncio, "sleep", sleep)
     fetched = invoke("fetch", out)
     assert "3 rows not sent: repeat `interlingua bulk submit` or `interlingua bulk run`" in fetched.stderr
     assert read_batches(out)[1][0].state == "abandoned"
+    assert 5 < waits[0] <= 10, "the service may list it late"
     again = invoke(*submit).stderr
     assert "batch 1: 2 rows submitted\nbatch 2: 1 row submitted\n3 rows in 2 batches under way" in again
 
@@ -300,7 +311,10 @@ def test_waiting_for_batches_shows_what_is_done(
     monkeypatch.setattr(batches, "_EVERY_S", 0.01)
     rows, out = write_rows(tmp_path / "in.jsonl", 3), tmp_path / "out.jsonl"
     invoke("submit", rows, "--out", out, "--model", "anthropic:claude-sonnet-4-5")
-    assert "1 batch under way: 0 of 3 rows done" in invoke("fetch", out, "--wait").stderr
+    service.result = ANSWERED
+    monkeypatch.setattr(batches, "_SHOWN_S", 0.0)
+    shown = invoke("fetch", out, "--wait").stderr
+    assert "1 batch under way: 0 of 3 rows done\nbatch 0: 1 of 3 rows read\nbatch 0: 2 of 3 rows read\n" in shown
 
 
 def test_submit_status_fetch_and_cancel(tmp_path: Path, service: Service) -> None:

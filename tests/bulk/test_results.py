@@ -215,7 +215,7 @@ def test_lines_of_the_wrong_form_cost_their_rows_only(tmp_path: Path) -> None:
 def test_a_line_above_the_limit_costs_its_row_only_and_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module.ResultWriter.__init__, "__defaults__", (10_000,))
+    monkeypatch.setattr(module.ResultWriter.__init__, "__defaults__", (10_000, None))
     with BatchService(sizes={"12": 10_000, "13": 9_000}) as service:
         out = _submit(service, tmp_path)
         _fetch(service, out)

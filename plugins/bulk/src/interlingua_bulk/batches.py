@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -47,6 +49,7 @@ RESPONSE_LIMIT = 1 << 31  # bytes of a result file
 _FILLED = 0.9  # of what a service takes: sizes are measured, and limits are told in round numbers
 _SIZE = 64 * 2**20  # most bytes of a batch: twice as much memory is needed to submit it
 _GROUPS = 64  # batches that are filled at the same time
+_LISTED_S = 10.0  # from the creation of a batch until the service certainly lists it
 _EARLIEST_S = 60.0  # clocks differ by less
 _TRIES = 5
 _SAMPLE = Usage(input_tokens=1000, output_tokens=1000)
@@ -201,6 +204,7 @@ class BatchRun:
         batch = Batch(number, requests.provider, model, name, requests.ranges, len(requests))
         try:
             batch.file = await self._upload(batch, requests)
+            batch.intent_at = time.time()
             self.batches.append(batch)
             self._save()
             await self._create(batch, requests)
@@ -249,9 +253,11 @@ class BatchRun:
 
     async def _look_for_intents(self) -> None:
         for batch in self.batches:
-            if batch.state == "intent" and not await self._find(batch):
-                batch.state = "abandoned"
-                self._save()
+            if batch.state == "intent":
+                await asyncio.sleep(max(batch.intent_at + _LISTED_S - time.time(), 0.0))
+                if not await self._find(batch):
+                    batch.state = "abandoned"
+                    self._save()
 
     async def _find(self, batch: Batch) -> bool:
         """Search for a batch by its label, or by time, size and other batches if the service has no labels."""
@@ -292,15 +298,18 @@ class BatchRun:
         await self._each_open(self._cancel)
         return self.batches
 
-    async def fetch(self) -> list[Batch]:
+    async def fetch(self, on_row: Callable[[Batch, int], None] | None = None) -> list[Batch]:
         """Add the rows of all ended batches to the output; return the open batches.
+
+        Args:
+            on_row: called with a batch and how many of its rows are in the output, after each answer.
 
         A row that has no answer gets an error line: as the service refused it, or with the code `batch_expired`,
         `batch_cancelled`, `batch_missing` (sent, and not in the results), `batch_unreadable` (the results lack it, and
         one of their lines cannot be read) or `batch_failed` (the whole batch).
         """
         await self._look_for_intents()
-        await self._each_open(self._fetch)
+        await self._each_open(partial(self._fetch, on_row))
         return [batch for batch in self.batches if batch.state == "submitted"]
 
     async def _each_open(self, action: Callable[[Batch], Awaitable[Any]]) -> None:
@@ -331,16 +340,14 @@ class BatchRun:
             if (await self._note_status(batch)).state != "ended":
                 raise
 
-    async def _fetch(self, batch: Batch) -> None:
+    async def _fetch(self, on_row: Callable[[Batch, int], None] | None, batch: Batch) -> None:
         status = await self._note_status(batch)
-        if status.state == "ended":
-            await self._take(batch, status)
-
-    async def _take(self, batch: Batch, status: BatchStatus) -> None:
+        if status.state != "ended":
+            return
         if batch.fetched_from is None:
             batch.fetched_from = self.answers.size
             self._save()
-        writer = ResultWriter(self.client, self.answers, self.path, self.run_id, self._prepare)
+        writer = ResultWriter(self.client, self.answers, self.path, self.run_id, self._prepare, on_row=on_row)
         await writer.write(batch, status)
         batch.state = "fetched"
 

@@ -124,6 +124,7 @@ class ResultWriter:
         run_id: part of the ids of the rows.
         prepare: writes the request of a row, or its error line if that fails.
         line_limit: most bytes of a line of results.
+        on_row: called after each answer, with the batch and how many of its rows have an outcome.
     """
 
     def __init__(
@@ -134,9 +135,11 @@ class ResultWriter:
         run_id: str,
         prepare: Prepare,
         line_limit: int = LINE_LIMIT,
+        on_row: Callable[[Batch, int], None] | None = None,
     ) -> None:
         self._client, self._answers, self._path = client, answers, path
         self._run_id, self._prepare, self._line_limit = run_id, prepare, line_limit
+        self._on_row = on_row
         self._retry = Retry(max_attempts=_TRIES)
 
     async def write(self, batch: Batch, status: BatchStatus) -> None:
@@ -177,6 +180,8 @@ class ResultWriter:
             try:
                 async for answer in self._answers_of(batch.provider, result, lost):
                     await self._write_answer(batch, answer, rows, lost)
+                    if self._on_row is not None:
+                        self._on_row(batch, rows.settled)
             except InterlinguaError as error:
                 attempt = 1 if rows.settled > before else attempt + 1
                 delay = self._retry.delay(error, attempt)

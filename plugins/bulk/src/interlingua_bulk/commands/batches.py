@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from interlingua_cli.input import option_option, read_tools, url_option
 from interlingua_cli.output import json_option, print_json, print_table
 
 _EVERY_S = 60.0  # seconds between two requests for the status
+_SHOWN_S = 10.0  # seconds between two lines of progress while results are read
 
 out_argument = click.argument("out", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 
@@ -66,9 +68,16 @@ def fetch_command(ctx: click.Context, /, out: Path, *, wait: bool, url: str | No
     Exit code 1 while batches are still under way. Failed rows: `bulk retry --failed`.
     """
     run = BatchRun(out, client_for_output(ctx.ensure_object(CommandContext), out, url))
+    shown = time.monotonic()
+
+    def show(batch: Batch, rows: int) -> None:
+        nonlocal shown
+        if time.monotonic() - shown > _SHOWN_S:
+            shown = time.monotonic()
+            click.echo(f"batch {batch.number}: {rows:,} of {count(batch.rows, 'row')} read", err=True)
 
     async def fetch() -> list[Batch]:
-        left = await run.fetch()
+        left = await run.fetch(show)
         while wait and left:
             finished, rows = (
                 sum((one.succeeded or 0) + (one.failed or 0) for one in left),
@@ -76,7 +85,7 @@ def fetch_command(ctx: click.Context, /, out: Path, *, wait: bool, url: str | No
             )
             click.echo(f"{count(len(left), 'batch')} under way: {finished:,} of {count(rows, 'row')} done", err=True)
             await asyncio.sleep(_EVERY_S)
-            left = await run.fetch()
+            left = await run.fetch(show)
         return left
 
     left = in_run(run, fetch)

@@ -107,10 +107,8 @@ def run_command(
     arguments = {"model": model, "options": options, "tools": found, "dedupe": dedupe, **limits, **more}
     if engine == "ray" and batch_when is not None:
         raise click.UsageError("--batch-when is for runs on one machine: use `bulk submit` before a run with Ray")
-    if budget is not None and batch_when is not None:
-        raise click.UsageError(
-            "--budget does not limit the cost of batches: use `bulk submit` before a run with a budget"
-        )
+    if batch_when is not None and (budget is not None or dedupe):
+        raise click.UsageError("--budget and --dedupe do not apply to batches: they go without --batch-when")
     if str(out) == "-" and (as_json or engine == "ray" or batch_when):
         raise click.UsageError("--out - prints the answers: it goes with neither --json, --engine ray nor --batch-when")
     with output_file(out) as path:
