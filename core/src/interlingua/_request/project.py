@@ -238,7 +238,7 @@ class Projection:
             metadata = replace(metadata, provider_raw=None)
         if not content or (metadata is message.metadata and _is_same(content, message.content)):
             return message if content else None
-        made = replace(message, content=content, metadata=metadata)
+        made = replace(message, content=tuple(content), metadata=metadata)
         known = self._earlier.get(id(message))
         if known is not None and known[1] == made:  # `provider_raw` too: same message, same target
             made = known[1]  # the very object that plugins wrote
