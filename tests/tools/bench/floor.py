@@ -116,8 +116,8 @@ class Messages(common.Variant):
     def send(self, messages: list[Wire]) -> str:
         return self.answer_text(self.answer(self.body(messages, stream=False, tools=True)))
 
-    # By hand a history is the wire's own objects. Reading makes new strings; a string that was written before takes less
-    # time, because CPython keeps its UTF-8.
+    # By hand a history is the wire's own objects. Reading makes new strings; writing a string again takes less time,
+    # because CPython keeps its UTF-8.
     def receive(self, conversation: list[Wire]) -> list[Wire]:
         return [read_again(made) if made["role"] == "assistant" else made for made in self.build(conversation)]
 
