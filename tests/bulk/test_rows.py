@@ -146,7 +146,7 @@ def test_an_input_is_known_by_its_bytes(tmp_path: Path) -> None:
     assert (first.rows, second.rows) == (3, 3)
     assert first.sha256 != second.sha256
     assert inspect_input(path, second.sha256, LOCAL) == second
-    assert [index for index, _ in iterate_rows(path, lambda index: index != 1)] == [0, 2]
+    assert [index for index, _ in iterate_rows(second, lambda index: index != 1)] == [0, 2]
 
 
 def test_the_key_of_a_content_knows_no_ids() -> None:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import csv
+import errno
 import gzip
 import importlib.util
 import io
 import json
+import os
+import shutil
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +20,7 @@ from click.testing import CliRunner, Result
 
 from interlingua.errors import CallerError, DecodeError
 from interlingua_bulk import RowTemplate, read_table
+from interlingua_bulk.commands import run as commands
 from interlingua_bulk.tables import write_answers
 from interlingua_cli.root import cli
 from tests.bulk.loopback import loopback
@@ -47,6 +52,24 @@ def test_rows_are_read_and_answers_written(tmp_path: Path) -> None:
     assert [row["id"] for row in written] == [f"r{number}" for number in range(20)]
     assert all(row["text"].endswith(f"is {row['index'] ** 2}.") for row in written)
     assert written[0]["input_tokens"] == 20
+
+
+@needs_pyarrow
+def test_bytes_in_parquet_are_text_and_a_damaged_file_is_refused(tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rows = tmp_path / "in.parquet"
+    pq.write_table(pa.table({"text": ["é".encode(), b"b"], "n": [{"x": [1, None]}, None]}), rows)
+    read = list(read_table(rows, RowTemplate("{text}/{n}")))
+    pq.write_table(pa.table({"text": [b"a", b"\xff"]}), rows)
+
+    assert [row["prompt"] for row in read] == ['é/{"x":[1,null]}', "b/"]
+    with pytest.raises(DecodeError, match="row 2: column 'text' holds bytes that are not text"):
+        list(read_table(rows, RowTemplate("{text}")))
+    rows.write_bytes(rows.read_bytes()[:-9])
+    with pytest.raises(DecodeError, match=r"in\.parquet cannot be read after row 0"):
+        list(read_table(rows, RowTemplate("{text}")))
 
 
 @pytest.mark.skipif(HERE, reason="pyarrow is installed")
@@ -117,7 +140,13 @@ def test_members_of_json_lines_are_columns_of_a_template() -> None:
         (b"a,a\n1,2\n", {"prompt": "{a}"}, "two columns 'a'"),
         (b"", {"prompt": "{a}"}, "no header"),
         (b'a,b\n"1,2\n', {"prompt": "{a}"}, "line 2: unexpected end of data"),
-        (b"a\n\xff\n", {"prompt": "{a}"}, "not UTF-8"),
+        (
+            b"a,b\n" + b"x,y\n" * 5000 + b"x,caf\xe9\n",
+            {"prompt": "{a}"},
+            "line 5002, column 'b' is not UTF-8: byte 0xe9",
+        ),
+        (b"caf\xe9\nx\n", {"prompt": "{a}"}, "line 1 is not UTF-8: byte 0xe9"),
+        (",".join(map(str, range(50_000))).encode() + b"\n" + b"," * 49_999, {"prompt": "{a}"}, "19 and 49,980 more"),
         (b"prompt,options\nx,{\n", {}, "line 2: column 'options' is not JSON"),
         (b"prompt,metadata\nx,[1]\n", {}, "line 2: metadata must be an object, not list"),
     ],
@@ -126,6 +155,35 @@ def test_wrong_tables_are_refused_by_line_and_column(table: bytes, template: dic
     with pytest.raises(DecodeError) as caught:
         list(read_table(io.BytesIO(table), RowTemplate(**template), form="csv"))
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        b"\r\n\r\ntext;n\r\na;1\r\n",  # lines before the header
+        b'"te\r\nxt";text\r\n1;a',  # a name of two lines, and no end of the last line
+        b'"a,b,c";text;"d""e"\n1;a;2\n',
+    ],
+)
+def test_headers_as_programs_write_them(table: bytes) -> None:
+    assert [row["prompt"] for row in read_table(io.BytesIO(table), RowTemplate("{text}"), form="csv")] == ["a"]
+
+
+def test_a_byte_order_mark_before_json_lines_is_no_part_of_them(tmp_path: Path) -> None:
+    rows, out = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    rows.write_bytes(b'\xef\xbb\xbf{"id": "r0", "prompt": "row 0"}\r\n\r\n{"id": "r1", "prompt": "row 1"}')
+    with loopback(latency_ms=1) as server:
+        assert run(rows, out, server.url).done == 2
+
+    assert_every_row_once(out, 2)
+    assert [row["prompt"] for row in read_table(rows, RowTemplate("{prompt}"))] == ["row 0", "row 1"]
+
+
+def test_suffixes_are_read_in_any_case(tmp_path: Path) -> None:
+    for name in ("IN.CSV", "In.Csv.GZ"):
+        path = tmp_path / name
+        path.write_bytes(gzip.compress(b"text\na\n") if name.endswith("GZ") else b"text\na\n")
+        assert [row["prompt"] for row in read_table(path, RowTemplate("{text}"))] == ["a"]
 
 
 @pytest.mark.parametrize("template", ["{", "{}", "{a!r}", "{a:>5}", "a}"])
@@ -179,6 +237,51 @@ def test_a_csv_file_is_run_resumed_and_written_as_csv(tmp_path: Path) -> None:
     assert [row["status"] for row in written] == ["ok"] * 4 + ["error", "ok"]
     assert written[2]["text"].endswith("row 2 is 4.")
     assert written[4]["error"]
+
+
+def test_columns_of_a_table_keep_their_values_whatever_their_names(tmp_path: Path) -> None:
+    table, out, answers = tmp_path / "in.csv", tmp_path / "out.jsonl", tmp_path / "answers.csv"
+    table.write_text("index,input_index,line,number\n7,8,9,3\n")
+    with loopback(latency_ms=1) as server:
+        command("run", table, "--out", out, "-m", LOCAL, "--url", server.url, "--prompt", "row {number}")
+    assert command("compact", out, "--csv", answers).exit_code == 0
+
+    with answers.open(newline="") as file:
+        (written,) = csv.DictReader(file)
+    kept = {name: written[name] for name in ("index", "input_input_index", "input_index", "input_line")}
+    assert kept == {"index": "0", "input_input_index": "7", "input_index": "8", "input_line": "9"}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="named pipes are files on POSIX")
+def test_a_pipe_is_read_once(tmp_path: Path) -> None:
+    pipe, out = tmp_path / "pipe", tmp_path / "out.jsonl"
+    os.mkfifo(pipe)
+    text = "".join(json.dumps({"id": f"r{n}", "prompt": f"row {n}"}) + "\n" for n in range(3))
+    writer = threading.Thread(target=pipe.write_text, args=(text,))
+    writer.start()
+    with loopback(latency_ms=1) as server:
+        done = command("run", pipe, "--out", out, "-m", LOCAL, "--url", server.url)
+    writer.join()
+
+    assert done.exit_code == 0, done.output
+    assert_every_row_once(out, 3)
+
+
+def test_answers_that_cannot_be_printed_are_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = write_rows(tmp_path / "in.jsonl", 3)
+    with loopback(latency_ms=1) as server:
+        monkeypatch.setattr(commands, "last_lines", _broken_pipe)
+        done = command("run", rows, "--out", "-", "-m", LOCAL, "--url", server.url)
+
+    assert done.exit_code == 1
+    assert "could not be printed (Broken pipe)" in done.stderr
+    kept = Path(done.stderr.split("they are in ")[1].strip())
+    assert_every_row_once(kept, 3)
+    shutil.rmtree(kept.parent)
+
+
+def _broken_pipe(_path: Path) -> list[bytes]:
+    raise BrokenPipeError(errno.EPIPE, "Broken pipe")
 
 
 def test_standard_input_and_output_are_a_pipe(tmp_path: Path) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import secrets
 import sys
-import tempfile
 from array import array
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO
@@ -114,7 +114,7 @@ class AnswerFile:
     """
 
     def __init__(self, path: Path, source: BulkInput, asked: Mapping[str, Any], *, force: bool = False) -> None:
-        self.path = path
+        self.path, self.source = path, source
         self.states = bytearray(source.rows)
         self.shared = SharedAnswers(path, source.rows)
         self.size = self._synchronised = 0  # bytes
@@ -123,7 +123,7 @@ class AnswerFile:
         self._synchronised_more = asyncio.Condition()
         self._error: BaseException | None = None
         self._task: asyncio.Task[None] | None = None
-        self._closing = False
+        self._closing = self._ended = False
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o644)
         try:
             _lock(self._fd, path)
@@ -160,12 +160,21 @@ class AnswerFile:
         self._task = asyncio.get_running_loop().create_task(self._synchronise())
 
     async def add(self, index: int, line: bytes, *, ok: bool, key: str | None = None) -> None:
-        """Write a row's line. It survives a kill of this process and, once synced, a crash of the machine."""
+        """Write a row's line. It survives a kill of this process and, once synced, a crash of the machine.
+
+        Raises:
+            CallerError: the disk is full, or fails; the file has no part of the line.
+        """
+        rest = memoryview(line)
+        try:
+            while rest:
+                rest = rest[os.write(self._fd, rest) :]
+        except OSError as error:
+            with suppress(OSError):
+                os.ftruncate(self._fd, self.size)  # the next line must not follow a part of this one
+            raise _unwritten(self.path, error) from error
         if key is not None and ok:
             self.shared.add(key, self.size)
-        rest = memoryview(line)
-        while rest:
-            rest = rest[os.write(self._fd, rest) :]
         self.size += len(line)
         self.states[index] = OK if ok else FAILED
         self._unsynchronised += 1
@@ -179,7 +188,9 @@ class AnswerFile:
         until = self.size
         self._wake.set()
         async with self._synchronised_more:
-            await self._synchronised_more.wait_for(lambda: self._synchronised >= until or self._error is not None)
+            await self._synchronised_more.wait_for(lambda: self._synchronised >= until or self._ended)
+        if self._synchronised < until and self._error is None:  # the task was cancelled
+            _sync_data(self._fd)
         self._raise()
 
     async def close(self) -> None:
@@ -204,6 +215,15 @@ class AnswerFile:
         await self.close()
 
     async def _synchronise(self) -> None:
+        """Sync to disk in groups, until the file is closed, the disk fails or the task is cancelled."""
+        try:
+            await self._synchronise_groups()
+        finally:
+            self._ended = True
+            async with self._synchronised_more:
+                self._synchronised_more.notify_all()
+
+    async def _synchronise_groups(self) -> None:
         """Sync to disk after `GROUP` lines or `PAUSE_S` seconds, whichever is first."""
         while not (self._closing and self._synchronised == self.size) and self._error is None:
             await self._wake.wait()
@@ -215,10 +235,10 @@ class AnswerFile:
             size, self._unsynchronised = self.size, 0
             try:
                 if size > self._synchronised:
-                    await asyncio.to_thread(getattr(os, "fdatasync", os.fsync), self._fd)
+                    await asyncio.to_thread(_sync_data, self._fd)
                 self._synchronised = size
             except OSError as error:
-                self._error = error
+                self._error = _unwritten(self.path, error)
             async with self._synchronised_more:
                 self._synchronised_more.notify_all()
 
@@ -305,18 +325,45 @@ def write_facts(path: Path, facts: Mapping[str, Any]) -> None:
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Write a file so that a crash leaves the old one or the new one, on disk when this returns."""
-    fd, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(fd, "wb") as file:
+    """Write a file so that a crash leaves the old one or the new one, on disk when this returns.
+
+    Raises:
+        CallerError: it cannot be written.
+    """
+    with part_file(path) as part:
+        with part.open("wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+        part.replace(path)
     sync_folder(path.parent)
+
+
+@contextmanager
+def part_file(path: Path) -> Iterator[Path]:
+    """Yield a path beside a file, to write a new one there and to move it; a failure removes what was written.
+
+    Raises:
+        CallerError: the disk is full, or the folder cannot be written.
+    """
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        yield part
+    except OSError as error:
+        if error.filename not in (None, str(part)):
+            raise
+        raise _unwritten(path, error) from error
+    finally:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+
+
+def _unwritten(path: Path, error: OSError) -> CallerError:
+    return CallerError(f"{path} cannot be written: {error.strerror or error}")
+
+
+def _sync_data(fd: int) -> None:
+    getattr(os, "fdatasync", os.fsync)(fd)
 
 
 def sync_folder(folder: Path) -> None:
@@ -373,19 +420,19 @@ def compact_answers(path: Path) -> int:
         The number of rows.
 
     Raises:
-        CallerError: another process writes the file.
+        CallerError: another process writes the file, or the new one cannot be written.
     """
     count = 0
     with path.open("rb") as before:
         _lock(before.fileno(), path)
-        temporary = path.with_name(f".{path.name}.part")
-        with temporary.open("wb") as file:
-            for line in last_lines(path):
-                file.write(line)
-                count += 1
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
+        with part_file(path) as part:
+            with part.open("wb") as file:
+                for line in last_lines(path):
+                    file.write(line)
+                    count += 1
+                file.flush()
+                os.fsync(file.fileno())
+            part.replace(path)
         sync_folder(path.parent)
     return count
 

@@ -153,7 +153,7 @@ class BatchRun:
 
         is_wanted = self.answers.is_failed if failed else self.answers.is_open
         claimed = claimed_rows(self.batches, len(self.answers.states))
-        for index, data in iterate_rows(self.path, lambda index: is_wanted(index) and not claimed[index]):
+        for index, data in iterate_rows(self.answers.source, lambda index: is_wanted(index) and not claimed[index]):
             exchange = await self._prepare(index, data)
             if exchange is None or (cheaper_than is not None and not self._is_cheaper(exchange, cheaper_than)):
                 continue

@@ -24,7 +24,7 @@ import orjson
 from interlingua import AsyncClient, Registry, Retry
 from interlingua.errors import CallerError
 from interlingua.types import ToolDefinition
-from interlingua_bulk.answers import AnswerFile, read_facts
+from interlingua_bulk.answers import AnswerFile, BulkInput, read_facts
 from interlingua_bulk.batch_records import claimed_rows, count_waiting, open_answers, read_batches
 from interlingua_bulk.ray_limiter import Limiter
 from interlingua_bulk.rows import (
@@ -315,7 +315,7 @@ async def _drive(
         def wanted(index: int) -> bool:
             return is_wanted(index) and not claimed[index]
 
-        while chunks := await _next_chunks(path, answers, settings, report, wanted):
+        while chunks := await _next_chunks(answers, settings, report, wanted):
             results = _results(chunks, settings, address)
             while (result := await asyncio.to_thread(next, results, None)) is not None:
                 for line in result["lines"].splitlines(keepends=True):
@@ -338,18 +338,19 @@ async def _drive(
 
 
 async def _next_chunks(
-    path: Path, answers: AnswerFile, settings: ActorSettings, report: BulkReport, wanted: Callable[[int], bool]
+    answers: AnswerFile, settings: ActorSettings, report: BulkReport, wanted: Callable[[int], bool]
 ) -> list[Chunk]:
     """Return the chunks with rows to send; of rows that ask the same only the first, and none whose answer is known."""
     held = bytearray(len(answers.states))
     if settings.dedupe:
         async with AsyncClient(registry=Registry(**settings.registry), **settings.client) as client:
-            await _share_answers(path, answers, settings, report, wanted, WireReader(client), held)
-    return [chunk for chunk in _chunks(path, lambda index: wanted(index) and not held[index]) if 0 in chunk.done]
+            await _share_answers(answers, settings, report, wanted, WireReader(client), held)
+    return [
+        chunk for chunk in _chunks(answers.source, lambda index: wanted(index) and not held[index]) if 0 in chunk.done
+    ]
 
 
 async def _share_answers(
-    path: Path,
     answers: AnswerFile,
     settings: ActorSettings,
     report: BulkReport,
@@ -359,7 +360,7 @@ async def _share_answers(
 ) -> None:
     """Write the lines of rows that share a known answer, and note in `held` those that wait for one."""
     seen: set[str] = set()
-    for index, data in iterate_rows(path, wanted):
+    for index, data in iterate_rows(answers.source, wanted):
         try:
             row = read_row(index, data, wire.read, settings.model)
         except Exception:  # noqa: S112  its actor writes the error
@@ -448,12 +449,14 @@ def _results(chunks: Sequence[Chunk], settings: ActorSettings, address: str | No
             ray.shutdown()
 
 
-def _chunks(path: Path, wanted: Callable[[int], bool]) -> Iterator[Chunk]:
-    """Yield the chunks of a file of lines."""
+def _chunks(source: BulkInput, wanted: Callable[[int], bool]) -> Iterator[Chunk]:
+    """Yield the chunks of an input, without lines that were added after its inspection."""
     index, begun, offset = 0, 0, 0
     position = 0
-    with path.open("rb", buffering=1 << 20) as file:
+    with source.path.open("rb", buffering=1 << 20) as file:
         for line in file:
+            if position >= source.size:
+                break
             if line.strip():
                 if index - begun == CHUNK:
                     yield _chunk(begun, offset, index, wanted)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from array import array
+from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -27,9 +28,10 @@ from interlingua.types import (
     system,
     user,
 )
-from interlingua_bulk.answers import BulkInput
+from interlingua_bulk.answers import BulkInput, part_file
 
 _BLOCK = 1 << 20
+_LINES = 1 << 10  # read between two questions whether the run was stopped
 _BUCKETS = 1024
 _FACTORIES = {"user": user, "system": system, "assistant": assistant}
 ROW_FIELDS = frozenset({"id", "prompt", "system", "messages", "tools", "options", "output_schema", "model", "metadata"})
@@ -47,6 +49,14 @@ _KINDS: dict[str, tuple[type, str]] = {
 
 ReadWire = Callable[[Mapping[str, Any], str | None], tuple[Sequence[Message], Sequence[ToolDefinition], dict[str, Any]]]
 """Reads a row in a provider's own request format; see `wire_rows.py`."""
+
+Stopped = Callable[[], bool]
+"""Asked again and again while files are read: True ends the reading."""
+
+
+def is_never_stopped() -> bool:
+    """Return False."""
+    return False
 
 
 @attrs.define
@@ -72,40 +82,77 @@ class BulkRow:
     metadata: Mapping[str, Any] | None = None
 
 
-def inspect_input(path: Path, known_sha256: str | None = None, model: str | None = None) -> BulkInput:
+class InspectionStoppedError(Exception):
+    """Raised when an input is not read to its end, because the run was stopped."""
+
+
+def inspect_input(
+    path: Path,
+    known_sha256: str | None = None,
+    model: str | None = None,
+    stopped: Stopped = is_never_stopped,
+) -> BulkInput:
     """Read the whole input once, and reject it if a row has a wrong field or rows could be confused.
 
     Args:
         path: JSON Lines.
         known_sha256: hash of an input that was inspected before; the same bytes are not inspected again.
         model: model of rows without a model.
+        stopped: asked again and again; reading ends when it returns True.
 
     Raises:
         DecodeError: a line is not a JSON object, a field has another type, a row has no model, or two rows share an id;
             the message has the row.
+        InspectionStoppedError: `stopped` returned True.
     """
+    digest, size = hashlib.sha256(), 0
     with path.open("rb") as file:
-        digest, size = hashlib.file_digest(file, "sha256").hexdigest(), file.tell()
-        if digest == known_sha256:
-            file.seek(0)
-            return BulkInput(path, sum(1 for line in file if line.strip()), size, digest)
-    return BulkInput(path, _check_rows(path, model), size, digest)
+        while block := file.read(_BLOCK):
+            check_stop(stopped)
+            digest.update(block)
+            size += len(block)
+    known = BulkInput(path, 0, size, digest.hexdigest())
+    if known.sha256 == known_sha256:
+        return attrs.evolve(known, rows=sum(1 for _ in _lines(known, stopped)))
+    return attrs.evolve(known, rows=_check_rows(known, model, stopped))
 
 
-def iterate_rows(path: Path, wanted: Callable[[int], bool] = lambda _: True) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Yield the index and the JSON object of each wanted row, without empty lines.
+def check_stop(stopped: Stopped) -> None:
+    """Raise `InspectionStoppedError` if a run was stopped."""
+    if stopped():
+        raise InspectionStoppedError
+
+
+def iterate_rows(
+    source: BulkInput, wanted: Callable[[int], bool] = lambda _: True, stopped: Stopped = is_never_stopped
+) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Yield the index and the JSON object of each wanted row, without empty lines and without what was added later.
 
     Raises:
-        DecodeError: a line is not a JSON object.
+        DecodeError: a line is not a JSON object, or the file is not the one that was inspected.
+        InspectionStoppedError: `stopped` returned True.
     """
-    index = 0
-    with path.open("rb", buffering=_BLOCK) as file:
+    for index, (number, line) in enumerate(_lines(source, stopped)):
+        if wanted(index):
+            yield index, load_row(line, str(source.path), number)
+
+
+def _lines(source: BulkInput, stopped: Stopped) -> Iterator[tuple[int, bytes]]:
+    """Yield the number and the bytes of each line that is not empty, up to the size at the inspection."""
+    digest, left = hashlib.sha256(), source.size
+    with source.path.open("rb", buffering=_BLOCK) as file:
         for number, line in enumerate(file, 1):
-            if not line.strip():
-                continue
-            if wanted(index):
-                yield index, load_row(line, str(path), number)
-            index += 1
+            line = line[:left]  # noqa: PLW2901  the last line may have been continued
+            digest.update(line)
+            left -= len(line)
+            if number % _LINES == 0:
+                check_stop(stopped)
+            if line.strip():
+                yield number, line
+            if not left:
+                break
+    if digest.hexdigest() != source.sha256:
+        raise DecodeError(f"{source.path} was changed while it was read: its answers may be those of other rows")
 
 
 def read_row(
@@ -184,20 +231,32 @@ def content_key(row: BulkRow, model: str | None, options: Mapping[str, Any]) -> 
     return hashlib.sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS, default=str)).hexdigest()[:32]
 
 
-def spool_rows(rows: Iterable[Mapping[str, Any]], path: Path, known_sha256: str | None = None) -> Path:
+def spool_rows(
+    rows: Iterable[Mapping[str, Any]],
+    path: Path,
+    known_sha256: str | None = None,
+    stopped: Stopped = is_never_stopped,
+) -> Path:
     """Write rows as JSON Lines, so that a run over them can be resumed; return the path.
 
     A run that reads an earlier file of this name keeps reading that one. Other rows than those of the output that was
     started, of this hash, get a name with their own hash: the output may be continued with its own.
+
+    Raises:
+        CallerError: the disk is full, or the folder cannot be written.
+        InspectionStoppedError: `stopped` returned True.
     """
-    temporary = path.with_name(f".{path.name}.part")
-    with temporary.open("wb") as file:
-        file.writelines(orjson.dumps(row, default=str) + b"\n" for row in rows)
-    if known_sha256 is not None:
-        with temporary.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-        path = path if digest == known_sha256 else path.with_name(f"{path.stem}.{digest[:8]}{path.suffix}")
-    temporary.replace(path)
+    with part_file(path) as part:
+        digest = hashlib.sha256()
+        with part.open("wb") as file:
+            for row in rows:
+                check_stop(stopped)
+                line = orjson.dumps(row, default=str) + b"\n"
+                digest.update(line)
+                file.write(line)
+        if known_sha256 not in (None, digest.hexdigest()):
+            path = path.with_name(f"{path.stem}.{digest.hexdigest()[:8]}{path.suffix}")
+        part.replace(path)
     return path
 
 
@@ -241,7 +300,7 @@ def load_row(line: bytes, name: str, number: int) -> Mapping[str, Any]:
         DecodeError: it holds none; the message has the file's name and the line.
     """
     try:
-        data = orjson.loads(line)
+        data = orjson.loads(line.removeprefix(BOM_UTF8) if number == 1 else line)
     except ValueError as error:
         raise DecodeError(f"{name}, line {number} is not JSON: {error}") from None
     if not isinstance(data, dict):
@@ -249,11 +308,11 @@ def load_row(line: bytes, name: str, number: int) -> Mapping[str, Any]:
     return data
 
 
-def _check_rows(path: Path, model: str | None) -> int:
+def _check_rows(source: BulkInput, model: str | None, stopped: Stopped) -> int:
     """Check the fields and ids of all rows, and return how many there are; 8 bytes of memory a row."""
     hashes = [array("q") for _ in range(_BUCKETS)]  # of the ids, compared bucket by bucket
-    count = named = 0
-    for index, data in iterate_rows(path):
+    path, count, named = source.path, 0, 0
+    for index, data in iterate_rows(source, stopped=stopped):
         count = index + 1
         if wrong := _find_wrong_field(data):
             raise DecodeError(f"{path}, row {count}: {wrong}")
@@ -272,7 +331,7 @@ def _check_rows(path: Path, model: str | None) -> int:
     if not count:
         raise DecodeError(f"{path} holds no row")
     if repeated := {value for bucket in hashes for value in _find_repeated(bucket)}:
-        _refuse_repeated(path, repeated)
+        _refuse_repeated(source, repeated)
     return count
 
 
@@ -281,13 +340,13 @@ def _find_repeated(values: array[int]) -> list[int]:
     return [value for value, count in counts.items() if count > 1]
 
 
-def _refuse_repeated(path: Path, hashes: set[int]) -> None:
+def _refuse_repeated(source: BulkInput, hashes: set[int]) -> None:
     """Raise the error of the first id that two rows have; only ids with these hashes may be equal."""
     rows: dict[str, int] = {}
-    for index, data in iterate_rows(path):
+    for index, data in iterate_rows(source):
         own = _own_id(data)
         if hash(str(own)) in hashes and (first := rows.setdefault(str(own), index)) != index:
-            raise DecodeError(f"{path}, row {index + 1}: {own!r} is the id of row {first + 1} too")
+            raise DecodeError(f"{source.path}, row {index + 1}: {own!r} is the id of row {first + 1} too")
 
 
 def _find_wrong_field(data: Mapping[str, Any]) -> str | None:

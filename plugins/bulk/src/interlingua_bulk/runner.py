@@ -22,6 +22,7 @@ from interlingua_bulk.answers import AnswerFile, read_facts
 from interlingua_bulk.batch_records import claimed_rows, count_waiting, open_answers, read_batches
 from interlingua_bulk.rows import (
     BulkRow,
+    InspectionStoppedError,
     content_key,
     explain_row,
     inspect_input,
@@ -35,6 +36,8 @@ from interlingua_bulk.tables import prepare_input
 from interlingua_bulk.wire_rows import WireReader
 
 _MOST_HELD = 1000  # rows in memory that wait for the answer of another
+
+_INTERRUPTED = "interrupted"
 
 
 @attrs.define
@@ -135,9 +138,15 @@ async def arun(
         CallerError: the output belongs to another run or process, an option is unknown, or a budget cannot be held
             because the model's price is unknown.
         DecodeError: the input cannot be read; nothing was sent.
+
+    If the input is changed during the run, what is under way ends and the report has a DecodeError.
     """
     out = Path(out)
-    path = await asyncio.to_thread(prepare_input, rows, out)
+    stop = stop if stop is not None else asyncio.Event()
+    try:
+        path = await asyncio.to_thread(prepare_input, rows, out, stopped=stop.is_set)
+    except InspectionStoppedError:
+        return BulkReport(rows=0, stopped=_INTERRUPTED)
     options = dict(options or {})
     own = client is None
     client = client if client is not None else AsyncClient(model, retry=Retry(max_attempts=1))
@@ -151,12 +160,14 @@ async def arun(
     )
     try:
         sender = Sender(client, model or client.model, options, tools, limits)
-        source = await asyncio.to_thread(inspect_input, path, _known_digest(out), sender.model)
+        source = await asyncio.to_thread(inspect_input, path, _known_digest(out), sender.model, stop.is_set)
         asked = write_asked(model or client.model, options, tools)
         answers = open_answers(out, source, asked, force=force)
         async with answers:
-            run = _Run(path, answers, sender, dedupe=dedupe, retry_failed=retry_failed, stop=stop)
+            run = _Run(answers, sender, dedupe=dedupe, retry_failed=retry_failed, stop=stop)
             return await run.finish(on_progress)
+    except InspectionStoppedError:
+        return BulkReport(rows=0, stopped=_INTERRUPTED)
     finally:
         if own:
             await client.close()
@@ -208,16 +219,14 @@ class _Run:
 
     def __init__(
         self,
-        path: Path,
         answers: AnswerFile,
         sender: Sender,
         *,
         dedupe: bool,
         retry_failed: bool,
-        stop: asyncio.Event | None,
+        stop: asyncio.Event,
     ) -> None:
-        self.path, self.answers, self.sender = path, answers, sender
-        self.stop = stop if stop is not None else asyncio.Event()
+        self.answers, self.sender, self.stop = answers, sender, stop
         self.report = BulkReport(rows=len(answers.states), done=answers.done, failed=answers.failed)
         self._retry_failed = retry_failed
         self.report.resumed = self.report.done + (0 if retry_failed else self.report.failed)
@@ -233,7 +242,10 @@ class _Run:
         """Send the rows, and return when every open request has ended and its line is on disk."""
         ticker = asyncio.create_task(self._tick(on_progress)) if on_progress is not None else None
         try:
-            await self._feed()
+            try:
+                await self._feed()
+            except (InterlinguaError, OSError) as error:  # the input was changed; answers that are paid for still come
+                self._halt(str(error), error)
             while self._tasks:
                 await asyncio.wait(self._tasks)
         finally:
@@ -253,7 +265,7 @@ class _Run:
         claimed = claimed_rows(read_batches(answers.path)[1], len(answers.states))
         self.report.in_batches = count_waiting(claimed, answers.states)
         return iterate_rows(
-            self.path,
+            answers.source,
             lambda index: (answers.is_open(index) or (failed and answers.is_failed(index))) and not claimed[index],
         )
 
@@ -276,7 +288,7 @@ class _Run:
     @property
     def _stopping(self) -> bool:
         if self.stop.is_set() and self.report.stopped is None:
-            self._halt("interrupted")
+            self._halt(_INTERRUPTED)
         return self.report.stopped is not None
 
     def _forget(self, task: asyncio.Task[None]) -> None:

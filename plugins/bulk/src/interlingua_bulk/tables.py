@@ -11,7 +11,8 @@ import re
 import string
 import sys
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -20,14 +21,17 @@ import attrs
 import orjson
 
 from interlingua.errors import CallerError, DecodeError
-from interlingua_bulk.answers import last_lines, read_facts
-from interlingua_bulk.rows import ROW_FIELDS, load_row, spool_rows
+from interlingua_bulk.answers import last_lines, part_file, read_facts
+from interlingua_bulk.rows import ROW_FIELDS, Stopped, is_never_stopped, load_row, spool_rows
 
 FORMATS = ("jsonl", "csv", "tsv", "parquet")
 _SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".parquet": "parquet"}
 _COMPRESSED = (".gz", ".zst")
 _DELIMITERS = ",;\t|"
 _CELL_LIMIT = 1 << 26  # characters in one cell
+_ESCAPED = 0xDC00  # what is added to a byte that is not UTF-8, with "surrogateescape"
+_HEADER_LINES = 100
+_MOST_NAMES = 20  # columns in an error
 _BLOCK = 4096  # rows of a Parquet file in memory
 _JSON = ("messages", "tools", "options", "output_schema", "body", "metadata")  # columns that may hold JSON text
 _COLUMNS = ("index", "status", "id", "text", "error", "cost_usd", "input_tokens", "output_tokens", "attempts")
@@ -100,7 +104,9 @@ class RowTemplate:
 
     def _cell(self, columns: Mapping[str, Any], name: str, place: str) -> Any:
         if name not in columns:
-            raise DecodeError(f"{place}: no column {name!r}; the columns are {', '.join(map(str, columns)) or 'none'}")
+            known = ", ".join(map(str, itertools.islice(columns, _MOST_NAMES))) or "none"
+            more = f" and {len(columns) - _MOST_NAMES:,} more" if len(columns) > _MOST_NAMES else ""
+            raise DecodeError(f"{place}: no column {name!r}; the columns are {known}{more}")
         return columns[name]
 
 
@@ -139,13 +145,13 @@ def read_table(
 
 def table_form(name: str) -> str:
     """Return the form that a file's suffix says: `jsonl` for every other one."""
-    path = Path(name)
+    path = Path(name.lower())
     return _SUFFIXES.get((path.with_suffix("") if path.suffix in _COMPRESSED else path).suffix, "jsonl")
 
 
 def is_compressed(path: Path) -> bool:
     """Return True for a file that is compressed by its suffix."""
-    return path.suffix in _COMPRESSED
+    return path.suffix.lower() in _COMPRESSED
 
 
 def prepare_input(
@@ -154,22 +160,27 @@ def prepare_input(
     template: RowTemplate | None = None,
     *,
     form: str | None = None,
+    stopped: Stopped = is_never_stopped,
 ) -> Path:
     """Return a file of JSON Lines with a run's rows: the given one, or else a copy, `<out>.in.jsonl`.
 
     Raises:
-        CallerError: the output has the suffix of a table.
+        CallerError: the output has the suffix of a table, or the copy cannot be written.
+        DecodeError: the table cannot be read.
+        InspectionStoppedError: `stopped` returned True.
     """
     if out.suffix.lower() in (".parquet", ".csv", ".tsv"):
         text = f"an output is JSON Lines, not {out.suffix}: write {out.with_suffix('.jsonl')}, and then a table from it"
         raise CallerError(f"{text} with `interlingua bulk compact --parquet` or `--csv`")
     if isinstance(rows, (str, Path)):
-        plain = (form or table_form(str(rows))) == "jsonl" and not is_compressed(Path(rows))
+        path = Path(rows)
+        plain = (form or table_form(str(rows))) == "jsonl" and not is_compressed(path)
+        plain = plain and (path.is_file() or not path.exists())  # a pipe is read once
         if plain and template in (None, RowTemplate()):
-            return Path(rows)
+            return path
         rows = read_table(rows, template, form=form)
     known = (read_facts(out) or {}).get("input", {}).get("sha256")
-    return spool_rows(rows, out.with_name(out.name + ".in.jsonl"), known)
+    return spool_rows(rows, out.with_name(out.name + ".in.jsonl"), known, stopped)
 
 
 def write_answers(out: Path, path: Path, form: str = "parquet") -> int:
@@ -182,14 +193,22 @@ def write_answers(out: Path, path: Path, form: str = "parquet") -> int:
 
     Returns:
         The number of rows.
+
+    Raises:
+        CallerError: the table cannot be written; an earlier one is left.
     """
-    kept = list(dict.fromkeys(name for line in last_lines(out) for name in orjson.loads(line).get("metadata") or ()))
-    names = {name: name if name not in (*_COLUMNS, "line") else f"input_{name}" for name in kept}
+    kept = dict.fromkeys(name for line in last_lines(out) for name in orjson.loads(line).get("metadata") or ())
+    names: dict[str, str] = {}
+    for name in kept:
+        column = name
+        while column in (*_COLUMNS, "line") or (column != name and column in kept):
+            column = f"input_{column}"
+        names[name] = column
     rows = (_columns(line, names) for line in last_lines(out))
-    temporary = path.with_name(f".{path.name}.part")
     write = _write_parquet if form == "parquet" else _write_csv
-    count = write(temporary, [*_COLUMNS, *names.values()], rows)
-    temporary.replace(path)
+    with part_file(path) as part:
+        count = write(part, [*_COLUMNS, *names.values()], rows)
+        part.replace(path)
     return count
 
 
@@ -208,10 +227,10 @@ def _open(source: str | Path | IO[bytes], name: str) -> Iterator[IO[bytes]]:
     try:
         if not isinstance(source, (str, Path)):
             yield source
-        elif Path(source).suffix == ".gz":
+        elif Path(source).suffix.lower() == ".gz":
             with gzip.open(source, "rb") as file:
                 yield file  # type: ignore[misc]
-        elif Path(source).suffix == ".zst":
+        elif Path(source).suffix.lower() == ".zst":
             zstd = _zstd()
             damaged = (EOFError, zstd.ZstdError)
             with zstd.open(source, "rb") as file:
@@ -221,6 +240,10 @@ def _open(source: str | Path | IO[bytes], name: str) -> Iterator[IO[bytes]]:
                 yield plain
     except damaged as error:
         raise DecodeError(f"{name} cannot be decompressed: {error}") from None
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        raise DecodeError(f"{name} cannot be read: {error.strerror or error}") from error
 
 
 def _zstd() -> Any:
@@ -235,19 +258,21 @@ def _zstd() -> Any:
 def _csv_rows(file: IO[bytes], name: str, delimiter: str | None) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the place and the columns of each row of a CSV file with a header."""
     before = csv.field_size_limit(_CELL_LIMIT)  # process-wide, set again below for other users of the module
-    text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
+    text = io.TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape", newline="")
     start = 1
     try:
-        first = text.readline()
+        head = _read_header(text)
         if delimiter is None:
-            outside = re.sub(r'"[^"]*"', "", first)
+            outside = re.sub(r'"[^"]*"', "", "".join(head))
             delimiter = max(_DELIMITERS, key=outside.count)
-        reader = csv.reader(itertools.chain([first], text), delimiter=delimiter, strict=True)
-        header = next(reader, None)
+        reader = csv.reader(itertools.chain(head, text), delimiter=delimiter, strict=True)
+        header = next(filter(None, reader), None)
         if not header:
             raise DecodeError(f"{name} has no header line with the names of its columns")
-        if twice := {column for column in header if header.count(column) > 1}:
-            raise DecodeError(f"{name} has two columns {sorted(twice)[0]!r}")
+        _require_utf8(header, [""] * len(header), f"{name}, line 1")
+        if len(set(header)) < len(header):
+            twice = next(column for column, count in Counter(header).items() if count > 1)
+            raise DecodeError(f"{name} has two columns {twice!r}")
         start = reader.line_num + 1
         for cells in reader:
             place, start = f"{name}, line {start}", reader.line_num + 1
@@ -255,14 +280,37 @@ def _csv_rows(file: IO[bytes], name: str, delimiter: str | None) -> Iterator[tup
                 continue
             if len(cells) != len(header):
                 raise DecodeError(f"{place}: {len(cells)} cells, but the header has {len(header)}")
+            _require_utf8(cells, header, place)
             yield place, dict(zip(header, cells, strict=True))
     except csv.Error as error:
         raise DecodeError(f"{name}, line {start}: {error}") from None
-    except UnicodeDecodeError as error:
-        raise DecodeError(f"{name} is not UTF-8: {error}; convert it first") from None
     finally:
         csv.field_size_limit(before)
         text.detach()
+
+
+def _read_header(text: IO[str]) -> list[str]:
+    """Return the lines of a CSV file up to the end of its header, which a quoted name may continue on the next line."""
+    lines: list[str] = []
+    quotes = 0
+    while len(lines) < _HEADER_LINES and (line := text.readline()):
+        lines.append(line)
+        quotes += line.count('"')
+        if line.strip() and quotes % 2 == 0:
+            break
+    return lines
+
+
+def _require_utf8(cells: Sequence[str], header: Sequence[str], place: str) -> None:
+    """Raise an error with the column of the first cell that has bytes which are not UTF-8."""
+    for column, cell in zip(header, cells, strict=True):
+        if not cell.isascii():
+            try:
+                cell.encode()
+            except UnicodeEncodeError as error:
+                byte = ord(cell[error.start]) - _ESCAPED
+                where = f"{place}, column {column!r}" if column else place
+                raise DecodeError(f"{where} is not UTF-8: byte 0x{byte:02x}; convert the file first") from None
 
 
 def _read_cell(name: str, value: Any, place: str) -> Any:
@@ -303,10 +351,26 @@ def _pyarrow() -> Any:
 
 
 def _parquet_rows(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the columns of each row."""
-    with _pyarrow().parquet.ParquetFile(path) as file:
-        for block in file.iter_batches(batch_size=_BLOCK):
-            yield from block.to_pylist()
+    """Yield the columns of each row; bytes are read as text."""
+    arrow, number = _pyarrow(), 0
+    try:
+        with arrow.parquet.ParquetFile(path) as file:
+            for block in file.iter_batches(batch_size=_BLOCK):
+                for row in block.to_pylist():
+                    number += 1
+                    yield {name: _read_bytes(name, cell, f"{path}, row {number}") for name, cell in row.items()}
+    except (arrow.ArrowException, UnicodeDecodeError) as error:
+        raise DecodeError(f"{path} cannot be read after row {number}: {error}") from error
+
+
+def _read_bytes(name: str, cell: Any, place: str) -> Any:
+    """Return the text of a cell of bytes, as some programs write strings."""
+    if not isinstance(cell, bytes):
+        return cell
+    try:
+        return cell.decode()
+    except UnicodeDecodeError:
+        raise DecodeError(f"{place}: column {name!r} holds bytes that are not text") from None
 
 
 # -- out --------------------------------------------------------------------------------------------------------

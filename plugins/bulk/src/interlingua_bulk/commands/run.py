@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import sys
 import tempfile
 import time
@@ -49,19 +50,31 @@ def pace_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @contextmanager
 def output_file(out: Path) -> Iterator[Path]:
-    """Yield the output's path; for `-` a temporary file that is printed at the end, in the input's order."""
+    """Yield the output's path; for `-` a temporary file that is printed at the end, in the input's order.
+
+    Raises:
+        CallerError: the answers could not be printed; the message has the file that they are in.
+    """
     if str(out) != "-":
         yield out
         return
-    with tempfile.TemporaryDirectory(prefix="interlingua-bulk-") as folder:
-        path = Path(folder) / "answers.jsonl"
-        try:
-            yield path
-        finally:
-            if path.exists():
-                for line in last_lines(path):
-                    sys.stdout.buffer.write(line)
-                sys.stdout.buffer.flush()
+    folder = Path(tempfile.mkdtemp(prefix="interlingua-bulk-"))
+    path = folder / "answers.jsonl"
+    try:
+        yield path
+    finally:
+        if path.exists():
+            _print_answers(path)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _print_answers(path: Path) -> None:
+    try:
+        for line in last_lines(path):
+            sys.stdout.buffer.write(line)
+        sys.stdout.buffer.flush()
+    except OSError as error:
+        raise CallerError(f"the answers could not be printed ({error.strerror}): they are in {path}") from None
 
 
 @click.command("run")
