@@ -122,7 +122,7 @@ def test_a_run_may_be_stopped_while_its_input_is_read(tmp_path: Path) -> None:
 
 
 def test_lines_are_on_disk_though_every_task_is_cancelled(tmp_path: Path) -> None:
-    """A second Ctrl-C cancels the task that synchronises the file together with the one that waits for it."""
+    """A second Ctrl-C cancels the task that synchronises the file, while another task waits for it."""
 
     async def main() -> None:
         answers = AnswerFile(tmp_path / "out.jsonl", BulkInput(tmp_path / "in.jsonl", 1, 1, ""), {})

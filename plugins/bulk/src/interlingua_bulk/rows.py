@@ -129,7 +129,7 @@ def iterate_rows(
     """Yield the index and the JSON object of each wanted row, without empty lines and without what was added later.
 
     Raises:
-        DecodeError: a line is not a JSON object, or the file is not the one that was inspected.
+        DecodeError: a line is not a JSON object, or the file was changed after its inspection.
         InspectionStoppedError: `stopped` returned True.
     """
     for index, (number, line) in enumerate(_lines(source, stopped)):
