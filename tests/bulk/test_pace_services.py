@@ -12,7 +12,7 @@ import pytest
 from interlingua_bulk.pace import Pace
 from tests.bulk.services import Admit, Refused, bucket, chance, run, run_bare, seats, slow_start, window
 
-ENOUGH = 0.9  # of the best constant rate, once the start is over
+ENOUGH = 0.95  # of the best constant rate, once the start is over
 
 
 def _constant(rate: float) -> Admit:
@@ -22,23 +22,24 @@ def _constant(rate: float) -> Admit:
 @pytest.mark.parametrize(
     ("service", "seconds", "begin", "best", "refused"),
     [
-        (lambda _: _constant(200), 60, 15, 200, 0.01),
+        (lambda _: _constant(200), 60, 15, 200, 0.005),
         (lambda _: _constant(50), 60, 15, 50, 0.015),
+        (lambda _: _constant(20), 120, 30, 20, 0.02),
         (lambda _: bucket(lambda _: 50.0, 0.1, told=True), 60, 15, 50, 0.015),
-        (lambda _: _constant(10), 120, 30, 10, 0.035),
-        (lambda _: bucket(lambda _: 50.0, 1.0), 60, 15, 50, 0.03),
-        (lambda _: bucket(lambda _: 50.0, 10.0, told=True), 90, 30, 50, 0.025),
-        (lambda _: bucket(lambda _: 20.0, 60), 120, 70, 20, 0.06),
-        (lambda _: window(50, 1, told=False), 60, 15, 50, 0.025),
-        (lambda _: window(1200, 60, told=False), 185, 60, 20, 0.03),
-        (lambda _: window(1200, 60, told=True), 185, 60, 20, 0.025),
-        (lambda _: slow_start(100, 1.5), 90, 40, 65, 0.03),  # it begins anew wherever fewer requests come
-        (lambda seed: chance(0.04, Random(seed), None, _constant(50)), 90, 20, 50, 0.03),
+        (lambda _: _constant(10), 120, 30, 10, 0.015),
+        (lambda _: bucket(lambda _: 50.0, 1.0), 60, 15, 50, 0.01),
+        (lambda _: bucket(lambda _: 50.0, 10.0, told=True), 90, 30, 50, 0.01),
+        (lambda _: bucket(lambda _: 20.0, 60), 120, 70, 20, 0.02),
+        (lambda _: window(50, 1, told=False), 60, 15, 50, 0.01),
+        (lambda _: window(1200, 60, told=False), 185, 60, 20, 0.02),
+        (lambda _: window(1200, 60, told=True), 185, 60, 20, 0.015),
+        (lambda _: slow_start(100, 1.5), 90, 40, 65, 0.015),  # it begins anew wherever fewer requests come
+        (lambda seed: chance(0.04, Random(seed), None, _constant(50)), 90, 20, 48, 0.02),
     ],
     ids=[
-        "200 a second", "50 a second", "50 a second, told", "10 a second", "a second kept", "ten seconds kept",
-        "a minute kept", "windows of a second", "windows of a minute", "windows, told", "slow start",
-        "chance and a rate",
+        "200 a second", "50 a second", "20 a second", "50 a second, told", "10 a second", "a second kept",
+        "ten seconds kept", "a minute kept", "windows of a second", "windows of a minute", "windows, told",
+        "slow start", "chance and a rate",
     ],
 )  # fmt: skip
 def test_the_rate_is_near_the_best_and_little_is_refused(
@@ -79,7 +80,14 @@ def test_the_rate_follows_a_capacity_that_changes() -> None:
     assert ran.rate(20, 40) > ENOUGH * 50
     assert ran.rate(45, 80) > ENOUGH * 20
     assert ran.rate(105, 125) > ENOUGH * 80
-    assert ran.refused() < 0.04
+    assert ran.refused() < 0.025
+
+
+def test_a_limit_that_rises_fourfold_is_reached_within_25_seconds() -> None:
+    ran = [run(bucket(lambda now: 20.0 if now < 60 else 80.0, 0.1), 120, seed=seed) for seed in range(4)]
+
+    assert min(each.rate(85, 115) for each in ran) > ENOUGH * 80
+    assert mean(each.refused() for each in ran) < 0.02
 
 
 @pytest.mark.parametrize("wait_s", [None, 0.0])
@@ -123,20 +131,20 @@ def test_refusals_of_all_requests_in_a_short_span_keep_a_rate() -> None:
 
 
 def test_a_service_with_so_many_seats_is_kept_busy() -> None:
-    ran = run(seats(50), 60)
+    ran = [run(seats(50), 60, seed=seed) for seed in range(4)]
 
     best = (
         43.2  # a second at a constant rate of 44, of which 1.7 % are refused; more seats stay free by chance below it
     )
-    assert ran.rate(15, 55) > 0.95 * best
-    assert ran.refused() < 0.07
+    assert mean(each.rate(15, 55) for each in ran) > 0.95 * best
+    assert mean(each.refused() for each in ran) < 0.04
 
 
 def test_a_service_that_takes_one_request_at_a_time_is_used_at_its_rate() -> None:
     ran = run(_constant(3), 240)
 
-    assert ran.rate(40, 230) > 0.83 * 3, "just above its rate it refuses every second request"
-    assert ran.refused(40) < 0.05
+    assert ran.rate(60, 230) > 0.9 * 3, "the first estimates rest on few requests"
+    assert ran.refused(40) < 0.02
 
 
 def test_the_simulation_notices_a_pace_that_stops_at_each_refusal(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,7 @@ FIRST = 8  # requests under way at the start: services refuse a rise that is too
 OPENED = 64  # requests under way before the first answer, if few are refused
 _OPENING_S = 0.1  # in which a refusal would have come; then twice as many are sent, up to `OPENED`
 SLOW = 2.0  # times the best median time per output token from which on the service counts as overloaded
+_NEWEST = 8  # requests that show whether nearly all are refused
 _LEAST_CLOSED = 5  # fewer refusals, though all are refused, may be chance
 _PAUSE_S = 0.5  # the first of the doubling pauses, if the service names none
 _EQUAL_PAUSES = 3  # of one row, before they double: the rate is limited for all rows together
@@ -275,7 +276,7 @@ class Pace:
     def _all_refused(self, lease: Lease) -> bool:
         """Return True if nearly all of the requests that were sent just before this one were refused, too."""
         before = (each.refused for each in reversed(self._newest) if each.started <= lease.started)
-        newest = list(islice(before, LEAST_SAMPLES))
+        newest = list(islice(before, _NEWEST))
         least = _LEAST_CLOSED if self._taken > self._opened[1] else LEAST_REFUSED
         return sum(newest) >= max(least, 0.9 * len(newest))
 

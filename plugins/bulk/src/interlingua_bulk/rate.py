@@ -10,22 +10,28 @@ from interlingua.limits import Bucket
 
 LEAST_SAMPLES = 16
 LEAST_REFUSED = 3  # fewer refusals say nothing
-_TOLERATED = 0.01  # the share of refusals may exceed the usual share by so much
+_TOLERATED = 0.01  # the share of refusals may exceed the usual share by so much, in one span
 _TOLERATED_FIRST = 0.1  # while the number under way doubles
+_TOLERATED_LONG = 0.03  # over many spans
+_TRIED = 0.05  # the share by which the refusals at a higher rate are taken to exceed those at the accepted one
 _LOWER = 0.9  # of the accepted rate, after too many refusals: surely low enough
 _LARGE = 0.1  # a larger share of refusals at a lower rate may have to do with it
 _MOST_USUAL = 0.3  # a larger share has a cause
 _DEVIATIONS = 3  # of a share from its usual value, that chance may explain
 _SURE = 3.0  # e to this power: how much likelier one of two explanations of the refusals has to be
-_MOST_OVER = 0.55  # where requests are counted one by one, half of them are refused just above the rate
+_SURE_OF_LOAD = 4.0  # the same, for many refusals at a rate that did not change
+_SURE_OF_TRY = 2.0  # the same, while a higher rate is tried: a return costs little
 _CALM = 4  # spans at a rate before it grows
-_CALM_SENT = 16  # requests before it grows, for each of those spans: a try costs several refusals
 _MOST_PATIENCE = 12  # spans at a rate before it grows, after many signals at about the same rate
 _FASTEST = 0.25  # growth of the rate in a span: services refuse a rise that is too steep
 _LEAST_SENT = 10  # fewer requests do not tell whether too many are refused
 _LONG_S = 30.0  # a rate measured for longer is known
 _FEW_TAKEN = 64  # requests; the rate at which so few were accepted may be far from what the service accepts
 _LEAST_RATE = 0.2  # requests a second; a service that accepts fewer refuses the others
+_LEAST_SHARE = 0.005  # of refusals that is taken to be usual
+_LARGEST_SHARE = 0.9
+_TESTED = 0.03  # a larger usual share is tested at a lower rate
+_LEAST_TESTED = 6  # fewer refusals do not tell how large it is
 _SPAN_S = 5.0  # seconds after which a rate at which nothing is refused is judged
 _SPAN_SENT = 64  # requests by which a rate is judged
 _LEASE_WAIT_S = 1.0  # a lease wakes the pace up earlier
@@ -76,6 +82,15 @@ class _Span:
     sent: int = 0
     refused: int = 0
 
+    def add(self, span: _Span) -> None:
+        """Add the counts of a later span."""
+        self.sent += span.sent
+        self.refused += span.refused
+
+    def weigh(self, share: float, larger: float) -> float:
+        """Return how much likelier the larger share explains the refusals: the logarithm of the ratio."""
+        return self.refused * log(larger / share) + (self.sent - self.refused) * log((1 - larger) / (1 - share))
+
 
 @attrs.define
 class _Signal:
@@ -89,12 +104,18 @@ class _Signal:
     sent: int
     refused: int
     usual: float  # the share that was refused before
+    is_test: bool = False  # of a usual share that may be too high
     lower_sent: int = 0
     lower_refused: int = 0
 
     @property
     def share(self) -> float:
         return self.refused / self.sent
+
+    @property
+    def enough(self) -> int:
+        """Requests at a lower rate that decide, though few differ."""
+        return (4 if self.is_test else 2) * _SPAN_SENT
 
     def evidence(self, span: _Span | None = None) -> float:
         """Return how much likelier this share is than the usual one, after what was refused at lower rates.
@@ -123,11 +144,44 @@ class _Signal:
         self.lower_refused += span.refused
 
 
+@attrs.define
+class _Try:
+    """A try of higher rates, step by step; after it, of the rate to which it returned.
+
+    Each span is weighed: is more refused than at the accepted rate? Where the service refuses nothing at that rate, the
+    first refusal is enough.
+    """
+
+    accepted: float  # the rate that was held before
+    chance: float  # the share that was refused at it
+    lower: float = 0.0  # the rate to return to
+    steps: int = 0  # 0 after the return
+    evidence: float = 0.0  # of the spans before: how much likelier more is refused
+
+    def weigh(self, span: _Span, rate: float) -> float:
+        """Return how much likelier it is that more is refused at this rate: the logarithm of the ratio."""
+        more = min(1 - self.accepted / rate, _TRIED if self.steps else _TOLERATED_LONG)
+        return self.evidence + span.weigh(self.chance, self.chance + (1 - self.chance) * more)
+
+    def step(self, rate: float) -> float:
+        """Return the next rate: by larger steps after each, and where many are refused by chance."""
+        self.steps += 1
+        self.lower = 0.98 * rate
+        growth: float = max(0.01 * 1.5**self.steps, 0.5 * self.chance**0.5)
+        return rate * (1 + min(growth, _FASTEST))
+
+    def go_back(self) -> float:
+        """Return the rate to return to, which may still be too high."""
+        back = max(self.accepted, self.lower)
+        self.lower, self.steps, self.evidence = 0.88 * back, 0, 0.0
+        return back
+
+
 class AcceptedRate:
     """The rate of requests that a service accepts; free until it has refused too many.
 
     Then it is the rate at which the service accepted requests. It is held for a time, the longer the more often the
-    service refused what is above it, and then grows slowly, and faster while nothing is refused.
+    service refused what is above it. Then higher rates are tried until more is refused.
 
     A lower rate shows whether the refusals have to do with it. Those that do not become fewer are refused by chance:
     their share is the usual one, and only a larger share lowers the rate.
@@ -142,17 +196,18 @@ class AcceptedRate:
     def __init__(self, now: float) -> None:
         self.bucket = LeasedBucket(None, now)
         self._usual_share = 0.0  # of the requests, refused at any rate
+        self._tested_share = 0.0  # a usual share that did not change at a lower rate
         self._span = _Span(now)
         self._signal: _Signal | None = None
-        self._doubt: _Signal | None = None  # after which a lower rate seemed to help
+        self._try: _Try | None = None
         self._seeking = True  # the rate doubles until the first refusals at it
-        self._target = 0.0  # below this rate it grows at once
-        self._calm = self._calm_sent = 0  # spans since the last signal, and the requests in them
+        self._calm = _Span(now)  # all that was sent at the rate, and the number of spans
+        self._calm_spans = 0
         self._calm_rate = 0.0  # the last rate at which few were refused, until it is tried again
+        self._many = _Span(now)  # the newest spans in which more was refused than usual
+        self._evidence = 0.0  # of these spans: how much likelier the rate is too high
         self._patience = _CALM  # spans until the rate grows
-        self._ceiling = 0.0  # the rate of the last signal
-        self._held = 0.0  # the rate before it grew, while it grows
-        self._grown = 0  # spans in which it grew
+        self._ceiling = 0.0  # the rate at which too many were refused last
 
     @property
     def per_second(self) -> float | None:
@@ -183,64 +238,52 @@ class AcceptedRate:
             now: seconds, monotonic.
         """
         rate = max(taken, 1) / seconds
-        self._signal, self._doubt, self._target = None, None, 0.0
+        self._signal = self._try = None
         self._seeking = taken < _FEW_TAKEN or (self._seeking and self.per_second is None and seconds < _LONG_S)
-        self._wait_for_growth(rate)
+        self._wait_for_growth(rate, now)
         self._set_rate(rate, now)
 
     def judge(self, now: float) -> None:
         """Change the rate by the share of requests that was refused at it."""
-        span, usual = self._span, self._usual_share
+        span, signal = self._span, self._signal
         seconds = now - span.began
-        few = self._seeking or (seconds >= _SPAN_S and not span.refused)  # a very low rate grows, too
-        early = seconds < (0.25 if span.refused >= LEAST_SAMPLES else 1)
-        if early or span.sent < (1 if few else _LEAST_SENT):
+        if self._try is not None:
+            self._judge_try(self._try, now)
             return
-        share, rate = span.refused / span.sent, span.sent / seconds
+        is_low = seconds >= _SPAN_S and not span.refused  # a very low rate grows, too
+        least_sent = 1 if is_low or (self._seeking and signal is None) else _LEAST_SENT
+        if span.sent < least_sent or seconds < (0.25 if span.refused >= LEAST_SAMPLES else 1):
+            return
+        share, rate, usual = span.refused / span.sent, span.sent / seconds, self._usual_share
         likely = usual + 2 * (usual / span.sent) ** 0.5 + (_TOLERATED if self.per_second else _TOLERATED_FIRST)
-        signal = self._signal
-        if span.sent < (_SPAN_SENT if signal is None else 2 * _SPAN_SENT) and self._is_unsure(span, likely):
+        if span.sent < (_SPAN_SENT if signal is None else signal.enough) and self._is_unsure(span, likely):
             return
         self._span, self._signal = _Span(now), None
-        if self._doubt is not None and self._is_refuted(self._doubt, span, rate, now):
-            return
         is_over = span.refused >= LEAST_REFUSED and share > likely
         if signal is not None and share < _MOST_USUAL:
             signal.add(span)
-            if not (is_over and (signal.is_load(span) or 0 < self._held < rate)):
+            if not (is_over and signal.is_load(span)):
                 self._learn_usual_share(signal, now)
                 return
         if is_over:
-            self._lower(span, rate, signal is None, now)
+            accepted = rate * (1 - share)
+            if signal is None:
+                accepted = min(accepted, max(self._calm_rate, 0.8 * accepted))
+            self._lower(_Signal(self.per_second, rate, span.sent, span.refused, usual), _LOWER * accepted, now)
             return
-        self._calm += 1
-        self._calm_sent += span.sent
+        self._calm.add(span)
+        self._calm_spans += 1
         self._calm_rate = rate
-        if self.per_second is not None and span.sent + 1 > 0.9 * self.per_second * seconds:
+        if self.per_second is None:
+            if self._calm.sent >= 4 * _SPAN_SENT:
+                self._usual_share = self._calm.refused / self._calm.sent
+            return
+        if self._is_too_high(span, rate, now):
+            return
+        if span.sent + 1 > 0.9 * self.per_second * seconds:
             self._grow(self.per_second, now)
 
-    def _lower(self, span: _Span, rate: float, is_first: bool, now: float) -> None:
-        """Try a rate that is surely low enough, after too many refusals."""
-        if self._usual_share > _LARGE:  # perhaps it was learned at two rates that were both too high
-            self._usual_share = 0.0
-        signal = self._signal = _Signal(self.per_second, rate, span.sent, span.refused, self._usual_share)
-        accepted = rate * (1 - signal.share)
-        if is_first:
-            accepted = min(accepted, max(self._calm_rate, 0.8 * accepted))
-        elif self._held:
-            accepted = min(accepted, self._held)
-        self._set_rate(_LOWER * (self._tried(signal) or accepted), now)
-
-    def _grow(self, rate: float, now: float) -> None:
-        """Raise the rate, if it was held for long enough."""
-        if self._seeking:
-            self._set_rate(2 * rate, now)
-        elif rate < self._target:
-            self._set_rate(min(rate * (1 + _FASTEST), self._target), now)
-        elif self._calm > self._patience and self._calm_sent > _CALM_SENT * self._patience:
-            self._held = self._held or rate
-            self._grown += 1
-            self._set_rate(rate * (1 + min(0.01 * 1.5**self._grown, _FASTEST)), now)
+    # -- too many refusals -----------------------------------------------------------------------------------------
 
     def _is_unsure(self, span: _Span, likely: float) -> bool:
         """Return True if chance may explain that many refusals, or what a lower rate seems to have changed."""
@@ -251,55 +294,89 @@ class AcceptedRate:
             return span.refused >= LEAST_REFUSED and most < share < most + _DEVIATIONS * deviation
         return abs(self._signal.evidence(span)) < _SURE
 
-    def _is_refuted(self, doubt: _Signal, span: _Span, rate: float, now: float) -> bool:
-        """Return True, and allow the rate again, if a longer time shows that lower rates did not help."""
-        doubt.add(span)
-        evidence = doubt.evidence()
-        if evidence > _SURE:
-            self._allow(doubt, now)
-            return True
-        if evidence < -3 * _SURE or rate > doubt.rate:
-            self._doubt = None
-        return False
+    def _is_too_high(self, span: _Span, rate: float, now: float) -> bool:
+        """Return True, and try a lower rate, if slightly more than usual is refused for long."""
+        usual = min(max(self._usual_share, _LEAST_SHARE), _LARGEST_SHARE)
+        self._evidence = max(self._evidence + span.weigh(usual, usual + _TOLERATED_LONG), 0.0)
+        if not self._evidence:
+            self._many = _Span(now)
+            return False
+        many = self._many
+        many.add(span)
+        if self._evidence < _SURE_OF_LOAD or many.refused < LEAST_REFUSED:
+            return False
+        self._evidence, self._calm_rate, self._many = 0.0, 0.0, _Span(now)
+        signal = _Signal(self.per_second, rate, many.sent, many.refused, self._usual_share)
+        self._lower(signal, _LOWER * rate * (1 - signal.share), now)
+        return True
 
-    def _allow(self, signal: _Signal, now: float) -> None:
-        """Allow the rate of a signal again: its share of refusals is the usual one."""
-        self._usual_share = (signal.refused + signal.lower_refused) / (signal.sent + signal.lower_sent)
-        self._doubt, self.bucket.rate = None, None
-        if signal.limit is not None:
-            self._set_rate(signal.limit, now)
+    def _lower(self, signal: _Signal, rate: float, now: float) -> None:
+        """Try a rate that is surely low enough."""
+        if signal.usual > _LARGE:  # perhaps it was learned at two rates that were both too high
+            self._usual_share = signal.usual = 0.0
+        self._signal = signal
+        self._set_rate(rate, now)
 
     def _learn_usual_share(self, signal: _Signal, now: float) -> None:
         """Set the rate after too many refusals, by the share that was refused at a rate that is surely low enough."""
-        if signal.evidence() > 0:
-            is_doubtful = self._doubt is not None and self._doubt.evidence() > -_SURE
-            self._allow(self._doubt if self._doubt is not None and is_doubtful else signal, now)
+        if signal.evidence() > (-_SURE if signal.is_test else 0):  # the lower rate did not help
+            share = (signal.refused + signal.lower_refused) / (signal.sent + signal.lower_sent)
+            self._usual_share = self._tested_share = share
+            self.bucket.rate = None
+            if signal.limit is not None:
+                self._set_rate(signal.limit, now)
             return
         self._usual_share = share = signal.lower_refused / signal.lower_sent
-        self._doubt = self._doubt or signal
+        self._tested_share = 0.0
         self._seeking = self._seeking and signal.limit is None
-        self._wait_for_growth(signal.rate)
-        accepted = self._tried(signal) or signal.rate * (1 - signal.share) / (1 - share)
+        self._wait_for_growth(signal.rate, now)
         self._calm_rate = 0.0
-        self._target = 0.85 * signal.rate if _MOST_USUAL < signal.share < _MOST_OVER else 0.0
-        self._set_rate(0.98 * accepted, now)
+        self._set_rate(0.98 * signal.rate * (1 - signal.share) / (1 - share), now)
 
-    def _tried(self, signal: _Signal) -> float:
-        """Return the rate just below a signal's at which few were refused; 0 if the share of the signal explains more.
+    # -- higher rates ----------------------------------------------------------------------------------------------
 
-        Where requests are counted one by one, about half of them are refused just above the rate.
-        """
-        is_half = _MOST_USUAL < signal.share < _MOST_OVER
-        is_just_below = 0.8 * signal.rate < self._calm_rate < 1.05 * signal.rate
-        return min(self._calm_rate, signal.rate) if is_half and is_just_below else 0.0
+    def _grow(self, rate: float, now: float) -> None:
+        """Raise the rate, if it was held for long enough; or test whether a large usual share has to do with it."""
+        calm = self._calm
+        if self._seeking:
+            self._set_rate(2 * rate, now)
+        elif self._calm_spans > self._patience and calm.sent > self._patience**2:
+            share = self._usual_share = min(self._usual_share, calm.refused / calm.sent)
+            if calm.refused >= _LEAST_TESTED and share > max(_TESTED, 1.3 * self._tested_share):
+                signal = _Signal(rate, rate, calm.sent, calm.refused, share, is_test=True)
+                self._wait_for_growth(rate, now)
+                self._lower(signal, 0.97 * rate * (1 - signal.share), now)
+            else:
+                self._try = _Try(rate, min(max(calm.refused, 0.1) / calm.sent, _LARGEST_SHARE))
+                self._set_rate(self._try.step(rate), now)
 
-    def _wait_for_growth(self, ceiling: float) -> None:
+    def _judge_try(self, attempt: _Try, now: float) -> None:
+        """Raise the rate further, or return to a lower one, by the refusals since it is above the accepted one."""
+        span, rate = self._span, self.bucket.rate or _LEAST_RATE
+        seconds = now - span.began
+        evidence = attempt.weigh(span, rate)
+        if evidence > _SURE_OF_TRY:
+            if attempt.steps:
+                self._wait_for_growth(rate, now)
+            back = attempt.go_back()
+            if back == attempt.accepted:
+                self._try = None
+            self._set_rate(back, now)
+        elif seconds >= 1 and span.sent >= _LEAST_SENT:
+            self._span = _Span(now)
+            attempt.evidence = max(evidence, 0.0) if attempt.steps else evidence
+            if attempt.steps and evidence < 0.5 and span.sent + 1 > 0.9 * rate * seconds:
+                self._set_rate(attempt.step(rate), now)
+            elif not attempt.steps and evidence < -1:
+                self._try = None
+
+    def _wait_for_growth(self, ceiling: float, now: float) -> None:
         """Let the rate not grow for a time; for longer, the more often the service refused more than about this."""
         is_same = 0.8 < ceiling / max(self._ceiling, 1e-9) < 1.25
         self._patience = min(2 * self._patience, _MOST_PATIENCE) if is_same else _CALM
         self._ceiling = ceiling
-        self._calm = self._calm_sent = self._grown = 0
-        self._held = 0.0
+        self._calm, self._calm_spans = _Span(now), 0
+        self._many, self._evidence = _Span(now), 0.0
 
     def _set_rate(self, per_second: float, now: float) -> None:
         self.bucket.set_rate(max(per_second, _LEAST_RATE), now, burst_s=0.1)
