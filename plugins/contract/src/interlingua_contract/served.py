@@ -15,6 +15,7 @@ from interlingua._response.framing import framer
 from interlingua.errors import CapabilityError
 from interlingua.plugins import ConnectionSettings, WireRequest, build_request
 from interlingua.types import Message, MessageStatus, Origin, Usage
+from interlingua_contract.approved.values import digest, plain
 from interlingua_contract.rule import NotApplicable
 from interlingua_contract.subject import Subject
 from interlingua_serving import InboundRequest, ServeContext, State
@@ -25,24 +26,20 @@ COUNTED = Usage(input_tokens=120, output_tokens=30, cached_input_tokens=20, reas
 
 
 class Seals:
-    """A seal that shows nothing of the state: a number in URL-safe base64."""
+    """A seal that shows nothing of the state: a digest of it in URL-safe base64."""
 
     def __init__(self) -> None:
-        self._states: list[State] = []
+        self._states: dict[str, State] = {}
 
     def seal(self, state: State) -> str:
-        """Keep a state and return its number."""
-        self._states.append(state)
-        return base64.urlsafe_b64encode(b"contract-seal-%06d" % len(self._states)).decode()
+        """Keep a state and return its seal, which differs for other states."""
+        text = base64.urlsafe_b64encode(f"contract-seal-{digest(plain(state))}".encode()).decode()
+        self._states[text] = state
+        return text
 
     def unseal(self, text: str) -> State | None:
-        """Return the state of a number; None for any other string."""
-        try:
-            data = base64.urlsafe_b64decode(text)
-        except ValueError:
-            return None
-        number = data.removeprefix(b"contract-seal-")
-        return self._states[int(number) - 1] if number != data else None
+        """Return the state of a seal; None for any other string."""
+        return self._states.get(text)
 
 
 def served_apis(subject: Subject) -> tuple[str, ...]:

@@ -77,6 +77,8 @@ _ODD_SCHEMAS: tuple[Mapping[str, Any], ...] = (
 )
 """Schemas with empty parts, which adapters leave out or complete."""
 
+_CLOSED = {"type": "object", "properties": {"n": {"type": "integer"}}, "additionalProperties": False}
+
 OTHER_TOOLS = {
     "cached tools": (
         attrs.evolve(READ, cache=_HOUR),
@@ -90,7 +92,7 @@ OTHER_TOOLS = {
         )
         for at in range(24)
     ),
-    "a tool of another": (SEARCH, attrs.evolve(READ, name="bare_7", input_schema={"type": "object"})),
+    "a tool of another": (attrs.evolve(READ, name="closed_7", input_schema=_CLOSED), SEARCH),
     "deferred tools": (READ, attrs.evolve(SEARCH, deferred=True)),
     "tools with other words": (
         attrs.evolve(READ, name="zz_first", description="", input_schema={"type": "object", "properties": {}}),

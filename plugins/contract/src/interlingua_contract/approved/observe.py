@@ -67,7 +67,12 @@ _MADE_UP: Mapping[str, Mapping[str, Any]] = {
 _QUESTIONS: tuple[Mapping[str, Any], ...] = (
     {"id": "Yes_7", "kind": "yes_no", "text": " Is it 7? ", "yes": "It is e\u0301", "no": "It is not"},
     {"id": "Bare_8", "kind": "yes_no", "text": "8?", "yes": None, "no": None},
-    {"id": "Kind_9", "kind": "choice", "text": "Which?\r\n", "options": {"One_1": " First ", "two": None, "Two": "2"}},
+    {
+        "id": "Kind_9",
+        "kind": "choice",
+        "text": "Which?\r\n",
+        "options": {"mkbone": " First ", "mkbtwo": None, "Two": "2"},
+    },
     {"id": "How_10", "kind": "scale", "text": "How far?", "levels": ["Low_1", "middle", "Middle", "high "]},
 )
 _ERROR: Mapping[str, Any] = {"message": " Said_7 ", "type": "Type_7", "code": "Code_7", "param": "P7"}
@@ -331,6 +336,9 @@ def observe_connections(subject: Subject) -> Iterator[Shown]:
         "all variables but addresses": {"environ": fewer},
         **{f"all variables but {name}": {"environ": _without(values, name)} for name in values},
         **{f"only {name}": {"environ": {name: value}} for name, value in values.items()},
+        "other values": {
+            "environ": {name: value if "://" in value else f"Other8-{name}" for name, value in values.items()}
+        },
     }
     options = dict(subject.quirks.connection)
     for api in subject.apis:

@@ -25,7 +25,7 @@ _QUESTIONS: tuple[dict[str, Any], ...] = (
     {"id": "Kind_9", "kind": "choice", "text": "mkbq?", "options": {"mkbone": "mkbdescribed", "mkbtwo": None}},
     {"id": "How_10", "kind": "scale", "text": "mkcq?", "levels": ["mkclow", "mkcmiddle", "mkchigh"]},
 )
-"""Their ids are the same as in the approved requests, which compare what is written under each id."""
+"""Their ids and options are the same as in the approved requests, which compare what is written under each of them."""
 
 _SHARES = 0.011  # services round probabilities to two places
 
