@@ -67,6 +67,10 @@ REASONS: tuple[tuple[str, str], ...] = (
         "One rule reaches the marker, and compares the lifetimes of two hints with each other.",
     ),
     (
+        "capabilities /max_context_tokens drop",
+        "Only recorded requests have a context window: tests/plugins/ollama/test_options.py shows it.",
+    ),
+    (
         "to_wire /echo/own_thinking",
         "Only a request with the caller's own `thinking` has it: tests/plugins/test_refused_thinking.py shows it.",
     ),
