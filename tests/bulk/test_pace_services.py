@@ -31,6 +31,7 @@ def _constant(rate: float) -> Admit:
         (lambda _: bucket(lambda _: 50.0, 10.0, told=True), 90, 30, 50, 0.01),
         (lambda _: bucket(lambda _: 20.0, 60), 120, 70, 20, 0.02),
         (lambda _: window(50, 1, told=False), 60, 15, 50, 0.01),
+        (lambda _: window(25, 10, told=False), 185, 60, 2.5, 0.03),
         (lambda _: window(1200, 60, told=False), 185, 60, 20, 0.02),
         (lambda _: window(1200, 60, told=True), 185, 60, 20, 0.015),
         (lambda _: slow_start(100, 1.5), 90, 40, 65, 0.015),  # it begins anew wherever fewer requests come
@@ -38,8 +39,8 @@ def _constant(rate: float) -> Admit:
     ],
     ids=[
         "200 a second", "50 a second", "20 a second", "50 a second, told", "10 a second", "a second kept",
-        "ten seconds kept", "a minute kept", "windows of a second", "windows of a minute", "windows, told",
-        "slow start", "chance and a rate",
+        "ten seconds kept", "a minute kept", "windows of a second", "few in a window", "windows of a minute",
+        "windows, told", "slow start", "chance and a rate",
     ],
 )  # fmt: skip
 def test_the_rate_is_near_the_best_and_little_is_refused(
