@@ -38,7 +38,10 @@ def test_rows_are_read_and_answers_written(tmp_path: Path) -> None:
     rows, out = tmp_path / "in.parquet", tmp_path / "out.jsonl"
     given: list[dict[str, Any]] = [{"id": f"r{number}", "prompt": f"row {number}"} for number in range(20)]
     given[3] |= {"prompt": None, "messages": '[{"role": "user", "content": "row 3"}]', "options": '{"max_tokens": 9}'}
-    columns = ("id", "prompt", "messages", "options")
+    for number, row in enumerate(given):
+        row |= {"stars": number if number else None, "share": number / 4 if number else 1, "seen": number > 3}
+        row |= {"mixed": "none" if number else None, "long": number}
+    columns = tuple(given[3])
     table = pa.table({name: [row.get(name) for row in given] for name in columns})
     pq.write_table(table, rows)
     with loopback(latency_ms=1) as server:
@@ -52,6 +55,8 @@ def test_rows_are_read_and_answers_written(tmp_path: Path) -> None:
     assert [row["id"] for row in written] == [f"r{number}" for number in range(20)]
     assert all(row["text"].endswith(f"is {row['index'] ** 2}.") for row in written)
     assert written[0]["input_tokens"] == 20
+    for name in ("stars", "share", "seen", "mixed", "long"):
+        assert [row[name] for row in written] == [row[name] for row in given]
 
 
 @needs_pyarrow
@@ -149,6 +154,8 @@ def test_members_of_json_lines_are_columns_of_a_template() -> None:
         (",".join(map(str, range(50_000))).encode() + b"\n" + b"," * 49_999, {"prompt": "{a}"}, "19 and 49,980 more"),
         (b"prompt,options\nx,{\n", {}, "line 2: column 'options' is not JSON"),
         (b"prompt,metadata\nx,[1]\n", {}, "line 2: metadata must be an object, not list"),
+        (b"prompt,options\nx,[1]\n", {}, "line 2: options must be an object, not list"),
+        (b'prompt,options\nx,"{""max_token"": 9}"\n', {}, "line 2: unknown option 'max_token'"),
     ],
 )
 def test_wrong_tables_are_refused_by_line_and_column(table: bytes, template: dict[str, Any], message: str) -> None:

@@ -314,7 +314,7 @@ def _check_rows(source: BulkInput, model: str | None, stopped: Stopped) -> int:
     path, count, named = source.path, 0, 0
     for index, data in iterate_rows(source, stopped=stopped):
         count = index + 1
-        if wrong := _find_wrong_field(data):
+        if wrong := find_wrong_field(data):
             raise DecodeError(f"{path}, row {count}: {wrong}")
         if not (model or data.get("model") or "body" in data):
             raise DecodeError(f"{path}, row {count} has no model: name one for all rows (-m, model=), or in each row")
@@ -349,7 +349,7 @@ def _refuse_repeated(source: BulkInput, hashes: set[int]) -> None:
             raise DecodeError(f"{source.path}, row {index + 1}: {own!r} is the id of row {first + 1} too")
 
 
-def _find_wrong_field(data: Mapping[str, Any]) -> str | None:
+def find_wrong_field(data: Mapping[str, Any]) -> str | None:
     """Return what is wrong with a row's fields, or None; messages and tools are read later, row by row."""
     if "body" not in data and (unknown := data.keys() - ROW_FIELDS):
         return _unknown_field(unknown)

@@ -22,7 +22,7 @@ import orjson
 
 from interlingua.errors import CallerError, DecodeError
 from interlingua_bulk.answers import last_lines, part_file, read_facts
-from interlingua_bulk.rows import ROW_FIELDS, Stopped, is_never_stopped, load_row, spool_rows
+from interlingua_bulk.rows import ROW_FIELDS, Stopped, find_wrong_field, is_never_stopped, load_row, spool_rows
 
 FORMATS = ("jsonl", "csv", "tsv", "parquet")
 _SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".parquet": "parquet"}
@@ -35,6 +35,7 @@ _MOST_NAMES = 20  # columns in an error
 _BLOCK = 4096  # rows of a Parquet file in memory
 _JSON = ("messages", "tools", "options", "output_schema", "body", "metadata")  # columns that may hold JSON text
 _COLUMNS = ("index", "status", "id", "text", "error", "cost_usd", "input_tokens", "output_tokens", "attempts")
+_INTEGERS = ("index", "input_tokens", "output_tokens", "attempts")
 
 
 @attrs.frozen
@@ -95,6 +96,8 @@ class RowTemplate:
         if not row.keys() & {"prompt", "messages", "body"}:
             example = next(iter(columns), "text")
             raise DecodeError(f"{place}: no prompt; name a column in a template, for example --prompt '{{{example}}}'")
+        if wrong := find_wrong_field(row):
+            raise DecodeError(f"{place}: {wrong}")
         return row
 
     def _fill(self, name: str, template: str, columns: Mapping[str, Any], place: str) -> str:
@@ -197,17 +200,23 @@ def write_answers(out: Path, path: Path, form: str = "parquet") -> int:
     Raises:
         CallerError: the table cannot be written; an earlier one is left.
     """
-    kept = dict.fromkeys(name for line in last_lines(out) for name in orjson.loads(line).get("metadata") or ())
+    kept: dict[str, set[str]] = {}  # the types of each kept column
+    for line in last_lines(out):
+        for name, value in (orjson.loads(line).get("metadata") or {}).items():
+            kept.setdefault(name, set()).add(_arrow_type(value))
     names: dict[str, str] = {}
     for name in kept:
         column = name
         while column in (*_COLUMNS, "line") or (column != name and column in kept):
             column = f"input_{column}"
         names[name] = column
-    rows = (_columns(line, names) for line in last_lines(out))
+    types = {name: _common_type(found) if form == "parquet" else "string" for name, found in kept.items()}
+    rows = (_columns(line, names, types) for line in last_lines(out))
+    columns = dict.fromkeys(_COLUMNS, "string") | dict.fromkeys(_INTEGERS, "int64")
+    columns |= {names[name]: kind for name, kind in types.items()}
     write = _write_parquet if form == "parquet" else _write_csv
     with part_file(path) as part:
-        count = write(part, [*_COLUMNS, *names.values()], rows)
+        count = write(part, columns, rows)
         part.replace(path)
     return count
 
@@ -376,7 +385,22 @@ def _read_bytes(name: str, cell: Any, place: str) -> Any:
 # -- out --------------------------------------------------------------------------------------------------------
 
 
-def _columns(line: bytes, names: Mapping[str, str]) -> dict[str, Any]:
+def _arrow_type(value: Any) -> str:
+    """Return Arrow's name for the type of a kept value."""
+    if isinstance(value, bool):
+        return "bool_"
+    if isinstance(value, int) and -(1 << 63) <= value < 1 << 63:
+        return "int64"
+    return "float64" if isinstance(value, float) else "null" if value is None else "string"
+
+
+def _common_type(found: set[str]) -> str:
+    """Return the type of a column with values of these types: a string if they have nothing in common."""
+    found = found - {"null"}
+    return "float64" if found == {"int64", "float64"} else found.pop() if len(found) == 1 else "string"
+
+
+def _columns(line: bytes, names: Mapping[str, str], types: Mapping[str, str]) -> dict[str, Any]:
     """Return a line's common fields, its kept columns under their names in the table, and the line."""
     data = orjson.loads(line)
     usage = data.get("usage") or {}
@@ -386,14 +410,18 @@ def _columns(line: bytes, names: Mapping[str, str]) -> dict[str, Any]:
     own = {name: data.get(name) for name in ("index", "status", "id", "cost_usd", "attempts")}
     error = (data.get("error") or {}).get("message")
     metadata = data.get("metadata") or {}
-    kept = {column: None if (value := metadata.get(name)) is None else _text(value) for name, column in names.items()}
+    kept = {column: _kept_cell(metadata.get(name), types[name]) for name, column in names.items()}
     return {**own, **counts, "text": text, "error": error, **kept, "line": line.decode().rstrip("\n")}
 
 
-def _write_csv(path: Path, columns: list[str], rows: Iterator[dict[str, Any]]) -> int:
+def _kept_cell(value: Any, kind: str) -> Any:
+    return _text(value) if kind == "string" and value is not None else value
+
+
+def _write_csv(path: Path, columns: Mapping[str, str], rows: Iterator[dict[str, Any]]) -> int:
     count = 0
     with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, columns, extrasaction="ignore")
+        writer = csv.DictWriter(file, list(columns), extrasaction="ignore")
         writer.writeheader()
         for row in rows:
             writer.writerow(row)
@@ -401,11 +429,9 @@ def _write_csv(path: Path, columns: list[str], rows: Iterator[dict[str, Any]]) -
     return count
 
 
-def _write_parquet(path: Path, columns: list[str], rows: Iterator[dict[str, Any]]) -> int:
+def _write_parquet(path: Path, columns: Mapping[str, str], rows: Iterator[dict[str, Any]]) -> int:
     arrow = _pyarrow()
-    integers = ("index", "input_tokens", "output_tokens", "attempts")
-    kinds = {name: arrow.int64() if name in integers else arrow.string() for name in (*columns, "line")}
-    schema = arrow.schema(list(kinds.items()))
+    schema = arrow.schema([(name, getattr(arrow, kind)()) for name, kind in {**columns, "line": "string"}.items()])
     count = 0
     with arrow.parquet.ParquetWriter(path, schema) as writer:
         block: list[dict[str, Any]] = []
