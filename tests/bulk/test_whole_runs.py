@@ -24,6 +24,7 @@ KINDS: dict[str, tuple[type[InterlinguaError], ...]] = {
     "429": (RateLimitError,),
     "500 and 503": (ServerError, OverloadedError),
     "cut": (APIConnectionError,),
+    "all of them": (RateLimitError, RateLimitError, ServerError, APIConnectionError),
 }
 
 
