@@ -14,7 +14,15 @@ from interlingua.codec import encode_message
 from interlingua.errors import CallerError, DecodeError
 from interlingua.types import ToolChoice, ToolDefinition, user
 from interlingua_bulk import rows as rows_module
-from interlingua_bulk.rows import content_key, inspect_input, iterate_rows, read_options, read_row, write_asked
+from interlingua_bulk.rows import (
+    content_key,
+    inspect_input,
+    iterate_rows,
+    load_row,
+    read_options,
+    read_row,
+    write_asked,
+)
 from interlingua_bulk.wire_rows import WireReader
 from tests.bulk.support import LOCAL, write_rows
 
@@ -97,6 +105,8 @@ def test_a_body_needs_a_reader() -> None:
         ('{"prompt": "x", "options": {"max_token": 9}}\n', "row 1: unknown option 'max_token'"),
         ('{"prompt": "x", "messages": []}\n', "row 1: a row has either a prompt or messages"),
         ('{"id": "a"}\n', "row 1: a row has either"),
+        ('{"prompt": "x", "metadata": {"n": -18446744073709551615}}\n', "line 1: an integer has more than 64 bits"),
+        ('{"prompt": "x"}\n{"prompt": "y", "metadata": [18446744073709551616]}\n', "line 2: an integer has more than"),
     ],
 )
 def test_an_input_that_would_mix_rows_up_is_refused(tmp_path: Path, text: str, place: str) -> None:
@@ -105,6 +115,14 @@ def test_an_input_that_would_mix_rows_up_is_refused(tmp_path: Path, text: str, p
 
     with pytest.raises(DecodeError, match=place):
         inspect_input(path, None, LOCAL)
+
+
+def test_long_numbers_that_are_exact_are_read() -> None:
+    line = (
+        b'{"prompt": "is 123456789012345678901234567890", "metadata": [18446744073709551615, 0.12345678901234567890]}'
+    )
+
+    assert load_row(line, "in.jsonl", 1)["metadata"] == [(1 << 64) - 1, 0.1234567890123456789]
 
 
 def test_ids_with_equal_hashes_are_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

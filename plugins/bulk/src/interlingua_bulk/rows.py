@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from array import array
 from codecs import BOM_UTF8
 from collections import Counter
@@ -33,6 +34,9 @@ from interlingua_bulk.answers import BulkInput, part_file
 _BLOCK = 1 << 20
 _LINES = 1 << 10  # read between two questions whether the run was stopped
 _BUCKETS = 1024
+_LONGEST = 20  # digits of an integer of 64 bits
+_ZEROS = bytes.maketrans(b"123456789", b"000000000")
+_LONG_NUMBER = b"0" * 19
 _FACTORIES = {"user": user, "system": system, "assistant": assistant}
 ROW_FIELDS = frozenset({"id", "prompt", "system", "messages", "tools", "options", "output_schema", "model", "metadata"})
 
@@ -301,11 +305,21 @@ def load_row(line: bytes, name: str, number: int) -> Mapping[str, Any]:
     """
     try:
         data = orjson.loads(line.removeprefix(BOM_UTF8) if number == 1 else line)
+        if _LONG_NUMBER in line.translate(_ZEROS):  # orjson reads a longer integer as a rounded float
+            json.loads(line, parse_int=_read_integer)
     except ValueError as error:
         raise DecodeError(f"{name}, line {number} is not JSON: {error}") from None
+    except OverflowError as error:
+        raise DecodeError(f"{name}, line {number}: {error}") from None
     if not isinstance(data, dict):
         raise DecodeError(f"{name}, line {number} is not a JSON object")
     return data
+
+
+def _read_integer(digits: str) -> int:
+    if len(digits) > _LONGEST or not -(1 << 63) <= (value := int(digits)) < 1 << 64:
+        raise OverflowError(f"an integer has more than 64 bits, write it as a string: {digits[:40]}")
+    return value
 
 
 def _check_rows(source: BulkInput, model: str | None, stopped: Stopped) -> int:
