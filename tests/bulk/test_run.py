@@ -60,6 +60,13 @@ def test_refusals_by_chance_do_not_slow_a_run_down(tmp_path: Path, retry_after_m
     assert seconds[1] < 2.5 * seconds[0] + 2, seconds
 
 
+def test_all_places_are_filled_before_the_first_answer(tmp_path: Path) -> None:
+    rows = write_rows(tmp_path / "in.jsonl", ({"prompt": f"row {number}"} for number in range(64)))
+    with loopback(latency_ms=2000) as server:
+        run(rows, tmp_path / "out.jsonl", server.url, concurrency=64)
+        assert server.stats()["most"] == 64
+
+
 def test_a_refusal_for_load_costs_no_try(tmp_path: Path) -> None:
     rows = write_rows(tmp_path / "in.jsonl", 30)
     with loopback(latency_ms=1, per_second=8, retry_after_ms=30) as server:

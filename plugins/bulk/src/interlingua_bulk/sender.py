@@ -28,7 +28,7 @@ from interlingua.errors import (
     RateLimitError,
 )
 from interlingua.types import Message, ToolDefinition, Usage
-from interlingua_bulk.pace import Lease, Pace
+from interlingua_bulk.pace import OPENED, Lease, Pace
 from interlingua_bulk.rows import BulkRow
 
 if TYPE_CHECKING:
@@ -155,7 +155,8 @@ class Sender:
     @property
     def in_flight_limit(self) -> int:
         """How many requests may be under way before another answer, over all models."""
-        return max(sum(pace.soon for pace in self._paces.values()), 1)
+        first = 0 if self._paces else min(OPENED, self.limits.concurrency)
+        return max(sum(pace.soon for pace in self._paces.values()), first)
 
     @property
     def stopped(self) -> str | None:
