@@ -40,6 +40,7 @@ _GIVEN_UP = 32  # rows given up one after the other, without an answer between: 
 # seconds until a row is sent again while the model answers others, times its earlier failures: a cut connection says
 # nothing about the next one; another failure, whose waits grow with the third power, may last for some seconds
 _QUICK_S = 0.1
+_MOST_COUNTED = 3  # failures after which the wait does not grow: a run would end late for a single row
 _FEW_FAILED = 8  # attempts one after the other, without an answer between
 _NOTHING = Decimal(0)
 
@@ -289,7 +290,7 @@ class Sender:
         if delay is not None:
             is_served = self._answered[model] > 0 and self._failed[model] <= _FEW_FAILED
             power = 1 if _is_unreachable(error) else 3
-            quick = _QUICK_S * (sending.failures - 1) ** power
+            quick = _QUICK_S * min(sending.failures - 1, _MOST_COUNTED) ** power
             return min(delay, quick) if is_served and not error.retry_after else delay
         with suppress(InterlinguaError):  # raised again, and told to plugins that watch the request
             if not sending.exchange.retry_delay(error):  # another secret replaces the rejected one
