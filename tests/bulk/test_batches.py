@@ -249,7 +249,7 @@ def test_what_the_service_does_not_list_is_looked_for_by_the_next_call(tmp_path:
     player = Player([exchanges[0], exchanges[0]])
     answers: list[Any] = [httpx.ReadError("cut"), httpx.Response(200, json={"data": []})]
     player.fail = lambda _: answers.pop(0)
-    with pytest.raises(UncertainBatchError, match="looks for it again"):
+    with pytest.raises(UncertainBatchError, match="searches for it again"):
         _with_run(player, "anthropic", out, rows, lambda run: run.submit())
     assert read_batches(out)[1][0].state == "intent"
 

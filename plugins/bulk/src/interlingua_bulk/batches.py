@@ -243,7 +243,7 @@ class BatchRun:
                 if await self._find(batch):
                     return
                 raise UncertainBatchError(
-                    f"could not confirm that {batch.name} was created ({error}); the same command looks for it again"
+                    f"could not confirm that {batch.name} was created ({error}); the same command searches for it again"
                 ) from error
             else:
                 batch.note(status)

@@ -69,7 +69,7 @@ class BulkRow:
 
     Attributes:
         index: place in the input, from 0.
-        id: its own, or its line number as text.
+        id: its own, or its line number as a string.
         messages: the conversation; a string is one user message.
         tools: tools that the model may call.
         options: options of this row, named as in `RequestKwargs`.
@@ -207,7 +207,7 @@ def write_asked(model: str | None, options: Mapping[str, Any], tools: Sequence[T
 
 
 def unread_row(index: int, data: Mapping[str, Any]) -> BulkRow:
-    """Return a row without its request, for the line of its answer or error."""
+    """Return a row without its request; the line of its answer or error needs no more."""
     return BulkRow(index, row_id(index, data), "", metadata=data.get("metadata"))
 
 

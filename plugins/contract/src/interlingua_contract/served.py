@@ -70,9 +70,9 @@ def serve_context(subject: Subject, api: str, origin: Origin | None = None, **fa
     return ServeContext(provider=subject.key, api=api, origin=origin, **(fixed | facts))
 
 
-def read_request(subject: Subject, request: WireRequest) -> InboundRequest:
-    """Read a request with the serving plugin."""
-    return subject.serving.from_wire_request(request, serve_context(subject, request.api, model=""))
+def read_request(subject: Subject, request: WireRequest, **facts: Any) -> InboundRequest:
+    """Read a request with the serving plugin, in a context with these facts."""
+    return subject.serving.from_wire_request(request, serve_context(subject, request.api, model="", **facts))
 
 
 def written_again(subject: Subject, request: WireRequest, model: str) -> WireRequest:

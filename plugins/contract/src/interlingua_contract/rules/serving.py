@@ -50,13 +50,14 @@ from interlingua_contract.served import (
     ASKED,
     Seals,
     decode_stream,
+    read_request,
     serve_context,
     served_apis,
     whole_answers,
     written_again,
 )
 from interlingua_contract.subject import Aim, Subject
-from interlingua_serving import InboundRequest, ServeContext, answer_events
+from interlingua_serving import ServeContext, answer_events
 
 _STOPS = (StopReason.END_TURN, StopReason.TOOL_USE, StopReason.MAX_TOKENS, StopReason.REFUSAL)
 _STATE = "sdor"  # the letters of marks that only the origin may read: signatures, data, opaque content, replay state
@@ -64,11 +65,6 @@ _ERRORS = (
     AuthenticationError, PermissionDeniedError, ModelNotFoundError, RateLimitError, OverloadedError, ServerError,
     BadRequestError,
 )  # fmt: skip
-
-
-def _read(subject: Subject, request: WireRequest, **facts: Any) -> InboundRequest:
-    context = serve_context(subject, request.api, model="", **facts)
-    return subject.serving.from_wire_request(request, context)
 
 
 @rule(
@@ -340,7 +336,7 @@ def _check_echo(subject: Subject, aim: Aim, message: Message, path: str) -> None
     body = json.loads(request.body)
     place = subject.quirks.elements.get(aim.api, "messages").split()[0]
     body[place] += part if isinstance(part, list) else [part]
-    read = _read(
+    read = read_request(
         subject,
         attrs.evolve(request, body=json.dumps(body).encode()),
         seal=context.seal,
