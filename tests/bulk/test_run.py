@@ -10,6 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 import interlingua_bulk as bulk
@@ -26,8 +27,16 @@ from interlingua.plugins import hookimpl
 from interlingua_bulk import runner
 from interlingua_bulk.answers import SharedAnswers, compact_answers
 from interlingua_bulk.rows import read_row
-from tests.bulk.loopback import loopback
-from tests.bulk.support import PRICED, assert_every_row_once, lines, run, write_rows
+from tests.bulk.loopback import ROW, loopback
+from tests.bulk.support import LOCAL, PRICED, assert_every_row_once, lines, run, write_rows
+
+ANSWER = {
+    "id": "a",
+    "object": "chat.completion",
+    "created": 1764000000,
+    "model": "small",
+    "choices": [{"index": 0, "message": {"role": "assistant", "content": "ok"}, "finish_reason": "stop"}],
+}
 
 
 def test_every_row_is_answered_once_whatever_the_service_does(tmp_path: Path) -> None:
@@ -43,6 +52,28 @@ def test_every_row_is_answered_once_whatever_the_service_does(tmp_path: Path) ->
     assert stats["extra"] == stats["kinds"]["cut"] > 0, "a row was answered again for another reason than a cut"
     assert report.input_tokens == 400 * 20
     assert report.output_tokens == 400 * 18
+
+
+def test_rows_are_sent_in_their_order_from_the_first(tmp_path: Path) -> None:
+    """Then a run that is killed again and again pays twice for the same rows."""
+    sent = list[int]()
+
+    async def answer(request: httpx.Request) -> httpx.Response:
+        row = ROW.search(request.content)
+        assert row is not None
+        sent.append(int(row[1]))
+        await asyncio.sleep(0.01)
+        return httpx.Response(200, json=ANSWER)
+
+    async def main() -> bulk.BulkReport:
+        theirs = httpx.AsyncClient(transport=httpx.MockTransport(answer))
+        async with AsyncClient(LOCAL, http_client=theirs, retry=Retry(max_attempts=1)) as client:
+            return await bulk.arun(
+                write_rows(tmp_path / "in.jsonl", 200), tmp_path / "out.jsonl", client=client, concurrency=32
+            )
+
+    assert asyncio.run(main()).done == 200
+    assert sent == list(range(200))
 
 
 @pytest.mark.parametrize("retry_after_ms", [0, None, 30])

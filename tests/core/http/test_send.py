@@ -6,6 +6,7 @@ The wire is the made-up one of tests/support; adapters have tests of their own.
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import logging
 from threading import Thread
@@ -331,6 +332,41 @@ def test_an_http_client_of_the_user_is_used_and_left_open() -> None:
             assert c.send("hi").text == "hello"
         assert not theirs.is_closed
         assert server.got[0].headers["x-theirs"] == "1"
+
+
+@pytest.mark.parametrize("own", [False, True], ids=["of ours", "of the user"])
+@pytest.mark.parametrize("blocking", [True, False], ids=["blocking", "async"])
+def test_a_request_is_freed_once_it_is_answered(own: bool, blocking: bool) -> None:
+    def requests() -> int:
+        return sum(isinstance(each, httpx.Request) and each.method == "POST" for each in gc.get_objects())
+
+    async def ask(server: Server, http_client: httpx.AsyncClient | None) -> int:
+        async with il.AsyncClient(
+            "fake:known", api_key="k", base_url=server.url, registry=registry(), http_client=http_client
+        ) as c:
+            for _ in range(5):
+                await c.send("hi")
+            return requests()
+
+    async def ask_by_theirs(server: Server) -> int:
+        async with httpx.AsyncClient() as theirs:
+            return await ask(server, theirs)
+
+    gc.collect()
+    gc.disable()  # with the body, which may be large, it would stay until the next collection
+    try:
+        before = requests()
+        with served() as server, httpx.Client() as theirs:
+            if blocking:
+                with client(server, http_client=theirs if own else None) as c:
+                    for _ in range(5):
+                        c.send("hi")
+                    after = requests()
+            else:
+                after = asyncio.run(ask_by_theirs(server) if own else ask(server, None))
+    finally:
+        gc.enable()
+    assert after == before
 
 
 def test_capable_fake_is_the_default() -> None:

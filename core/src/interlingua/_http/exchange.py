@@ -240,9 +240,7 @@ class Exchange(SignedExchange):
                     reader.feed((await body.read()).body)
                 reader.end()
                 return reader.message()
-        message = await self._load(io, self.response.read, await body.read())
-        self._state.answered.add(self._kind)
-        return message
+        return await self._load(io, self.response.read, await body.read())
 
     async def start(self, io: IO) -> Message:
         """Send the request once and return the answer, or a PARTIAL message that holds what has to follow."""
@@ -408,9 +406,7 @@ class Exchange(SignedExchange):
         if body.status >= FAILED:
             await io.load(self.response.read, await body.read())
         answer = (self.connection.framing, body.status, body.headers, self._state.max_response_bytes)
-        reader = await self._load(io, StreamReader, self.response, *answer)
-        self._state.answered.add(self._kind)
-        return reader
+        return await self._load(io, StreamReader, self.response, *answer)
 
     def note_answer(self, answer: object) -> None:
         """Note that the service has answered, or that its stream has started."""
@@ -499,7 +495,8 @@ class Exchange(SignedExchange):
     async def _load(self, io: IO, function: Callable[..., _T], *arguments: Any) -> _T:
         """Call a function in a thread if it takes long: for much content, and for the first one of a kind."""
         parts: list[Any] = [*self.request.messages, *arguments]
-        if self._kind in self._state.answered and len(parts) < LONG:
+        kind = (function.__name__, *self._kind)
+        if kind in self._state.loaded and len(parts) < LONG:
             size = 0  # characters, of media too
             for part in parts:
                 if content := getattr(part, "content", ()):
@@ -509,7 +506,9 @@ class Exchange(SignedExchange):
                     size += len(getattr(part, "text", getattr(part, "body", media)))
             if size < LARGE:
                 return function(*arguments)
-        return await io.load(function, *arguments)
+        found = await io.load(function, *arguments)
+        self._state.loaded.add(kind)
+        return found
 
 
 class AuxiliaryExchange(SignedExchange):

@@ -60,6 +60,7 @@ class _Base:
 class _BaseReply:
     def __init__(self, response: Any, limits: TimeLimits, request: httpx.Request) -> None:
         self._response, self._limits, self._request = response, limits, request
+        self._stream, response.stream = response.stream, None  # a cycle would keep the request until a collection
         self.status: int = response.status_code
         # httpx's mapping decodes all headers again for each name
         self.headers: Mapping[str, str] = {
@@ -72,7 +73,7 @@ class _BaseReply:
         if limits.timeout is not None:
             shortened = None if limits.timeout.total is None else ReadLimit.of(lambda: limits.between_chunks or 0.0)
             self._request.extensions["timeout"]["read"] = shortened or limits.between_chunks
-        return self._response.stream
+        return self._stream
 
     def abort(self) -> None:
         """Shut the connection down, if no other request shares it."""
@@ -95,7 +96,7 @@ class HttpxReply(_BaseReply):
 
     def close(self) -> None:
         """Release the connection."""
-        self._response.close()
+        self._stream.close()
 
 
 class HttpxTransport(_Base):
@@ -138,7 +139,7 @@ class AsyncHttpxReply(_BaseReply):
 
     async def aclose(self) -> None:
         """Release the connection."""
-        await self._response.aclose()
+        await self._stream.aclose()
 
 
 class AsyncHttpxTransport(_Base):

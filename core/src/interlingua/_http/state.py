@@ -105,7 +105,7 @@ class ClientState:
             if unknown := value.keys() - _SETTINGS:
                 raise CallerError(f"unknown setting(s) for {key!r}: {sorted(unknown)}; there are {sorted(_SETTINGS)}")
         self.resolved: dict[str | None, ResolvedModel] = {}  # by name, None for the default
-        self.answered: set[tuple[object, ...]] = set()  # kinds of requests that have been answered (`Exchange.kind`)
+        self.loaded: set[tuple[object, ...]] = set()  # what has been imported: functions and kinds of requests
         self._connections: dict[tuple[str, str | None], Connection] = {}
         self._secrets: dict[str, SecretStore] = {}
         self._infos: dict[tuple[str, str], ModelInfo | None] = {}

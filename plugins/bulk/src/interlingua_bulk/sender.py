@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -147,6 +147,7 @@ class Sender:
         self._priced = 0
         self._retry = Retry(max_attempts=limits.max_attempts)
         self._paces: dict[str | None, Pace] = {}
+        self._loading = asyncio.Lock()  # rows wait for what a model's first one imports, so they are sent in order
         self._answered: Counter[str | None] = Counter()  # by model: once it has answered, a refusal is about a row
         self._failed: Counter[str | None] = Counter()  # attempts that failed since a model's last answer
         self._given_up: Counter[str | None] = Counter()  # rows that a model failed since its last answer
@@ -193,10 +194,12 @@ class Sender:
             StopRunError: no further row can be answered, or the run was stopped before this one was sent.
         """
         model = row.model or self.model
+        first = nullcontext() if model in self._paces else self._loading
         try:
-            exchange = await self.client.prepare(
-                row.messages, model=model, tools=row.tools or self.tools, **{**self.options, **row.options}
-            )
+            async with first:
+                exchange = await self.client.prepare(
+                    row.messages, model=model, tools=row.tools or self.tools, **{**self.options, **row.options}
+                )
         except InterlinguaError as error:
             return RowAnswer(False, error_line(row, error, 0))
         sending = _Sending(row, key, model, self.pace(model), exchange)
