@@ -8,7 +8,7 @@ State = Literal["typed", "passes", "kept", "refused", "repeated", "constant", "s
 MEANINGS: dict[State, str] = {
     "typed": "has a canonical name, which follows it",
     "passes": "reaches the service by the way that follows it",
-    "kept": "is stored with the message as it came",
+    "kept": "is stored with the message unchanged",
     "refused": "is a named error or a row before anything is lost",
     "repeated": "says again what the request or another event says, and is not stored twice",
     "constant": "is the same word in every answer",

@@ -364,7 +364,7 @@ async def _restored(events: AsyncIterator[StreamEvent], context: RequestContext)
 
 def _joined(index: int, names: Mapping[str, str], pieces: Sequence[str]) -> ToolUseInputDelta:
     text = "".join(pieces)
-    with suppress(ValueError):  # no JSON: it stays as it came
+    with suppress(ValueError):  # no JSON: it stays unchanged
         text = dumps(_with_keys(loads(text), names)).decode() if text else text
     return ToolUseInputDelta(index=index, partial_json=text)
 

@@ -201,7 +201,7 @@ class ConverseStreamReader:
                 opened.raw |= {name: one for name, one in value.items() if name != "source"}
             else:
                 opened.raw |= value
-        elif kind:  # of a newer kind: kept as it came
+        elif kind:  # of a newer kind: kept unchanged
             opened.kind = opened.kind or kind
             opened.raw.setdefault("deltas", []).append(dict(delta))
 

@@ -63,7 +63,7 @@ def read_questions(text: bytes) -> Questions:
     """Read questions from JSON.
 
     Raises:
-        click.UsageError: the text is not JSON, or a question is none; the message names it.
+        click.UsageError: the string is not JSON, or a question is invalid; the message names it.
     """
     try:
         found = loads(text)

@@ -157,7 +157,7 @@ class Questions(OutputFormat[dict[str, Decision]]):
         questions: name -> question.
 
     Raises:
-        CallerError: there is no question, or a name or a question is none.
+        CallerError: there is no question, or a name or a question is invalid.
     """
 
     questions: Mapping[str, Question] = attrs.field(converter=_questions)

@@ -23,7 +23,7 @@ class _Decided:
 
     Attributes:
         confidence: the service's own number, or None. Services compute it differently: do not compare it between them.
-        raw: the decision as it came; of a typed answer, its value.
+        raw: the decision as received; of a typed answer, its value.
     """
 
     confidence: float | None = None

@@ -141,7 +141,7 @@ def to_wire_tools(
     Args:
         tools: the tools of the request.
         losses: the ledger, to append to.
-        api: the API of the request; a definition that came in it goes as it came.
+        api: the API of the request; a definition received by it is sent unchanged.
         schema: name of the member for the schema. Of generateContent's two only `parametersJsonSchema` accepts the
             whole canonical subset.
         searched: the request has a tool search, so that tools may be deferred.
@@ -151,7 +151,7 @@ def to_wire_tools(
         declaration: dict[str, Any] = {"name": tool.name}
         if tool.description:
             declaration["description"] = tool.description
-        if isinstance(tool, WireTool) and tool.api == api:  # of a caller's request, which goes as it came
+        if isinstance(tool, WireTool) and tool.api == api:  # of a request that is served: sent unchanged
             declaration |= {schema: tool.input_schema, **tool.extra}
             made.append({name: value for name, value in declaration.items() if value is not None})
             continue
