@@ -304,6 +304,21 @@ def test_standard_input_and_output_are_a_pipe(tmp_path: Path) -> None:
     assert both.exit_code == 2
 
 
+def test_printed_answers_are_told_without_commands_for_a_file_that_is_removed(tmp_path: Path) -> None:
+    rows = write_rows(tmp_path / "in.jsonl", [{"prompt": "row 0"}, {"prompt": "row 1"}])
+    with loopback(latency_ms=1, bad_rows=[1]) as server:
+        failed = command("run", rows, "--out", "-", "-m", LOCAL, "--url", server.url)
+    with loopback(latency_ms=1, refuse_from=1) as server:
+        stopped = command("run", rows, "--out", "-", "-m", LOCAL, "--url", server.url)
+
+    assert [json.loads(line)["status"] for line in failed.stdout.splitlines()] == ["ok", "error"]
+    assert "1 row failed" in failed.stderr
+    assert (failed.exit_code, stopped.exit_code) == (1, 1)
+    for done in (failed, stopped):
+        assert "interlingua-bulk-" not in done.stderr
+        assert "again" not in done.stderr
+
+
 def test_a_row_that_shares_an_answer_keeps_its_own_metadata(tmp_path: Path) -> None:
     rows = write_rows(tmp_path / "in.jsonl", [
         {"id": "a", "prompt": "row 1", "metadata": {"n": 1}}, {"id": "b", "prompt": "row 1"},

@@ -235,16 +235,21 @@ def _run_on_ray(
 
 def _finish(ctx: click.Context, context: CommandContext, report: BulkReport, out: Path, *, as_json: bool) -> None:
     """Print what a run did, and choose the exit code."""
+    is_printed = str(ctx.params["out"]) == "-"  # then `out` is removed: no command can continue it
     if as_json:
         print_json({**report.to_json(), "out": str(out)})
     if report.error is not None:
         print_error(context, report.error)
     if report.stopped is not None and report.error is None:
-        click.echo(f"stopped: {report.stopped}; run the same command again to continue", err=True)
+        again = "" if is_printed else "; run the same command again to continue"
+        click.echo(f"stopped: {report.stopped}{again}", err=True)
     if report.in_batches:
         rows = batches.count(report.in_batches, "row")
         click.echo(f"{rows} in batches under way: `interlingua bulk fetch {out}` adds the answers", err=True)
-    batches.print_failed(out, report.failed)
+    if is_printed and report.failed:
+        click.echo(f"{batches.count(report.failed, 'row')} failed: the output has their errors", err=True)
+    else:
+        batches.print_failed(out, report.failed)
     if report.stopped == "interrupted":
         ctx.exit(130)
     if report.stopped is not None or report.failed:
