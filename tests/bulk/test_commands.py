@@ -60,6 +60,7 @@ def test_run_status_retry_and_compact(tmp_path: Path) -> None:
         arguments = ("--out", out, "--model", LOCAL, "--tools", tools, "--url", server.url, "--json")
         first = invoke("run", rows, *arguments)
     status = json.loads(invoke("status", out, "--json").output)
+    shown = invoke("status", out).output
     with loopback(latency_ms=1) as server:
         unsure = invoke("retry", out, "--url", server.url)
         second = invoke("retry", out, "--failed", "--url", server.url)
@@ -70,6 +71,9 @@ def test_run_status_retry_and_compact(tmp_path: Path) -> None:
     assert "2 failed" in first.stderr
     assert (status["done"], status["failed"], status["left"]) == (6, 2, 0)
     assert status["errors"] == {"BadRequestError": 2}
+    assert status["examples"]["BadRequestError"]["index"] in (2, 5)
+    cells = ["2", "BadRequestError", status["examples"]["BadRequestError"]["id"], "400", "Bad", "Request"]
+    assert shown.splitlines()[-1].split() == cells
     assert unsure.exit_code == 2
     assert second.exit_code == 0, second.output
     assert compacted.exit_code == 0
@@ -78,6 +82,7 @@ def test_run_status_retry_and_compact(tmp_path: Path) -> None:
     assert [tool["name"] for tool in side["asked"]["tools"]] == ["look"]
     assert "8/8 rows" in second.stderr
     assert "done" in invoke("status", out).output
+    assert json.loads(invoke("status", out, "--json").output)["examples"] == {}
 
 
 def test_a_refused_key_is_said_and_is_exit_code_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

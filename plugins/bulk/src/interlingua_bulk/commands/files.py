@@ -17,7 +17,7 @@ from interlingua_bulk.batches import BatchRun
 from interlingua_bulk.commands.batches import client_for_output, in_run, print_batches
 from interlingua_bulk.tables import write_answers
 from interlingua_cli.context import CommandContext, plugin_option
-from interlingua_cli.output import json_option, print_facts, print_json
+from interlingua_cli.output import json_option, print_facts, print_json, print_table
 
 
 @click.command("status")
@@ -44,18 +44,21 @@ def status_command(context: CommandContext, out: Path, *, url: str | None, as_js
         return
     if batches:
         print_batches(batches)
-    errors = status.pop("errors")
+    errors, examples = status.pop("errors"), status.pop("examples")
     print_facts({name.replace("_", " "): value for name, value in status.items()})
-    for kind, count in errors.items():
-        click.echo(f"  {count:,} {kind}")
+    if errors:
+        none = {"id": "", "message": ""}
+        rows = [(count, kind, *(examples.get(kind, none)[name] for name in none)) for kind, count in errors.items()]
+        print_table(("failed", "error", "row", "message"), rows)
 
 
 def summarize(out: Path, facts: dict[str, Any], batches: Sequence[Batch]) -> dict[str, Any]:
-    """Return counts, tokens, cost and kinds of errors of an output; a row's last line counts."""
+    """Return counts, tokens, cost and kinds of errors of an output, with a row of each; a row's last line counts."""
     rows = facts["input"]["rows"]
     states = bytearray(rows)  # of each row: 0, or the place of its kind, from 1
     kinds = ["ok"]
     tokens: Counter[str] = Counter()
+    examples: dict[str, dict[str, Any]] = {}
     cost, unpriced = Decimal(0), 0
     for line in read_answers(out):
         if line["index"] >= rows:
@@ -64,6 +67,9 @@ def summarize(out: Path, facts: dict[str, Any], batches: Sequence[Batch]) -> dic
         if kind not in kinds:
             kinds.append(kind)
         states[line["index"]] = kinds.index(kind) + 1
+        examples = {name: each for name, each in examples.items() if each["index"] != line["index"]}
+        if line["status"] != "ok":
+            examples[kind] = {"index": line["index"], "id": line["id"], "message": line["error"]["message"]}
         if line["status"] != "ok" or "shared_with" in line:
             continue
         tokens.update({name: (line["usage"] or {}).get(name, 0) for name in ("input_tokens", "output_tokens")})
@@ -86,6 +92,7 @@ def summarize(out: Path, facts: dict[str, Any], batches: Sequence[Batch]) -> dic
         "cost_usd": f"{cost:f}",
         "unpriced": unpriced,
         "errors": {kind: count for kind, count in counts.most_common() if count},
+        "examples": examples,
     }
 
 
