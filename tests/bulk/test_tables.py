@@ -224,6 +224,19 @@ def test_compressed_files_are_read_and_damaged_ones_refused(tmp_path: Path, suff
         list(read_table(path, RowTemplate("{text}")))
 
 
+@pytest.mark.parametrize("suffix", [".gz", ".zst"])
+def test_compressed_files_are_recognised_without_their_suffix(tmp_path: Path, suffix: str) -> None:
+    path, rows, out = tmp_path / f"in{suffix}", tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    compress(path, b'{"id": "r0", "prompt": "row 0"}')
+    path.rename(rows)
+    with io.BytesIO(rows.read_bytes()) as source, loopback(latency_ms=1) as server:
+        assert [row["prompt"] for row in read_table(source)] == ["row 0"]
+        assert not source.closed
+        assert run(rows, out, server.url).done == 1
+
+    assert_every_row_once(out, 1)
+
+
 def test_a_csv_file_is_run_resumed_and_written_as_csv(tmp_path: Path) -> None:
     table, out, answers = tmp_path / "in.csv", tmp_path / "out.jsonl", tmp_path / "answers.csv"
     table.write_text("id,number,note\n" + "".join(f'r{n},{n},"a, {n}"\n' for n in range(6)))

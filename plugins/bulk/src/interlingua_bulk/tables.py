@@ -13,7 +13,7 @@ import sys
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -26,7 +26,7 @@ from interlingua_bulk.rows import ROW_FIELDS, Stopped, find_wrong_field, is_neve
 
 FORMATS = ("jsonl", "csv", "tsv", "parquet")
 _SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".parquet": "parquet"}
-_COMPRESSED = (".gz", ".zst")
+_COMPRESSED = {".gz": b"\x1f\x8b", ".zst": b"\x28\xb5\x2f\xfd"}  # the suffix, and how such files begin
 _DELIMITERS = ",;\t|"
 _CELL_LIMIT = 1 << 26  # characters in one cell
 _ESCAPED = 0xDC00  # what is added to a byte that is not UTF-8, with "surrogateescape"
@@ -119,7 +119,7 @@ def read_table(
     """Yield the rows of a file, each as the JSON object of a line of JSON Lines.
 
     Args:
-        source: a path, also of a file compressed as `.gz` or `.zst`, or an open binary file.
+        source: a path or an open binary file, also compressed by gzip or Zstandard.
         template: how columns become requests.
         form: `jsonl`, `csv`, `tsv` or `parquet`; the default follows from the path's suffix, else `jsonl`.
 
@@ -152,11 +152,6 @@ def table_form(name: str) -> str:
     return _SUFFIXES.get((path.with_suffix("") if path.suffix in _COMPRESSED else path).suffix, "jsonl")
 
 
-def is_compressed(path: Path) -> bool:
-    """Return True for a file that is compressed by its suffix."""
-    return path.suffix.lower() in _COMPRESSED
-
-
 def prepare_input(
     rows: str | Path | Iterable[Mapping[str, Any]],
     out: Path,
@@ -177,9 +172,8 @@ def prepare_input(
         raise CallerError(f"{text} with `interlingua bulk compact --parquet` or `--csv`")
     if isinstance(rows, (str, Path)):
         path = Path(rows)
-        plain = (form or table_form(str(rows))) == "jsonl" and not is_compressed(path)
-        plain = plain and (path.is_file() or not path.exists())  # a pipe is read once
-        if plain and template in (None, RowTemplate()):
+        plain = (form or table_form(str(rows))) == "jsonl" and template in (None, RowTemplate())
+        if plain and (not path.exists() or (path.is_file() and not _is_compressed(path))):  # a pipe is read once
             return path
         rows = read_table(rows, template, form=form)
     known = (read_facts(out) or {}).get("input", {}).get("sha256")
@@ -229,24 +223,37 @@ def _write_json_row(data: Mapping[str, Any], template: RowTemplate, place: str) 
     return template.write_row(data, place) if template != RowTemplate() else dict(data)
 
 
+def _is_compressed(path: Path) -> bool:
+    with path.open("rb") as file:
+        return _find_compression(path.name, file.read(4)) is not None
+
+
+def _find_compression(name: str, head: bytes) -> str | None:
+    """Return `.gz` or `.zst` for a file with this suffix, or that begins like one; else None."""
+    suffix = Path(name).suffix.lower()
+    return suffix if suffix in _COMPRESSED else next((k for k, v in _COMPRESSED.items() if head.startswith(v)), None)
+
+
 @contextmanager
 def _open(source: str | Path | IO[bytes], name: str) -> Iterator[IO[bytes]]:
-    """Open a file, and decompress it by its suffix."""
+    """Open a file, and decompress it if it is compressed."""
     damaged: tuple[type[Exception], ...] = (EOFError, gzip.BadGzipFile, zlib.error)
     try:
-        if not isinstance(source, (str, Path)):
-            yield source
-        elif Path(source).suffix.lower() == ".gz":
-            with gzip.open(source, "rb") as file:
-                yield file  # type: ignore[misc]
-        elif Path(source).suffix.lower() == ".zst":
-            zstd = _zstd()
-            damaged = (EOFError, zstd.ZstdError)
-            with zstd.open(source, "rb") as file:
-                yield file
-        else:
-            with Path(source).open("rb", buffering=1 << 20) as plain:
-                yield plain
+        with ExitStack() as opened:
+            file: Any = source
+            if isinstance(source, (str, Path)):
+                file = opened.enter_context(Path(source).open("rb", buffering=1 << 20))
+            elif not hasattr(source, "peek"):
+                file = io.BufferedReader(file)
+                opened.callback(file.detach)  # the caller's file stays open
+            compression = _find_compression(name, file.peek(4))
+            if compression == ".gz":
+                file = opened.enter_context(gzip.open(file, "rb"))
+            elif compression == ".zst":
+                zstd = _zstd()
+                damaged = (EOFError, zstd.ZstdError)
+                file = opened.enter_context(zstd.open(file, "rb"))
+            yield file
     except damaged as error:
         raise DecodeError(f"{name} cannot be decompressed: {error}") from None
     except OSError as error:
