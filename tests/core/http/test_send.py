@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import gzip
 import json
 import logging
 from threading import Thread
@@ -15,7 +16,7 @@ import httpx
 import pytest
 
 import interlingua as il
-from tests.support.fake_provider import CAPABLE, Fake, Reply, Server, registry, served
+from tests.support.fake_provider import CAPABLE, STREAM, WHOLE, Fake, Reply, Server, registry, served
 
 
 def client(server: Server, **more: object) -> il.Client:
@@ -332,6 +333,44 @@ def test_an_http_client_of_the_user_is_used_and_left_open() -> None:
             assert c.send("hi").text == "hello"
         assert not theirs.is_closed
         assert server.got[0].headers["x-theirs"] == "1"
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["send", "stream"])
+@pytest.mark.parametrize("blocking", [True, False], ids=["blocking", "async"])
+def test_a_hook_of_the_users_client_may_read_the_answer(stream: bool, blocking: bool) -> None:
+    read = list[bytes]()
+    body = b"".join(STREAM if stream else (WHOLE,))
+
+    def log(response: httpx.Response) -> None:
+        read.append(response.read())
+
+    async def log_async(response: httpx.Response) -> None:
+        read.append(await response.aread())
+
+    def ask(server: Server) -> str:
+        with httpx.Client(event_hooks={"response": [log]}) as theirs, client(server, http_client=theirs) as c:
+            if not stream:
+                return c.send("hi").text
+            with c.stream("hi") as opened:
+                return opened.message.text
+
+    async def ask_async(server: Server) -> str:
+        async with (
+            httpx.AsyncClient(event_hooks={"response": [log_async]}) as theirs,
+            il.AsyncClient(
+                "fake:known", api_key="k", base_url=server.url, registry=registry(), retry=0, http_client=theirs
+            ) as c,
+        ):
+            if not stream:
+                return (await c.send("hi")).text
+            async with c.stream("hi") as opened:
+                return (await opened.message).text
+
+    with served(Reply(body=[gzip.compress(body)], headers={"content-encoding": "gzip"})) as server:
+        text = ask(server) if blocking else asyncio.run(ask_async(server))
+
+    assert text == "hello"
+    assert read == [body]
 
 
 @pytest.mark.parametrize("own", [False, True], ids=["of ours", "of the user"])

@@ -60,12 +60,13 @@ class _Base:
 class _BaseReply:
     def __init__(self, response: Any, limits: TimeLimits, request: httpx.Request) -> None:
         self._response, self._limits, self._request = response, limits, request
-        self._stream, response.stream = response.stream, None  # a cycle would keep the request until a collection
+        read = getattr(response, "is_stream_consumed", False)  # by a hook of the caller's client, which decompressed it
+        stream = httpx.ByteStream(response.content) if read else response.stream
+        self._stream, response.stream = stream, None  # a cycle would keep the request until a collection
         self.status: int = response.status_code
         # httpx's mapping decodes all headers again for each name
-        self.headers: Mapping[str, str] = {
-            name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers.raw
-        }
+        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers.raw}
+        self.headers: Mapping[str, str] = headers | {"content-encoding": "identity"} if read else headers
 
     def _begin(self) -> Any:
         """Return the body as it was sent; httpx reads the limits again when it begins."""
@@ -78,9 +79,8 @@ class _BaseReply:
     def abort(self) -> None:
         """Shut the connection down, if no other request shares it."""
         extensions = self._response.extensions
-        if extensions.get("http_version") not in (b"HTTP/1.1", b"HTTP/1.0"):
-            return
-        if (stream := extensions.get("network_stream")) is not None and (raw := stream.get_extra_info("socket")):
+        own = extensions.get("http_version", b"").startswith(b"HTTP/1.")
+        if own and (stream := extensions.get("network_stream")) and (raw := stream.get_extra_info("socket")):
             with suppress(OSError):
                 raw.shutdown(socket.SHUT_RDWR)
 
