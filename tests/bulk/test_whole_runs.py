@@ -55,7 +55,7 @@ class Client:
 async def _bulk(client: Client, rows: Iterator[int]) -> None:
     sender = Sender(client, None, {}, (), Limits(concurrency=PLACES, max_attempts=20))  # type: ignore[arg-type]
     loop = asyncio.get_running_loop()
-    pace = sender._paces[None] = Pace(PLACES, clock=loop.time, random=client.random.random)
+    pace = sender.paces[None] = Pace(PLACES, clock=loop.time, random=client.random.random)
     tasks: set[asyncio.Task[Any]] = set()
     for index in rows:
         while len(tasks) >= 2 * sender.in_flight_limit:
@@ -114,7 +114,7 @@ def test_a_row_survives_a_part_of_the_service_that_fails_for_three_seconds() -> 
     async def run() -> list[Any]:
         sender = Sender(Shards(0, (), 1), None, {}, (), Limits(concurrency=PLACES))  # type: ignore[arg-type]
         loop = asyncio.get_running_loop()
-        sender._paces[None] = Pace(PLACES, clock=loop.time, random=Random(1).random)
+        sender.paces[None] = Pace(PLACES, clock=loop.time, random=Random(1).random)
         rows = [BulkRow(index, f"r{index}", [index]) for index in range(ROWS)]  # type: ignore[list-item]
         return await asyncio.gather(*(sender.send(row) for row in rows))
 

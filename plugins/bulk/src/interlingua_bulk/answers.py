@@ -31,19 +31,23 @@ _SIDE = ".run.json"
 
 @attrs.frozen
 class BulkInput:
-    """Facts about an input, collected before anything is sent.
+    """Facts about an input, or a part of it, collected before anything is sent.
 
     Attributes:
         path: the file.
         rows: how many it has.
         size: size in bytes.
         sha256: digest of all its bytes, as 64 hexadecimal digits.
+        start: byte of the file at which it begins.
+        line: number of its first line in the file.
     """
 
     path: Path
     rows: int
     size: int
     sha256: str
+    start: int = 0
+    line: int = 1
 
 
 class SharedAnswers:
@@ -61,17 +65,22 @@ class SharedAnswers:
         self._slots = array("Q")
         self._file: BinaryIO | None = None
 
-    def add(self, key: str, place: int) -> None:
-        """Add the answer whose line begins at this byte of the output; the last one of a key is found."""
+    def add(self, key: str, place: int) -> bool:
+        """Add the answer whose line begins at this byte of the output; the last one of a key is found.
+
+        Returns:
+            True if the key is new; False also for about one new key in 10^6.
+        """
         self._slots = self._slots or array("Q", bytes(8 << (2 * self._left).bit_length()))
         slot, tag = self._find(key)
         while self._slots[slot] and self._slots[slot] >> _PLACE_BITS != tag:
             slot = (slot + 1) % len(self._slots)
-        if not self._slots[slot]:
-            if not self._left:
-                return
-            self._left -= 1
+        is_new = not self._slots[slot]
+        if is_new and not self._left:
+            return True
+        self._left -= is_new
         self._slots[slot] = tag << _PLACE_BITS | (place + 1)
+        return is_new
 
     def get(self, key: str) -> Any:
         """Return the JSON object of an answer's line, or None."""
@@ -190,7 +199,7 @@ class AnswerFile:
         async with self._synchronised_more:
             await self._synchronised_more.wait_for(lambda: self._synchronised >= until or self._ended)
         if self._synchronised < until and self._error is None:  # the task was cancelled
-            _sync_data(self._fd)
+            sync_data(self._fd)
         self._raise()
 
     async def close(self) -> None:
@@ -235,7 +244,7 @@ class AnswerFile:
             size, self._unsynchronised = self.size, 0
             try:
                 if size > self._synchronised:
-                    await asyncio.to_thread(_sync_data, self._fd)
+                    await asyncio.to_thread(sync_data, self._fd)
                 self._synchronised = size
             except OSError as error:
                 self._error = _unwritten(self.path, error)
@@ -362,7 +371,8 @@ def _unwritten(path: Path, error: OSError) -> CallerError:
     return CallerError(f"{path} cannot be written: {error.strerror or error}")
 
 
-def _sync_data(fd: int) -> None:
+def sync_data(fd: int) -> None:
+    """Sync a file's data to disk."""
     getattr(os, "fdatasync", os.fsync)(fd)
 
 

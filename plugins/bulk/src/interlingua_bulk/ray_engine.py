@@ -1,7 +1,7 @@
 """Bulk runs on a Ray cluster: a stage of Ray Data whose actors send the rows (extra `ray`).
 
 Ray runs a block again when its worker is lost, so that no row is lost or doubled in what comes back; it would pay for
-the block again too. Therefore each actor appends every answer to a ledger as it arrives, and looks there first.
+the block again too. Therefore each actor appends every answer to a ledger as it arrives, and reads that first.
 """
 
 from __future__ import annotations
@@ -9,197 +9,42 @@ from __future__ import annotations
 import asyncio
 import importlib
 import os
-import platform
-import shutil
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import attrs
 import orjson
 
-from interlingua import AsyncClient, Registry, Retry
-from interlingua.errors import CallerError
+from interlingua import AsyncClient, Registry
+from interlingua.errors import CallerError, DecodeError, InterlinguaError
 from interlingua.types import ToolDefinition
-from interlingua_bulk.answers import AnswerFile, BulkInput, read_facts
+from interlingua_bulk.answers import FAILED, AnswerFile, SharedAnswers, read_facts
 from interlingua_bulk.batch_records import claimed_rows, count_waiting, open_answers, read_batches
+from interlingua_bulk.ray_actor import REPORT_S, ActorSettings, Chunk, RowActor
+from interlingua_bulk.ray_ledger import RunLedger
 from interlingua_bulk.ray_limiter import Limiter
 from interlingua_bulk.rows import (
+    InspectionStoppedError,
+    check_stop,
     content_key,
-    explain_row,
     inspect_input,
     iterate_rows,
     read_row,
-    unread_row,
+    split_input,
     write_asked,
 )
-from interlingua_bulk.runner import BulkReport
-from interlingua_bulk.sender import Limits, RowAnswer, Sender, StopRunError, error_line, shared_line
+from interlingua_bulk.runner import INTERRUPTED, BulkReport, stop_on_interrupt
+from interlingua_bulk.sender import Limits, shared_line
 from interlingua_bulk.tables import prepare_input
 from interlingua_bulk.wire_rows import WireReader
 
 CHUNK = 250  # rows that are handed out and come back together
 _BLOCKS_PER_ACTOR = 8
-_STARTS = 4  # of one chunk: Ray itself begins a lost worker's again without end
-_REPORT_S = 0.25  # between two calls of the limiter
-_LEDGER = ".ledger"
-_LEAST_USD = Decimal("0.000000001")
-
-
-@attrs.frozen
-class Chunk:
-    """Some rows of the input.
-
-    Attributes:
-        number: from 0.
-        first: index of the first row.
-        offset: byte at which that row's line begins in the file.
-        rows: how many.
-        done: 1 for each row that must not be sent.
-    """
-
-    number: int
-    first: int
-    offset: int
-    rows: int
-    done: bytes
-
-
-@attrs.frozen(kw_only=True)
-class ActorSettings:
-    """The settings an actor needs to send rows: plain values, because the actor starts on another machine."""
-
-    path: str
-    ledger: str
-    model: str | None
-    options: Mapping[str, Any]
-    tools: Sequence[ToolDefinition]
-    client: Mapping[str, Any]
-    registry: Mapping[str, Any]
-    limits: Limits
-    limiter: str
-    actors: int
-    dedupe: bool = False
-
-
-class RowActor:
-    """Sends chunks of rows, several at once, in an event loop on a separate thread."""
-
-    def __init__(self, settings: ActorSettings) -> None:
-        self._settings = settings
-        self._loop = asyncio.new_event_loop()
-        threading.Thread(target=self._loop.run_forever, daemon=True).start()
-        Path(settings.ledger, f"actor-{os.getpid()}").touch()
-        asyncio.run_coroutine_threadsafe(self._begin(), self._loop).result()
-
-    async def __call__(self, batch: Mapping[str, Any]) -> dict[str, list[Any]]:
-        """Send the rows of the chunks in a batch; never raises, for Ray would drop or repeat the block."""
-        chunks = [_read_chunk(text) for text in batch["chunk"]]
-        futures = [asyncio.run_coroutine_threadsafe(self._send(chunk), self._loop) for chunk in chunks]
-        found = [await asyncio.wrap_future(future) for future in futures]
-        return {
-            "chunk": [chunk.number for chunk in chunks],
-            "lines": [b"".join(lines) for lines, _, _ in found],
-            "asked": [asked for _, asked, _ in found],
-            "stopped": [why for _, _, why in found],
-        }
-
-    async def _begin(self) -> None:
-        settings = self._settings
-        registry = Registry(**settings.registry)
-        self._client = AsyncClient(registry=registry, retry=Retry(max_attempts=1), **settings.client)
-        self._sender = Sender(self._client, settings.model, settings.options, settings.tools, settings.limits)
-        self._wire = WireReader(self._client)
-        if settings.limits.budget_usd is not None:
-            self._granted, self._is_used_up = asyncio.Condition(), False
-            self._sender.budget, self._sender.more_budget = Decimal(0), self._more_budget
-        self._leasing = asyncio.create_task(self._lease())
-
-    async def _send(self, chunk: Chunk) -> tuple[list[bytes], int, str]:
-        """Return the lines of a chunk's rows, how many requests were sent, and why no further can be, if so."""
-        ledger = Path(self._settings.ledger, f"chunk-{chunk.number}.jsonl")
-        kept = _read_ledger(ledger)
-        if (begun := _count_start(ledger)) > _STARTS:
-            return list(kept.values()), 0, f"chunk {chunk.number} was lost with its worker {begun - 1} times"
-        asked: list[int] = []  # attempts of each row
-        stopped = ""
-        fd = os.open(ledger, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-        try:
-            tasks: set[asyncio.Task[None]] = set()
-            for index, data in _chunk_rows(self._settings.path, chunk):
-                if index in kept:
-                    continue
-                while len(tasks) >= 2 * self._sender.in_flight_limit:
-                    _, tasks = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-                tasks.add(asyncio.create_task(self._keep(index, data, fd, kept, asked)))
-            for result in await asyncio.gather(*tasks, return_exceptions=True):
-                if isinstance(result, BaseException):
-                    stopped = str(result) or type(result).__name__
-        except Exception as error:
-            stopped = f"{type(error).__name__}: {error}"
-        finally:
-            os.close(fd)
-        return list(kept.values()), sum(asked), stopped or self._sender.stopped or ""
-
-    async def _keep(
-        self, index: int, data: Mapping[str, Any], fd: int, kept: dict[int, bytes], asked: list[int]
-    ) -> None:
-        try:
-            row = read_row(index, data, self._wire.read, self._settings.model)
-        except Exception as error:  # a fault of one row must not stop the others
-            row = unread_row(index, data)
-            answer = RowAnswer(False, error_line(row, explain_row(error, row.id), 0))
-        else:
-            key = content_key(row, self._settings.model, self._settings.options) if self._settings.dedupe else None
-            try:
-                answer = await self._sender.send(row, key)
-            except StopRunError as stopped:
-                self._sender.stop(stopped.why)
-                return
-        os.write(fd, answer.line)
-        kept[index] = answer.line
-        asked.append(answer.attempts)
-
-    async def _lease(self) -> None:
-        """Get slices of the shared rates and budget, and share pauses, as long as this actor lives."""
-        ray = importlib.import_module("ray")
-        pace = self._sender.pace(self._settings.model)
-        buckets = (pace.requests, pace.tokens)
-        for bucket in buckets:
-            bucket.begin_lease(_REPORT_S)
-        limiter = None
-        while True:
-            try:
-                limiter = limiter or ray.get_actor(self._settings.limiter)
-                wanted = [bucket.wanted() for bucket in buckets]
-                granted, closed_for = await limiter.lease.remote(wanted, pace.closed_for)
-                for bucket, amount in zip(buckets, granted, strict=True):
-                    bucket.take(-amount)
-                if closed_for > pace.closed_for:
-                    pace.close_for(closed_for)
-                pace.wake()
-                if self._settings.limits.budget_usd is not None:
-                    await self._take_budget(limiter)
-            except (ray.exceptions.RayError, ValueError):  # its machine was lost: it starts again on another one
-                limiter = None
-            await asyncio.sleep(_REPORT_S)
-
-    async def _take_budget(self, limiter: Any) -> None:
-        sender = self._sender
-        reserved = sender.reserved or _LEAST_USD  # the first requests may have no known cost
-        sender.budget, self._is_used_up = await limiter.grant.remote(
-            f"{platform.node()}-{os.getpid()}", sender.spent, reserved
-        )
-        async with self._granted:
-            self._granted.notify_all()
-
-    async def _more_budget(self) -> bool:
-        async with self._granted:
-            await self._granted.wait()
-        return not self._is_used_up
+_PAUSE = 1000  # rows read between two turns of the event loop
+_SPREAD = 0x9E3779B97F4A7C15F39CC0605CEDC835  # odd, so that its multiples are different keys of 128 bits
 
 
 def registry_of_workers(registry: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, Any]:
@@ -231,7 +76,7 @@ def run_on_ray(
     registry: Mapping[str, Any] | None = None,
     on_progress: Callable[[BulkReport], None] | None = None,
 ) -> BulkReport:
-    """As `run`, on a Ray cluster: the same rows in, the same lines out.
+    """As `run`, on a Ray cluster: the same rows in, the same lines out; Ctrl-C as for `run`.
 
     Args:
         rows: as for `run`; the file has to be readable at the same path on every machine.
@@ -250,21 +95,21 @@ def run_on_ray(
         dedupe: as for `arun`; the input is read once more for it.
         retry_failed: as for `arun`.
         force: as for `arun`.
-        ledger: folder for the answers as they arrive, on a disk that all machines share; `<out>.ledger` without it.
+        ledger: a folder on a disk that all machines share, in which the run has its own for the answers as they
+            arrive; without it, `<out>.ledger` is that folder.
         client: arguments of `AsyncClient` by name, such as `settings`; keys come from the workers' environment.
         registry: arguments of `Registry` by name, such as `prices`, a file on a disk that all machines share; the
             default is INTERLINGUA_PRICES here.
         on_progress: called with each chunk that has come back.
 
     Raises:
-        CallerError: Ray is not installed; or as `run`.
+        CallerError: Ray is not installed, or the ledger belongs to another run; or as `run`.
     """
     out = Path(out)
     path = prepare_input(rows, out)
-    folder = Path(ledger) if ledger is not None else out.with_name(out.name + _LEDGER)
+    ledgers = RunLedger(out, None if ledger is None else Path(ledger))
     settings = ActorSettings(
-        path=str(path.resolve()),
-        ledger=str(folder.resolve()),
+        ledger=str(ledgers.folder),
         model=model,
         options=dict(options or {}),
         tools=tuple(tools),
@@ -282,113 +127,210 @@ def run_on_ray(
         actors=actors,
         dedupe=dedupe,
     )
-    return asyncio.run(
-        _drive(path, out, folder, settings, address, on_progress, retry_failed=retry_failed, force=force)
-    )
+
+    async def main() -> BulkReport:
+        stop = asyncio.Event()
+        with stop_on_interrupt(stop):
+            try:
+                return await _drive(
+                    path.resolve(), out, ledgers, settings, address, on_progress, stop,
+                    retry_failed=retry_failed, force=force,
+                )  # fmt: skip
+            except InspectionStoppedError:
+                return BulkReport(rows=0, stopped=INTERRUPTED)
+
+    return asyncio.run(main())
 
 
 async def _drive(
     path: Path,
     out: Path,
-    folder: Path,
+    ledger: RunLedger,
     settings: ActorSettings,
     address: str | None,
     on_progress: Callable[[BulkReport], None] | None,
+    stop: asyncio.Event,
     *,
     retry_failed: bool,
     force: bool,
 ) -> BulkReport:
     facts = read_facts(out)
     known = None if facts is None else facts["input"]["sha256"]
-    source = await asyncio.to_thread(inspect_input, path, known, settings.model)
+    source = await asyncio.to_thread(inspect_input, path, known, settings.model, stop.is_set)
     asked = write_asked(settings.model, settings.options, settings.tools)
-    began = time.monotonic()
     async with open_answers(out, source, asked, force=force) as answers:
-        for line in _left_lines(folder):
-            await _add(answers, line)
-        folder.mkdir(parents=True, exist_ok=True)
-        report = BulkReport(rows=source.rows, resumed=answers.done + (0 if retry_failed else answers.failed))
-        claimed = claimed_rows(read_batches(out)[1], source.rows)
+        facts = read_facts(out) or {}
+        ledger.check(facts, force=force)
+        run = _Run(answers, ledger, settings, on_progress, stop)
+        await run.take_ledger()
+        ledger.begin(facts)
+        await run.finish(address, retry_failed=retry_failed)
+        if run.is_written:
+            ledger.remove()
+    return run.report
+
+
+class _Run:
+    """One run: hands out chunks of rows, and writes the lines that come back."""
+
+    def __init__(
+        self,
+        answers: AnswerFile,
+        ledger: RunLedger,
+        settings: ActorSettings,
+        on_progress: Callable[[BulkReport], None] | None,
+        stop: asyncio.Event,
+    ) -> None:
+        self.report = BulkReport(rows=answers.source.rows)
+        self._answers, self._ledger, self._settings = answers, ledger, settings
+        self._on_progress, self._stop = on_progress, stop
+        self.is_written = True  # every line that came back
+        self._wanted = bytearray()  # 1 for each row without a line of this run that is to be sent
+        self._began = time.monotonic()
+
+    async def take_ledger(self) -> None:
+        """Add the lines of the ledger that are not in the output.
+
+        Raises:
+            CallerError: the disk is full; the ledger still has them.
+        """
+        states = self._answers.states
+        for line in self._ledger.lines():
+            data = orjson.loads(line)
+            index, ok = data["index"], data["status"] == "ok"
+            if index >= len(states):
+                raise DecodeError(f"{self._ledger.folder} has a line that is not of this run: {line[:80]!r}")
+            if not states[index] or (ok and states[index] == FAILED):
+                await self._answers.add(index, line, ok=ok, key=data.get("key"))
+        await self._answers.flush()
+
+    async def finish(self, address: str | None, *, retry_failed: bool) -> None:
+        """Send the rows, and return when every open request has ended and its line is on disk."""
+        report, answers = self.report, self._answers
+        report.resumed = answers.done + (0 if retry_failed else answers.failed)
+        claimed = claimed_rows(read_batches(answers.path)[1], report.rows)
         report.in_batches = count_waiting(claimed, answers.states)
         is_wanted = answers.is_unanswered if retry_failed else answers.is_open
+        self._wanted = bytearray(is_wanted(index) and not claimed[index] for index in range(report.rows))
+        rounds = 0
+        if chunks := await self._next_chunks(rounds):
+            async with _limiter(self._settings, address) as limiter:
+                watching = asyncio.create_task(self._watch(limiter))
+                try:
+                    while chunks:
+                        await self._send(chunks)
+                        if report.stopped is not None or not self._settings.dedupe:
+                            break
+                        self._ledger.clear()  # all its lines are in the output
+                        chunks = await self._next_chunks(rounds := rounds + 1)
+                finally:
+                    watching.cancel()
+        if report.stopped is not None and self.is_written:
+            await self.take_ledger()  # Ray may have lost a chunk that came back before its last start
+        await answers.flush()
+        self._show()
 
-        def wanted(index: int) -> bool:
-            return is_wanted(index) and not claimed[index]
-
-        while chunks := await _next_chunks(answers, settings, report, wanted):
-            results = _results(chunks, settings, address)
+    async def _send(self, chunks: Sequence[Chunk]) -> None:
+        results = _results(chunks, self._settings)
+        try:
             while (result := await asyncio.to_thread(next, results, None)) is not None:
                 for line in result["lines"].splitlines(keepends=True):
-                    await _add(answers, line, report)
-                report.asked += int(result["asked"])
-                report.stopped = report.stopped or str(result["stopped"]) or None
-                report.done, report.failed = answers.done, answers.failed
-                report.seconds = time.monotonic() - began
-                if on_progress is not None:
-                    on_progress(report)
-            if report.stopped or not settings.dedupe:
-                break
-            is_wanted = answers.is_open
-            for ledger in folder.glob("chunk-*"):  # all their lines are in the output
-                ledger.unlink()
-        await answers.flush()
-        report.done, report.failed, report.seconds = answers.done, answers.failed, time.monotonic() - began
-    shutil.rmtree(folder, ignore_errors=True)  # every line of it is in the output
-    return report
+                    await self._add(line)
+                self._halt(str(result["stopped"]))
+                self._show()
+        except CallerError as error:  # of Ray; the ledger has the answers
+            self._halt(str(error), error)
 
+    async def _add(self, line: bytes) -> None:
+        """Count a line and write it; if the disk is full, the ledger has it for the next run."""
+        report, data = self.report, orjson.loads(line)
+        index, ok = data["index"], data["status"] == "ok"
+        if not self._wanted[index]:
+            return
+        self._wanted[index] = 0
+        report.asked += data["attempts"]
+        if ok and data["attempts"]:  # not shared
+            usage = data.get("usage") or {}
+            report.input_tokens += usage.get("input_tokens", 0)
+            report.output_tokens += usage.get("output_tokens", 0)
+            if data["cost_usd"] is None:
+                report.unpriced += 1
+            else:
+                report.cost_usd += Decimal(data["cost_usd"])
+        if self.is_written:
+            try:
+                await self._answers.add(index, line, ok=ok, key=data.get("key"))
+            except CallerError as error:
+                self.is_written = False
+                self._halt(str(error), error)
 
-async def _next_chunks(
-    answers: AnswerFile, settings: ActorSettings, report: BulkReport, wanted: Callable[[int], bool]
-) -> list[Chunk]:
-    """Return the chunks with rows to send; of rows that ask the same only the first, and none whose answer is known."""
-    held = bytearray(len(answers.states))
-    if settings.dedupe:
-        async with AsyncClient(registry=Registry(**settings.registry), **settings.client) as client:
-            await _share_answers(answers, settings, report, wanted, WireReader(client), held)
-    return [
-        chunk for chunk in _chunks(answers.source, lambda index: wanted(index) and not held[index]) if 0 in chunk.done
-    ]
+    def _halt(self, why: str, error: InterlinguaError | None = None) -> None:
+        self.report.stopped = self.report.stopped or why or None
+        self.report.error = self.report.error or error
 
+    def _show(self) -> None:
+        report, answers = self.report, self._answers
+        report.done, report.failed = answers.done, answers.failed
+        report.seconds = time.monotonic() - self._began
+        if self._on_progress is not None:
+            self._on_progress(report)
 
-async def _share_answers(
-    answers: AnswerFile,
-    settings: ActorSettings,
-    report: BulkReport,
-    wanted: Callable[[int], bool],
-    wire: WireReader,
-    held: bytearray,
-) -> None:
-    """Write the lines of rows that share a known answer, and note in `held` those that wait for one."""
-    seen: set[str] = set()
-    for index, data in iterate_rows(answers.source, wanted):
+    async def _watch(self, limiter: Any) -> None:
+        """Stop the actors when the run is stopped here; again and again, for the limiter may be started again."""
+        while True:
+            await asyncio.sleep(REPORT_S)
+            if self._stop.is_set():
+                self._halt(INTERRUPTED)
+            if self.report.stopped is not None:
+                await asyncio.gather(limiter.lease.remote({}, self.report.stopped), return_exceptions=True)
+
+    async def _next_chunks(self, rounds: int) -> list[Chunk]:
+        """Return the chunks with rows to send; none if the run is stopped, or the input was changed."""
         try:
-            row = read_row(index, data, wire.read, settings.model)
-        except Exception:  # noqa: S112  its actor writes the error
-            continue
-        key = content_key(row, settings.model, settings.options)
-        if (shared := answers.shared.get(key)) is not None:
-            await answers.add(index, shared_line(row, shared), ok=True)
-            report.shared += 1
-        elif key in seen:
-            held[index] = 1
-        else:
-            seen.add(key)
+            return await self._find_chunks(rounds)
+        except InspectionStoppedError:
+            self._halt(INTERRUPTED)
+        except (InterlinguaError, OSError) as error:
+            self._halt(str(error), error if isinstance(error, InterlinguaError) else CallerError(str(error)))
+        return []
 
+    async def _find_chunks(self, rounds: int) -> list[Chunk]:
+        """Return the chunks with rows to send; of equal rows the first ones, and none with a known answer."""
+        held = bytearray(self.report.rows)
+        if self._settings.dedupe and any(self._wanted):
+            async with AsyncClient(registry=Registry(**self._settings.registry), **self._settings.client) as client:
+                await self._share_answers(WireReader(client), held, rounds)
+        chunks, first = [], 0
+        for number, part in enumerate(split_input(self._answers.source, CHUNK, self._stop.is_set)):
+            rows = range(first, first := first + part.rows)
+            done = bytes(held[index] or not self._wanted[index] for index in rows)
+            if 0 in done:
+                chunks.append(Chunk(number, rows.start, part, done))
+        return chunks
 
-async def _add(answers: AnswerFile, line: bytes, report: BulkReport | None = None) -> None:
-    data = orjson.loads(line)
-    index, ok = data["index"], data["status"] == "ok"
-    if not answers.is_unanswered(index):
-        return
-    await answers.add(index, line, ok=ok, key=data.get("key"))
-    if report is not None and ok:
-        usage = data.get("usage") or {}
-        report.input_tokens += usage.get("input_tokens", 0)
-        report.output_tokens += usage.get("output_tokens", 0)
-        if data["cost_usd"] is None:
-            report.unpriced += 1
-        else:
-            report.cost_usd += type(report.cost_usd)(data["cost_usd"])
+    async def _share_answers(self, wire: WireReader, held: bytearray, rounds: int) -> None:
+        """Write the lines of rows that share a known answer, and note in `held` those that wait for one.
+
+        While no row of the same request gets an answer, each round sends twice as many of them: one alone would make
+        as many rounds as there are rows.
+        """
+        answers, settings = self._answers, self._settings
+        seen = SharedAnswers(answers.path, self.report.rows)
+        for number, (index, data) in enumerate(iterate_rows(answers.source, lambda index: self._wanted[index] == 1)):
+            if number % _PAUSE == 0:
+                await asyncio.sleep(0)
+                check_stop(self._stop.is_set)
+            try:
+                row = read_row(index, data, wire.read, settings.model)
+            except Exception:  # noqa: S112  its actor writes the error
+                continue
+            key = content_key(row, settings.model, settings.options)
+            if (shared := answers.shared.get(key)) is not None:
+                self.report.shared += 1
+                await self._add(shared_line(row, shared))
+            else:
+                part = (int(key, 16) + number % 2**rounds * _SPREAD) % 2**128
+                held[index] = not seen.add(f"{part:032x}", 0)
 
 
 def start_ray(processes: int, address: str | None = None) -> tuple[Any, bool]:
@@ -402,7 +344,7 @@ def start_ray(processes: int, address: str | None = None) -> tuple[Any, bool]:
         The module, and False where Ray was running already.
 
     Raises:
-        CallerError: Ray is not installed.
+        CallerError: Ray is not installed, or the cluster cannot be joined.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     if address is None:  # the name is historical: without clusters Ray binds to the loopback address on every system
@@ -414,107 +356,49 @@ def start_ray(processes: int, address: str | None = None) -> tuple[Any, bool]:
     if ray.is_initialized():
         return ray, False
     if address is not None:
-        ray.init(address=address, log_to_driver=False)
+        try:
+            ray.init(address=address, log_to_driver=False)
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            raise CallerError(f"the Ray cluster at {address} cannot be joined: {error}") from error
     else:
         size = 200 * 2**20
         ray.init(num_cpus=processes, include_dashboard=False, object_store_memory=size, log_to_driver=False)
     return ray, True
 
 
-def _results(chunks: Sequence[Chunk], settings: ActorSettings, address: str | None) -> Iterator[dict[str, Any]]:
-    """Yield the result of each chunk, in any order."""
-    ray, own = start_ray(settings.actors, address)
-    data = importlib.import_module("ray.data")
+@asynccontextmanager
+async def _limiter(settings: ActorSettings, address: str | None) -> AsyncIterator[Any]:
+    """Start Ray and the limiter, and end them."""
+    ray, own = await asyncio.to_thread(start_ray, settings.actors, address)
     limits = settings.limits
     limiter = ray.remote(Limiter).options(name=settings.limiter, num_cpus=0, max_restarts=-1).remote(
         limits.requests_per_minute, limits.tokens_per_minute, limits.budget_usd,
         str(Path(settings.ledger, "limiter.json")),
     )  # fmt: skip
     try:
-        context = data.DataContext.get_current()
-        context.enable_progress_bars = False
-        items = [{"chunk": _chunk_text(chunk)} for chunk in chunks]
-        blocks = max(1, min(len(items), settings.actors * _BLOCKS_PER_ACTOR))
-        sent = data.from_items(items, override_num_blocks=blocks).map_batches(
-            RowActor,
-            batch_size=1,
-            compute=data.ActorPoolStrategy(size=settings.actors),
-            num_cpus=0.5,
-            fn_constructor_kwargs={"settings": settings},
-        )
-        yield from sent.iter_rows()
+        yield limiter
     finally:
         ray.kill(limiter)
         if own:
             ray.shutdown()
 
 
-def _chunks(source: BulkInput, wanted: Callable[[int], bool]) -> Iterator[Chunk]:
-    """Yield the chunks of an input, without lines that were added after its inspection."""
-    index, begun, offset = 0, 0, 0
-    position = 0
-    with source.path.open("rb", buffering=1 << 20) as file:
-        for line in file:
-            if position >= source.size:
-                break
-            if line.strip():
-                if index - begun == CHUNK:
-                    yield _chunk(begun, offset, index, wanted)
-                    begun, offset = index, position
-                index += 1
-            position += len(line)
-    if index > begun:
-        yield _chunk(begun, offset, index, wanted)
-
-
-def _chunk(first: int, offset: int, end: int, wanted: Callable[[int], bool]) -> Chunk:
-    return Chunk(first // CHUNK, first, offset, end - first, bytes(not wanted(index) for index in range(first, end)))
-
-
-def _chunk_text(chunk: Chunk) -> str:
-    return orjson.dumps([chunk.number, chunk.first, chunk.offset, chunk.rows, chunk.done.hex()]).decode()
-
-
-def _read_chunk(text: str) -> Chunk:
-    number, first, offset, rows, done = orjson.loads(text)
-    return Chunk(number, first, offset, rows, bytes.fromhex(done))
-
-
-def _chunk_rows(path: str, chunk: Chunk) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    index = chunk.first
-    with Path(path).open("rb") as file:
-        file.seek(chunk.offset)
-        for line in file:
-            if index == chunk.first + chunk.rows:
-                return
-            if line.strip():
-                if not chunk.done[index - chunk.first]:
-                    yield index, orjson.loads(line)
-                index += 1
-
-
-def _read_ledger(path: Path) -> dict[int, bytes]:
-    """Return the whole lines of a chunk's ledger by the index of their rows."""
+def _results(chunks: Sequence[Chunk], settings: ActorSettings) -> Iterator[dict[str, Any]]:
+    """Yield the result of each chunk, in any order."""
+    data = importlib.import_module("ray.data")
+    context = data.DataContext.get_current()
+    context.enable_progress_bars = False
+    context.target_max_block_size = 1  # a result comes back as soon as it is there, not with its block
+    items = [{"chunk": chunk.encode()} for chunk in chunks]
+    blocks = max(1, min(len(items), settings.actors * _BLOCKS_PER_ACTOR))
+    sent = data.from_items(items, override_num_blocks=blocks).map_batches(
+        RowActor,
+        batch_size=1,
+        compute=data.ActorPoolStrategy(size=settings.actors),
+        num_cpus=0.5,
+        fn_constructor_kwargs={"settings": settings},
+    )
     try:
-        lines = path.read_bytes().splitlines(keepends=True)
-    except FileNotFoundError:
-        return {}
-    if lines and not lines[-1].endswith(b"\n"):
-        os.truncate(path, sum(map(len, lines[:-1])))
-        lines = lines[:-1]
-    return {orjson.loads(line)["index"]: line for line in lines}
-
-
-def _count_start(ledger: Path) -> int:
-    """Record the start of a chunk, and return how often it has started."""
-    path = ledger.with_suffix(".starts")
-    with path.open("ab") as file:
-        file.write(b".")
-    return path.stat().st_size
-
-
-def _left_lines(folder: Path) -> Iterator[bytes]:
-    """Yield the lines of an earlier run that are not in the output yet, and remove that run's ledger."""
-    for path in sorted(folder.glob("chunk-*.jsonl")):
-        yield from _read_ledger(path).values()
-    shutil.rmtree(folder, ignore_errors=True)
+        yield from sent.iter_rows()
+    except importlib.import_module("ray").exceptions.RayError as error:
+        raise CallerError(f"Ray ended the run: {error}") from error

@@ -1,19 +1,22 @@
-"""The rates, pauses and budget that the actors of a cluster share."""
+"""The rates, pauses, budget and stop that the actors of a cluster share."""
 
 from __future__ import annotations
 
+import platform
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 
 import attrs
 import orjson
 
+from interlingua.errors import CallerError
 from interlingua.limits import Bucket
 from interlingua_bulk.answers import replace_file
 
 _NOTHING = Decimal(0)
+_LOST_S = 15.0  # without a call, after which an actor, which calls each 0.25 s, counts with all that it was granted
 
 
 @attrs.frozen
@@ -31,18 +34,44 @@ class Account:
     granted: Decimal = _NOTHING
 
 
+@attrs.frozen
+class Rates:
+    """The rates and the pause of one model.
+
+    As what an actor asks for: amounts that it can use until its next call, and the pause that the service asked it for.
+    As the reply: amounts that it may use, and for how long nothing is sent.
+
+    Attributes:
+        amounts: requests and tokens.
+        closed_for: seconds; 0 for no pause.
+    """
+
+    amounts: Sequence[float]
+    closed_for: float
+
+
+@attrs.define
+class _Shared:
+    buckets: tuple[Bucket, Bucket]
+    closed_until: float = 0.0
+
+
 class Limiter:
-    """Rates, requested pauses and a budget, shared by all actors. A Ray actor.
+    """Rates, requested pauses, a budget and a stop, shared by all actors. A Ray actor.
 
     Actors call it now and then and get a slice of the rates and of the budget, never once a row. Its grants are in
     a file, because it starts again on another machine when its own is lost. An actor that is lost keeps its grant: its
     requests may have been paid for.
 
     Args:
-        requests_per_minute: limit of all actors together; None for no limit.
+        requests_per_minute: limit of all actors together for one model; None for no limit.
         tokens_per_minute: as for `arun`.
         budget_usd: of all actors together; None for no limit.
         file: where the accounts are stored, on a disk that all machines share.
+        clock: seconds, monotonic.
+
+    Raises:
+        CallerError: of `lease` and `grant`: the file cannot be read or written.
     """
 
     def __init__(
@@ -51,34 +80,52 @@ class Limiter:
         tokens_per_minute: float | None,
         budget_usd: Decimal | None,
         file: str,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        now = time.monotonic()
-        self._buckets = (Bucket(requests_per_minute, now), Bucket(tokens_per_minute, now))
-        self._closed_until = 0.0
-        self._budget, self._file = budget_usd, Path(file)
+        self._rates = (requests_per_minute, tokens_per_minute)
+        self._budget, self._file, self._clock = budget_usd, Path(file), clock
+        self._models: dict[str | None, _Shared] = {}
         self._accounts: dict[str, Account] = {}
-        if self._file.exists():
-            stored = orjson.loads(self._file.read_bytes())
-            self._accounts = {name: Account(*map(Decimal, amounts)) for name, amounts in stored.items()}
-            for bucket in self._buckets:  # what was granted just before the loss is not known
-                bucket.take(max(bucket.level, 0.0))
+        self._called: dict[str, float] = {}  # when each actor called last
+        self._began = clock()
+        self._stopped: str | None = None
+        self._is_restarted = False
+        self._error: Exception | None = None
+        try:
+            self._read_accounts()
+        except (CallerError, OSError, ValueError) as error:  # Ray's own error would not say which machine and file
+            self._error = CallerError(f"{platform.node()}: {error}")
 
-    def lease(self, wanted: Sequence[float], closed_for: float) -> tuple[list[float], float]:
-        """Return how many requests and tokens an actor may use, and for how many seconds nothing is sent.
+    def lease(
+        self, wanted: Mapping[str | None, Rates], stopped: str | None = None
+    ) -> tuple[dict[str | None, Rates], str | None]:
+        """Return what an actor may use of each model until it calls again, and why nothing more is sent, if so.
 
         Args:
-            wanted: how many of each it can use until it calls again.
-            closed_for: seconds of the pause that the service asked this actor for; 0 for none.
+            wanted: what it asks for.
+            stopped: why no actor may send any more.
         """
-        now = time.monotonic()
-        self._closed_until = max(self._closed_until, now + closed_for)
+        if self._error is not None:
+            raise self._error
+        now = self._clock()
+        self._stopped = self._stopped or stopped
+        return {model: self._lease(model, asked, now) for model, asked in wanted.items()}, self._stopped
+
+    def _lease(self, model: str | None, asked: Rates, now: float) -> Rates:
+        if (shared := self._models.get(model)) is None:
+            requests, tokens = (Bucket(rate, now) for rate in self._rates)
+            shared = self._models[model] = _Shared((requests, tokens))
+            if self._is_restarted:  # what was granted just before the loss is not known
+                for bucket in shared.buckets:
+                    bucket.take(bucket.level)
+        shared.closed_until = max(shared.closed_until, now + asked.closed_for)
         granted = []
-        for bucket, amount in zip(self._buckets, wanted, strict=True):
+        for bucket, amount in zip(shared.buckets, asked.amounts, strict=True):
             bucket.wait(0, now)  # fills it
             given = amount if bucket.rate is None else max(min(amount, bucket.level), 0.0)
             bucket.take(given)
             granted.append(given)
-        return granted, max(self._closed_until - now, 0.0)
+        return Rates(granted, max(shared.closed_until - now, 0.0))
 
     def grant(self, actor: str, spent: Decimal, reserved: Decimal) -> tuple[Decimal, bool]:
         """Return the USD that an actor may spend in all, and whether the budget is used up for its next request.
@@ -89,7 +136,8 @@ class Limiter:
             reserved: USD that its other requests, sent and waiting, may cost.
         """
         assert self._budget is not None  # noqa: S101
-        others = [account for name, account in self._accounts.items() if name != actor]
+        now = self._called[actor] = self._clock()
+        others = [self._account(name, now) for name in self._accounts if name != actor]
         least = sum((each.spent + each.reserved for each in others), _NOTHING)
         is_used_up = self._budget - least < spent + reserved
         if is_used_up:  # its requests under way keep their part
@@ -100,6 +148,24 @@ class Limiter:
                 wanted = spent + reserved
             granted = min(wanted, self._budget - sum((each.granted for each in others), _NOTHING))
         self._accounts[actor] = Account(spent, reserved, max(granted, spent))
+        self._write_accounts()
+        return spent if is_used_up else self._accounts[actor].granted, is_used_up
+
+    def _read_accounts(self) -> None:
+        if self._file.exists():
+            self._is_restarted = True
+            stored = orjson.loads(self._file.read_bytes())
+            self._accounts = {name: Account(*map(Decimal, amounts)) for name, amounts in stored.items()}
+        else:
+            self._write_accounts()
+
+    def _write_accounts(self) -> None:
         stored = {name: list(map(str, attrs.astuple(each))) for name, each in self._accounts.items()}
         replace_file(self._file, orjson.dumps(stored))
-        return spent if is_used_up else self._accounts[actor].granted, is_used_up
+
+    def _account(self, name: str, now: float) -> Account:
+        """Return an actor's account; a lost actor may have spent all of its grant, and gives nothing back."""
+        account = self._accounts[name]
+        if now - self._called.get(name, self._began) > _LOST_S:
+            return Account(account.granted, _NOTHING, account.granted)
+        return account

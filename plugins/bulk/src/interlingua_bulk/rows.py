@@ -141,18 +141,42 @@ def iterate_rows(
             yield index, load_row(line, str(source.path), number)
 
 
+def split_input(source: BulkInput, rows: int, stopped: Stopped = is_never_stopped) -> Iterator[BulkInput]:
+    """Yield an input in parts of at most so many rows.
+
+    Raises:
+        DecodeError: the file was changed after its inspection.
+        InspectionStoppedError: `stopped` returned True.
+    """
+    start, size, first, count, digest = 0, 0, 1, 0, hashlib.sha256()
+    for number, line in _all_lines(source, stopped):
+        if count == rows and line.strip():
+            yield BulkInput(source.path, count, size, digest.hexdigest(), start, first)
+            start, size, first, count, digest = start + size, 0, number, 0, hashlib.sha256()
+        digest.update(line)
+        size += len(line)
+        count += bool(line.strip())
+    if count:
+        yield BulkInput(source.path, count, size, digest.hexdigest(), start, first)
+
+
 def _lines(source: BulkInput, stopped: Stopped) -> Iterator[tuple[int, bytes]]:
-    """Yield the number and the bytes of each line that is not empty, up to the size at the inspection."""
+    """Yield the number and the bytes of each line that is not empty."""
+    return ((number, line) for number, line in _all_lines(source, stopped) if line.strip())
+
+
+def _all_lines(source: BulkInput, stopped: Stopped) -> Iterator[tuple[int, bytes]]:
+    """Yield the number and the bytes of each line, up to the size at the inspection."""
     digest, left = hashlib.sha256(), source.size
     with source.path.open("rb", buffering=_BLOCK) as file:
-        for number, line in enumerate(file, 1):
+        file.seek(source.start)
+        for number, line in enumerate(file, source.line):
             line = line[:left]  # noqa: PLW2901  the last line may have been continued
             digest.update(line)
             left -= len(line)
             if number % _LINES == 0:
                 check_stop(stopped)
-            if line.strip():
-                yield number, line
+            yield number, line
             if not left:
                 break
     if digest.hexdigest() != source.sha256:

@@ -37,7 +37,7 @@ from interlingua_bulk.wire_rows import WireReader
 
 _MOST_HELD = 1000  # rows in memory that wait for the answer of another
 
-_INTERRUPTED = "interrupted"
+INTERRUPTED = "interrupted"
 
 
 @attrs.define
@@ -146,7 +146,7 @@ async def arun(
     try:
         path = await asyncio.to_thread(prepare_input, rows, out, stopped=stop.is_set)
     except InspectionStoppedError:
-        return BulkReport(rows=0, stopped=_INTERRUPTED)
+        return BulkReport(rows=0, stopped=INTERRUPTED)
     options = dict(options or {})
     own = client is None
     client = client if client is not None else AsyncClient(model, retry=Retry(max_attempts=1))
@@ -167,7 +167,7 @@ async def arun(
             run = _Run(answers, sender, dedupe=dedupe, retry_failed=retry_failed, stop=stop)
             return await run.finish(on_progress)
     except InspectionStoppedError:
-        return BulkReport(rows=0, stopped=_INTERRUPTED)
+        return BulkReport(rows=0, stopped=INTERRUPTED)
     finally:
         if own:
             await client.close()
@@ -178,13 +178,13 @@ def run(rows: str | Path | Iterable[Mapping[str, Any]], out: str | Path, **argum
 
     async def main() -> BulkReport:
         stop = arguments.setdefault("stop", asyncio.Event())
-        with _stop_on_interrupt(stop):
+        with stop_on_interrupt(stop):
             return await arun(rows, out, **arguments)
 
     return asyncio.run(main())
 
 
-class _stop_on_interrupt:  # noqa: N801  used like a function
+class stop_on_interrupt:  # noqa: N801  used like a function
     """Let the first Ctrl-C set an event; the second one interrupts as usual."""
 
     def __init__(self, stop: asyncio.Event) -> None:
@@ -288,7 +288,7 @@ class _Run:
     @property
     def _stopping(self) -> bool:
         if self.stop.is_set() and self.report.stopped is None:
-            self._halt(_INTERRUPTED)
+            self._halt(INTERRUPTED)
         return self.report.stopped is not None
 
     def _forget(self, task: asyncio.Task[None]) -> None:

@@ -128,6 +128,9 @@ class Sender:
         spent: USD of the answers so far.
         budget: USD that may be spent now; None for no limit.
         more_budget: waits for a higher budget and returns False if it will not rise; None for a fixed budget.
+        paces: the pace of each model so far.
+        lease_s: seconds for which rates are leased from a limiter that several processes share; None for rates of
+            this sender alone.
     """
 
     def __init__(
@@ -146,7 +149,8 @@ class Sender:
         self.more_budget: Callable[[], Coroutine[Any, Any, bool]] | None = None
         self._priced = 0
         self._retry = Retry(max_attempts=limits.max_attempts)
-        self._paces: dict[str | None, Pace] = {}
+        self.paces: dict[str | None, Pace] = {}
+        self.lease_s: float | None = None
         self._loading = asyncio.Lock()  # rows wait for what a model's first one imports, so they are sent in order
         self._answered: Counter[str | None] = Counter()  # by model: once it has answered, a refusal is about a row
         self._failed: Counter[str | None] = Counter()  # attempts that failed since a model's last answer
@@ -157,8 +161,8 @@ class Sender:
     @property
     def in_flight_limit(self) -> int:
         """How many requests may be under way before another answer, over all models."""
-        first = 0 if self._paces else min(OPENED, self.limits.concurrency)
-        return max(sum(pace.soon for pace in self._paces.values()), first)
+        first = 0 if self.paces else min(OPENED, self.limits.concurrency)
+        return max(sum(pace.soon for pace in self.paces.values()), first)
 
     @property
     def stopped(self) -> str | None:
@@ -167,14 +171,17 @@ class Sender:
 
     def pace(self, model: str | None) -> Pace:
         """Return the pace of a model."""
-        found = self._paces.get(model)
+        found = self.paces.get(model)
         if found is None:
             limits = self.limits
-            found = self._paces[model] = Pace(
+            found = self.paces[model] = Pace(
                 limits.concurrency,
                 requests_per_minute=limits.requests_per_minute,
                 tokens_per_minute=limits.tokens_per_minute,
             )
+            if self.lease_s is not None:
+                found.requests.begin_lease(self.lease_s)
+                found.tokens.begin_lease(self.lease_s)
         return found
 
     def stop(self, why: str) -> None:
@@ -194,7 +201,7 @@ class Sender:
             StopRunError: no further row can be answered, or the run was stopped before this one was sent.
         """
         model = row.model or self.model
-        first = nullcontext() if model in self._paces else self._loading
+        first = nullcontext() if model in self.paces else self._loading
         try:
             async with first:
                 exchange = await self.client.prepare(

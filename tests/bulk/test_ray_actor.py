@@ -1,0 +1,254 @@
+"""What sends rows on a cluster, without Ray: the actor runs in this process, and calls its limiter directly."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import orjson
+import pytest
+
+from interlingua.errors import CallerError
+from interlingua_bulk.ray_actor import ActorSettings, Chunk, RowActor
+from interlingua_bulk.ray_ledger import STARTS, ChunkLedger, RunLedger
+from interlingua_bulk.ray_limiter import Limiter
+from interlingua_bulk.rows import inspect_input, split_input
+from interlingua_bulk.sender import Limits
+from tests.bulk.loopback import Loopback, loopback
+from tests.bulk.support import LOCAL, write_rows
+from tests.support.waiting import until
+
+Send = Callable[[Chunk], tuple[list[dict[str, Any]], str]]
+IN_FLIGHT = 8
+
+
+class RayError(Exception):
+    """As Ray's."""
+
+
+class RayTaskError(RayError):
+    """As Ray's."""
+
+
+class Remote:
+    """A limiter that is called as a Ray actor is."""
+
+    def __init__(self, limiter: Limiter) -> None:
+        self._limiter = limiter
+        self.models: set[str | None] = set()
+
+    def __getattr__(self, name: str) -> Any:
+        async def call(*arguments: Any) -> Any:
+            if name == "lease":
+                self.models |= arguments[0].keys()
+            try:
+                return getattr(self._limiter, name)(*arguments)
+            except Exception as error:
+                failure = RayTaskError()
+                failure.cause = error  # type: ignore[attr-defined]
+                raise failure from error
+
+        def remote(*arguments: Any) -> Awaitable[Any]:
+            return call(*arguments)
+
+        return SimpleNamespace(remote=remote)
+
+
+@pytest.fixture
+def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., tuple[Send, Remote]]]:
+    """Make an actor, and return how a chunk is sent by it, and its limiter."""
+    folder = tmp_path / "ledger"
+    folder.mkdir()
+    actors: list[RowActor] = []
+
+    def build(server: Loopback, rate: float | None = None, **limits: Any) -> tuple[Send, Remote]:
+        limiter = Remote(Limiter(rate, None, limits.get("budget_usd"), str(folder / "limiter.json")))
+        errors = SimpleNamespace(RayError=RayError, RayTaskError=RayTaskError)
+        ray = SimpleNamespace(get_actor=lambda _: limiter, exceptions=errors)
+        monkeypatch.setitem(sys.modules, "ray", ray)
+        actor = RowActor(
+            ActorSettings(
+                ledger=str(folder), model=LOCAL, options={}, tools=(), registry={}, limiter="", actors=1,
+                client={"settings": {"vllm": {"base_url": server.url}}},
+                limits=Limits(concurrency=IN_FLIGHT, requests_per_minute=rate, **limits),
+            )
+        )  # fmt: skip
+        actors.append(actor)
+
+        def send(chunk: Chunk) -> tuple[list[dict[str, Any]], str]:
+            found = asyncio.run(actor({"chunk": [chunk.encode()]}))
+            return [orjson.loads(line) for line in found["lines"][0].splitlines()], found["stopped"][0]
+
+        return send, limiter
+
+    yield build
+    for actor in actors:
+
+        async def end(actor: RowActor = actor) -> None:
+            actor._leasing.cancel()
+            await actor._client.close()
+
+        if not actor._failure:
+            asyncio.run_coroutine_threadsafe(end(), actor._loop).result()
+        actor._loop.call_soon_threadsafe(actor._loop.stop)
+        until(lambda actor=actor: not actor._loop.is_running(), within=10)
+        actor._loop.close()
+
+
+def chunks(rows: Path, size: int) -> list[Chunk]:
+    parts = list(split_input(inspect_input(rows, model=LOCAL), size))
+    return [Chunk(number, number * size, part, bytes(part.rows)) for number, part in enumerate(parts)]
+
+
+def test_a_full_disk_stops_the_actor_and_no_answer_is_lost(make: Any, tmp_path: Path) -> None:
+    pytest.importorskip("resource", reason="POSIX limits the size of files")
+    from tests.bulk.test_disks_and_stops import largest_file
+
+    first, second = chunks(write_rows(tmp_path / "in.jsonl", 120), 60)
+    with loopback(latency_ms=5) as server:
+        send, _ = make(server)
+        with largest_file(6_000):
+            lines, why = send(first)
+            none, again = send(second)
+        stats = server.stats()
+
+    assert "chunk-0.jsonl cannot be written: " in why
+    assert len(lines) == stats["answers"] == stats["rows"] < 10 + 3 * IN_FLIGHT
+    assert (none, again) == ([], why)
+    written = (tmp_path / "ledger" / "chunk-0.jsonl").read_bytes()
+    assert 0 < written.count(b"\n") < len(lines)
+    assert written.endswith(b"}\n")
+
+
+@pytest.mark.parametrize("change", ["shorter", "others"])
+def test_an_input_that_is_changed_stops_the_run(make: Any, tmp_path: Path, change: str) -> None:
+    rows = write_rows(tmp_path / "in.jsonl", 60)
+    chunk = chunks(rows, 30)[1]
+    if change == "shorter":
+        rows.write_bytes(b"".join(rows.read_bytes().splitlines(keepends=True)[:50]))
+    else:
+        rows.write_bytes(rows.read_bytes().replace(b"say", b"cry"))
+    with loopback(latency_ms=1) as server:
+        send, limiter = make(server)
+        lines, why = send(chunk)
+        answers = server.stats()["answers"]
+        until(lambda: limiter._limiter.lease({})[1] is not None, within=10)  # the other actors stop too
+
+    assert why.endswith(f"{rows} was changed while it was read: its answers may be those of other rows")
+    assert len(lines) == answers
+    assert limiter._limiter.lease({})[1] == why
+
+
+def test_a_mark_of_the_byte_order_and_empty_lines_are_no_part_of_a_row(make: Any, tmp_path: Path) -> None:
+    rows = write_rows(tmp_path / "in.jsonl", 7)
+    text = rows.read_text().replace("\n", "\n\n \n").removesuffix("\n\n \n")
+    rows.write_text(text, encoding="utf-8-sig")
+    found = []
+    with loopback(latency_ms=1) as server:
+        send, _ = make(server)
+        for chunk in chunks(rows, 3):
+            lines, why = send(chunk)
+            found += [(line["index"], line["id"]) for line in lines]
+            assert why == ""
+
+    assert sorted(found) == [(number, f"r{number}") for number in range(7)]
+
+
+def test_every_model_has_its_rate_from_the_limiter(make: Any, tmp_path: Path) -> None:
+    given = [{"id": f"r{n}", "prompt": f"row {n}", "model": f"vllm:{'ab'[n % 2]}"} for n in range(20)]
+    with loopback(latency_ms=1) as server:
+        send, limiter = make(server, rate=1200.0)
+        lines, why = send(*chunks(write_rows(tmp_path / "in.jsonl", given), 20))
+
+    assert (len(lines), why) == (20, "")
+    assert limiter.models == {"vllm:a", "vllm:b"}
+
+
+def test_a_limiter_that_cannot_write_its_file_stops_the_run(make: Any, tmp_path: Path) -> None:
+    with loopback(latency_ms=1) as server:
+        send, limiter = make(server, rate=60.0)
+        limiter._limiter._file = tmp_path / "none" / "limiter.json"
+        limiter._limiter._budget = 1
+        limiter._limiter._error = CallerError("it cannot be written")
+        lines, why = send(*chunks(write_rows(tmp_path / "in.jsonl", 9), 9))
+
+    assert lines == []
+    assert why.endswith("it cannot be written")
+
+
+def test_an_actor_that_cannot_start_says_why(make: Any, tmp_path: Path) -> None:
+    (tmp_path / "ledger").rmdir()  # as on a machine without this disk
+    with loopback() as server:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("interlingua_bulk.ray_limiter.Limiter._write_accounts", lambda _: None)
+            send, _ = make(server)
+        lines, why = send(*chunks(write_rows(tmp_path / "in.jsonl", 2), 2))
+
+    assert lines == []
+    assert "No such file or directory" in why
+    assert str(tmp_path / "ledger") in why
+
+
+# -- the ledger -------------------------------------------------------------------------------------------------
+
+
+def line(index: int) -> bytes:
+    return b'{"index":%d,"status":"ok"}\n' % index
+
+
+def test_a_chunk_may_be_lost_often_while_it_gets_answers(tmp_path: Path) -> None:
+    async def start(*answers: int) -> int:
+        ledger = ChunkLedger(tmp_path, 0)
+        found = ledger.count_starts()
+        for index in answers:
+            ledger.add(index, line(index))
+        await ledger.close()
+        return found
+
+    async def main() -> None:
+        assert [await start(number) for number in range(2 * STARTS)] == [1] * 2 * STARTS
+        assert [await start() for _ in range(STARTS + 1)] == [1, 2, 3, 4, 5]
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("damage", [b'{"index":9,"sta', b'{"index":9,"sta{"index":1,"status":"ok"}\n', b"\0" * 99])
+def test_a_damaged_line_of_a_ledger_is_sent_again(tmp_path: Path, damage: bytes) -> None:
+    (tmp_path / "chunk-0.jsonl").write_bytes(line(0) + damage)
+
+    async def main() -> None:
+        ledger = ChunkLedger(tmp_path, 0)
+        assert ledger.kept == {0: line(0)}
+        ledger.add(2, line(2))
+        await ledger.close()
+        again = ChunkLedger(tmp_path, 0)
+        assert again.kept == {0: line(0), 2: line(2)}
+        await again.close()
+
+    asyncio.run(main())
+
+
+def test_a_folder_of_others_is_neither_used_nor_removed(tmp_path: Path) -> None:
+    out, shared = tmp_path / "out.jsonl", tmp_path / "shared"
+    (shared / "data").mkdir(parents=True)
+    (tmp_path / "out.jsonl.ledger").mkdir()
+    (tmp_path / "out.jsonl.ledger" / "notes.txt").touch()
+    facts = {"input": {"sha256": "1"}, "asked": {"model": "a"}}
+    with pytest.raises(CallerError, match="is not the ledger of a run"):
+        RunLedger(out, None).check(facts, force=True)
+
+    one, two = RunLedger(out, shared), RunLedger(tmp_path / "other" / "out.jsonl", shared)
+    assert one.folder != two.folder
+    one.check(facts, force=False)
+    one.begin(facts)
+    one.check(facts, force=False)
+    for other in ({**facts, "asked": {"model": "b"}}, {**facts, "input": {"sha256": "2"}}):
+        with pytest.raises(CallerError, match="another input, model"):
+            one.check(other, force=False)
+        one.check(other, force=True)
+    one.remove()
+    assert [path.name for path in shared.iterdir()] == ["data"]
