@@ -106,6 +106,15 @@ def test_a_service_that_refuses_all_for_minutes_is_asked_seldom_and_then_used_ag
     assert ran.rate(300, 325) > 40, "64 requests at once, answered after a second or so"
 
 
+@pytest.mark.parametrize("down_s", [3.0, 7.0, 20.0])
+def test_a_service_that_refuses_all_at_first_is_used_soon(down_s: float) -> None:
+    def admit(now: float, _under_way: int) -> None:
+        if now < down_s:
+            raise Refused
+
+    assert run(admit, 90, ceiling=64).rate(50, 85) > 40, "the first answer alone says nothing about the rate"
+
+
 def test_refusals_of_all_requests_in_a_short_span_keep_a_rate() -> None:
     now = 0.0
     pace = Pace(8, clock=lambda: now)

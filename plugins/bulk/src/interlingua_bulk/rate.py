@@ -240,7 +240,8 @@ class AcceptedRate:
         rate = max(taken, 1) / seconds
         self._signal = self._try = None
         is_unknown = taken < _FEW_TAKEN or (self._seeking and self.per_second is None and seconds < _LONG_S)
-        self._seeking = is_unknown and not 0.5 < rate / max(self._ceiling, _LEAST_RATE) < 2  # as the time before
+        is_same = self._ceiling > 0 and 0.5 < rate / max(self._ceiling, _LEAST_RATE) < 2  # as the time before
+        self._seeking = is_unknown and not is_same
         self._wait_for_growth(rate, now)
         self._set_rate(rate, now)
 
