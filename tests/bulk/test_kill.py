@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 import subprocess
 import sys
 import time
 from pathlib import Path
 
-import attrs
 import pytest
 
-from interlingua_bulk.ray_engine import ActorSettings, Chunk, RowActor
-from interlingua_bulk.sender import Limits
 from tests.bulk.loopback import loopback
 from tests.bulk.support import LOCAL, assert_every_row_once, lines, write_rows
 from tests.support.counts import FULL
 
 ROWS, KILLS, IN_FLIGHT = (5000, 100, 32) if FULL else (600, 4, 16)
-
-_SETTINGS = ActorSettings(
-    path="", ledger="", model=LOCAL, options={}, tools=(), client={}, registry={}, limits=Limits(), limiter="", actors=1
-)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="kills by SIGKILL")
@@ -54,12 +46,3 @@ def test_killed_runs_lose_nothing_and_pay_twice_for_what_was_under_way_only(tmp_
     assert_every_row_once(out, ROWS)
     assert stats["extra"] <= under_way
     assert killed > KILLS // 2
-
-
-def test_a_chunk_that_takes_its_workers_along_is_not_begun_without_end(tmp_path: Path) -> None:
-    """Ray begins a lost worker's chunk again each time; the ledger counts that."""
-    (tmp_path / "chunk-0.starts").write_bytes(b"....")
-    actor = RowActor.__new__(RowActor)
-    actor._settings = attrs.evolve(_SETTINGS, ledger=str(tmp_path))
-
-    assert asyncio.run(actor._send(Chunk(0, 0, 0, 1, b"\0"))) == ([], 0, "chunk 0 was lost with its worker 4 times")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,7 +16,7 @@ import pytest
 from interlingua.errors import CallerError
 from interlingua_bulk.ray_actor import ActorSettings, Chunk, RowActor
 from interlingua_bulk.ray_ledger import STARTS, ChunkLedger, RunLedger
-from interlingua_bulk.ray_limiter import Limiter
+from interlingua_bulk.ray_limiter import Limiter, Rates
 from interlingua_bulk.rows import inspect_input, split_input
 from interlingua_bulk.sender import Limits
 from tests.bulk.loopback import Loopback, loopback
@@ -95,7 +96,8 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[.
         if not actor._failure:
             asyncio.run_coroutine_threadsafe(end(), actor._loop).result()
         actor._loop.call_soon_threadsafe(actor._loop.stop)
-        until(lambda actor=actor: not actor._loop.is_running(), within=10)
+        while actor._loop.is_running():
+            time.sleep(0.01)
         actor._loop.close()
 
 
@@ -168,6 +170,28 @@ def test_every_model_has_its_rate_from_the_limiter(make: Any, tmp_path: Path) ->
     assert limiter.models == {"vllm:a", "vllm:b"}
 
 
+def test_a_shared_pause_does_not_grow_by_being_sent_back(make: Any, tmp_path: Path) -> None:
+    asked: list[float] = []
+    (chunk,) = chunks(write_rows(tmp_path / "in.jsonl", 40), 40)
+    with loopback(latency_ms=300) as server:
+        send, limiter = make(server)
+        lease = limiter._limiter.lease
+
+        def note(wanted: Any, stopped: str | None) -> Any:
+            asked.extend(rates.closed_for for rates in wanted.values())
+            if len(asked) == 1:
+                wanted = {model: Rates(rates.amounts, 1.0) for model, rates in wanted.items()}  # of another actor
+            return lease(wanted, stopped)
+
+        limiter._limiter.lease = note
+        began = time.monotonic()
+        lines, _ = send(chunk)
+
+    assert len(lines) == 40
+    assert time.monotonic() - began > 1.2
+    assert set(asked) == {0}
+
+
 def test_a_limiter_that_cannot_write_its_file_stops_the_run(make: Any, tmp_path: Path) -> None:
     with loopback(latency_ms=1) as server:
         send, limiter = make(server, rate=60.0)
@@ -178,6 +202,18 @@ def test_a_limiter_that_cannot_write_its_file_stops_the_run(make: Any, tmp_path:
 
     assert lines == []
     assert why.endswith("it cannot be written")
+
+
+def test_a_chunk_that_takes_its_workers_along_is_not_started_without_end(make: Any, tmp_path: Path) -> None:
+    """Ray starts a lost worker's chunk again each time; the ledger counts that."""
+    (tmp_path / "ledger" / "chunk-0.starts").write_text("0\n" * STARTS)
+    with loopback() as server:
+        send, _ = make(server)
+        lines, why = send(*chunks(write_rows(tmp_path / "in.jsonl", 2), 2))
+        asked = server.stats()["asked"]
+
+    assert (lines, asked) == ([], 0)
+    assert why == "the worker of chunk 0 was lost 4 times one after the other"
 
 
 def test_an_actor_that_cannot_start_says_why(make: Any, tmp_path: Path) -> None:

@@ -181,14 +181,19 @@ class Pace:
             self._open(self._clock())
         self._end()
 
-    def close_for(self, seconds: float) -> None:
-        """Send nothing for this many seconds."""
+    def close_for(self, seconds: float) -> float:
+        """Send nothing for this many seconds, and return until when, in seconds of the pace's clock."""
         self._closed_until = max(self._closed_until, self._clock() + seconds)
+        return self._closed_until
 
     @property
     def closed_for(self) -> float:
         """The seconds until anything is sent again."""
         return max(self._closed_until - self._clock(), 0.0)
+
+    def own_pause(self, shared: float | None) -> float:
+        """Return `closed_for`, or 0 if the pause is the shared one, which ends at this time."""
+        return 0.0 if self._closed_until == shared else self.closed_for
 
     def wake(self) -> None:
         """Check again whether a request may be sent."""

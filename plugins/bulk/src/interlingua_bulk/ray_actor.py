@@ -173,12 +173,13 @@ class RowActor:
         """Get slices of the shared rates and budget, and share pauses and stops, as long as this actor lives."""
         ray = importlib.import_module("ray")
         sender, limiter = self._sender, None
+        shared: dict[str | None, float] = {}  # pauses from the limiter; sent back, they would grow with each call
         while True:
             try:
                 limiter = limiter or ray.get_actor(self._settings.limiter)
                 paces = dict(sender.paces)
                 wanted = {
-                    model: Rates([pace.requests.wanted(), pace.tokens.wanted()], pace.closed_for)
+                    model: Rates([pace.requests.wanted(), pace.tokens.wanted()], pace.own_pause(shared.get(model)))
                     for model, pace in paces.items()
                 }
                 own = None if self._is_stopped_by_budget else sender.stopped  # others may have a part of it left
@@ -188,7 +189,7 @@ class RowActor:
                     for bucket, amount in zip((pace.requests, pace.tokens), rates.amounts, strict=True):
                         bucket.take(-amount)
                     if rates.closed_for > pace.closed_for:
-                        pace.close_for(rates.closed_for)
+                        shared[model] = pace.close_for(rates.closed_for)
                     pace.wake()
                 if stopped is not None:
                     sender.stop(stopped)
