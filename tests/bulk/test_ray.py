@@ -6,11 +6,13 @@ One Ray serves all tests: it takes seconds to start.
 from __future__ import annotations
 
 import contextlib
+import errno
 import importlib.util
 import os
 import re
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -126,15 +128,55 @@ def test_equal_rows_share_an_answer_over_all_actors(ray: Any, tmp_path: Path) ->
         tmp_path / "in.jsonl",
         ({"id": f"r{number}", "prompt": f"row {number % 300}: say something"} for number in range(1200)),
     )
-    with loopback(latency_ms=5, bad_rows=[7]) as server:
-        one = run(rows, tmp_path / "one.jsonl", server.url, concurrency=IN_FLIGHT, dedupe=True)
-        before = server.stats()["asked"]
-        many = on_ray(rows, tmp_path / "many.jsonl", server, dedupe=True)
-        asked = server.stats()["asked"] - before
+    arguments: dict[str, Any] = {"dedupe": True}
+    for bad in (7, None):
+        with loopback(latency_ms=5, bad_rows=[bad]) as server:
+            one = run(rows, tmp_path / "one.jsonl", server.url, concurrency=IN_FLIGHT, **arguments)
+            before = server.stats()["asked"]
+            many = on_ray(rows, tmp_path / "many.jsonl", server, **arguments)
+            asked = server.stats()["asked"] - before
 
-    assert essence(tmp_path / "one.jsonl") == essence(tmp_path / "many.jsonl")
-    assert (many.done, many.failed, many.shared) == (one.done, one.failed, one.shared) == (1196, 4, 897)
-    assert asked == 299 + 4, "each question once, and the refused row of each id"
+        counts = ("done", "failed", "shared", "asked", "input_tokens", "cost_usd", "resumed")
+        assert [getattr(many, name) for name in counts] == [getattr(one, name) for name in counts]
+        assert essence(tmp_path / "one.jsonl") == essence(tmp_path / "many.jsonl")
+        expected = (1196, 4, 897) if bad else (1200, 0, 3)
+        assert (many.done, many.failed, many.shared) == expected
+        assert asked == (299 + 4 if bad else 1), "each question once, and the refused row of each id"
+        arguments["retry_failed"] = True
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX limits the size of files, and has SIGINT")
+def test_a_full_disk_and_an_interrupt_lose_no_answer(ray: Any, tmp_path: Path) -> None:
+    from tests.bulk.test_disks_and_stops import largest_file
+
+    rows, out, shared = write_rows(tmp_path / "in.jsonl", 1000), tmp_path / "out.jsonl", tmp_path / "shared"
+    (shared / "of others").mkdir(parents=True)
+    with loopback(latency_ms=20) as server:
+        with largest_file(200_000):  # the actors have the limit of the process that started Ray
+            full = on_ray(rows, out, server, ledger=shared)
+        paid = server.stats()["answers"]
+        kept = len(lines(out))
+
+        def interrupt() -> None:
+            until(lambda: server.stats()["answers"] >= paid + 100, within=300)
+            os.kill(os.getpid(), signal.SIGINT)
+
+        thread = threading.Thread(target=interrupt)
+        thread.start()
+        stopped = on_ray(rows, out, server, ledger=shared)
+        thread.join()
+        answers = server.stats()["answers"]
+        left = len(lines(out))
+        done = on_ray(rows, out, server, ledger=shared)
+        stats = server.stats()
+
+    assert str(full.error) == full.stopped == f"{out} cannot be written: {os.strerror(errno.EFBIG)}"
+    assert full.done == kept < full.asked == paid < 1000
+    assert (stopped.stopped, stopped.resumed) == ("interrupted", paid)
+    assert paid < answers == left < 1000
+    assert (done.stopped, done.resumed, stats["extra"]) == (None, answers, 0)
+    assert_every_row_once(out, 1000)
+    assert [path.name for path in shared.iterdir()] == ["of others"]
 
 
 def test_a_budget_holds_for_all_actors_together(ray: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import sys
+import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
@@ -64,6 +66,7 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[.
     """Make an actor, and return how a chunk is sent by it, and its limiter."""
     folder = tmp_path / "ledger"
     folder.mkdir()
+    (folder / "run.json").write_text('{"run": "this"}')
     actors: list[RowActor] = []
 
     def build(server: Loopback, rate: float | None = None, **limits: Any) -> tuple[Send, Remote]:
@@ -73,7 +76,7 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[.
         monkeypatch.setitem(sys.modules, "ray", ray)
         actor = RowActor(
             ActorSettings(
-                ledger=str(folder), model=LOCAL, options={}, tools=(), registry={}, limiter="", actors=1,
+                ledger=str(folder), model=LOCAL, options={}, tools=(), registry={}, limiter="this", actors=1,
                 client={"settings": {"vllm": {"base_url": server.url}}},
                 limits=Limits(concurrency=IN_FLIGHT, requests_per_minute=rate, **limits),
             )
@@ -192,6 +195,26 @@ def test_a_shared_pause_does_not_grow_by_being_sent_back(make: Any, tmp_path: Pa
     assert set(asked) == {0}
 
 
+def test_an_actor_whose_run_was_started_again_stops(make: Any, tmp_path: Path) -> None:
+    """The driver was killed, and Ray has not ended its actors yet."""
+    (chunk,) = chunks(write_rows(tmp_path / "in.jsonl", 500), 500)
+    with loopback(latency_ms=100) as server:
+        send, _ = make(server)
+
+        def claim() -> None:
+            until(lambda: server.stats()["answers"] > 10, within=10)
+            (tmp_path / "ledger" / "run.json").write_text('{"run": "other"}')
+
+        thread = threading.Thread(target=claim)
+        thread.start()
+        lines, why = send(chunk)
+        thread.join()
+        asked = server.stats()["asked"]
+
+    assert why == "the run was started again"
+    assert 10 < len(lines) == asked < 300
+
+
 def test_a_limiter_that_cannot_write_its_file_stops_the_run(make: Any, tmp_path: Path) -> None:
     with loopback(latency_ms=1) as server:
         send, limiter = make(server, rate=60.0)
@@ -217,7 +240,7 @@ def test_a_chunk_that_takes_its_workers_along_is_not_started_without_end(make: A
 
 
 def test_an_actor_that_cannot_start_says_why(make: Any, tmp_path: Path) -> None:
-    (tmp_path / "ledger").rmdir()  # as on a machine without this disk
+    shutil.rmtree(tmp_path / "ledger")  # as on a machine without this disk
     with loopback() as server:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("interlingua_bulk.ray_limiter.Limiter._write_accounts", lambda _: None)
@@ -280,7 +303,7 @@ def test_a_folder_of_others_is_neither_used_nor_removed(tmp_path: Path) -> None:
     one, two = RunLedger(out, shared), RunLedger(tmp_path / "other" / "out.jsonl", shared)
     assert one.folder != two.folder
     one.check(facts, force=False)
-    one.begin(facts)
+    one.begin(facts, "run")
     one.check(facts, force=False)
     for other in ({**facts, "asked": {"model": "b"}}, {**facts, "input": {"sha256": "2"}}):
         with pytest.raises(CallerError, match="another input, model"):

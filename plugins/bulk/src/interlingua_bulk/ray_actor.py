@@ -19,7 +19,7 @@ import orjson
 from interlingua import AsyncClient, Registry, Retry
 from interlingua.types import ToolDefinition
 from interlingua_bulk.answers import BulkInput
-from interlingua_bulk.ray_ledger import STARTS, ChunkLedger
+from interlingua_bulk.ray_ledger import STARTS, ChunkLedger, is_claimed
 from interlingua_bulk.ray_limiter import Rates
 from interlingua_bulk.rows import content_key, explain_row, iterate_rows, read_row, unread_row
 from interlingua_bulk.sender import Limits, RowAnswer, Sender, StopRunError, error_line
@@ -60,16 +60,22 @@ class Chunk:
 
 @attrs.frozen(kw_only=True)
 class ActorSettings:
-    """The settings an actor needs to send rows: plain values, because the actor starts on another machine."""
+    """The settings an actor needs to send rows: plain values, because the actor starts on another machine.
+
+    Attributes:
+        ledger: the run's folder.
+        limiter: name of the run's limiter, and of the run in its ledger.
+        model: as for `run_on_ray`; the others too.
+    """
 
     ledger: str
+    limiter: str
     model: str | None
     options: Mapping[str, Any]
     tools: Sequence[ToolDefinition]
     client: Mapping[str, Any]
     registry: Mapping[str, Any]
     limits: Limits
-    limiter: str
     actors: int
     dedupe: bool = False
 
@@ -176,6 +182,8 @@ class RowActor:
         shared: dict[str | None, float] = {}  # pauses from the limiter; sent back, they would grow with each call
         while True:
             try:
+                if await asyncio.to_thread(is_claimed, self._folder, self._settings.limiter):
+                    sender.stop("the run was started again")
                 limiter = limiter or ray.get_actor(self._settings.limiter)
                 paces = dict(sender.paces)
                 wanted = {
@@ -195,6 +203,8 @@ class RowActor:
                     sender.stop(stopped)
                 if self._settings.limits.budget_usd is not None:
                     await self._take_budget(limiter)
+            except OSError as error:
+                sender.stop(self._explain(error))
             except ray.exceptions.RayTaskError as error:  # it cannot write its file
                 sender.stop(self._explain(error.cause))
             except (ray.exceptions.RayError, ValueError):  # its machine was lost: it starts again on another one

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import os
+import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -123,7 +124,7 @@ def run_on_ray(
             max_attempts=max_attempts,
             patience_s=patience_s,
         ),
-        limiter=f"interlingua-bulk-{os.getpid()}-{time.time_ns()}",
+        limiter=f"interlingua-bulk-{secrets.token_hex(8)}",
         actors=actors,
         dedupe=dedupe,
     )
@@ -162,8 +163,9 @@ async def _drive(
         facts = read_facts(out) or {}
         ledger.check(facts, force=force)
         run = _Run(answers, ledger, settings, on_progress, stop)
+        await ledger.claim(facts, settings.limiter)
         await run.take_ledger()
-        ledger.begin(facts)
+        ledger.begin(facts, settings.limiter)
         await run.finish(address, retry_failed=retry_failed)
         if run.is_written:
             ledger.remove()

@@ -23,6 +23,7 @@ from interlingua_bulk.answers import replace_file, sync_data
 STARTS = 4  # of one chunk without a new answer; Ray itself starts it again without end
 _SUFFIX = ".ledger"
 _FACTS = "run.json"
+_CLAIM_S = 1.0  # in which the actors of an earlier run see that the ledger is another run's
 _SYNC_S = 0.25  # the longest time that an answer is not on disk
 
 
@@ -59,11 +60,25 @@ class RunLedger:
                 " remove it, choose another output, or pass --force (force=True) to mix them"
             )
 
-    def begin(self, facts: Mapping[str, Any]) -> None:
+    async def claim(self, facts: Mapping[str, Any], run: str) -> None:
+        """Stop the actors of a run that was killed: they may send for seconds after it, if Ray still runs.
+
+        Args:
+            facts: the run's arguments.
+            run: name of this run.
+        """
+        if self.folder.exists():
+            self._write_facts(facts, run)
+            await asyncio.sleep(_CLAIM_S)
+
+    def begin(self, facts: Mapping[str, Any], run: str) -> None:
         """Make the folder empty, for a run with these arguments."""
         self.remove()
         self.folder.mkdir(parents=True)
-        replace_file(self.folder / _FACTS, orjson.dumps(facts))
+        self._write_facts(facts, run)
+
+    def _write_facts(self, facts: Mapping[str, Any], run: str) -> None:
+        replace_file(self.folder / _FACTS, orjson.dumps({**facts, "run": run}))
 
     def lines(self) -> Iterator[bytes]:
         """Yield the lines of all chunks."""
@@ -155,6 +170,14 @@ class ChunkLedger:
             if self._unsynchronised:
                 self._unsynchronised = False
                 await asyncio.to_thread(sync_data, self._fd)
+
+
+def is_claimed(folder: Path, run: str) -> bool:
+    """Return True if the ledger is another run's by now."""
+    try:
+        return bool(orjson.loads((folder / _FACTS).read_bytes())["run"] != run)
+    except FileNotFoundError:
+        return True
 
 
 def _asked(facts: Mapping[str, Any]) -> tuple[Any, Any]:
