@@ -1,4 +1,4 @@
-"""What sends rows on a cluster, without Ray: the actor runs in this process, and calls its limiter directly."""
+"""The actor that sends rows on a cluster, without Ray: in this process, with its limiter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What sends rows on a cluster: an actor that gets chunks of the input, and writes each answer to the ledger."""
+"""The actor that sends rows on a cluster: it gets chunks of the input, and writes each answer to the ledger."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class RunLedger:
 
     Args:
         out: the output of the run.
-        parent: a folder for the ledgers of all runs, on a disk that all machines share; None is that of the output.
+        parent: a folder for the ledgers of all runs, on a disk that all machines share; None for the output's folder.
 
     Attributes:
         folder: this run's own.

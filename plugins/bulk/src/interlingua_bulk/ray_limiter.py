@@ -164,7 +164,7 @@ class Limiter:
         replace_file(self._file, orjson.dumps(stored))
 
     def _account(self, name: str, now: float) -> Account:
-        """Return an actor's account; a lost actor may have spent all of its grant, and gives nothing back."""
+        """Return an actor's account; a lost actor may have spent all of its grant, and frees nothing."""
         account = self._accounts[name]
         if now - self._called.get(name, self._began) > _LOST_S:
             return Account(account.granted, _NOTHING, account.granted)
