@@ -187,7 +187,7 @@ class _Run:
         self._answers, self._ledger, self._settings = answers, ledger, settings
         self._on_progress, self._stop = on_progress, stop
         self.is_written = True  # every line that came back
-        self._wanted = bytearray()  # 1 for each row without a line of this run that is to be sent
+        self._wanted = bytearray()  # 1 for each row that this run sends and that has no line yet
         self._began = time.monotonic()
 
     async def take_ledger(self) -> None:
@@ -278,7 +278,7 @@ class _Run:
             self._on_progress(report)
 
     async def _watch(self, limiter: Any) -> None:
-        """Stop the actors when the run is stopped here; again and again, for the limiter may be started again."""
+        """Stop the actors when the run is stopped here; repeatedly, because the limiter may be started again."""
         while True:
             await asyncio.sleep(REPORT_S)
             if self._stop.is_set():
