@@ -18,7 +18,7 @@ import pytest
 from interlingua.errors import CallerError
 from interlingua_bulk.ray_actor import ActorSettings, Chunk, RowActor
 from interlingua_bulk.ray_ledger import STARTS, ChunkLedger, RunLedger
-from interlingua_bulk.ray_limiter import Limiter, Rates
+from interlingua_bulk.ray_limiter import Limiter, ModelRates
 from interlingua_bulk.rows import inspect_input, split_input
 from interlingua_bulk.sender import Limits
 from tests.bulk.loopback import Loopback, loopback
@@ -183,7 +183,7 @@ def test_a_shared_pause_does_not_grow_by_being_sent_back(make: Any, tmp_path: Pa
         def note(wanted: Any, stopped: str | None) -> Any:
             asked.extend(rates.closed_for for rates in wanted.values())
             if len(asked) == 1:
-                wanted = {model: Rates(rates.amounts, 1.0) for model, rates in wanted.items()}  # of another actor
+                wanted = {model: ModelRates(rates.amounts, 1.0) for model, rates in wanted.items()}  # of another actor
             return lease(wanted, stopped)
 
         limiter._limiter.lease = note

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from interlingua.errors import CallerError
-from interlingua_bulk.ray_limiter import Limiter, Rates
+from interlingua_bulk.ray_limiter import Limiter, ModelRates
 
 
 def test_grants_stay_within_the_budget_and_a_stopped_actor_frees_its_part(tmp_path: Path) -> None:
@@ -39,11 +39,14 @@ def test_each_model_has_the_rate_and_its_pauses(tmp_path: Path) -> None:
     now = 0.0
     path = str(tmp_path / "limiter.json")
     limiter = Limiter(600.0, None, None, path, lambda: now)
-    asked = Rates([8, 5], 0.0)
-    assert limiter.lease({"a": asked, "b": Rates([8, 5], 3.0)})[0] == {"a": Rates([8, 5], 0), "b": Rates([8, 5], 3)}
-    assert limiter.lease({"a": asked})[0] == {"a": Rates([2, 5], 0)}, "10 a second for all actors"
+    asked = ModelRates([8, 5], 0.0)
+    assert limiter.lease({"a": asked, "b": ModelRates([8, 5], 3.0)})[0] == {
+        "a": ModelRates([8, 5], 0),
+        "b": ModelRates([8, 5], 3),
+    }
+    assert limiter.lease({"a": asked})[0] == {"a": ModelRates([2, 5], 0)}, "10 a second for all actors"
     now = 1.0
-    assert limiter.lease({"a": Rates([99, 0], 0), "b": Rates([0, 0], 0)})[0]["b"].closed_for == 2
+    assert limiter.lease({"a": ModelRates([99, 0], 0), "b": ModelRates([0, 0], 0)})[0]["b"].closed_for == 2
     again = Limiter(600.0, None, None, path, lambda: now)  # what it granted in this second is not known
     assert again.lease({"a": asked})[0]["a"].amounts == [0, 5]
 

@@ -21,6 +21,7 @@ from interlingua_bulk.rows import (
     load_row,
     read_options,
     read_row,
+    split_input,
     write_asked,
 )
 from interlingua_bulk.wire_rows import WireReader
@@ -201,3 +202,19 @@ def test_a_line_of_a_batch_file_is_read_by_a_provider_that_serves_its_url() -> N
         assert row.options["temperature"] == 0.5
     with pytest.raises(CallerError, match="/v1/nowhere"):
         read_row(0, {**line, "url": "/v1/nowhere"}, reader.read, None)
+
+
+def test_an_input_is_split_into_parts_with_their_places(tmp_path: Path) -> None:
+    path = tmp_path / "in.jsonl"
+    path.write_text('{"prompt": "0"}\n\n{"prompt": "1"}\n{"prompt": "2"}\n\n', encoding="utf-8")
+    source = inspect_input(path, model="m")
+    parts = list(split_input(source, 2))
+
+    assert [(part.rows, part.start, part.line) for part in parts] == [(2, 0, 1), (1, 33, 4)]
+    assert sum(part.size for part in parts) == source.size
+    assert [data["prompt"] for part in parts for _, data in iterate_rows(part)] == ["0", "1", "2"]
+    path.write_text(path.read_text().replace('"2"', "'2'"))
+    with pytest.raises(DecodeError, match="line 4 is not JSON"):
+        list(iterate_rows(parts[1]))
+    with pytest.raises(DecodeError, match="was changed"):
+        list(split_input(source, 2))

@@ -20,7 +20,7 @@ from interlingua import AsyncClient, Registry, Retry
 from interlingua.types import ToolDefinition
 from interlingua_bulk.answers import BulkInput
 from interlingua_bulk.ray_ledger import STARTS, ChunkLedger, is_claimed
-from interlingua_bulk.ray_limiter import Rates
+from interlingua_bulk.ray_limiter import ModelRates
 from interlingua_bulk.rows import content_key, explain_row, iterate_rows, read_row, unread_row
 from interlingua_bulk.sender import Limits, RowAnswer, Sender, StopRunError, error_line
 from interlingua_bulk.wire_rows import WireReader
@@ -187,7 +187,7 @@ class RowActor:
                 limiter = limiter or ray.get_actor(self._settings.limiter)
                 paces = dict(sender.paces)
                 wanted = {
-                    model: Rates([pace.requests.wanted(), pace.tokens.wanted()], pace.own_pause(shared.get(model)))
+                    model: ModelRates([pace.requests.wanted(), pace.tokens.wanted()], pace.own_pause(shared.get(model)))
                     for model, pace in paces.items()
                 }
                 own = None if self._is_stopped_by_budget else sender.stopped  # others may have a part of it left

@@ -35,7 +35,7 @@ class Account:
 
 
 @attrs.frozen
-class Rates:
+class ModelRates:
     """The rates and the pause of one model.
 
     As what an actor asks for: amounts that it can use until its next call, and the pause that the service asked it for.
@@ -97,8 +97,8 @@ class Limiter:
             self._error = CallerError(f"{platform.node()}: {error}")
 
     def lease(
-        self, wanted: Mapping[str | None, Rates], stopped: str | None = None
-    ) -> tuple[dict[str | None, Rates], str | None]:
+        self, wanted: Mapping[str | None, ModelRates], stopped: str | None = None
+    ) -> tuple[dict[str | None, ModelRates], str | None]:
         """Return what an actor may use of each model until it calls again, and why nothing more is sent, if so.
 
         Args:
@@ -111,7 +111,7 @@ class Limiter:
         self._stopped = self._stopped or stopped
         return {model: self._lease(model, asked, now) for model, asked in wanted.items()}, self._stopped
 
-    def _lease(self, model: str | None, asked: Rates, now: float) -> Rates:
+    def _lease(self, model: str | None, asked: ModelRates, now: float) -> ModelRates:
         if (shared := self._models.get(model)) is None:
             requests, tokens = (Bucket(rate, now) for rate in self._rates)
             shared = self._models[model] = _Shared((requests, tokens))
@@ -125,7 +125,7 @@ class Limiter:
             given = amount if bucket.rate is None else max(min(amount, bucket.level), 0.0)
             bucket.take(given)
             granted.append(given)
-        return Rates(granted, max(shared.closed_until - now, 0.0))
+        return ModelRates(granted, max(shared.closed_until - now, 0.0))
 
     def grant(self, actor: str, spent: Decimal, reserved: Decimal) -> tuple[Decimal, bool]:
         """Return the USD that an actor may spend in all, and whether the budget is used up for its next request.
