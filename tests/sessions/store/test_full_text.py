@@ -52,11 +52,11 @@ def test_all_words_of_messages_calls_and_results_are_found(store: Store) -> None
     assert said(store, "provider_id") == []  # a key of the stored JSON
 
 
-@pytest.mark.parametrize("common", [10, 10_000])  # how PostgreSQL finds the newest depends on the number of matches
+@pytest.mark.parametrize("newest", [2, 10, 20_000])  # PostgreSQL searches so many first
 def test_results_are_the_newest_and_of_one_session_if_asked(
-    store: Store, common: int, monkeypatch: pytest.MonkeyPatch
+    store: Store, newest: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(text_index, "_COMMON_COUNT", common)
+    monkeypatch.setattr(text_index, "_NEWEST", newest)
     for name in ("a", "b"):
         store.create_session(name)
         store.extend([user(f"apple {number} of {name}", session_id=name) for number in range(30)])

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import chain
 from typing import Any, NamedTuple
 from unicodedata import combining, normalize
@@ -17,14 +18,14 @@ import attrs
 import orjson
 
 from interlingua.types import Message, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
-from interlingua_sessions.store.schema import Database, StoreError
+from interlingua_sessions.store.schema import Database, Row, StoreError
 
 VERSION = 1
 LONGEST = 200_000  # letters of a passage: PostgreSQL holds no more than 1 MB of words in a value
 _LONGEST_WORD = 64
 _PREFIX = 3  # letters of a word that is also found as the beginning of longer words
 _WIDTH = 160  # letters of the line that is shown
-_COMMON_COUNT = 10_000  # passages with the words: of so many, the newest are found soon
+_NEWEST = 20_000  # passages that PostgreSQL tests one by one before it collects all that hold the words
 
 # Scripts without spaces between words: each letter is a word, and a word that is searched is a phrase.
 _WIDE = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
@@ -358,24 +359,49 @@ class TextIndex:
             values: values of the condition's parameters.
         """
         columns = "d.key, d.about, p.message_id, p.position, p.role, p.model, p.created_at, p.body"
-        order = "w.rowid" if self._kind == "sqlite" else "p.id"
-        if self._kind == "postgresql" and self.count(phrases, _COMMON_COUNT) < _COMMON_COUNT:
-            order = "p.id + 0"  # else PostgreSQL goes through all passages in this order, and tests each
-        sql, given = self.select(columns, phrases, where, values)
         top = "" if limit is None else f" LIMIT {int(limit)}"
-        return [
-            FoundPassage(
-                key=key, about=orjson.loads(about), message_id=message, position=position, role=role, model=model,
-                created_at=made, text=None if body is None else _decoded(body),
-            )
-            for key, about, message, position, role, model, made, body
-            in self.database.rows(f"{sql} ORDER BY {order} DESC{top}", given)
-        ]  # fmt: skip
+        if self._kind == "sqlite":
+            sql, given = self.select(columns, phrases, where, values)
+            return _read_found(self.database.rows(f"{sql} ORDER BY w.rowid DESC{top}", given))
+        with self._planned():
+            if limit is not None:  # frequent words
+                sql, given = self.select(columns, phrases, f"{where} AND p.id > ?", [*values, self._first_newest()])
+                rows = self.database.rows(f"{sql} ORDER BY p.id DESC{top}", given)
+                if len(rows) == limit:
+                    return _read_found(rows)
+            sql, given = self.select(columns, phrases, where, values)
+            # no index has this order: PostgreSQL would go through all passages by it, and test each
+            return _read_found(self.database.rows(f"{sql} ORDER BY p.id + 0 DESC{top}", given))
 
     def count(self, phrases: Sequence[Phrase], limit: int, where: str = "", values: Sequence[Any] = ()) -> int:
-        """Return how many passages hold all phrases, counting up to a limit; `where` as for `search`."""
-        sql, given = self.select("1", phrases, where, values)
+        """Return how many passages hold all phrases, counting up to a limit; `where` as for `search`.
+
+        PostgreSQL does not count words that a tenth of the newest passages hold: the limit is returned.
+        """
+        with self._planned():
+            if self._kind == "postgresql":
+                sql, given = self.select("1", phrases, f"{where} AND p.id > ?", [*values, self._first_newest()])
+                many = max(_NEWEST // 10, 1)
+                if self._count(sql, given, many) == many:
+                    return limit
+            return self._count(*self.select("1", phrases, where, values), limit)
+
+    def _count(self, sql: str, given: Sequence[Any], limit: int) -> int:
         return int(self.database.rows(f"SELECT count(*) FROM ({sql} LIMIT {int(limit)}) found", given)[0][0])
+
+    def _first_newest(self) -> int:
+        (last,) = self.database.rows("SELECT coalesce(max(id), 0) FROM search_passages")[0]
+        return int(last) - _NEWEST
+
+    @contextmanager
+    def _planned(self) -> Iterator[None]:
+        """Let PostgreSQL plan each query for its words, which are frequent or rare, and not once for all."""
+        if self._kind == "sqlite":
+            yield
+            return
+        with self.database.transaction():
+            self.database.run("SET LOCAL plan_cache_mode = force_custom_plan")
+            yield
 
     def select(
         self, columns: str, phrases: Sequence[Phrase], where: str = "", values: Sequence[Any] = ()
@@ -389,6 +415,16 @@ class TextIndex:
             return " ".join(f'"{" ".join(phrase.words)}"{"*" if phrase.is_prefix else ""}' for phrase in phrases)
         parts = [" <-> ".join(f"'{word}'" for word in phrase.words) for phrase in phrases]
         return " & ".join(f"({part}{':*' if one.is_prefix else ''})" for part, one in zip(parts, phrases, strict=True))
+
+
+def _read_found(rows: Iterable[Row]) -> list[FoundPassage]:
+    return [
+        FoundPassage(
+            key=key, about=orjson.loads(about), message_id=message, position=position, role=role, model=model,
+            created_at=made, text=None if body is None else _decoded(body),
+        )
+        for key, about, message, position, role, model, made, body in rows
+    ]  # fmt: skip
 
 
 def check_sum(text: str) -> int:
