@@ -19,6 +19,10 @@ except ImportError as missing:
 
 from interlingua_sessions.store.schema import Row, StoreError
 
+_READ_ONLY = """
+    SELECT coalesce(current_setting('transaction_read_only') = 'on'
+        OR bool_or(relname = 'messages') AND NOT bool_or(has_table_privilege(oid, 'INSERT')), false)
+    FROM pg_class WHERE relname IN ('messages', 'search_state') AND pg_table_is_visible(oid)"""
 _MIGRATION_LOCK = 3_003_101  # any number that no other program on the server is likely to take
 
 
@@ -27,7 +31,6 @@ class PostgresqlDatabase:
 
     kind = "postgresql"
     commit_order: str | None = None
-    read_only = False
     as_json = "{}"
 
     def __init__(self, url: str) -> None:
@@ -35,6 +38,7 @@ class PostgresqlDatabase:
         self._url = url
         with self._translated_errors():
             self._connection = self._connect()
+        self.read_only = bool(self.rows(_READ_ONLY)[0][0])
 
     def _connect(self) -> psycopg.Connection[Row]:
         return psycopg.connect(self._url, autocommit=True, application_name="interlingua")

@@ -31,7 +31,7 @@ class Database(Protocol):
     commit_order: str | None
     """A column that increases from one inserted row to the next, if the database has one."""
     read_only: bool
-    """True if nothing can be written: no migration is applied, and no search index made."""
+    """True if this user can write nothing: no migration is applied, and no search index made."""
     as_json: str
     """Selects a column of JSON in the way that costs least to parse, as text or its UTF-8; `{}` is the column."""
 

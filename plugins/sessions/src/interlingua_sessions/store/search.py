@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import attrs
 import orjson
@@ -41,7 +41,36 @@ _CHANGED = """
     WHERE id IN (SELECT session_id FROM messages WHERE {order} > ?
         UNION ALL SELECT session_id FROM messages WHERE id IN ({marks}))
     ORDER BY updated_at, id"""
-_REACHED = ""  # key, which no session has, of the document that keeps the last message that was indexed
+_REACHED = ""  # key, which no session has, of the document that keeps what was indexed
+_NOTES = 10_000  # notes in `search_unread` that are read together
+
+# PostgreSQL has no order of commits: a trigger notes each stored message in the transaction that stores it. Its
+# function runs as its owner: users who may write messages need no right to this table, which may also be removed.
+_NOTING = (
+    "SET LOCAL lock_timeout = '200ms'",  # while the trigger waits for a long transaction, all other writers wait too
+    "DROP TABLE IF EXISTS search_unread",
+    """CREATE TABLE search_unread (
+        id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, session_id TEXT COLLATE "C" NOT NULL)""",
+    """CREATE OR REPLACE FUNCTION search_unread() RETURNS trigger LANGUAGE plpgsql
+    SECURITY DEFINER SET search_path = {schema}, pg_temp AS $$
+    BEGIN
+        IF to_regclass('search_unread') IS NOT NULL THEN
+            INSERT INTO search_unread (session_id) VALUES (NEW.session_id);
+        END IF;
+        RETURN NULL;
+    END $$""",
+    """CREATE OR REPLACE TRIGGER search_unread AFTER INSERT OR UPDATE OF content_json ON messages
+    FOR EACH ROW EXECUTE FUNCTION search_unread()""",
+)
+_SCHEMA = """
+    SELECT relnamespace::regnamespace::text FROM pg_class WHERE relname = 'messages' AND pg_table_is_visible(oid)"""
+_NOTED = """
+    SELECT u.oid::bigint FROM pg_class u JOIN pg_class m ON m.relnamespace = u.relnamespace
+        JOIN pg_trigger t ON t.tgrelid = m.oid JOIN pg_proc f ON f.oid = t.tgfoid
+    WHERE u.relname = 'search_unread' AND m.relname = 'messages' AND pg_table_is_visible(m.oid)
+        AND t.tgname = 'search_unread' AND t.tgenabled IN ('O', 'A')
+        AND f.proconfig = ARRAY['search_path=' || m.relnamespace::regnamespace::text || ', pg_temp']
+        AND has_table_privilege(u.oid, 'SELECT') AND has_table_privilege(u.oid, 'DELETE')"""
 Progress = Callable[[int, int], None]
 """Called while an index is made, with how many sessions or files are indexed, of how many."""
 
@@ -99,35 +128,57 @@ class LoggedTurn:
 # The index
 
 
+class _Stale(NamedTuple):
+    """Sessions to index, with their last use; the revisions to store and notes to remove once they are indexed."""
+
+    sessions: list[Row]
+    reached: list[Revision]
+    notes: list[int]
+
+
 def index_messages(sql: Statements, progress: Progress | None = None) -> None:
     """Index the messages that were stored since the last time, some hundreds in each transaction."""
     index = TextIndex(sql.database)
     index.create()
     while True:
-        stale, reached = _stale_sessions(sql)
-        if not stale and not reached:
+        stale = _stale_sessions(sql)
+        if not any(stale):
             return
-        for at in range(0, max(len(stale), 1), _TOGETHER):
-            if progress is not None and stale:
-                progress(at, len(stale))
-            is_end = at + _TOGETHER >= len(stale)
-            if not _index_sessions(sql, index, dict(stale[at : at + _TOGETHER]), reached if is_end else []):
-                break  # another process indexes: look again at what is left
-        else:
+        if not _index_stale(sql, index, stale, progress):
+            continue  # another process indexes: look again at what is left
+        if stale.notes:
+            sql.database.run("DELETE FROM search_unread WHERE id = ANY(?)", (stale.notes,))
+        if len(stale.notes) < _NOTES:
             return
 
 
-def _stale_sessions(sql: Statements) -> tuple[list[Row], list[Revision]]:
-    """Return id and last use of the sessions to index, and what to store for the next time once they are indexed.
+def _index_stale(sql: Statements, index: TextIndex, stale: _Stale, progress: Progress | None) -> bool:
+    """Index sessions group by group; False if another process changed the index meanwhile."""
+    for at in range(0, max(len(stale.sessions), 1), _TOGETHER):
+        if progress is not None and stale.sessions:
+            progress(at, len(stale.sessions))
+        is_end = at + _TOGETHER >= len(stale.sessions)
+        together: dict[str, int] = dict(stale.sessions[at : at + _TOGETHER])
+        if not _index_sessions(sql, index, together, stale.reached if is_end else []):
+            return False
+    return True
 
-    Where messages have a commit order, only messages behind the last indexed one are read, and messages that were
-    being streamed then. If that message has moved or is gone, or the database has no such order, all sessions are
-    compared with the index.
+
+def _stale_sessions(sql: Statements) -> _Stale:
+    """Return the sessions to index: those of messages stored since the last time, if that is known."""
+    return (
+        _noted_sessions(sql) if sql.database.commit_order is None else _sessions_behind(sql, sql.database.commit_order)
+    )
+
+
+def _sessions_behind(sql: Statements, order: str) -> _Stale:
+    """Read the messages behind the last indexed one, and those that were being streamed then.
+
+    If that message has moved or is gone, all sessions are compared with the index.
     """
-    order = sql.database.commit_order
-    last = None if order is None else sql.one(f"SELECT {order}, id FROM messages ORDER BY {order} DESC LIMIT 1")
+    last = sql.one(f"SELECT {order}, id FROM messages ORDER BY {order} DESC LIMIT 1")
     if last is None:
-        return sql.database.rows(_STALE), []
+        return _Stale(sql.database.rows(_STALE), [], [])
     partial = [row[0] for row in sql.database.rows("SELECT message_id FROM partial_messages")]
     reached = Revision(_REACHED, last[0], {"id": last[1], "partial": partial}, ())
     before = sql.one("SELECT stamp, about FROM search_documents WHERE key = ?", (_REACHED,))
@@ -137,8 +188,41 @@ def _stale_sessions(sql: Statements) -> tuple[list[Row], list[Revision]]:
             finished = [one for one in about["partial"] if one not in partial]
             changed = _CHANGED.format(order=order, marks=", ".join("?" * len(finished)))
             stale = sql.database.rows(changed, [before[0], *finished])
-            return stale, [reached] if stale else []
-    return sql.database.rows(_STALE), [reached]
+            return _Stale(stale, [reached] if stale else [], [])
+    return _Stale(sql.database.rows(_STALE), [reached], [])
+
+
+def _noted_sessions(sql: Statements) -> _Stale:
+    """Read which sessions have notes. Notes of transactions that are not committed yet are read by a later search.
+
+    All sessions are compared with the index once after the trigger is made, and each time if it cannot be.
+    """
+    table = _noting_table(sql)
+    if table is None:
+        return _Stale(sql.database.rows(_STALE), [], [])
+    notes = sql.database.rows("SELECT id, session_id FROM search_unread ORDER BY id LIMIT ?", (_NOTES,))
+    numbers, named = [row[0] for row in notes], list({row[1] for row in notes})
+    if not sql.one("SELECT 1 FROM search_documents WHERE key = ? AND stamp = ?", (_REACHED, table)):
+        return _Stale(sql.database.rows(_STALE), [Revision(_REACHED, table, {}, ())], numbers)
+    found = "SELECT id, updated_at FROM sessions WHERE id = ANY(?) ORDER BY updated_at, id"
+    return _Stale(sql.database.rows(found, (named,)) if named else [], [], numbers)
+
+
+def _noting_table(sql: Statements) -> int | None:
+    """Return the number of the table of notes, which is made if needed; None if this user may not make it."""
+    found = sql.one(_NOTED)
+    if found is None:
+        try:
+            with sql.database.migrating():
+                found = sql.one(_NOTED)
+                if found is None:
+                    (schema,) = sql.database.rows(_SCHEMA)[0]
+                    for statement in _NOTING:
+                        sql.database.run(statement.format(schema=schema))
+                    found = sql.one(_NOTED)
+        except StoreError:
+            return None
+    return None if found is None else int(found[0])
 
 
 def _index_sessions(sql: Statements, index: TextIndex, sessions: dict[str, int], also: Sequence[Revision]) -> bool:
@@ -148,7 +232,7 @@ def _index_sessions(sql: Statements, index: TextIndex, sessions: dict[str, int],
     place = ("", "")
     while True:
         seen = index.changes()
-        rows = sql.database.rows(query, [*sessions, *place, _READ])
+        rows = sql.database.rows(query, [*sessions, *place, _READ]) if sessions else []
         is_last = len(rows) < _READ
         read: dict[str, list[Passage]] = {}
         for row in rows:
