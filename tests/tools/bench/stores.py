@@ -3,7 +3,8 @@
 `python tests/tools/bench/stores.py FOLDER` fills one SQLite store step by step, ten messages a session, measures at
 each power of ten, and prints a table; `--plot FILE` also draws it. `--largest` ends earlier. Times are the processor
 time of single calls in milliseconds, median and 99th percentile: waiting for a disk is not in them, and other work of
-the machine is only through its caches.
+the machine is only through its caches. `postgresql://...` instead of FOLDER fills an empty database of a server; times
+are then on the clock, and 50 processes also append at the same time.
 """
 
 from __future__ import annotations
@@ -15,7 +16,10 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from math import log10
+from multiprocessing import get_context
+from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +35,7 @@ EACH = 10  # messages of a session
 TOGETHER = 500  # sessions that grow at the same time, so their messages are mixed in the file
 LONG = 200  # messages of the session that is exported and compacted
 STEPS = (1_000, 10_000, 100_000, 1_000_000)
+WRITERS = 50  # processes that append to a server at the same time
 MODEL = "anthropic:claude-haiku-4-5"
 SUMMARY = orjson.dumps({
     "id": "msg_1", "type": "message", "role": "assistant", "model": "claude-haiku-4-5", "stop_reason": "end_turn",
@@ -77,17 +82,32 @@ def fill(store: Store, texts: Texts, begin: int, end: int) -> None:
         store.extend(made)
 
 
-def timed(count: int, work: Callable[[int], Any]) -> tuple[float, float]:
+def timed(place: str, count: int, work: Callable[[int], Any]) -> tuple[float, float]:
     """Call a function so often with a number -> median and 99th percentile in milliseconds."""
+    return summary(times(time.perf_counter if is_server(place) else time.process_time, count, work))
+
+
+def times(clock: Callable[[], float], count: int, work: Callable[[int], Any]) -> list[float]:
+    """Call a function so often with a number -> milliseconds of each call."""
     took = []
     for number in range(count):
-        began = time.process_time()
+        began = clock()
         work(number)
-        took.append((time.process_time() - began) * 1000)
-    return statistics.median(took), sorted(took)[min(int(count * 0.99), count - 1)]
+        took.append((clock() - began) * 1000)
+    return took
 
 
-def measure(place: Path, texts: Texts, size: int) -> Figures:
+def is_server(place: str) -> bool:
+    """Tell whether a store is in PostgreSQL."""
+    return place.startswith("postgresql:")
+
+
+def summary(took: list[float]) -> tuple[float, float]:
+    """Return median and 99th percentile."""
+    return statistics.median(took), sorted(took)[min(int(len(took) * 0.99), len(took) - 1)]
+
+
+def measure(place: str, texts: Texts, size: int) -> Figures:
     """Measure each operation on a store of so many messages, in sessions drawn by chance."""
     found: Figures = {}
     any_session = texts.random.randrange
@@ -104,24 +124,32 @@ def measure(place: Path, texts: Texts, size: int) -> Figures:
         store.update_index()
         print(f"  indexed in {time.perf_counter() - began:.1f} s", file=sys.stderr)
         waiting = [user(text, session_id=name()) for text in texts.pool(2_000)]
-        found["append"] = timed(len(waiting), lambda at: store.append(waiting[at]))
+        found["append"] = timed(place, len(waiting), lambda at: store.append(waiting[at]))
         store.update_index()
-        found["open a session, read it"] = timed(500, lambda _: Session.open(store, name(), client=client).messages)
-        found["list the newest 20"] = timed(200, lambda _: list(store.sessions(limit=20)))
+        found["open a session, read it"] = timed(
+            place, 500, lambda _: Session.open(store, name(), client=client).messages
+        )
+        found["list the newest 20"] = timed(place, 200, lambda _: list(store.sessions(limit=20)))
         found["search, a message just stored"] = timed(
-            50, lambda at: _store_and_find(store, name(), f"fresh{size}x{at}")
+            place, 50, lambda at: _store_and_find(store, name(), f"fresh{size}x{at}")
         )
-        found["search, a rare word"] = timed(50, lambda at: _found(store, f"unique{at % max(size // 10_000, 1)}"))
-        found["search, two words of many"] = timed(50, lambda at: _found(store, " ".join(texts.words[at : at + 2])))
-        found["search, the most frequent"] = timed(50, lambda _: _found(store, texts.words[0]))
-        found["search, an absent word"] = timed(50, lambda at: store.search(f"absent{at}"))
+        found["search, a rare word"] = timed(
+            place, 50, lambda at: _found(store, f"unique{at % max(size // 10_000, 1)}")
+        )
+        found["search, two words of many"] = timed(
+            place, 50, lambda at: _found(store, " ".join(texts.words[at : at + 2]))
+        )
+        found["search, the most frequent"] = timed(place, 50, lambda _: _found(store, texts.words[0]))
+        found["search, an absent word"] = timed(place, 50, lambda at: store.search(f"absent{at}"))
         found["turns with a rare word"] = timed(
-            20, lambda at: _first_turns(store, f"unique{at % max(size // 10_000, 1)}")
+            place, 20, lambda at: _first_turns(store, f"unique{at % max(size // 10_000, 1)}")
         )
-        found["turns with a frequent word"] = timed(20, lambda at: _first_turns(store, texts.words[at]))
-        found[f"export {LONG} messages"] = timed(50, lambda _: list(store.export_lines(long)))
-        found[f"compact {LONG} messages"] = timed(10, lambda at: _compact(store, client, long, f"{long}-{at}"))
-    found["open the store"] = timed(50, lambda _: open_store(place).close())
+        found["turns with a frequent word"] = timed(place, 20, lambda at: _first_turns(store, texts.words[at]))
+        found[f"export {LONG} messages"] = timed(place, 50, lambda _: list(store.export_lines(long)))
+        found[f"compact {LONG} messages"] = timed(place, 10, lambda at: _compact(store, client, long, f"{long}-{at}"))
+    found["open the store"] = timed(place, 50, lambda _: open_store(place).close())
+    if is_server(place):
+        found[f"append, {WRITERS} processes at once"] = _append_together(place, names)
     return found
 
 
@@ -133,6 +161,35 @@ def _found(store: Store, query: str) -> None:
 def _store_and_find(store: Store, session: str, word: str) -> None:
     store.append(user(f"a {word} word", session_id=session))
     _found(store, word)
+
+
+def _append_together(place: str, sessions: int) -> tuple[float, float]:
+    """Append by many processes to sessions drawn by chance -> median and 99th percentile of one append."""
+    forked = get_context("fork")
+    ready = forked.Barrier(WRITERS)
+    with ProcessPoolExecutor(WRITERS, forked, _Writer.start, (place, sessions, ready)) as pool:
+        return summary([took for run in pool.map(_Writer.run, range(WRITERS)) for took in run])
+
+
+class _Writer:
+    """Appends of one process; a class, because a barrier reaches a process only as it starts."""
+
+    place: str
+    sessions: int
+    ready: Barrier
+
+    @classmethod
+    def start(cls, place: str, sessions: int, ready: Barrier) -> None:
+        cls.place, cls.sessions, cls.ready = place, sessions, ready
+
+    @classmethod
+    def run(cls, seed: int) -> list[float]:
+        texts = Texts()
+        texts.random.seed(seed)
+        waiting = [user(text, session_id=f"s{texts.random.randrange(cls.sessions):07}") for text in texts.pool(40)]
+        with open_store(cls.place) as store:
+            cls.ready.wait(60)
+            return times(time.perf_counter, len(waiting), lambda at: store.append(waiting[at]))
 
 
 def _first_turns(store: Store, word: str) -> None:
@@ -150,9 +207,9 @@ def _compact(store: Store, client: Client, source: str, name: str) -> None:
             raise AssertionError("nothing was compacted")
 
 
-def steps(folder: Path, largest: int) -> Iterator[tuple[int, Figures]]:
+def steps(place: str, largest: int) -> Iterator[tuple[int, Figures]]:
     """Fill a new store step by step -> its size and figures at each."""
-    place, texts, begin = folder / "stores.db", Texts(), 0
+    texts, begin = Texts(), 0
     for size in (step for step in STEPS if step <= largest):
         began = time.perf_counter()
         with open_store(place) as store:
@@ -161,7 +218,8 @@ def steps(folder: Path, largest: int) -> Iterator[tuple[int, Figures]]:
         print(f"  {size - begin:,} messages stored in {took:.1f} s", file=sys.stderr)
         yield size, measure(place, texts, size)
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        print(f"  {size:,}: {place.stat().st_size / 2**20:,.0f} MB, peak memory {peak:.0f} MB", file=sys.stderr)
+        stored = "" if is_server(place) else f"{Path(place).stat().st_size / 2**20:,.0f} MB, "
+        print(f"  {size:,}: {stored}peak memory {peak:.0f} MB", file=sys.stderr)
         begin = size
 
 
@@ -221,11 +279,12 @@ def plot(found: dict[int, Figures]) -> str:
 def main() -> None:
     """Fill, measure, print and draw."""
     arguments = argparse.ArgumentParser(description="Measure a store as it grows.")
-    arguments.add_argument("folder", type=Path, help="for the store; it should be empty")
+    arguments.add_argument("folder", help="for the store, or the URL of a database; it should be empty")
     arguments.add_argument("--largest", type=int, default=STEPS[-1], help="messages of the last step")
     arguments.add_argument("--plot", type=Path, metavar="FILE", help="draw the figures as SVG")
     asked = arguments.parse_args()
-    found = dict(steps(asked.folder, asked.largest))
+    place = asked.folder if is_server(asked.folder) else str(Path(asked.folder, "stores.db"))
+    found = dict(steps(place, asked.largest))
     print(table(found))
     if asked.plot is not None:
         asked.plot.write_text(plot(found), encoding="utf-8")
