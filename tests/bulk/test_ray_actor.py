@@ -84,7 +84,8 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[.
         actors.append(actor)
 
         def send(chunk: Chunk) -> tuple[list[dict[str, Any]], str]:
-            found = asyncio.run(actor({"chunk": [chunk.encode()]}))
+            sent = actor({"chunk": [chunk.encode()]})
+            found = asyncio.run(asyncio.wait_for(sent, 60))
             return [orjson.loads(line) for line in found["lines"][0].splitlines()], found["stopped"][0]
 
         return send, limiter
