@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -151,7 +151,7 @@ class Sender:
         self._retry = Retry(max_attempts=limits.max_attempts)
         self.paces: dict[str | None, Pace] = {}
         self.lease_s: float | None = None
-        self._loading = asyncio.Lock()  # rows wait for what a model's first one imports, so they are sent in order
+        self._loaded: dict[str | None, asyncio.Event] = {}  # of each model
         self._answered: Counter[str | None] = Counter()  # by model: once it has answered, a refusal is about a row
         self._failed: Counter[str | None] = Counter()  # attempts that failed since a model's last answer
         self._given_up: Counter[str | None] = Counter()  # rows that a model failed since its last answer
@@ -201,12 +201,8 @@ class Sender:
             StopRunError: no further row can be answered, or the run was stopped before this one was sent.
         """
         model = row.model or self.model
-        first = nullcontext() if model in self.paces else self._loading
         try:
-            async with first:
-                exchange = await self.client.prepare(
-                    row.messages, model=model, tools=row.tools or self.tools, **{**self.options, **row.options}
-                )
+            exchange = await self._prepare(row, model)
         except InterlinguaError as error:
             return RowAnswer(False, error_line(row, error, 0))
         sending = _Sending(row, key, model, self.pace(model), exchange)
@@ -227,6 +223,23 @@ class Sender:
                 await self._turn(asyncio.sleep(wait_s))
         finally:
             self.reserved -= sending.reserved
+
+    async def _prepare(self, row: BulkRow, model: str | None) -> Exchange:
+        """Build the request of a row, the first one of a model alone: it imports what the others need.
+
+        Without that the first rows would be built in threads, and sent in any order.
+        """
+        loaded = self._loaded.get(model)
+        if loaded is not None:
+            await loaded.wait()
+        else:
+            loaded = self._loaded[model] = asyncio.Event()
+        try:
+            return await self.client.prepare(
+                row.messages, model=model, tools=row.tools or self.tools, **{**self.options, **row.options}
+            )
+        finally:
+            loaded.set()
 
     async def _begin(self, sending: _Sending) -> Lease:
         """Wait until the request may be sent: for its turn, and for money."""
