@@ -1,4 +1,4 @@
-"""Clients of the made-up provider for the tests of sessions, and an observer that keeps what it is told.
+"""For the tests of sessions: clients of the made-up provider, an observer that keeps its events, and stored sessions.
 
 No real provider is spoken to here.
 """
@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import interlingua as il
+from interlingua_sessions import Store
 from tests.support.fake_provider import Fake, Server
 
 
@@ -53,3 +54,11 @@ def _given(server: Server | None, found: il.Registry | None) -> dict[str, Any]:
     found = found if found is not None else registry()
     own = {"api_key": "k", **({"base_url": server.url} if server is not None else {})}
     return {"registry": found, "settings": dict.fromkeys(found.found(), own), "retry": 0}
+
+
+def add_sessions(store: Store, first: int, count: int) -> None:
+    """Add sessions with a message each, numbered from the first."""
+    names = [f"t{number:04}" for number in range(first, first + count)]
+    for name in names:
+        store.create_session(name)
+    store.extend([il.user("some words", session_id=name) for name in names])

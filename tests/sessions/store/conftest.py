@@ -12,11 +12,14 @@ from tests.support import postgresql
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Return where an empty database is."""
-    if request.param == "sqlite":
-        yield str(tmp_path / "store.db")
-        return
+    return str(tmp_path / "store.db") if request.param == "sqlite" else request.getfixturevalue("postgresql_place")
+
+
+@pytest.fixture
+def postgresql_place() -> Iterator[str]:
+    """Return where an empty database of a server is."""
     url = postgresql.address()
     if url is None:
         pytest.skip(postgresql.SKIP_REASON)

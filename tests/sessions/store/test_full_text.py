@@ -21,6 +21,7 @@ from interlingua_sessions.store import statements, text_index
 from interlingua_sessions.store.schema import migrations
 from interlingua_sessions.store.sqlite import SqliteDatabase
 from interlingua_sessions.store.text_index import words_of
+from tests.sessions.talking import add_sessions
 
 
 def said(store: Store, query: str, **given: Any) -> list[str]:
@@ -117,11 +118,8 @@ def test_a_search_takes_no_more_steps_in_a_larger_store(tmp_path: Path) -> None:
             return count
 
         taken = []
-        for first in (0, 50):
-            names = [f"s{number:04}" for number in range(first, first * 10 + 50)]
-            for name in names:
-                store.create_session(name)
-            store.extend([user("some words", session_id=name) for name in names])
+        for first, count in ((0, 50), (50, 500)):
+            add_sessions(store, first, count)
             taken.append(steps_of_a_search())
 
     assert 0 < taken[1] < taken[0] * 1.5, "eleven times as many sessions"

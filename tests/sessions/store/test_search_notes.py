@@ -19,17 +19,13 @@ from interlingua_sessions import Store, StoreError, open_store
 from interlingua_sessions.store import search, text_index
 from interlingua_sessions.store.statements import message_row
 from interlingua_sessions.store.text_index import TextIndex
-from tests.support import postgresql
+from tests.sessions.talking import add_sessions
 
 
 @pytest.fixture
-def place() -> Iterator[str]:
-    """Return where an empty database of a server is."""
-    url = postgresql.address()
-    if url is None:
-        pytest.skip(postgresql.SKIP_REASON)
-    with postgresql.schema(url) as own:
-        yield own
+def place(postgresql_place: str) -> str:
+    """Return where an empty database of a server is, for `store` too."""
+    return postgresql_place
 
 
 @pytest.fixture
@@ -202,11 +198,8 @@ def test_a_search_reads_no_more_rows_in_a_larger_store(
     monkeypatch.setattr(text_index, "_NEWEST", 10)
     store.database.run("SET enable_seqscan = off")  # a small table of passages would be read without its index
     taken = []
-    for first in (0, 50):
-        names = [f"t{number:04}" for number in range(first, first * 10 + 50)]
-        for name in names:
-            store.create_session(name)
-        store.extend([user("some words", session_id=name) for name in names])
+    for first, count in ((0, 50), (50, 500)):
+        add_sessions(store, first, count)
         store.update_index()
         taken.append(rows_of_a_search(store, query, monkeypatch))
 

@@ -174,14 +174,7 @@ class AnswerFile:
         Raises:
             CallerError: the disk is full, or fails; the file has no part of the line.
         """
-        rest = memoryview(line)
-        try:
-            while rest:
-                rest = rest[os.write(self._fd, rest) :]
-        except OSError as error:
-            with suppress(OSError):
-                os.ftruncate(self._fd, self.size)  # the next line must not follow a part of this one
-            raise _unwritten(self.path, error) from error
+        append_line(self._fd, self.path, line, self.size)
         if key is not None and ok:
             self.shared.add(key, self.size)
         self.size += len(line)
@@ -247,7 +240,7 @@ class AnswerFile:
                     await asyncio.to_thread(sync_data, self._fd)
                 self._synchronised = size
             except OSError as error:
-                self._error = _unwritten(self.path, error)
+                self._error = unwritten(self.path, error)
             async with self._synchronised_more:
                 self._synchronised_more.notify_all()
 
@@ -361,13 +354,30 @@ def part_file(path: Path) -> Iterator[Path]:
     except OSError as error:
         if error.filename not in (None, str(part)):
             raise
-        raise _unwritten(path, error) from error
+        raise unwritten(path, error) from error
     finally:
         with suppress(OSError):
             part.unlink(missing_ok=True)
 
 
-def _unwritten(path: Path, error: OSError) -> CallerError:
+def append_line(fd: int, path: Path, line: bytes, size: int) -> None:
+    """Append a line to a file that has so many bytes.
+
+    Raises:
+        CallerError: the disk is full, or fails; the file has no part of the line.
+    """
+    rest = memoryview(line)
+    try:
+        while rest:
+            rest = rest[os.write(fd, rest) :]
+    except OSError as error:
+        with suppress(OSError):
+            os.ftruncate(fd, size)  # the next line must not follow a part of this one
+        raise unwritten(path, error) from error
+
+
+def unwritten(path: Path, error: OSError) -> CallerError:
+    """Return the error of a file that cannot be written."""
     return CallerError(f"{path} cannot be written: {error.strerror or error}")
 
 

@@ -390,7 +390,7 @@ def _results(chunks: Sequence[Chunk], settings: ActorSettings) -> Iterator[dict[
     data = importlib.import_module("ray.data")
     context = data.DataContext.get_current()
     context.enable_progress_bars = False
-    context.target_max_block_size = 1  # a result comes back as soon as it is there, not with its block
+    context.target_max_block_size = 1  # return each result at once, not with its block
     items = [{"chunk": chunk.encode()} for chunk in chunks]
     blocks = max(1, min(len(items), settings.actors * _BLOCKS_PER_ACTOR))
     sent = data.from_items(items, override_num_blocks=blocks).map_batches(

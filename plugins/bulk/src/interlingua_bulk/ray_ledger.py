@@ -18,7 +18,7 @@ from typing import Any
 import orjson
 
 from interlingua.errors import CallerError
-from interlingua_bulk.answers import replace_file, sync_data
+from interlingua_bulk.answers import append_line, replace_file, sync_data, unwritten
 
 STARTS = 4  # of one chunk without a new answer; Ray itself starts it again without end
 _SUFFIX = ".ledger"
@@ -72,7 +72,7 @@ class RunLedger:
             await asyncio.sleep(_CLAIM_S)
 
     def begin(self, facts: Mapping[str, Any], run: str) -> None:
-        """Make the folder empty, for a run with these arguments."""
+        """Begin an empty ledger with these arguments."""
         self.remove()
         self.folder.mkdir(parents=True)
         self._write_facts(facts, run)
@@ -138,14 +138,7 @@ class ChunkLedger:
             CallerError: the disk is full, or fails; the line is in `kept` nevertheless.
         """
         self.kept[index] = line
-        rest = memoryview(line)
-        try:
-            while rest:
-                rest = rest[os.write(self._fd, rest) :]
-        except OSError as error:
-            with suppress(OSError):
-                os.ftruncate(self._fd, self._size)  # the next line must not follow a part of this one
-            raise CallerError(f"{self.path} cannot be written: {error.strerror or error}") from error
+        append_line(self._fd, self.path, line, self._size)
         self._size += len(line)
         self._unsynchronised = True
 
@@ -159,7 +152,7 @@ class ChunkLedger:
         try:
             await self._task
         except OSError as error:
-            raise CallerError(f"{self.path} cannot be written: {error.strerror or error}") from error
+            raise unwritten(self.path, error) from error
         finally:
             os.close(self._fd)
 

@@ -151,7 +151,7 @@ class Sender:
         self._retry = Retry(max_attempts=limits.max_attempts)
         self.paces: dict[str | None, Pace] = {}
         self.lease_s: float | None = None
-        self._loaded: dict[str | None, asyncio.Event] = {}  # of each model
+        self._loaded: dict[str | None, asyncio.Event] = {}  # by model; set once its first row is built
         self._answered: Counter[str | None] = Counter()  # by model: once it has answered, a refusal is about a row
         self._failed: Counter[str | None] = Counter()  # attempts that failed since a model's last answer
         self._given_up: Counter[str | None] = Counter()  # rows that a model failed since its last answer

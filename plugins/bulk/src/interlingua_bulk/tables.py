@@ -132,7 +132,7 @@ def read_table(
     form = form or table_form(name)
     if form == "parquet":
         if not isinstance(source, (str, Path)):
-            raise CallerError("a Parquet file cannot be read from standard input: name the file")
+            raise CallerError("a Parquet file cannot be read from standard input: pass its path")
         for number, row in enumerate(_parquet_rows(Path(source)), 1):
             yield template.write_row(row, f"{name}, row {number}")
         return
@@ -231,7 +231,9 @@ def _is_compressed(path: Path) -> bool:
 def _find_compression(name: str, head: bytes) -> str | None:
     """Return `.gz` or `.zst` for a file with this suffix, or that begins like one; else None."""
     suffix = Path(name).suffix.lower()
-    return suffix if suffix in _COMPRESSED else next((k for k, v in _COMPRESSED.items() if head.startswith(v)), None)
+    if suffix in _COMPRESSED:
+        return suffix
+    return next((suffix for suffix, start in _COMPRESSED.items() if head.startswith(start)), None)
 
 
 @contextmanager
@@ -367,7 +369,7 @@ def _pyarrow() -> Any:
 
 
 def _parquet_rows(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the columns of each row; bytes are read as text."""
+    """Yield the columns of each row; bytes are decoded."""
     arrow, number = _pyarrow(), 0
     try:
         with arrow.parquet.ParquetFile(path) as file:
@@ -380,7 +382,7 @@ def _parquet_rows(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _read_bytes(name: str, cell: Any, place: str) -> Any:
-    """Return the text of a cell of bytes, as some programs write strings."""
+    """Decode a cell of bytes: some programs write strings in that way."""
     if not isinstance(cell, bytes):
         return cell
     try:

@@ -113,7 +113,7 @@ def _object(value: Any) -> dict[str, Any]:
 def _remove_cached_fields(fields: dict[str, Json], losses: list[Loss]) -> None:
     for name in _CACHED_AWAY:
         if fields.pop(name, None) is not None:
-            reason = f"{name} belongs to the cached content that is named; the service refuses both"
+            reason = f"{name} belongs to the cached content; the service refuses both"
             losses.append(option_loss("provider_options.cachedContent", "dropped", reason))
 
 

@@ -67,7 +67,6 @@ def summarize(out: Path, facts: dict[str, Any], batches: Sequence[Batch]) -> dic
         if kind not in kinds:
             kinds.append(kind)
         states[line["index"]] = kinds.index(kind) + 1
-        examples = {name: each for name, each in examples.items() if each["index"] != line["index"]}
         if line["status"] != "ok":
             examples[kind] = {"index": line["index"], "id": line["id"], "message": line["error"]["message"]}
         if line["status"] != "ok" or "shared_with" in line:
@@ -92,7 +91,7 @@ def summarize(out: Path, facts: dict[str, Any], batches: Sequence[Batch]) -> dic
         "cost_usd": f"{cost:f}",
         "unpriced": unpriced,
         "errors": {kind: count for kind, count in counts.most_common() if count},
-        "examples": examples,
+        "examples": {kind: row for kind, row in examples.items() if kinds[states[row["index"]] - 1] == kind},
     }
 
 

@@ -106,7 +106,7 @@ class SessionChanges:
     """The changes of a session since it was last read.
 
     Attributes:
-        record: the session as it is now.
+        record: the current state of the session.
         messages: the messages after the last one read, in order.
         entry_count: how many session-only entries there are; they are never removed.
     """
@@ -205,7 +205,7 @@ class StoreFinding:
     Attributes:
         session_id: id of the session.
         check: which check: `ids`, `links`, `reading`, or a rule of the conversation such as `I21`.
-        message: the fault, for a person.
+        message: a description of the fault.
         message_id: id of the message with the fault, or None.
         repairable: True if the session can still be continued: sending repairs it.
     """
