@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.sessions.store.conftest import place, store
+from tests.sessions.store.conftest import place, postgresql_place, store
 
-__all__ = ["place", "store"]
+__all__ = ["place", "postgresql_place", "store"]
