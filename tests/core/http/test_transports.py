@@ -12,12 +12,14 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import interlingua as il
+from interlingua.transport import HttpRequest, TimeLimits, Timeout
 from interlingua_pycurl.transfer import Transfer
 from tests.support.fake_provider import STREAM, WHOLE, Reply, Server, registry, served
 from tests.support.fault_server import faulty, head
@@ -212,8 +214,8 @@ def certificates(tmp_path: Path) -> Path:
 
 
 @contextmanager
-def secure(certificates: Path) -> Iterator[int]:
-    """Run a server with TLS and give its port."""
+def answering(certificates: Path | None) -> Iterator[int]:
+    """Run a server, with TLS if there are certificates; yield its port."""
 
     class Handler(LoopbackHandler):
         def do_POST(self) -> None:
@@ -223,10 +225,11 @@ def secure(certificates: Path) -> Iterator[int]:
             self.end_headers()
             self.wfile.write(WHOLE)
 
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificates / "leaf.pem", certificates / "leaf.key")
     server = LoopbackServer(Handler)
-    server.socket = context.wrap_socket(server.socket, server_side=True)
+    if certificates is not None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificates / "leaf.pem", certificates / "leaf.key")
+        server.socket = context.wrap_socket(server.socket, server_side=True)
     with server:
         yield server.server_port
 
@@ -235,7 +238,7 @@ def secure(certificates: Path) -> Iterator[int]:
 def test_certificates_are_checked_and_ones_own_are_trusted(
     transport: str, certificates: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with secure(certificates) as port:
+    with answering(certificates) as port:
         settings = _settings(f"https://localhost:{port}", transport)
         with il.Client("fake:known", **settings) as client, pytest.raises(il.errors.APIConnectionError) as raised:
             client.send("hi")
@@ -260,10 +263,73 @@ def test_a_folder_of_certificates_is_trusted(
     monkeypatch.delenv("SSL_CERT_FILE", raising=False)
     monkeypatch.setenv("SSL_CERT_DIR", str(folder))
     with (
-        secure(certificates) as port,
+        answering(certificates) as port,
         il.Client("fake:known", **_settings(f"https://localhost:{port}", transport)) as client,
     ):
         assert client.send("hi").text == "hello"
+
+
+async def _longest_turn(url: str) -> float:
+    """Send 30 MB; return the most seconds of the processor that the event loop's thread used before it took a turn."""
+    longest = 0.0
+
+    async def watch() -> None:
+        nonlocal longest
+        while True:
+            begin = time.thread_time()
+            await asyncio.sleep(0)
+            longest = max(longest, time.thread_time() - begin)
+
+    async with il.AsyncClient("fake:known", **_settings(url, "httpx")) as client:
+        await client.send("hi")
+        transport = await client._io.prepare()
+        watching = asyncio.ensure_future(watch())
+        body = HttpRequest("POST", f"{url}/chat", {}, b"x" * 30_000_000, datetime.now(UTC))
+        reply = await transport.open(body, TimeLimits(Timeout()))
+        assert [reply.status, b"".join([piece async for piece in reply])] == [200, WHOLE]
+        await reply.aclose()
+        watching.cancel()
+    return longest
+
+
+@pytest.mark.parametrize("tls", [False, True], ids=["plain", "tls"])
+def test_the_event_loop_turns_to_others_while_a_large_body_is_written(
+    tls: bool, certificates: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificates / "root.pem"))
+    with answering(certificates if tls else None) as port:
+        url = f"http{'s' if tls else ''}://localhost:{port}"
+        in_pieces = min(asyncio.run(_longest_turn(url)) for _ in range(3))
+        monkeypatch.setattr("interlingua._http.joining._WRITTEN", 1 << 30)
+        at_once = min(asyncio.run(_longest_turn(url)) for _ in range(3))
+    print(f"{in_pieces * 1000:.1f} ms; at once {at_once * 1000:.1f} ms")
+    assert in_pieces < at_once / 3
+
+
+def test_the_limit_of_the_first_byte_includes_the_writing_of_a_large_body() -> None:
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def read_slowly() -> None:
+        connection, _address = listener.accept()
+        with connection, suppress(OSError):
+            while connection.recv(1 << 18):
+                time.sleep(0.05)
+
+    reader = threading.Thread(target=read_slowly, daemon=True)
+    reader.start()
+
+    async def send() -> None:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        timeout = Timeout(first_byte=0.5)
+        async with il.AsyncClient("fake:known", **_settings(url, "httpx", timeout=timeout)) as client:
+            await client.send("x" * 60_000_000)
+
+    with listener:
+        begin = time.monotonic()
+        with pytest.raises(il.errors.APITimeoutError, match=r"no answer within first_byte=0\.5 s"):
+            asyncio.run(send())
+        assert 0.4 < time.monotonic() - begin < 3
+        reader.join(10)
 
 
 @ANY
@@ -305,7 +371,7 @@ def test_a_proxy_tunnels_tls(transport: str, certificates: Path, monkeypatch: py
     monkeypatch.setenv("SSL_CERT_FILE", str(certificates / "root.pem"))
     for name in ("no_proxy", "NO_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
-    with secure(certificates) as port, socket.create_server(("127.0.0.1", 0)) as listener:
+    with answering(certificates) as port, socket.create_server(("127.0.0.1", 0)) as listener:
         tunnelling = threading.Thread(target=tunnel, args=(listener,), daemon=True)
         tunnelling.start()
         monkeypatch.setenv("https_proxy", f"http://127.0.0.1:{listener.getsockname()[1]}")

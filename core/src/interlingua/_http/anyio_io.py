@@ -33,14 +33,12 @@ class _TaskWaiting:
 
     def __init__(self) -> None:
         loop: Any = anyio.lowlevel.current_token().native_token
-        self._event = anyio.Event()
+        self._event = event = anyio.Event()
+        self.wait = event.wait
         self._call: Callable[..., Any] = getattr(loop, "call_soon_threadsafe", None) or loop.run_sync_soon
 
     def wake(self) -> None:
         self._call(self._event.set)
-
-    async def wait(self) -> None:
-        await self._event.wait()
 
 
 class AnyIO:
@@ -48,6 +46,8 @@ class AnyIO:
 
     A `transport` is used on every loop, and stays open; without one, `make` creates one for each, in a thread.
     """
+
+    sleep = staticmethod(anyio.sleep)
 
     def __init__(self, transport: AsyncTransport | None, make: Callable[[], AsyncTransport]) -> None:
         self._transport, self._make = transport, make
@@ -84,10 +84,6 @@ class AnyIO:
         if io.network_guard is not None:
             io.network_guard(transport, request.url)
         return await transport.open(request, limits)
-
-    async def sleep(self, seconds: float) -> None:
-        """Wait."""
-        await anyio.sleep(seconds)
 
     async def finish(self, work: Awaitable[object]) -> None:
         """Do some last work within a few seconds, also for a caller whose task was cancelled."""

@@ -13,6 +13,7 @@ import selectors
 from collections.abc import Callable
 from typing import Any, Self
 
+import anyio
 import httpcore
 
 _Selector = getattr(selectors, "PollSelector", selectors.SelectSelector)
@@ -24,6 +25,7 @@ _STATUS = re.compile(rb"\s*http/1\.[01] (\d{3})")
 _LONGEST_HEAD = 128 * 1024
 _MOST_SIZES = 4096  # that one connection remembers
 _AT_ONCE = 16 * 1024  # bytes of a joined chunk: a stream decodes a chunk's events together
+_WRITTEN = 256 * 1024  # most bytes that one turn of the event loop writes
 
 
 class ChunkJoiner:
@@ -56,13 +58,12 @@ class ChunkJoiner:
         head, self._seen = seen[: end - 4].lower(), b""
         status = _STATUS.match(head)
         kind = int(status[1]) if status else 0
+        has_body = kind >= 200 and kind not in (204, 304)
         if 100 <= kind < 200:  # an interim reply: another head follows
             self._off = kind == 101
-        elif kind < 200 or kind in (204, 304):
-            self._off = True
-        elif _CHUNKED.search(head):
+        elif has_body and _CHUNKED.search(head):
             self._in_chunks = True
-        elif length := _LENGTH.search(head):
+        elif has_body and (length := _LENGTH.search(head)):
             self._skip = int(length[1])
         else:
             self._off = True
@@ -113,10 +114,7 @@ class ChunkJoiner:
 
     def _keep_cut_size(self, seen: bytes) -> None:
         """Keep the beginning of a size line; an extension or anything else ends the joining on this connection."""
-        if len(seen) < _LONGEST_SIZE and b";" not in seen:
-            self._seen = seen
-        else:
-            self._off = True
+        self._seen, self._off = seen, len(seen) >= _LONGEST_SIZE or b";" in seen
 
     def _read_cut_size(self, data: bytes) -> bytes:
         seen, self._seen = self._seen, b""
@@ -162,8 +160,7 @@ class ReadLimit(float):
 def _seconds_of(limit: float | None) -> float | None:
     if type(limit) is not ReadLimit:
         return limit
-    left = limit.seconds()
-    if left <= 0:
+    if (left := limit.seconds()) <= 0:
         raise httpcore.ReadTimeout("the limit was used up by earlier reads")
     return left
 
@@ -173,8 +170,7 @@ class _Stream:
 
     def __init__(self, inner: Any) -> None:
         self._inner, self._feed = inner, ChunkJoiner().feed
-        # the rest is the inner stream's, without a call between
-        self.write, self.close, self.get_extra_info = inner.write, inner.close, inner.get_extra_info
+        self.write, self.close, self.get_extra_info = inner.write, inner.close, inner.get_extra_info  # no call between
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         return self._feed(self._inner.read(max_bytes, _seconds_of(timeout)))
@@ -194,7 +190,7 @@ class JoiningBackend(httpcore.SyncBackend):
 class _AsyncStream:
     def __init__(self, inner: Any) -> None:
         self._inner, self._feed = inner, ChunkJoiner().feed
-        self.write, self.aclose, self._poll = inner.write, inner.aclose, _Selector()
+        self.aclose, self._poll = inner.aclose, _Selector()
         self._raw: Any = self._poll.register(inner.get_extra_info("socket"), selectors.EVENT_READ).fileobj
 
     def get_extra_info(self, info: str) -> Any:
@@ -204,6 +200,14 @@ class _AsyncStream:
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         return self._feed(await self._inner.read(max_bytes, _seconds_of(timeout)))
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        if len(buffer) <= _WRITTEN:
+            await self._inner.write(buffer, timeout)
+            return
+        with anyio.fail_after(timeout):  # asyncio copies what it cannot send at once, and TLS encrypts all of it
+            for at in range(0, len(buffer), _WRITTEN):
+                await self._inner.write(buffer[at : at + _WRITTEN])
 
     async def start_tls(self, *arguments: Any, **named: Any) -> Any:
         return _AsyncStream(await self._inner.start_tls(*arguments, **named))
